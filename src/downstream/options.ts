@@ -1,0 +1,130 @@
+/**
+ * What the configuration says of one downstream server, complete: every default is filled in, every variable replaced.
+ * Units stand in the names. The YAML names are in docs/configuration.md.
+ */
+
+export type TransportChoice = 'auto' | 'http' | 'sse'
+export type EraChoice = 'auto' | 'legacy' | 'modern'
+export type Sharing = 'session' | 'principal' | 'shared' | 'call'
+
+/** A process that Trunkline starts. With a `url` beside it, the process serves that URL and is spoken to there. */
+export interface LaunchOptions {
+  readonly command: string
+  readonly args: readonly string[]
+  /** The whole environment of the child: the inherited allow-list merged with `env` of the configuration. */
+  readonly env: Readonly<Record<string, string>>
+  /** Absolute path. */
+  readonly cwd: string
+}
+
+export interface ServerTimeouts {
+  /** Spawn and handshake together. */
+  readonly startMs: number
+  /** Silence after which `server/discover` on stdio is doubled by `initialize`. */
+  readonly probeMs: number
+  /** How long a call waits for a server that is starting or restarting (`timeouts.wait`). */
+  readonly connectTimeoutMs: number
+  /** Silence during a call. */
+  readonly idleMs: number
+  /** A call from beginning to end, whatever happens. */
+  readonly totalMs: number
+  /** How long a lost server changes nothing for the hosts. */
+  readonly graceMs: number
+}
+
+export interface ServerLimits {
+  readonly maxConcurrent: number
+  readonly maxQueued: number
+  /** One message from the server, in bytes. */
+  readonly maxMessageBytes: number
+  /** Links per server and principal. */
+  readonly maxLinks: number
+  readonly maxTools: number
+  readonly maxEntries: number
+  readonly maxPages: number
+  /** One title, description or other text of a definition, in bytes. */
+  readonly maxTextBytes: number
+  /** One schema of a definition, in bytes. */
+  readonly maxSchemaBytes: number
+}
+
+export interface ServerOptions {
+  /** `^[a-z][a-z0-9-]{0,19}$`, unique: used in paths, logs, state. */
+  readonly key: string
+  /** What exposed names begin with; the key unless configured. */
+  readonly prefix: string
+  /** For labels and messages; the key unless configured. Never from serverInfo. */
+  readonly displayName: string
+  /** Where the configuration says so: `trunkline.yaml:31:3`. */
+  readonly place: string
+  readonly launch: LaunchOptions | undefined
+  readonly url: URL | undefined
+  readonly transport: TransportChoice
+  readonly era: EraChoice
+  /** Static headers for HTTP transports, credentials among them. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly trusted: boolean | undefined
+  readonly sharing: Sharing
+  readonly start: 'eager' | 'lazy'
+  /** 0 or 1 processes started ahead for the next link. */
+  readonly spare: 0 | 1
+  /** An unused principal link, and a lazy server, are closed after this. `Infinity`: never. */
+  readonly idleStopMs: number
+  /** Static roots answered to `roots/list`, absolute paths or URIs; `undefined`: none configured. */
+  readonly roots: readonly string[] | undefined
+  readonly timeouts: ServerTimeouts
+  readonly limits: ServerLimits
+  /** Exposed name by original name (`alias`); wins over every rule of naming. */
+  readonly alias: Readonly<Record<string, string>>
+  /** `namespaced`: `<prefix>+<uri>`; `identity`: as the server has them. */
+  readonly uris: 'namespaced' | 'identity'
+  readonly unaliasArguments: boolean
+  readonly decorateTitles: boolean
+  readonly dynamicLists: boolean
+  readonly apps: boolean
+  readonly instructions: boolean
+  readonly tags: readonly string[]
+}
+
+export const DEFAULT_TIMEOUTS: ServerTimeouts = {
+  startMs: 60_000,
+  probeMs: 5_000,
+  connectTimeoutMs: 30_000,
+  idleMs: 300_000,
+  totalMs: 3_600_000,
+  graceMs: 30_000,
+}
+
+export const DEFAULT_LIMITS: ServerLimits = {
+  maxConcurrent: 256,
+  maxQueued: 256,
+  maxMessageBytes: 16 * 1024 * 1024,
+  maxLinks: 16,
+  maxTools: 2048,
+  maxEntries: 10_000,
+  maxPages: 1_000,
+  maxTextBytes: 16 * 1024,
+  maxSchemaBytes: 256 * 1024,
+}
+
+export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName' | 'place' | 'launch' | 'url'> = {
+  transport: 'auto',
+  era: 'auto',
+  headers: {},
+  trusted: undefined,
+  sharing: 'session',
+  start: 'eager',
+  spare: 1,
+  idleStopMs: 30 * 60_000,
+  roots: undefined,
+  timeouts: DEFAULT_TIMEOUTS,
+  limits: DEFAULT_LIMITS,
+  alias: {},
+  uris: 'namespaced',
+  unaliasArguments: true,
+  decorateTitles: false,
+  dynamicLists: false,
+  apps: true,
+  instructions: true,
+  tags: [],
+}

@@ -1,0 +1,36 @@
+/** Options of the routing core: naming, lists, caching. */
+
+export interface GatewayOptions {
+  /** `never`: original names and URIs everywhere, duplicates owned by configuration order (BRIDGING 4.2). */
+  readonly prefix: 'always' | 'never'
+  /** Longest exposed name: 16 to 128. */
+  readonly maxNameLength: number
+  readonly collision: 'warn' | 'error'
+  /** How long the first list waits for servers of which nothing is stored. */
+  readonly listBudgetMs: number
+  /** Upper bound of `ttlMs` on merged lists. */
+  readonly listTtlCapMs: number
+  /** How long a list of a legacy server is believed, with and without its `listChanged`. */
+  readonly legacyTtlMs: number
+  readonly legacyPollMs: number
+  /** A page of a merged list holds at most this many entries and bytes. */
+  readonly pageMaxItems: number
+  readonly pageMaxBytes: number
+  /** Bytes of one server's instructions, and of all. */
+  readonly instructionsMaxBytes: number
+  readonly instructionsTotalBytes: number
+}
+
+export const DEFAULT_GATEWAY: GatewayOptions = {
+  prefix: 'always',
+  maxNameLength: 48,
+  collision: 'warn',
+  listBudgetMs: 5_000,
+  listTtlCapMs: 60_000,
+  legacyTtlMs: 300_000,
+  legacyPollMs: 30_000,
+  pageMaxItems: 5_000,
+  pageMaxBytes: 4 * 1024 * 1024,
+  instructionsMaxBytes: 2_000,
+  instructionsTotalBytes: 8_000,
+}

@@ -1,0 +1,90 @@
+/** Options of the side that faces the hosts: addresses, checks, sessions, streams. */
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export interface HostLimits {
+  readonly maxBodyBytes: number
+  readonly maxHeaderBytes: number
+  readonly maxBatch: number
+  readonly maxDepth: number
+  readonly maxValues: number
+  readonly maxKeysPerObject: number
+  readonly maxConnections: number
+  readonly maxSessions: number
+  readonly maxInFlight: number
+  readonly maxInFlightPerSession: number
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  readonly sessionIdleMs: number
+  readonly sessionMaxMs: number
+  readonly sseKeepAliveMs: number
+  /** A host that takes nothing for this long loses its stream. */
+  readonly writeStallMs: number
+  /** Queued behind the message being written. */
+  readonly maxQueuedBytes: number
+}
+
+export interface HostOptions {
+  /** The MCP listener; several for `127.0.0.1` and `::1`. Empty: none (stdio only). */
+  readonly addresses: readonly Address[]
+  /** Path of Streamable HTTP, `/mcp` by default. */
+  readonly path: string
+  /** `/sse` and `/messages`. */
+  readonly sse: boolean
+  /** Names beside the loopback ones that the `Host` header may carry. */
+  readonly allowedHosts: readonly string[]
+  /** Origins of browsers that may come in, exact. */
+  readonly allowedOrigins: readonly string[]
+  /** Without authentication only loopback is bound, unless this is on. */
+  readonly allowUnauthenticatedNetwork: boolean
+  /** Legacy hosts get 404/405 answers of a modern-only server when `min` is modern, and the reverse. */
+  readonly revisions: { readonly min: string; readonly max: string }
+  /** How long an answer may stay undecided between JSON and SSE: legacy sessions that accept requests / others. */
+  readonly streamAfterLegacyMs: number
+  readonly streamAfterMs: number
+  /** SIGTERM, or end of stdin, to exit. */
+  readonly drainMs: number
+  readonly limits: HostLimits
+}
+
+export const DEFAULT_HOST_LIMITS: HostLimits = {
+  maxBodyBytes: 4 * 1024 * 1024,
+  maxHeaderBytes: 16 * 1024,
+  maxBatch: 100,
+  maxDepth: 128,
+  maxValues: 250_000,
+  maxKeysPerObject: 20_000,
+  maxConnections: 10_000,
+  maxSessions: 10_000,
+  maxInFlight: 10_000,
+  maxInFlightPerSession: 64,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 65_000,
+  sessionIdleMs: 30 * 60_000,
+  sessionMaxMs: 24 * 3_600_000,
+  sseKeepAliveMs: 15_000,
+  writeStallMs: 10_000,
+  maxQueuedBytes: 1024 * 1024,
+}
+
+export const DEFAULT_HOST: HostOptions = {
+  addresses: [
+    { host: '127.0.0.1', port: 7420 },
+    { host: '::1', port: 7420 },
+  ],
+  path: '/mcp',
+  sse: true,
+  allowedHosts: [],
+  allowedOrigins: [],
+  allowUnauthenticatedNetwork: false,
+  revisions: { min: '2024-11-05', max: '2026-07-28' },
+  streamAfterLegacyMs: 200,
+  streamAfterMs: 2_000,
+  drainMs: 25_000,
+  limits: DEFAULT_HOST_LIMITS,
+}

@@ -1,0 +1,21 @@
+/** The five protocol revisions, in order, and the two eras they fall into ([2026-07-28 basic/versioning]). */
+
+export const LEGACY_REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
+export const MODERN_REVISIONS = ['2026-07-28'] as const
+
+export type LegacyRevision = (typeof LEGACY_REVISIONS)[number]
+export type ModernRevision = (typeof MODERN_REVISIONS)[number]
+export type Revision = LegacyRevision | ModernRevision
+export type Era = 'legacy' | 'modern'
+
+export const LATEST_LEGACY: LegacyRevision = '2025-11-25'
+export const MODERN: ModernRevision = '2026-07-28'
+/** What a Streamable HTTP request without any version belongs to ([2025-11-25 basic/transports]). */
+export const ASSUMED_LEGACY: LegacyRevision = '2025-03-26'
+
+export const isLegacyRevision = (text: string): text is LegacyRevision => (LEGACY_REVISIONS as readonly string[]).includes(text)
+export const isModernRevision = (text: string): text is ModernRevision => (MODERN_REVISIONS as readonly string[]).includes(text)
+export const isRevision = (text: string): text is Revision => isLegacyRevision(text) || isModernRevision(text)
+
+/** Revisions are dates, so they compare as text. */
+export const isAtLeast = (revision: Revision, minimum: Revision): boolean => revision >= minimum
