@@ -1,0 +1,45 @@
+/** What one downstream server offers, as it said it: entries keep their bytes, order and original names. Immutable. */
+import type { ParamHeader } from '../wire/param-headers.ts'
+import type { Revision } from '../wire/revisions.ts'
+
+export type ListKind = 'tools' | 'resources' | 'templates' | 'prompts'
+export const LIST_KINDS: readonly ListKind[] = ['tools', 'resources', 'templates', 'prompts']
+
+/** One tool, resource, template or prompt. */
+export interface Entry {
+  /** Original name, URI or URI template: what the server calls it. */
+  readonly original: string
+  /** The entry's JSON as it came (invalid `x-mcp-header` of pipe servers removed). */
+  readonly raw: Buffer
+  /** Parameters mirrored into headers; empty for all but some tools. */
+  readonly paramHeaders: readonly ParamHeader[]
+}
+
+/** Why something a server offers is not served. */
+export interface LeftOut {
+  readonly kind: ListKind
+  readonly name: string
+  readonly reason: string
+}
+
+export interface Freshness {
+  /** Monotonic milliseconds at which the list was read. */
+  readonly receivedAtMs: number
+  /** Lifetime the server gave, or the gateway's own for legacy servers. */
+  readonly ttlMs: number
+  readonly scope: 'public' | 'private'
+}
+
+export interface Inventory {
+  readonly revision: Revision
+  /** The server's capabilities as parsed JSON. */
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly instructions: string | undefined
+  readonly lists: Readonly<Record<ListKind, readonly Entry[]>>
+  readonly freshness: Readonly<Record<ListKind, Freshness>>
+  readonly leftOut: readonly LeftOut[]
+  /** Sentences about lists cut at a cap or read in part. */
+  readonly warnings: readonly string[]
+  /** SHA-256 over all of the above but freshness: equal means nothing changed. */
+  readonly digest: string
+}

@@ -1,0 +1,43 @@
+/**
+ * A message pipe to one downstream server, whatever carries it. Transports know bytes and messages; they know neither eras
+ * nor the names of tools. Host-side transports have exchanges instead (`transport/http-server.ts`, `transport/stdio-host.ts`).
+ */
+import type { Envelope } from '../wire/envelope.ts'
+import type { Failure } from '../wire/failure.ts'
+import type { Parts } from '../wire/payload.ts'
+
+/** One message to send. */
+export interface Outgoing {
+  readonly parts: Parts
+  /** The id we minted, if this is a request: what `lost` and `abandon` speak of. */
+  readonly id?: number
+  /** HTTP headers that mirror the final body (`Mcp-Method` …); pipes ignore them. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface ChannelEvents {
+  /**
+   * A message came. `during` is the id of our request on whose response stream it came: exact on Streamable HTTP, absent on
+   * pipes, on HTTP+SSE and on the standalone GET stream.
+   */
+  receive(message: Envelope, during?: number): void
+  /** The request `id` will not be answered; exactly once, and never after its response was received. */
+  lost(id: number, failure: Failure): void
+  /** A message that was no JSON-RPC; counted and logged by the owner, never fatal by itself. */
+  garbage(reason: string, sample: string): void
+}
+
+export interface Channel {
+  /** `http`: one exchange per request, ended by closing it. `pipe` and `sse`: one shared way back. */
+  readonly kind: 'pipe' | 'http' | 'sse'
+  /** Connects. Rejects with a `Failure` that names the reason. */
+  open(events: ChannelEvents): Promise<void>
+  /** Queues one message. False: the peer is slow, its queue is over the mark. */
+  send(message: Outgoing): boolean
+  /** Gives up the exchange of request `id`: closes its stream where it has one; later messages of it are dropped. */
+  abandon(id: number): void
+  /** Settles once, when the channel has ended for whatever reason: `undefined` after `close()`, else the reason. */
+  readonly closed: Promise<Failure | undefined>
+  /** Ends the channel in the orderly way of its transport; resolves when nothing of it is left. */
+  close(): Promise<void>
+}

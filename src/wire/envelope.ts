@@ -1,0 +1,131 @@
+/**
+ * One scan over one message: what kind it is, its id, its method, and where params, result and error stand.
+ *
+ * The scan checks the JSON and the limits, refuses duplicate and escaped keys of the envelope, of `params` and of `_meta`,
+ * and leaves everything else as spans of the bytes that came.
+ */
+import { isUtf8 } from 'node:buffer'
+import { Payload, stringAt } from './payload.ts'
+import { ScanError, Scanner } from './scan.ts'
+import type { Member, ScanLimits } from './scan.ts'
+
+/**
+ * A JSON-RPC id as the JSON text it came in: `"1"` (with quotes) is not `1`. Echoing it is writing it again; two ids are the
+ * same if and only if their texts are.
+ */
+export type Id = string
+
+export interface Envelope {
+  /** The message as it came. */
+  readonly bytes: Buffer
+  readonly kind: 'request' | 'notification' | 'response'
+  /** Of a request or response; `undefined` for an error response to something unreadable. */
+  readonly id: Id | undefined
+  readonly method: string
+  /** `params` if it is an object. */
+  readonly params: Payload | undefined
+  /** `result` if it is an object: MCP knows no other result. */
+  readonly result: Payload | undefined
+  readonly error: Payload | undefined
+}
+
+/** Why a message could not be taken; `id` is echoed when it could be read. */
+export class EnvelopeError extends Error {
+  readonly code: -32700 | -32600
+  readonly id: Id | undefined
+  constructor(code: -32700 | -32600, message: string, id: Id | undefined, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'EnvelopeError'
+    this.code = code
+    this.id = id
+  }
+}
+
+const EMPTY: readonly Member[] = []
+
+/** Reads one message from a host: everything is checked. Throws `EnvelopeError`. */
+export const readHostMessage = (bytes: Buffer, limits: ScanLimits): Envelope => read(bytes, { limits, strict: true })
+
+/** Reads one message from a configured server: its structure is checked, its payload relayed. Throws `EnvelopeError`. */
+export const readServerMessage = (bytes: Buffer): Envelope => read(bytes, { strict: false })
+
+/** The messages of a JSON-RPC batch ([2025-03-26 basic/index]), or `undefined` if this is a single message. */
+export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undefined => {
+  const scanner = new Scanner(bytes, limits === undefined ? { strict: false } : { limits })
+  if (scanner.peek() !== 0x5b) return undefined
+  try {
+    const spans = scanner.elements()
+    scanner.expectEnd()
+    return spans.map((span) => bytes.subarray(span.start, span.end))
+  } catch (error) {
+    throw asEnvelopeError(error, undefined)
+  }
+}
+
+const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }): Envelope => {
+  if (!isUtf8(bytes)) throw new EnvelopeError(-32700, 'the message is not UTF-8', undefined)
+  const scanner = new Scanner(bytes, options)
+  const objects = new Map<string, Payload>()
+  let members: readonly Member[] = EMPTY
+  try {
+    if (scanner.peek() === 0x5b) throw new EnvelopeError(-32600, 'batches are not part of this revision', undefined)
+    members = scanner.members((key) => {
+      if (key !== 'params' && key !== 'result' && key !== 'error') return false
+      if (scanner.peek() !== 0x7b) return false
+      const start = scanner.position
+      const inner = scanner.members()
+      objects.set(key, new Payload(bytes, { start, end: scanner.position }, inner))
+      return true
+    })
+    scanner.expectEnd()
+  } catch (error) {
+    throw asEnvelopeError(error, findId(bytes))
+  }
+  return classify(bytes, members, objects)
+}
+
+const classify = (bytes: Buffer, members: readonly Member[], objects: Map<string, Payload>): Envelope => {
+  const at = (key: string): Member | undefined => members.find((member) => member.key === key)
+  const idMember = at('id')
+  const id = idMember && idText(bytes, idMember)
+  const methodMember = at('method')
+  const refuse = (message: string): EnvelopeError => new EnvelopeError(-32600, message, id)
+  const version = at('jsonrpc')
+  if (version === undefined || stringAt(bytes, version) !== '2.0') throw refuse('jsonrpc must be "2.0"')
+  if (methodMember !== undefined) {
+    const method = stringAt(bytes, methodMember)
+    if (method === undefined) throw refuse('method must be a string')
+    if (at('result') ?? at('error')) throw refuse('a message has either a method or an outcome')
+    if (idMember !== undefined && id === undefined) throw refuse('id must be a string or a number')
+    if (at('params') !== undefined && !objects.has('params')) throw refuse('params must be an object')
+    return { bytes, kind: id === undefined ? 'notification' : 'request', id, method, params: objects.get('params'), result: undefined, error: undefined }
+  }
+  const result = objects.get('result')
+  const error = objects.get('error')
+  if ((at('result') === undefined) === (at('error') === undefined)) throw refuse('a message has a method, a result or an error')
+  if (result === undefined && error === undefined) throw refuse('result and error must be objects')
+  if (result !== undefined && id === undefined) throw refuse('a result needs the id of its request')
+  return { bytes, kind: 'response', id, method: '', params: undefined, result, error }
+}
+
+const idText = (bytes: Buffer, span: { start: number; end: number }): Id | undefined => {
+  const first = bytes[span.start]
+  const isString = first === 0x22
+  const isNumber = first === 0x2d || (first !== undefined && first >= 0x30 && first <= 0x39)
+  return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined
+}
+
+/** The id of a message that is JSON but not acceptable, so that the refusal can carry it. */
+const findId = (bytes: Buffer): Id | undefined => {
+  try {
+    const value = JSON.parse(bytes.toString()) as { id?: unknown }
+    return typeof value.id === 'string' || typeof value.id === 'number' ? JSON.stringify(value.id) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const asEnvelopeError = (error: unknown, id: Id | undefined): unknown => {
+  if (!(error instanceof ScanError)) return error
+  return new EnvelopeError(error.kind === 'syntax' ? -32700 : -32600, error.message, id, error)
+}

@@ -1,0 +1,235 @@
+/**
+ * A JSON object on its way through: the bytes it came as, and the few changes it leaves with.
+ *
+ * `parts()` yields slices of the original bytes with the changes between them, so whatever was not changed leaves exactly as
+ * it came: number text, key order, white space (BRIDGING 2.6). Changes are kept as text to put in place of a member, text to
+ * put in front, and replacements of spans deeper inside.
+ */
+import { Scanner } from './scan.ts'
+import type { Member, ScanLimits, Span } from './scan.ts'
+
+/** A message to send, or a piece of one: slices of what came, and our own pieces between them. */
+export type Parts = readonly Uint8Array[]
+
+/** An object that ends up in a message; `set` and `delete` work on its top-level members. */
+export interface JsonObject {
+  has(key: string): boolean
+  /** Puts a member; `json` is its value as JSON text. */
+  set(key: string, json: string | Uint8Array | Parts): void
+  delete(key: string): void
+  parts(): Parts
+}
+
+const isParts = (value: string | Uint8Array | Parts): value is Parts => Array.isArray(value)
+export const toParts = (json: string | Uint8Array | Parts): Parts =>
+  typeof json === 'string' ? [Buffer.from(json)] : isParts(json) ? json : [json]
+
+export const byteLength = (parts: Parts): number => {
+  let total = 0
+  for (const part of parts) total += part.length
+  return total
+}
+
+export const join = (parts: Parts): Buffer => {
+  const only = parts.length === 1 ? parts[0] : undefined
+  if (only !== undefined) return Buffer.isBuffer(only) ? only : Buffer.from(only.buffer, only.byteOffset, only.byteLength)
+  return Buffer.concat(parts)
+}
+
+interface Edit extends Span {
+  readonly parts: Parts
+}
+
+const COMMA = Buffer.from(',')
+
+export class Payload implements JsonObject {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+  readonly members: readonly Member[]
+  /** New values of existing members; `undefined`: the member is left out. */
+  #changed: Map<Member, Parts | undefined> | undefined
+  /** New members, put in front of the others. */
+  #added: Map<string, Parts> | undefined
+  #edits: Edit[] | undefined
+  #nested: Map<Member, Payload> | undefined
+
+  constructor(bytes: Buffer, span: Span, members: readonly Member[]) {
+    this.bytes = bytes
+    this.start = span.start
+    this.end = span.end
+    this.members = members
+  }
+
+  /** Reads the object that starts at `start`; throws `ScanError`. */
+  static at(bytes: Buffer, start = 0, limits?: ScanLimits): Payload {
+    const scanner = new Scanner(bytes, limits === undefined ? { start, strict: false } : { start, limits })
+    scanner.peek()
+    const from = scanner.position
+    const members = scanner.members()
+    return new Payload(bytes, { start: from, end: scanner.position }, members)
+  }
+
+  /** An object made by us. */
+  static of(value: object): Payload {
+    return Payload.at(Buffer.from(JSON.stringify(value)))
+  }
+
+  member(key: string): Member | undefined {
+    for (const member of this.members) if (member.key === key) return member
+    return undefined
+  }
+
+  has(key: string): boolean {
+    const member = this.member(key)
+    if (member !== undefined) return this.#changed === undefined || !this.#changed.has(member) || this.#changed.get(member) !== undefined
+    return this.#added?.has(key) ?? false
+  }
+
+  /** The value's bytes as they came, or `undefined`. */
+  raw(key: string): Buffer | undefined {
+    const member = this.member(key)
+    return member && this.bytes.subarray(member.start, member.end)
+  }
+
+  /** The value as text if it came as a string, else `undefined`. */
+  text(key: string): string | undefined {
+    const member = this.member(key)
+    return member && stringAt(this.bytes, member)
+  }
+
+  /** The value parsed, for small members whose shape we own. */
+  value(key: string): unknown {
+    const member = this.member(key)
+    return member && JSON.parse(this.bytes.toString('utf8', member.start, member.end))
+  }
+
+  /** A member that is an object, as a payload of its own; its changes become part of this one's. */
+  object(key: string): Payload | undefined {
+    const member = this.member(key)
+    if (member === undefined || this.bytes[member.start] !== 0x7b) return undefined
+    this.#nested ??= new Map()
+    let nested = this.#nested.get(member)
+    if (nested === undefined) this.#nested.set(member, (nested = Payload.at(this.bytes, member.start)))
+    return nested
+  }
+
+  set(key: string, json: string | Uint8Array | Parts): void {
+    const member = this.member(key)
+    if (member !== undefined) (this.#changed ??= new Map()).set(member, toParts(json))
+    else (this.#added ??= new Map()).set(key, toParts(json))
+  }
+
+  /** Puts a member inside the object member `outer`, which is created if it is missing or no object. */
+  setIn(outer: string, key: string, json: string): void {
+    const inner = this.object(outer)
+    if (inner !== undefined) inner.set(key, json)
+    else this.set(outer, `{${JSON.stringify(key)}:${json}}`)
+  }
+
+  delete(key: string): void {
+    const member = this.member(key)
+    if (member !== undefined) (this.#changed ??= new Map()).set(member, undefined)
+    else this.#added?.delete(key)
+  }
+
+  /** Replaces a span somewhere inside a value. */
+  replace(span: Span, json: string | Uint8Array | Parts): void {
+    ;(this.#edits ??= []).push({ start: span.start, end: span.end, parts: toParts(json) })
+  }
+
+  /** A copy without changes, for another use of the same bytes. */
+  fresh(): Payload {
+    return new Payload(this.bytes, this, this.members)
+  }
+
+  parts(): Parts {
+    if (this.#changed === undefined && this.#added === undefined && this.#edits === undefined && this.#nested === undefined)
+      return [this.bytes.subarray(this.start, this.end)]
+    this.#edits?.sort((a, b) => a.start - b.start)
+    const out: Uint8Array[] = []
+    const kept = this.members.filter((member) => !this.#changed?.has(member) || this.#changed.get(member) !== undefined)
+    this.#copy(out, this.start, this.start + 1)
+    this.#writeAdded(out, kept.length > 0)
+    let at = this.start + 1
+    let previous = -1
+    for (const [index, member] of this.members.entries()) {
+      const changed = this.#changed?.get(member)
+      if (changed === undefined && this.#changed?.has(member)) continue
+      // Between neighbours stands what stood there; where a member was left out, one comma.
+      if (previous === -1) at = index === 0 ? at : member.keyStart
+      else if (previous !== index - 1) {
+        out.push(COMMA)
+        at = member.keyStart
+      }
+      this.#copy(out, at, member.start)
+      this.#writeValue(out, member, changed)
+      at = member.end
+      previous = index
+    }
+    const last = this.members[this.members.length - 1]
+    this.#copy(out, last === undefined ? at : last.end, this.end)
+    return out
+  }
+
+  #writeAdded(out: Uint8Array[], more: boolean): void {
+    if (this.#added === undefined) return
+    let left = this.#added.size
+    for (const [key, parts] of this.#added) {
+      out.push(Buffer.from(`${JSON.stringify(key)}:`), ...parts)
+      if (--left > 0 || more) out.push(COMMA)
+    }
+  }
+
+  #writeValue(out: Uint8Array[], member: Member, changed: Parts | undefined): void {
+    const nested = this.#nested?.get(member)
+    if (changed !== undefined) out.push(...changed)
+    else if (nested !== undefined) out.push(...nested.parts())
+    else this.#copy(out, member.start, member.end)
+  }
+
+  /** The bytes from `from` to `to`, with the replacements that fall between. */
+  #copy(out: Uint8Array[], from: number, to: number): void {
+    let at = from
+    for (const edit of this.#edits ?? []) {
+      if (edit.start < at || edit.end > to) continue
+      if (edit.start > at) out.push(this.bytes.subarray(at, edit.start))
+      out.push(...edit.parts)
+      at = edit.end
+    }
+    if (to > at) out.push(this.bytes.subarray(at, to))
+  }
+}
+
+/** The text of the JSON string at `span`; `undefined` if it is no string. */
+export const stringAt = (bytes: Buffer, span: Span): string | undefined => {
+  if (bytes[span.start] !== 0x22) return undefined
+  const inner = bytes.subarray(span.start + 1, span.end - 1)
+  return inner.includes(0x5c) ? (JSON.parse(bytes.toString('utf8', span.start, span.end)) as string) : inner.toString()
+}
+
+/** A list that we compose ourselves, member by member. */
+export class Draft implements JsonObject {
+  readonly #members = new Map<string, Parts>()
+
+  has(key: string): boolean {
+    return this.#members.has(key)
+  }
+
+  set(key: string, json: string | Uint8Array | Parts): void {
+    this.#members.set(key, toParts(json))
+  }
+
+  delete(key: string): void {
+    this.#members.delete(key)
+  }
+
+  parts(): Parts {
+    if (this.#members.size === 0) return [Buffer.from('{}')]
+    const out: Uint8Array[] = []
+    for (const [key, parts] of this.#members) out.push(Buffer.from(`${out.length === 0 ? '{' : ','}${JSON.stringify(key)}:`), ...parts)
+    out.push(Buffer.from('}'))
+    return out
+  }
+}
+
