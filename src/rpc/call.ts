@@ -1,0 +1,112 @@
+/**
+ * One request on its way through, in the one language the inside speaks: self-contained, and ended by one `Outcome`. That is
+ * the modern model; the legacy era exists only in `era/`.
+ */
+import type { Id } from '../wire/envelope.ts'
+import type { LogLevel } from '../wire/methods.ts'
+import type { ParamHeader } from '../wire/param-headers.ts'
+import type { JsonObject, Payload } from '../wire/payload.ts'
+import type { Revision } from '../wire/revisions.ts'
+
+/** Client capabilities as parsed JSON; unknown members are kept. */
+export type Capabilities = Readonly<Record<string, unknown>>
+
+/** Which part of the catalog a caller sees. */
+export interface Scope {
+  /** One server alone, unprefixed: `/servers/<key>/mcp`. */
+  readonly server: string | undefined
+}
+
+/** Who is calling, as far as it matters inside. */
+export interface Caller {
+  readonly principal: string
+  readonly revision: Revision
+  readonly capabilities: Capabilities
+  readonly scope: Scope
+  /** The legacy session; modern hosts have none. */
+  readonly session: HostSession | undefined
+}
+
+/** What a legacy host told us once, as far as the other side may use it. */
+export interface HostSession {
+  readonly id: string
+  /** Says something that belongs to no request: list changes, updates, unattributed log messages. */
+  notify(method: string, params: JsonObject | undefined): void
+  /** Runs once when the session ends; at once if it has. */
+  onEnd(callback: () => void): void
+}
+
+/** A request of a server to its host, and the host's answer: a result, or the error object as it came. */
+export interface Question {
+  readonly method: string
+  readonly params: Payload | undefined
+}
+export type Answer = { readonly result: Payload } | { readonly error: Payload }
+
+/** What a retried call brings: the opened state of the server's round, and the answers as they came. */
+export interface Resume {
+  readonly state: string | undefined
+  readonly responses: Payload | undefined
+}
+
+export interface Call {
+  readonly method: string
+  /** Tool or prompt name, or URI: as the host said it, the original once routed. */
+  readonly target: string | undefined
+  readonly params: Payload
+  readonly caller: Caller
+  readonly resume: Resume | undefined
+  /** The host gave up. */
+  readonly signal: AbortSignal
+  /** JSON text of the host's progress token. */
+  readonly progressToken: Id | undefined
+  /** The level a modern request asks for; of legacy sessions the router knows it. */
+  readonly logLevel: LogLevel | undefined
+  /** Parameters to mirror into headers, once routed. */
+  readonly paramHeaders: readonly ParamHeader[]
+  /** `Mcp-Param-*` headers of the host that we do not know and must forward. */
+  readonly unknownHeaders: Readonly<Record<string, string>>
+  /** Progress and log messages, to this caller only. The params keep the server's own progress token. */
+  notify(method: string, params: Payload): void
+  /** Asks the host on the stream of this very request; legacy hosts only. Never rejects for a refusal: that is an answer. */
+  readonly ask: ((question: Question) => Promise<Answer>) | undefined
+}
+
+export type Outcome =
+  | { readonly kind: 'complete'; readonly result: JsonObject }
+  | { readonly kind: 'input_required'; readonly result: Payload; readonly state: string | undefined }
+
+export type Handler = (call: Call) => Promise<Outcome>
+export type Layer = (inner: Handler) => Handler
+
+/** The layers in the order in which a call meets them, around `innermost`. */
+export const stack = (layers: readonly Layer[], innermost: Handler): Handler => layers.reduceRight((inner, layer) => layer(inner), innermost)
+
+export const complete = (result: JsonObject): Outcome => ({ kind: 'complete', result })
+
+/** A server's own JSON-RPC error; relayed as it is unless BRIDGING 7.3 says otherwise. */
+export class ServerError extends Error {
+  readonly code: number
+  readonly error: Payload
+  constructor(code: number, message: string, error: Payload) {
+    super(message)
+    this.name = 'ServerError'
+    this.code = code
+    this.error = error
+  }
+}
+
+/** The host's own mistake, found by us: becomes a JSON-RPC error, and an HTTP status for modern hosts. */
+export class Refusal extends Error {
+  readonly code: number
+  readonly data: unknown
+  /** HTTP status where the answer has not begun; 200: in-band. */
+  readonly status: number
+  constructor(code: number, message: string, options: { data?: unknown; status?: number } = {}) {
+    super(message)
+    this.name = 'Refusal'
+    this.code = code
+    this.data = options.data
+    this.status = options.status ?? 200
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * Calls over a channel: mints the ids, remembers what is pending, matches answers, ends what takes too long. The surprise: a
+ * progress token is the id of its request, so one table finds both.
+ */
+import type { Channel, ChannelEvents, Outgoing } from '../transport/channel.ts'
+import type { Envelope, Id } from '../wire/envelope.ts'
+import { Failure } from '../wire/failure.ts'
+import { errorMessage, errorObject, notificationMessage, resultMessage } from '../wire/message.ts'
+import type { Parts } from '../wire/payload.ts'
+import type { Call } from './call.ts'
+import type { Sweepable, Sweeper } from './sweeper.ts'
+
+export interface ConnectionEvents {
+  /** The server asks something. Answer with `respond` or `refuse`. `call`: the one it belongs to, where that is certain. */
+  request(message: Envelope, call: Call | undefined): void
+  /** A notification that is no progress of a pending request. */
+  notification(message: Envelope, call: Call | undefined): void
+  /** Something unreadable, or an answer nobody waits for. */
+  oddity(reason: string, sample: string): void
+}
+
+export interface RequestOptions {
+  /** Silence after which the request fails; `Infinity` for streams that are meant to be quiet. */
+  readonly idleMs: number
+  readonly totalMs: number
+  /** The host's call this request carries, for attribution and for its messages. */
+  readonly call?: Call
+  readonly signal?: AbortSignal
+  /** Progress of this request. */
+  progress?(message: Envelope): void
+  /** Tells the server that the request is given up, in the way of its era and transport. */
+  readonly cancel: (id: number, reason: string) => void
+}
+
+interface Pending {
+  readonly options: RequestOptions
+  readonly startedMs: number
+  activeMs: number
+  /** While above 0 a person is being asked: silence does not count. */
+  pauses: number
+  resolve(message: Envelope): void
+  reject(failure: Failure): void
+  unlisten: (() => void) | undefined
+}
+
+/** Never-issued ids tolerated within a minute before the connection is closed (T-19). */
+const MAX_FORGED = 10
+
+export class Connection implements Sweepable, ChannelEvents {
+  readonly channel: Channel
+  readonly #events: ConnectionEvents
+  readonly #sweeper: Sweeper
+  readonly #pending = new Map<number, Pending>()
+  #nextId = 1
+  #ended: Failure | undefined
+  #forged: number[] = []
+
+  constructor(channel: Channel, sweeper: Sweeper, events: ConnectionEvents) {
+    this.channel = channel
+    this.#sweeper = sweeper
+    this.#events = events
+  }
+
+  async open(): Promise<void> {
+    void this.channel.closed.then((failure) => this.#end(failure ?? new Failure('shutting_down', 'the connection was closed')))
+    await this.channel.open(this)
+  }
+
+  get inFlight(): number {
+    return this.#pending.size
+  }
+
+  /** The calls of hosts that are under way here, oldest first. */
+  calls(): Call[] {
+    return [...this.#pending.values()].flatMap((pending) => (pending.options.call === undefined ? [] : [pending.options.call]))
+  }
+
+  /** Sends one request; `build` is given the id. Rejects with `Failure`; a JSON-RPC error is an answer like any other. */
+  request(build: (id: number) => Outgoing, options: RequestOptions): Promise<Envelope> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) return reject(notSent(this.#ended))
+      if (options.signal?.aborted) return reject(new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' }))
+      const id = this.#nextId++
+      const nowMs = this.#sweeper.nowMs
+      const pending: Pending = { options, startedMs: nowMs, activeMs: nowMs, pauses: 0, resolve, reject, unlisten: undefined }
+      this.#listen(id, pending)
+      if (this.#pending.size === 0) this.#sweeper.watch(this)
+      this.#pending.set(id, pending)
+      try {
+        this.channel.send(build(id))
+      } catch (error) {
+        const settled = this.#take(id)
+        settled?.reject(error instanceof Failure ? error : new Failure('lost', 'sending failed', { executed: 'no' }, error))
+      }
+    })
+  }
+
+  notify(method: string, params?: Parts): void {
+    if (this.#ended === undefined) this.channel.send({ parts: notificationMessage(method, params) })
+  }
+
+  respond(id: Id, result: Parts): void {
+    if (this.#ended === undefined) this.channel.send({ parts: resultMessage(id, result) })
+  }
+
+  refuse(id: Id, code: number, message: string): void {
+    if (this.#ended === undefined) this.channel.send({ parts: errorMessage(id, errorObject(code, message)) })
+  }
+
+  respondError(id: Id, error: Parts): void {
+    if (this.#ended === undefined) this.channel.send({ parts: errorMessage(id, error) })
+  }
+
+  /** Stops the idle clock of the request that carries `call` until the returned function is called. */
+  pause(call: Call): () => void {
+    for (const pending of this.#pending.values()) {
+      if (pending.options.call !== call) continue
+      pending.pauses++
+      return () => {
+        pending.pauses--
+        pending.activeMs = this.#sweeper.nowMs
+      }
+    }
+    return () => undefined
+  }
+
+  receive(message: Envelope, during?: number): void {
+    const on = during === undefined ? undefined : this.#pending.get(during)
+    if (on !== undefined) on.activeMs = this.#sweeper.nowMs
+    if (message.kind === 'response') return this.#settle(message)
+    if (message.method === 'notifications/progress') return this.#progress(message)
+    if (message.kind === 'request') this.#events.request(message, on?.options.call)
+    else this.#events.notification(message, on?.options.call)
+  }
+
+  lost(id: number, failure: Failure): void {
+    this.#take(id)?.reject(failure)
+  }
+
+  garbage(reason: string, sample: string): void {
+    this.#events.oddity(reason, sample)
+  }
+
+  sweep(nowMs: number): void {
+    for (const [id, pending] of this.#pending) {
+      const { idleMs, totalMs } = pending.options
+      const silent = pending.pauses === 0 && nowMs - pending.activeMs >= idleMs
+      if (!silent && nowMs - pending.startedMs < totalMs) continue
+      const limitMs = silent ? idleMs : totalMs
+      this.#giveUp(id, `no answer within ${limitMs} ms`)
+      pending.reject(new Failure('timeout', `no answer within ${limitMs} ms`, { amount: Math.round(limitMs / 1000) }))
+    }
+  }
+
+  #listen(id: number, pending: Pending): void {
+    const { signal } = pending.options
+    if (signal === undefined) return
+    const onAbort = (): void => {
+      this.#giveUp(id, 'cancelled by the host')
+      pending.reject(new Failure('cancelled', 'cancelled by the host'))
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    pending.unlisten = () => signal.removeEventListener('abort', onAbort)
+  }
+
+  #giveUp(id: number, reason: string): void {
+    const pending = this.#take(id)
+    pending?.options.cancel(id, reason)
+  }
+
+  #settle(message: Envelope): void {
+    const id = message.id === undefined ? NaN : Number(message.id)
+    const pending = Number.isSafeInteger(id) ? this.#take(id) : undefined
+    if (pending !== undefined) return pending.resolve(message)
+    this.#events.oddity('an answer nobody waits for', message.id ?? 'no id')
+    // Late answers to what was given up are normal; ids that never were are not.
+    if (Number.isSafeInteger(id) && id > 0 && id < this.#nextId) return
+    const nowMs = this.#sweeper.nowMs
+    this.#forged = [...this.#forged.filter((at) => nowMs - at < 60_000), nowMs]
+    if (this.#forged.length >= MAX_FORGED) void this.channel.close()
+  }
+
+  #progress(message: Envelope): void {
+    const token = message.params?.raw('progressToken')?.toString()
+    const pending = token === undefined ? undefined : this.#pending.get(Number(token))
+    if (pending === undefined) return
+    pending.activeMs = this.#sweeper.nowMs
+    pending.options.progress?.(message)
+  }
+
+  #take(id: number): Pending | undefined {
+    const pending = this.#pending.get(id)
+    if (pending === undefined) return undefined
+    this.#pending.delete(id)
+    pending.unlisten?.()
+    if (this.#pending.size === 0) this.#sweeper.unwatch(this)
+    return pending
+  }
+
+  #end(failure: Failure): void {
+    this.#ended = failure
+    for (const id of [...this.#pending.keys()]) this.#take(id)?.reject(failure)
+  }
+}
+
+/** Nothing was written, so nothing was executed. */
+const notSent = (failure: Failure): Failure =>
+  new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'no', retryable: true }, failure)

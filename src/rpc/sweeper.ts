@@ -1,0 +1,63 @@
+/**
+ * The one timer that looks after deadlines. Whatever has a deadline is registered while it has one and is looked at ten times
+ * a second on the monotonic clock; a gap of the loop (a suspended machine) counts as no time at all (F-27).
+ */
+
+export interface Sweepable {
+  /** `nowMs` is monotonic and does not count the time the process was stopped. */
+  sweep(nowMs: number): void
+}
+
+export class Sweeper {
+  readonly #watched = new Set<Sweepable>()
+  readonly #periodMs: number
+  readonly #clock: () => number
+  #timer: NodeJS.Timeout | undefined
+  #now: number
+  #last: number
+
+  constructor(periodMs = 100, clock: () => number = () => performance.now()) {
+    this.#periodMs = periodMs
+    this.#clock = clock
+    this.#now = this.#last = clock()
+  }
+
+  /** The sweeper's time, in milliseconds; fine enough for deadlines only. */
+  get nowMs(): number {
+    if (this.#timer === undefined) this.#advance()
+    return this.#now
+  }
+
+  watch(item: Sweepable): void {
+    this.#watched.add(item)
+    if (this.#timer !== undefined) return
+    this.#advance()
+    this.#timer = setInterval(() => this.#sweep(), this.#periodMs)
+    this.#timer.unref()
+  }
+
+  unwatch(item: Sweepable): void {
+    this.#watched.delete(item)
+    if (this.#watched.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #advance(): void {
+    const clock = this.#clock()
+    const gap = clock - this.#last
+    this.#last = clock
+    this.#now += this.#timer !== undefined && gap > 5_000 ? this.#periodMs : gap
+  }
+
+  #sweep(): void {
+    this.#advance()
+    for (const item of this.#watched) item.sweep(this.#now)
+  }
+
+  [Symbol.dispose](): void {
+    this.#watched.clear()
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}

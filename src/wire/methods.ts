@@ -1,0 +1,53 @@
+/** The one table of methods: who may send each, in which eras, which field routes it. Adding a method is adding a row. */
+import type { Era } from './revisions.ts'
+
+export interface MethodRow {
+  readonly eras: readonly Era[]
+  /**
+   * `list`: merged over all servers. `forward`: goes to the owner of `field`. `gateway`: the gateway answers, perhaps after
+   * telling servers. `listener`: answered where the host comes in, never a call.
+   */
+  readonly way: 'list' | 'forward' | 'gateway' | 'listener'
+  /** The member of `params` that names what is wanted; mirrored in `Mcp-Name` where `named`. */
+  readonly field?: 'name' | 'uri' | 'ref' | 'taskId'
+  /** Modern HTTP requests carry `Mcp-Name` for it ([2026-07-28 basic/transports/streamable-http]). */
+  readonly named?: boolean
+  /** May end in `input_required` ([2026-07-28 basic/patterns/mrtr], Supported Requests). */
+  readonly mayAskInput?: boolean
+  /** Its complete result carries `ttlMs` and `cacheScope` ([2026-07-28 server/utilities/caching]). */
+  readonly cacheable?: boolean
+}
+
+const BOTH: readonly Era[] = ['legacy', 'modern']
+const LEGACY: readonly Era[] = ['legacy']
+const MODERN: readonly Era[] = ['modern']
+
+export const METHODS: Readonly<Record<string, MethodRow>> = Object.assign(Object.create(null) as Record<string, MethodRow>, {
+  initialize: { eras: LEGACY, way: 'listener' },
+  'server/discover': { eras: MODERN, way: 'listener', cacheable: true },
+  ping: { eras: LEGACY, way: 'listener' },
+  'subscriptions/listen': { eras: MODERN, way: 'listener' },
+  'tools/list': { eras: BOTH, way: 'list', cacheable: true },
+  'resources/list': { eras: BOTH, way: 'list', cacheable: true },
+  'resources/templates/list': { eras: BOTH, way: 'list', cacheable: true },
+  'prompts/list': { eras: BOTH, way: 'list', cacheable: true },
+  'tools/call': { eras: BOTH, way: 'forward', field: 'name', named: true, mayAskInput: true },
+  'resources/read': { eras: BOTH, way: 'forward', field: 'uri', named: true, mayAskInput: true, cacheable: true },
+  'prompts/get': { eras: BOTH, way: 'forward', field: 'name', named: true, mayAskInput: true },
+  'completion/complete': { eras: BOTH, way: 'forward', field: 'ref' },
+  'resources/subscribe': { eras: LEGACY, way: 'gateway', field: 'uri' },
+  'resources/unsubscribe': { eras: LEGACY, way: 'gateway', field: 'uri' },
+  'logging/setLevel': { eras: LEGACY, way: 'gateway' },
+} satisfies Record<string, MethodRow>)
+
+/** The row of a method as far as `era` knows it. */
+export const methodRow = (method: string, era: Era): MethodRow | undefined => {
+  const row = METHODS[method]
+  return row?.eras.includes(era) ? row : undefined
+}
+
+export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+export const isLogLevel = (text: unknown): text is LogLevel => LOG_LEVELS.includes(text as LogLevel)
+/** Whether a message of `level` reaches somebody who asked for `minimum` and worse. */
+export const reaches = (level: LogLevel, minimum: LogLevel): boolean => LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(minimum)
