@@ -48,16 +48,21 @@ const MAX_FORGED = 10
 
 export class Connection implements Sweepable, ChannelEvents {
   readonly channel: Channel
-  readonly #events: ConnectionEvents
+  /** Until somebody serves the connection, nothing but answers is expected on it. */
+  #events: ConnectionEvents = { request: () => undefined, notification: () => undefined, oddity: () => undefined }
   readonly #sweeper: Sweeper
   readonly #pending = new Map<number, Pending>()
   #nextId = 1
   #ended: Failure | undefined
   #forged: number[] = []
 
-  constructor(channel: Channel, sweeper: Sweeper, events: ConnectionEvents) {
+  constructor(channel: Channel, sweeper: Sweeper) {
     this.channel = channel
     this.#sweeper = sweeper
+  }
+
+  /** Says who hears what the server sends by itself. */
+  serve(events: ConnectionEvents): void {
     this.#events = events
   }
 

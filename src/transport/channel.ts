@@ -41,3 +41,19 @@ export interface Channel {
   /** Ends the channel in the orderly way of its transport; resolves when nothing of it is left. */
   close(): Promise<void>
 }
+
+/** What an HTTP channel can do beyond sending messages; the era detection and the legacy handshake need it. */
+export interface HttpReply {
+  readonly status: number
+  /** The JSON-RPC response it carried, if it carried one. */
+  readonly message: Envelope | undefined
+}
+export interface HttpChannel extends Channel {
+  readonly kind: 'http'
+  /** One POST looked at as HTTP, apart from everything pending. Rejects with `Failure` for what is no HTTP answer at all. */
+  exchange(message: Outgoing): Promise<HttpReply>
+  /** The legacy handshake is done: `MCP-Protocol-Version` from now on. */
+  setRevision(revision: string): void
+  /** Opens the standalone GET stream, and keeps it open where the server offers one. */
+  openStream(): void
+}

@@ -6,3 +6,4 @@ export interface ParamHeader {
   readonly path: readonly string[]
   readonly type: 'string' | 'integer' | 'boolean'
 }
+export const headersFor = (_headers: readonly ParamHeader[], _args: Buffer): Record<string, string> => ({})

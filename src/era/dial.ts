@@ -1,0 +1,203 @@
+/**
+ * From an address to a link: finds out which era a server speaks, then speaks it. One path for pipes, one for HTTP; which
+ * process or socket carries it is the caller's `open` (BRIDGING 5.2).
+ */
+import { ServerError } from '../rpc/call.ts'
+import { Connection } from '../rpc/connection.ts'
+import type { Sweeper } from '../rpc/sweeper.ts'
+import type { Channel, HttpChannel } from '../transport/channel.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { Failure } from '../wire/failure.ts'
+import type { Era } from '../wire/revisions.ts'
+import { discoverMessage, DISCOVER_HEADERS, readDiscover } from './discover.ts'
+import type { Reading } from './discover.ts'
+import { LegacyLink } from './legacy-downstream.ts'
+import type { Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
+import { ModernLink } from './modern-downstream.ts'
+import type { ModernServer } from './modern-downstream.ts'
+
+/** What was found out about a server: remembered, so that the next start asks only once. */
+export interface Verdict {
+  readonly era: Era
+  readonly transport: 'pipe' | 'http' | 'sse'
+}
+
+export interface Dialing {
+  readonly era: 'auto' | Era
+  /** An earlier verdict that may still hold. */
+  readonly verdict: Verdict | undefined
+  /** Client capabilities to declare: of the host served, or the superset of the catalogue link. */
+  readonly declared: Declared
+  readonly identity: Identity
+  readonly timeouts: LinkTimeouts & { readonly probeMs: number }
+  readonly sweeper: Sweeper
+  readonly events: LinkEvents
+}
+
+export interface Dialed {
+  readonly link: Link
+  readonly verdict: Verdict
+}
+
+/** Over a pipe. `open` gives a connection to a process that has been sent nothing yet. */
+export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing): Promise<Dialed> => {
+  const era = dialing.era === 'auto' ? dialing.verdict?.era : dialing.era
+  if (era === 'legacy') return legacy(await open(), dialing)
+  const connection = await open()
+  try {
+    const answer = await probePipe(connection, dialing, era === undefined)
+    if (answer.era === 'modern') return modern(connection, answer.server, dialing)
+    if (dialing.era === 'modern') throw new Failure('version', 'the server does not speak 2026-07-28')
+    return await legacy(connection, dialing, answer.handshake)
+  } catch (error) {
+    await connection.channel.close()
+    if (dialing.era === 'modern' || !(error instanceof Reopen)) throw error
+    return error.era === 'legacy' ? legacy(await open(), dialing) : dialPipe(open, { ...dialing, era: 'modern' })
+  }
+}
+
+/** The process is gone, or bound to the wrong era: start it again and speak `era` from its first line. */
+class Reopen extends Error {
+  readonly era: Era
+  constructor(era: Era) {
+    super(`start again as ${era}`)
+    this.era = era
+  }
+}
+
+type PipeAnswer =
+  | { readonly era: 'modern'; readonly server: ModernServer }
+  | { readonly era: 'legacy'; readonly handshake: Promise<LegacyLink> | undefined }
+
+/**
+ * Asks `server/discover`. A server that stays silent gets `initialize` as well, and whichever is answered first decides: a
+ * slow starter reads both in order.
+ */
+const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: boolean): Promise<PipeAnswer> => {
+  const asked = ask(connection, dialing)
+  const silence = mayDouble ? after(dialing.timeouts.probeMs) : undefined
+  const first = await Promise.race([asked, ...(silence === undefined ? [] : [silence.promise])]).finally(silence?.cancel)
+  if (first !== 'silent') return decide(first, connection, dialing)
+  const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
+  const handshake = link.initialize(dialing.declared, dialing.identity).then(() => link)
+  handshake.catch(() => undefined)
+  const winner = await Promise.race([asked.then((message) => readDiscover(message).says), handshake.then(() => 'initialized' as const)])
+  if (winner === 'modern') throw new Reopen('modern')
+  return { era: 'legacy', handshake }
+}
+
+const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
+  const { startMs } = dialing.timeouts
+  return connection
+    .request((id) => ({ id, parts: discoverMessage(id, dialing.declared, dialing.identity), headers: DISCOVER_HEADERS }), {
+      idleMs: startMs,
+      totalMs: startMs,
+      cancel: () => undefined,
+    })
+    .catch((error: unknown) => {
+      // Some servers end at a first line they do not know: that is an answer, too.
+      throw error instanceof Failure && error.kind === 'exited' ? new Reopen('legacy') : error
+    })
+}
+
+const decide = async (message: Envelope, connection: Connection, dialing: Dialing): Promise<PipeAnswer> => {
+  let reading: Reading = readDiscover(message)
+  if (reading.says === 'again') reading = readDiscover(await ask(connection, dialing))
+  if (reading.says === 'modern') return { era: 'modern', server: reading.server }
+  if (reading.says === 'legacy') return { era: 'legacy', handshake: undefined }
+  throw noCommonVersion(reading)
+}
+
+/** Over HTTP: modern, else legacy Streamable HTTP, else HTTP+SSE; refusals of authority and outages decide nothing. */
+export const dialHttp = async (
+  open: { readonly http: () => HttpChannel; readonly sse: () => Channel },
+  transport: 'auto' | 'http' | 'sse',
+  dialing: Dialing,
+): Promise<Dialed> => {
+  const known = dialing.era === 'auto' && transport === 'auto' ? dialing.verdict : undefined
+  if (transport === 'sse' || known?.transport === 'sse') return overSse(open.sse(), dialing)
+  const channel = open.http()
+  const connection = new Connection(channel, dialing.sweeper)
+  await connection.open()
+  const attempts: string[] = []
+  try {
+    if (dialing.era !== 'legacy' && known?.era !== 'legacy') {
+      const server = await probeHttp(channel, dialing, attempts)
+      if (server !== undefined) return modern(connection, server, dialing)
+      if (dialing.era === 'modern') throw new Failure('version', `the server does not speak 2026-07-28 (${attempts.join('; ')})`)
+    }
+    return await legacy(connection, dialing)
+  } catch (error) {
+    await channel.close()
+    if (transport === 'http' || !mayBeOlder(error)) throw error
+    attempts.push(`initialize: ${(error as Error).message}`)
+  }
+  try {
+    return await overSse(open.sse(), dialing)
+  } catch (error) {
+    attempts.push(`HTTP+SSE: ${(error as Error).message}`)
+    throw new Failure('not_found', `no MCP endpoint: ${attempts.join('; ')}`, { executed: 'no' }, error)
+  }
+}
+
+const probeHttp = async (channel: HttpChannel, dialing: Dialing, attempts: string[]): Promise<ModernServer | undefined> => {
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const parts = discoverMessage(0, dialing.declared, dialing.identity)
+    const { status, message } = await channel.exchange({ parts, headers: DISCOVER_HEADERS })
+    if (status === 401) throw new Failure('auth_required', 'the server asks for authorization', { status, executed: 'no' })
+    if (status === 403) throw new Failure('forbidden', 'the server denied access', { status, executed: 'no' })
+    if (status === 408 || status === 425 || status === 429 || status >= 500)
+      throw new Failure('downstream_error', `the server answered HTTP ${status}`, { status, executed: 'no', retryable: true })
+    if (status >= 300 && status < 400) throw new Failure('not_found', `the server redirects (HTTP ${status})`, { status, executed: 'no' })
+    const reading: Reading = message === undefined ? { says: 'legacy' } : readDiscover(message)
+    if (reading.says === 'modern') return reading.server
+    if (reading.says === 'no common version') throw noCommonVersion(reading)
+    attempts.push(`server/discover: HTTP ${status}`)
+    if (reading.says === 'legacy') return undefined
+  }
+  throw new Failure('protocol', 'the server refused server/discover twice', { executed: 'no' })
+}
+
+/** [2025-11-25 basic/transports, Backwards Compatibility]: a refused `initialize` may mean the transport before. */
+const mayBeOlder = (error: unknown): boolean =>
+  error instanceof ServerError || (error instanceof Failure && (error.kind === 'bad_response' || error.kind === 'not_found'))
+
+const overSse = async (channel: Channel, dialing: Dialing): Promise<Dialed> => {
+  const connection = new Connection(channel, dialing.sweeper)
+  try {
+    await connection.open()
+    return await legacy(connection, dialing)
+  } catch (error) {
+    await channel.close()
+    throw error
+  }
+}
+
+const legacy = async (connection: Connection, dialing: Dialing, handshake?: Promise<LegacyLink>): Promise<Dialed> => {
+  const verdict: Verdict = { era: 'legacy', transport: connection.channel.kind }
+  if (handshake !== undefined) return { link: await handshake, verdict }
+  const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
+  try {
+    await link.initialize(dialing.declared, dialing.identity)
+  } catch (error) {
+    if (connection.channel.kind === 'pipe') await connection.channel.close()
+    throw error
+  }
+  return { link, verdict }
+}
+
+const modern = (connection: Connection, server: ModernServer, dialing: Dialing): Dialed => {
+  const { identity, declared, events, timeouts } = dialing
+  const link = new ModernLink(connection, server, { identity, declared }, events, timeouts)
+  link.listen()
+  return { link, verdict: { era: 'modern', transport: connection.channel.kind } }
+}
+
+const noCommonVersion = (reading: { readonly offered: readonly string[] }): Failure =>
+  new Failure('version', `no common protocol version; the server offers ${reading.offered.join(', ') || 'none'}`, { executed: 'no' })
+
+const after = (ms: number): { readonly promise: Promise<'silent'>; readonly cancel: () => void } => {
+  let timer: NodeJS.Timeout | undefined
+  const promise = new Promise<'silent'>((resolve) => (timer = setTimeout(resolve, ms, 'silent')))
+  return { promise, cancel: () => clearTimeout(timer) }
+}

@@ -1,0 +1,208 @@
+/**
+ * A legacy server: the handshake, calls without per-request `_meta`, and requests that the server sends back
+ * ([2025-11-25 basic/lifecycle]; BRIDGING 3.0 attribution, 3.3).
+ */
+import { complete, ServerError } from '../rpc/call.ts'
+import type { Answer, Call, Outcome } from '../rpc/call.ts'
+import type { Connection } from '../rpc/connection.ts'
+import type { Channel, HttpChannel } from '../transport/channel.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { Failure } from '../wire/failure.ts'
+import { requestMessage } from '../wire/message.ts'
+import { PER_EXCHANGE } from '../wire/meta.ts'
+import { METHODS } from '../wire/methods.ts'
+import type { LogLevel } from '../wire/methods.ts'
+import { Payload } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
+import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
+import type { LegacyRevision } from '../wire/revisions.ts'
+import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
+
+const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
+  'notifications/tools/list_changed': 'tools',
+  'notifications/prompts/list_changed': 'prompts',
+  'notifications/resources/list_changed': 'resources',
+}
+const QUESTIONS = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
+const EMPTY: Parts = [Buffer.from('{}')]
+/** Until the handshake has said otherwise. */
+const NOTHING_KNOWN: Handshake = { revision: LATEST_LEGACY, capabilities: {}, instructions: undefined }
+
+interface Handshake {
+  readonly revision: LegacyRevision
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly instructions: string | undefined
+}
+
+export class LegacyLink implements Link {
+  readonly era = 'legacy'
+  readonly connection: Connection
+  readonly closed: Promise<Failure | undefined>
+  readonly #events: LinkEvents
+  readonly #timeouts: LinkTimeouts
+  #handshake = NOTHING_KNOWN
+  #level: LogLevel | undefined
+
+  constructor(connection: Connection, events: LinkEvents, timeouts: LinkTimeouts) {
+    this.connection = connection
+    this.#events = events
+    this.#timeouts = timeouts
+    this.closed = connection.channel.closed
+    connection.serve({
+      request: (message, call) => this.#onRequest(message, call),
+      notification: (message, call) => this.#onNotification(message, call),
+      oddity: (reason, sample) => events.oddity(reason, sample),
+    })
+  }
+
+  get revision(): LegacyRevision {
+    return this.#handshake.revision
+  }
+  get transport(): Channel['kind'] {
+    return this.connection.channel.kind
+  }
+  get capabilities(): Readonly<Record<string, unknown>> {
+    return this.#handshake.capabilities
+  }
+  get instructions(): string | undefined {
+    return this.#handshake.instructions
+  }
+  get inFlight(): number {
+    return this.connection.inFlight
+  }
+
+  /** `initialize` and `initialized`. Throws `ServerError` if the server refuses, `Failure` otherwise. */
+  async initialize(declared: Declared, identity: Identity): Promise<void> {
+    const result = await this.#request('initialize', {
+      protocolVersion: LATEST_LEGACY,
+      capabilities: declared,
+      clientInfo: identity,
+    })
+    const revision = result.text('protocolVersion') ?? ''
+    if (!isLegacyRevision(revision)) throw new Failure('version', `the server answered initialize with unsupported version "${revision}"`)
+    this.#handshake = {
+      revision,
+      capabilities: (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>,
+      instructions: result.text('instructions'),
+    }
+    const { channel } = this.connection
+    const http = channel.kind === 'http' ? (channel as HttpChannel) : undefined
+    http?.setRevision(revision)
+    this.connection.notify('notifications/initialized')
+    http?.openStream()
+  }
+
+  readonly handle = async (call: Call): Promise<Outcome> => {
+    const { idleMs, totalMs } = this.#timeouts
+    const message = await this.connection.request((id) => ({ id, parts: requestMessage(id, call.method, this.#params(call, id)) }), {
+      idleMs,
+      totalMs,
+      call,
+      signal: call.signal,
+      cancel: this.#cancel,
+      progress: (progress) => progress.params && call.notify(progress.method, progress.params),
+    })
+    return complete(resultOf(message))
+  }
+
+  async fetch(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload> {
+    return this.#request(method, params)
+  }
+
+  async subscribe(uri: string): Promise<boolean> {
+    const resources = this.capabilities['resources'] as { subscribe?: unknown } | undefined
+    if (resources?.subscribe !== true) return false
+    await this.#request('resources/subscribe', { uri })
+    return true
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    await this.#request('resources/unsubscribe', { uri })
+  }
+
+  async setLevel(level: LogLevel): Promise<void> {
+    if (this.capabilities['logging'] === undefined || this.#level === level) return
+    this.#level = level
+    await this.#request('logging/setLevel', { level })
+  }
+
+  async close(): Promise<void> {
+    await this.connection.channel.close()
+  }
+
+  /** What a server of this era gets of a host's params: no per-request keys, no rounds, our own progress token. */
+  #params(call: Call, id: number): Parts {
+    const { params } = call
+    const meta = params.object('_meta')
+    for (const key of PER_EXCHANGE) meta?.delete(key)
+    if (call.progressToken !== undefined) meta?.set('progressToken', String(id))
+    params.delete('requestState')
+    params.delete('inputResponses')
+    if (call.caller.session === undefined) params.delete('task')
+    if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')
+    return params.parts()
+  }
+
+  async #request(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload> {
+    const { startMs } = this.#timeouts
+    const body = [Buffer.from(JSON.stringify(params))]
+    const message = await this.connection.request((id) => ({ id, parts: requestMessage(id, method, body) }), {
+      idleMs: startMs,
+      totalMs: startMs,
+      cancel: method === 'initialize' ? () => undefined : this.#cancel,
+    })
+    return resultOf(message)
+  }
+
+  readonly #cancel = (id: number, reason: string): void => {
+    this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
+    this.connection.channel.abandon(id)
+  }
+
+  /** A request of the server ([BRIDGING 2.2]). */
+  #onRequest(message: Envelope, during: Call | undefined): void {
+    const id = message.id ?? 'null'
+    if (message.method === 'ping') return this.connection.respond(id, EMPTY)
+    if (!QUESTIONS.has(message.method)) return this.connection.refuse(id, -32601, `Method not found: ${message.method}`)
+    const call = during ?? this.#attribute()
+    const resume = call === undefined ? () => undefined : this.connection.pause(call)
+    void this.#events
+      .ask({ method: message.method, params: message.params }, call)
+      .then((answer) => this.#reply(id, answer))
+      .finally(resume)
+  }
+
+  #onNotification(message: Envelope, during: Call | undefined): void {
+    const list = LIST_CHANGED[message.method]
+    const params = message.params
+    if (list !== undefined) this.#events.listChanged(list)
+    else if (params === undefined) return
+    else if (message.method === 'notifications/message') this.#events.message(params, during)
+    else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
+  }
+
+  #reply(id: string, answer: Answer): void {
+    if ('result' in answer) this.connection.respond(id, answer.result.parts())
+    else this.connection.respondError(id, answer.error.parts())
+  }
+
+  /** BRIDGING 3.0 (b): the one call that can carry input, or the newest of one legacy session; never a guess. */
+  #attribute(): Call | undefined {
+    const carriers = this.connection.calls().filter((call) => METHODS[call.method]?.mayAskInput === true)
+    const newest = carriers.at(-1)
+    const session = newest?.caller.session
+    const sameSession = session !== undefined && carriers.every((call) => call.caller.session === session)
+    return carriers.length === 1 || sameSession ? newest : undefined
+  }
+}
+
+/** The result of a response; throws the server's own error as `ServerError`. */
+export const resultOf = (message: Envelope): Payload => {
+  if (message.result !== undefined) return message.result
+  const error = message.error
+  const code = error?.value('code')
+  const text = error?.text('message')
+  if (error === undefined || !Number.isInteger(code) || text === undefined)
+    throw new Failure('bad_response', 'an error without an integer code and a message')
+  throw new ServerError(code as number, text, error)
+}

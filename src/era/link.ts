@@ -1,0 +1,57 @@
+/** A connection to one downstream after its handshake, whatever its era. Calls go in, outcomes come out. */
+import type { Answer, Call, Capabilities, Handler, Question } from '../rpc/call.ts'
+import type { Failure } from '../wire/failure.ts'
+import type { LogLevel } from '../wire/methods.ts'
+import type { Payload } from '../wire/payload.ts'
+import type { Era, Revision } from '../wire/revisions.ts'
+
+export type ChangedList = 'tools' | 'prompts' | 'resources'
+
+/** What a link tells its owner. */
+export interface LinkEvents {
+  listChanged(list: ChangedList): void
+  /** A subscribed resource changed; `uri` is the server's own. */
+  updated(uri: string, params: Payload): void
+  /** A log message; `call` is the one it belongs to, where that is certain. */
+  message(params: Payload, call: Call | undefined): void
+  /** The server asks for input. `call`: attributed as BRIDGING 3.0 says, `undefined` if that was impossible. */
+  ask(question: Question, call: Call | undefined): Promise<Answer>
+  oddity(reason: string, sample: string): void
+}
+
+/** Time limits of requests on a link. */
+export interface LinkTimeouts {
+  readonly idleMs: number
+  readonly totalMs: number
+  readonly startMs: number
+}
+
+export interface Link {
+  readonly era: Era
+  readonly revision: Revision
+  readonly transport: 'pipe' | 'http' | 'sse'
+  /** The server's capabilities as parsed JSON. */
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly instructions: string | undefined
+  readonly inFlight: number
+  readonly handle: Handler
+  /** A request of the gateway's own; the result. Throws `ServerError` or `Failure`. */
+  fetch(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload>
+  /** Watches one resource; false: the server does not offer it. Counting is the caller's. */
+  subscribe(uri: string): Promise<boolean>
+  unsubscribe(uri: string): Promise<void>
+  /** Legacy: the least severe level the server should send. Modern servers are told per request. */
+  setLevel(level: LogLevel): Promise<void>
+  readonly closed: Promise<Failure | undefined>
+  close(): Promise<void>
+}
+
+/** Who we say we are, to servers and hosts. */
+export interface Identity {
+  readonly name: string
+  readonly title: string
+  readonly version: string
+}
+
+/** What declaring needs: capabilities of the host the link serves, or of the catalogue link. */
+export type Declared = Capabilities

@@ -1,0 +1,207 @@
+/**
+ * A modern server: every request describes itself, answers may ask for input, changes come on a `subscriptions/listen` stream
+ * ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
+ */
+import { complete } from '../rpc/call.ts'
+import type { Call, Outcome } from '../rpc/call.ts'
+import type { Connection } from '../rpc/connection.ts'
+import type { Channel } from '../transport/channel.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { Failure } from '../wire/failure.ts'
+import { encodeHeaderValue } from '../wire/header-value.ts'
+import { requestMessage } from '../wire/message.ts'
+import { META } from '../wire/meta.ts'
+import { METHODS } from '../wire/methods.ts'
+import { headersFor } from '../wire/param-headers.ts'
+import { Payload } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
+import { MODERN } from '../wire/revisions.ts'
+import { resultOf } from './legacy-downstream.ts'
+import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
+import { Listening } from './listening.ts'
+
+const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
+  'notifications/tools/list_changed': 'tools',
+  'notifications/prompts/list_changed': 'prompts',
+  'notifications/resources/list_changed': 'resources',
+}
+
+export interface ModernServer {
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly instructions: string | undefined
+}
+
+export class ModernLink implements Link {
+  readonly era = 'modern'
+  readonly revision = MODERN
+  readonly connection: Connection
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly instructions: string | undefined
+  readonly closed: Promise<Failure | undefined>
+  readonly #events: LinkEvents
+  readonly #timeouts: LinkTimeouts
+  readonly #identity: Identity
+  /** What the gateway's own requests declare. */
+  readonly #declared: Declared
+  readonly #listening: Listening
+
+  constructor(
+    connection: Connection,
+    server: ModernServer,
+    own: { identity: Identity; declared: Declared },
+    events: LinkEvents,
+    timeouts: LinkTimeouts,
+  ) {
+    this.connection = connection
+    this.capabilities = server.capabilities
+    this.instructions = server.instructions
+    this.#identity = own.identity
+    this.#declared = own.declared
+    this.#events = events
+    this.#timeouts = timeouts
+    this.closed = connection.channel.closed
+    connection.serve({
+      // A server of this era must not ask this way: nothing is answered (B072).
+      request: (message) => events.oddity('a request on a modern link', message.method),
+      notification: (message, call) => this.#onNotification(message, call),
+      oddity: (reason, sample) => events.oddity(reason, sample),
+    })
+    this.#listening = new Listening(connection, {
+      params: (filter) => this.#ownParams({ notifications: filter }),
+      headers: (params) => this.#headers('subscriptions/listen', params),
+    })
+  }
+
+  get transport(): Channel['kind'] {
+    return this.connection.channel.kind
+  }
+  get inFlight(): number {
+    return this.connection.inFlight
+  }
+
+  readonly handle = async (call: Call): Promise<Outcome> => {
+    const { idleMs, totalMs } = this.#timeouts
+    const message = await this.connection.request(
+      (id) => {
+        this.#describe(call, id)
+        const headers = this.#headers(call.method, call.params, call)
+        return { id, parts: requestMessage(id, call.method, call.params.parts()), headers }
+      },
+      {
+        idleMs,
+        totalMs,
+        call,
+        signal: call.signal,
+        cancel: this.#cancel,
+        progress: (progress) => progress.params && call.notify(progress.method, progress.params),
+      },
+    )
+    return outcomeOf(call.method, resultOf(message))
+  }
+
+  async fetch(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload> {
+    const { startMs } = this.#timeouts
+    const payload = this.#ownParams(params)
+    const message = await this.connection.request(
+      (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
+      { idleMs: startMs, totalMs: startMs, cancel: this.#cancel },
+    )
+    return resultOf(message)
+  }
+
+  /** Starts hearing of list changes, as far as the server announces them. */
+  listen(): void {
+    const announces = (name: string): boolean => (this.capabilities[name] as { listChanged?: unknown } | undefined)?.listChanged === true
+    this.#listening.lists({
+      ...(announces('tools') && { toolsListChanged: true }),
+      ...(announces('prompts') && { promptsListChanged: true }),
+      ...(announces('resources') && { resourcesListChanged: true }),
+    })
+  }
+
+  async subscribe(uri: string): Promise<boolean> {
+    const resources = this.capabilities['resources'] as { subscribe?: unknown } | undefined
+    return resources?.subscribe === true && this.#listening.add(uri)
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    await this.#listening.remove(uri)
+  }
+
+  async setLevel(): Promise<void> {
+    // Each request says its own level.
+  }
+
+  async close(): Promise<void> {
+    this.#listening.close()
+    await this.connection.channel.close()
+  }
+
+  /** Writes this exchange's own `_meta` and round into the params (B013, B037, B066). */
+  #describe(call: Call, id: number): void {
+    const { params, caller, resume } = call
+    params.setIn('_meta', META.version, `"${MODERN}"`)
+    params.setIn('_meta', META.clientInfo, JSON.stringify(this.#identity))
+    params.setIn('_meta', META.capabilities, JSON.stringify(modernCapabilities(caller.capabilities)))
+    const meta = params.object('_meta')
+    if (call.logLevel === undefined) meta?.delete(META.logLevel)
+    else params.setIn('_meta', META.logLevel, JSON.stringify(call.logLevel))
+    if (call.progressToken !== undefined) params.setIn('_meta', 'progressToken', String(id))
+    params.delete('task')
+    if (resume?.state === undefined) params.delete('requestState')
+    else params.set('requestState', JSON.stringify(resume.state))
+    if (resume?.responses === undefined) params.delete('inputResponses')
+    else params.set('inputResponses', resume.responses.parts())
+  }
+
+  #ownParams(params: Readonly<Record<string, unknown>>): Payload {
+    const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: this.#declared }
+    return Payload.of({ ...params, _meta: meta })
+  }
+
+  /** Headers that mirror the final body (B219); a pipe needs none. */
+  #headers(method: string, params: Payload, call?: Call): Record<string, string> {
+    if (this.transport === 'pipe') return {}
+    const headers: Record<string, string> = { ...call?.unknownHeaders, 'MCP-Protocol-Version': MODERN, 'Mcp-Method': method }
+    const row = METHODS[method]
+    if (row?.named === true && call?.target !== undefined) headers['Mcp-Name'] = encodeHeaderValue(call.target)
+    if (call !== undefined && call.paramHeaders.length > 0) {
+      const args = params.raw('arguments')
+      if (args !== undefined) Object.assign(headers, headersFor(call.paramHeaders, args))
+    }
+    return headers
+  }
+
+  readonly #cancel = (id: number, reason: string): void => {
+    if (this.transport === 'http') return this.connection.channel.abandon(id)
+    this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
+  }
+
+  #onNotification(message: Envelope, during: Call | undefined): void {
+    const params = message.params
+    const list = LIST_CHANGED[message.method]
+    if (message.method === 'notifications/subscriptions/acknowledged') this.#listening.acknowledged(params)
+    else if (message.method === 'notifications/cancelled') this.#listening.ended(params)
+    else if (list !== undefined) this.#events.listChanged(list)
+    else if (params === undefined) return
+    else if (message.method === 'notifications/message') this.#events.message(params, during)
+    else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
+  }
+}
+
+/** B009, B010, B057: what a modern result means. */
+const outcomeOf = (method: string, result: Payload): Outcome => {
+  const type: Parts | string = result.text('resultType') ?? 'complete'
+  if (type === 'complete') return complete(result)
+  if (type !== 'input_required') throw new Failure('protocol', `unknown resultType "${type}"`)
+  if (METHODS[method]?.mayAskInput !== true) throw new Failure('protocol', `input_required in answer to ${method}`)
+  if (!result.has('inputRequests') && !result.has('requestState')) throw new Failure('protocol', 'input_required without anything required')
+  return { kind: 'input_required', result, state: result.text('requestState') }
+}
+
+/** Client capabilities as this era words them: `elicitation: {}` has always meant the form (B039). */
+export const modernCapabilities = (capabilities: Declared): Declared => {
+  const elicitation = capabilities['elicitation']
+  if (typeof elicitation !== 'object' || elicitation === null || Object.keys(elicitation).length > 0) return capabilities
+  return { ...capabilities, elicitation: { form: {} } }
+}
