@@ -105,7 +105,7 @@ const decide = async (message: Envelope, connection: Connection, dialing: Dialin
   if (reading.says === 'again') reading = readDiscover(await ask(connection, dialing))
   if (reading.says === 'modern') return { era: 'modern', server: reading.server }
   if (reading.says === 'legacy') return { era: 'legacy', handshake: undefined }
-  throw noCommonVersion(reading)
+  throw reading.says === 'again' ? refusedTwice() : noCommonVersion(reading)
 }
 
 /** Over HTTP: modern, else legacy Streamable HTTP, else HTTP+SSE; refusals of authority and outages decide nothing. */
@@ -155,7 +155,7 @@ const probeHttp = async (channel: HttpChannel, dialing: Dialing, attempts: strin
     attempts.push(`server/discover: HTTP ${status}`)
     if (reading.says === 'legacy') return undefined
   }
-  throw new Failure('protocol', 'the server refused server/discover twice', { executed: 'no' })
+  throw refusedTwice()
 }
 
 /** [2025-11-25 basic/transports, Backwards Compatibility]: a refused `initialize` may mean the transport before. */
@@ -195,6 +195,8 @@ const modern = (connection: Connection, server: ModernServer, dialing: Dialing):
 
 const noCommonVersion = (reading: { readonly offered: readonly string[] }): Failure =>
   new Failure('version', `no common protocol version; the server offers ${reading.offered.join(', ') || 'none'}`, { executed: 'no' })
+
+const refusedTwice = (): Failure => new Failure('protocol', 'the server refused server/discover twice', { executed: 'no' })
 
 const after = (ms: number): { readonly promise: Promise<'silent'>; readonly cancel: () => void } => {
   let timer: NodeJS.Timeout | undefined

@@ -126,6 +126,10 @@ export class LegacyLink implements Link {
     await this.#request('logging/setLevel', { level })
   }
 
+  rootsChanged(): void {
+    this.connection.notify('notifications/roots/list_changed')
+  }
+
   async close(): Promise<void> {
     await this.connection.channel.close()
   }

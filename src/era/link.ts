@@ -42,6 +42,8 @@ export interface Link {
   unsubscribe(uri: string): Promise<void>
   /** Legacy: the least severe level the server should send. Modern servers are told per request. */
   setLevel(level: LogLevel): Promise<void>
+  /** The host's roots changed; only legacy servers hear of it. */
+  rootsChanged(): void
   readonly closed: Promise<Failure | undefined>
   close(): Promise<void>
 }

@@ -132,6 +132,10 @@ export class ModernLink implements Link {
     // Each request says its own level.
   }
 
+  rootsChanged(): void {
+    // Asked anew within each request.
+  }
+
   async close(): Promise<void> {
     this.#listening.close()
     await this.connection.channel.close()

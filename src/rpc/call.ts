@@ -32,6 +32,10 @@ export interface HostSession {
   readonly id: string
   /** Says something that belongs to no request: list changes, updates, unattributed log messages. */
   notify(method: string, params: JsonObject | undefined): void
+  /** Asks what belongs to no request of its own (`roots/list` right after a link was opened). */
+  ask(question: Question): Promise<Answer>
+  /** What the host asked to hear by `logging/setLevel`; `undefined` before that. */
+  readonly logLevel: LogLevel | undefined
   /** Runs once when the session ends; at once if it has. */
   onEnd(callback: () => void): void
 }

@@ -1,0 +1,139 @@
+/**
+ * Opens links to one server, whatever it takes: a process, a socket, both; remembers the era it found; keeps one process
+ * ready for the next link (the spare).
+ */
+import { dialHttp, dialPipe } from '../era/dial.ts'
+import type { Dialed, Dialing } from '../era/dial.ts'
+import type { Declared, Link, LinkEvents } from '../era/link.ts'
+import { Connection } from '../rpc/connection.ts'
+import { Failure } from '../wire/failure.ts'
+import type { Companion, DownstreamEnvironment } from './environment.ts'
+import type { ServerOptions } from './options.ts'
+
+/** What the catalogue link declares: everything that some host could be asked for (BRIDGING 3.0 rule 3). */
+const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
+const COMPANION_POLL_MS = 100
+
+export class Dialer {
+  readonly #options: ServerOptions
+  readonly #environment: DownstreamEnvironment
+  #spare: Promise<Connection> | undefined
+  #companion: Companion | undefined
+  #isClosed = false
+
+  constructor(options: ServerOptions, environment: DownstreamEnvironment) {
+    this.#options = options
+    this.#environment = environment
+  }
+
+  superset(): Declared {
+    return SUPERSET
+  }
+
+  /** A further link, for one caller. */
+  async dial(declared: Declared, events: LinkEvents): Promise<Link> {
+    return (await this.#dial(declared, events)).link
+  }
+
+  /** The main link: starts the companion process first where there is one, and settles the era. */
+  async dialMain(declared: Declared, events: LinkEvents): Promise<Link> {
+    const options = this.#options
+    const { memory } = this.#environment
+    if (options.launch !== undefined && options.url !== undefined) await this.#startCompanion()
+    const { link, verdict } = await this.#dial(declared, events).catch((error: unknown) => {
+      // A verdict that no longer holds is forgotten, so that the next attempt asks again (B213).
+      if (!(error instanceof Failure) || error.executed === 'no') memory.keepVerdict(options, undefined)
+      throw error
+    })
+    memory.keepVerdict(options, verdict)
+    void link.closed.then(() => this.#dropSpare())
+    if (this.#companion !== undefined) void this.#companion.exited.then(() => link.close())
+    if (verdict.era === 'legacy') this.#prepareSpare()
+    return link
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([this.#dropSpare(), this.#companion?.stop()])
+  }
+
+  async #dial(declared: Declared, events: LinkEvents): Promise<Dialed> {
+    const { sweeper, identity, openers, memory } = this.#environment
+    const options = this.#options
+    const { startMs, probeMs, idleMs, totalMs } = options.timeouts
+    const dialing: Dialing = {
+      era: options.era,
+      verdict: memory.verdict(options),
+      declared,
+      identity,
+      timeouts: { startMs, probeMs, idleMs, totalMs },
+      sweeper,
+      events,
+    }
+    if (options.url === undefined) return dialPipe(() => this.#takeConnection(), dialing)
+    const open = { http: () => openers.http(options), sse: () => openers.sse(options) }
+    return this.#companion === undefined ? dialHttp(open, options.transport, dialing) : this.#dialWhenUp(open, dialing)
+  }
+
+  /** A process that was just started answers when it is ready: refused connections are tried again until the start time-out. */
+  async #dialWhenUp(open: Parameters<typeof dialHttp>[0], dialing: Dialing): Promise<Dialed> {
+    const deadlineMs = performance.now() + this.#options.timeouts.startMs
+    for (;;) {
+      try {
+        return await dialHttp(open, this.#options.transport, dialing)
+      } catch (error) {
+        const isWaiting = isUnreachable(error) && performance.now() < deadlineMs && this.#companion !== undefined
+        if (!isWaiting) throw error
+        await new Promise((resolve) => setTimeout(resolve, COMPANION_POLL_MS))
+      }
+    }
+  }
+
+  async #startCompanion(): Promise<void> {
+    if (this.#companion !== undefined) return
+    const companion = await this.#environment.openers.companion(this.#options)
+    this.#companion = companion
+    void companion.exited.then(() => {
+      if (this.#companion === companion) this.#companion = undefined
+    })
+  }
+
+  async #takeConnection(): Promise<Connection> {
+    const spare = this.#spare
+    this.#spare = undefined
+    if (spare === undefined) return this.#openPipe()
+    const connection = await spare.catch(() => this.#openPipe())
+    this.#prepareSpare()
+    return connection
+  }
+
+  async #openPipe(): Promise<Connection> {
+    const connection = new Connection(this.#environment.openers.pipe(this.#options), this.#environment.sweeper)
+    await connection.open()
+    return connection
+  }
+
+  /** One process that was sent nothing, ready to become whatever link is asked for next (DECISIONS 3). */
+  #prepareSpare(): void {
+    const isOfUse = this.#options.spare === 1 && this.#options.url === undefined && this.#environment.soleHost === undefined
+    if (!isOfUse || this.#isClosed || this.#spare !== undefined) return
+    const spare = this.#openPipe()
+    this.#spare = spare
+    const forget = (): void => {
+      if (this.#spare === spare) this.#spare = undefined
+    }
+    spare.then((connection) => void connection.channel.closed.then(forget), forget)
+  }
+
+  async #dropSpare(): Promise<void> {
+    const spare = this.#spare
+    this.#spare = undefined
+    const connection = await spare?.catch(() => undefined)
+    await connection?.channel.close()
+  }
+}
+
+const isUnreachable = (error: unknown): boolean => {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof Failure && cause.kind === 'unreachable') return true
+  return false
+}

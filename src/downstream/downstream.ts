@@ -1,0 +1,322 @@
+/**
+ * One configured server: kept connected, known and within its limits. Calls go in at `handle`; what the server is and offers
+ * comes out at `health$` and `inventory$`. The main link carries lists, completion and subscriptions; calls of hosts use links
+ * of their own where the server is legacy (`links.ts`).
+ */
+import { BehaviorSubject } from 'rxjs'
+import type { Inventory } from '../catalog/inventory.ts'
+import type { Link, LinkEvents } from '../era/link.ts'
+import type { Answer, Call, Caller, HostSession, Outcome, Question } from '../rpc/call.ts'
+import { Failure } from '../wire/failure.ts'
+import type { LogLevel } from '../wire/methods.ts'
+import { Payload } from '../wire/payload.ts'
+import { Backoff } from './backoff.ts'
+import { Dialer } from './dialer.ts'
+import type { DownstreamEnvironment } from './environment.ts'
+import { isHopeless, nextHealth, STARTING } from './health.ts'
+import type { Health, HealthEvent } from './health.ts'
+import { readInventory } from './inventory-reader.ts'
+import { Links } from './links.ts'
+import type { LinkOwner } from './links.ts'
+import type { ServerOptions } from './options.ts'
+import { Rereads } from './rereads.ts'
+import { Slots } from './slots.ts'
+
+/** Methods whose answer does not depend on who asks: they go over the main link. */
+const ON_MAIN_LINK = new Set(['completion/complete'])
+
+export class Downstream {
+  /** Replaced on reload where nothing in it asks for a restart. */
+  options: ServerOptions
+  readonly health$ = new BehaviorSubject<Health>(STARTING)
+  readonly inventory$: BehaviorSubject<Inventory | undefined>
+  readonly #environment: DownstreamEnvironment
+  readonly #dialer: Dialer
+  readonly #links: Links
+  readonly #slots: Slots
+  readonly #rereads: Rereads
+  #main: Link | undefined
+  #isWanted = false
+  #isStopping = false
+  #running: Promise<void> | undefined
+  #wake: () => void = () => undefined
+  #readyWaiters = new Set<() => void>()
+
+  constructor(options: ServerOptions, environment: DownstreamEnvironment) {
+    this.options = options
+    this.#environment = environment
+    this.#dialer = new Dialer(options, environment)
+    this.inventory$ = new BehaviorSubject(environment.memory.inventory(options))
+    this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
+    this.#links = new Links(options, {
+      open: (owner) => this.#dialer.dial(owner.declared, this.#eventsFor(owner)),
+      nowMs: () => environment.sweeper.nowMs,
+    })
+    this.#rereads = new Rereads(() => this.#read())
+  }
+
+  /** Starts connecting in the background; a lazy server whose inventory is stored waits for its first call. */
+  start(): void {
+    if (this.options.start === 'lazy' && this.inventory$.value !== undefined) return
+    this.#run()
+  }
+
+  /** The main link, for `ps`. */
+  get link(): Link | undefined {
+    return this.#main
+  }
+  get linkCount(): number {
+    return (this.#main === undefined ? 0 : 1) + this.#links.size
+  }
+  get inFlight(): number {
+    return this.#slots.inUse
+  }
+
+  readonly handle = async (call: Call): Promise<Outcome> => {
+    const waiting = this.#slots.take(call.signal)
+    if (waiting !== undefined) await waiting
+    try {
+      return await this.#attempt(call)
+    } catch (error) {
+      // Refused unprocessed by a server that forgot our session: once more, over a new one (5.3).
+      if (error instanceof Failure && error.kind === 'session_expired' && error.executed === 'no') return await this.#attempt(call)
+      throw error
+    } finally {
+      this.#slots.release()
+    }
+  }
+
+  /** Watches a resource for the gateway; false if the server does not offer that. */
+  async subscribe(uri: string): Promise<boolean> {
+    return (await this.#ready()).subscribe(uri)
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    await this.#main?.unsubscribe(uri)
+  }
+
+  /** A legacy host chose its level: its link hears of it now, if it has one, else when it is opened. */
+  async setLevel(session: HostSession, level: LogLevel): Promise<void> {
+    await this.#links.ofSession(session)?.setLevel(level)
+  }
+
+  rootsChanged(session: HostSession): void {
+    this.#links.ofSession(session)?.rootsChanged()
+  }
+
+  /** Skips the wait before the next attempt, and wakes a server that had been given up. */
+  retryNow(): void {
+    this.#run()
+    this.#wake()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    this.#change({ type: 'stopping' })
+    this.#wake()
+    await Promise.all([this.#links.close(), this.#main?.close(), this.#dialer.close()])
+    await this.#running
+    this.health$.complete()
+    this.inventory$.complete()
+  }
+
+  async #attempt(call: Call): Promise<Outcome> {
+    const main = await this.#ready()
+    if (main.era === 'modern' || this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method)) return main.handle(call)
+    return this.#links.lease(call, async (link) => {
+      const level = call.caller.session?.logLevel
+      if (level !== undefined) await link.setLevel(level)
+      return link.handle(call)
+    })
+  }
+
+  /** The main link, waiting for a server that is starting; throws at once where waiting is no use (BRIDGING 7.2). */
+  async #ready(): Promise<Link> {
+    if (this.#main !== undefined) return this.#main
+    const { failure, nextTryMs, state } = this.health$.value
+    if (state === 'draining') throw new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
+    if (failure !== undefined && (state === 'failed' || state === 'down')) {
+      const retryAfterMs = nextTryMs === undefined ? {} : { retryAfterMs: Math.round(nextTryMs) }
+      throw new Failure(failure.kind, failure.message, { ...failure.facts, ...retryAfterMs, executed: 'no' }, failure)
+    }
+    this.#isWanted = true
+    this.#run()
+    await this.#untilReady(this.options.timeouts.connectTimeoutMs)
+    if (this.#main !== undefined) return this.#main
+    if (this.health$.value.failure !== undefined && this.health$.value.state !== 'starting') return this.#ready()
+    throw new Failure('starting', `still starting: ${this.health$.value.reason ?? 'no answer yet'}`, { executed: 'no', retryable: true })
+  }
+
+  #untilReady(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.#readyWaiters.delete(done)
+        resolve()
+      }
+      const timer = setTimeout(done, timeoutMs)
+      this.#readyWaiters.add(done)
+    })
+  }
+
+  #run(): void {
+    if (this.#isStopping || this.#running !== undefined) return
+    this.#running = this.#keepConnected().finally(() => (this.#running = undefined))
+  }
+
+  /** Dials, reads, waits for the loss, waits, dials again; ends when stopped or when only a person can help. */
+  async #keepConnected(): Promise<void> {
+    const backoff = new Backoff(this.#environment.backoff)
+    while (!this.#isStopping) {
+      this.#change({ type: 'dialing' })
+      let upSinceMs = Infinity
+      const failure = await this.#connectOnce(() => (upSinceMs = performance.now()))
+      this.#main = undefined
+      if (this.#isStopping) return
+      if (isHopeless(failure)) return this.#giveUp(failure)
+      const nowMs = performance.now()
+      const { waitMs, isDown } = backoff.fail(nowMs, nowMs - upSinceMs)
+      this.#environment.log.warn({ server: this.options.key, kind: failure.kind, nextTryMs: Math.round(waitMs) }, failure.message)
+      this.#change({ type: 'lost', failure, nextTryMs: waitMs, givingUp: isDown })
+      if (isDown) this.#settleWaiters()
+      await this.#pause(waitMs)
+    }
+  }
+
+  /** From dialing to the loss of the main link; resolves with the reason. */
+  async #connectOnce(onUp: () => void): Promise<Failure> {
+    const { soleHost, gate } = this.#environment
+    let link: Link | undefined
+    try {
+      const declared = soleHost === undefined ? this.#dialer.superset() : await soleHost
+      await gate(
+        async () => {
+          link = await this.#dialer.dialMain(declared, this.#mainEvents())
+          await this.#read(link)
+        },
+        () => this.#isWanted,
+      )
+      if (link === undefined) throw new Failure('shutting_down', 'stopped before it was started')
+      if (this.#isStopping) await link.close()
+      this.#main = link
+      onUp()
+      this.#announce(link)
+      return (await link.closed) ?? new Failure('lost', 'the connection was closed', { retryable: true })
+    } catch (error) {
+      await link?.close()
+      return error instanceof Failure ? error : new Failure('bad_response', `the handshake failed: ${String(error)}`, { executed: 'no' }, error)
+    }
+  }
+
+  #announce(link: Link): void {
+    const inventory = this.inventory$.value
+    this.#change({ type: 'ready', complaints: inventory?.warnings ?? [] })
+    this.#settleWaiters()
+    const tools = inventory?.lists.tools.length ?? 0
+    this.#environment.log.info({ server: this.options.key, revision: link.revision, transport: link.transport, tools }, 'server is ready')
+    this.#rereads.poll(inventory === undefined ? undefined : this.#pollMs(link))
+  }
+
+  /** Lists that the server cannot announce changes of are read again after their lifetime (3.7). */
+  #pollMs(link: Link): number | undefined {
+    const announces = (name: string): boolean => {
+      const capability = link.capabilities[name] as { listChanged?: unknown } | undefined
+      return capability === undefined || capability.listChanged === true
+    }
+    return ['tools', 'resources', 'prompts'].every(announces) ? undefined : this.#environment.legacyPollMs
+  }
+
+  async #read(link = this.#main): Promise<void> {
+    if (link === undefined) return
+    const { legacyTtlMs, legacyPollMs, memory } = this.#environment
+    const nowMs = (): number => performance.now()
+    const inventory = await readInventory(link, { limits: this.options.limits, legacyTtlMs, legacyPollMs, nowMs })
+    const isNew = inventory.digest !== this.inventory$.value?.digest
+    if (isNew) memory.keepInventory(this.options, inventory)
+    this.inventory$.next(isNew ? inventory : { ...this.inventory$.value, freshness: inventory.freshness } as Inventory)
+  }
+
+  #giveUp(failure: Failure): void {
+    this.#environment.log.error({ server: this.options.key, kind: failure.kind }, failure.message)
+    this.#change({ type: 'hopeless', failure })
+    this.inventory$.next(undefined)
+    this.#settleWaiters()
+  }
+
+  #change(event: HealthEvent): void {
+    this.health$.next(nextHealth(this.health$.value, event))
+  }
+
+  #settleWaiters(): void {
+    for (const done of this.#readyWaiters) done()
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** The main link of a legacy server serves nobody: what it asks is declined at once (B263). With a sole host it is its link. */
+  #mainEvents(): LinkEvents {
+    const isSole = this.#environment.soleHost !== undefined
+    return {
+      listChanged: () => this.#rereads.request(),
+      updated: (uri, params) => this.#environment.updated(this.options.key, uri, params),
+      message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
+      ask: (question, call) => (isSole ? this.#askHost(question, call, call?.caller) : Promise.resolve(this.#decline(question))),
+      oddity: (reason, sample) => this.#oddity(reason, sample),
+    }
+  }
+
+  #eventsFor(owner: LinkOwner): LinkEvents {
+    const { session } = owner.caller
+    return {
+      listChanged: () => this.#rereads.request(),
+      updated: () => undefined,
+      message: (params, call) => {
+        const labelled = this.#labelled(params)
+        if (call !== undefined) call.notify('notifications/message', labelled)
+        else session?.notify('notifications/message', labelled)
+      },
+      ask: (question, call) => this.#askHost(question, call, owner.caller),
+      oddity: (reason, sample) => this.#oddity(reason, sample),
+    }
+  }
+
+  async #askHost(question: Question, call: Call | undefined, caller: Caller | undefined): Promise<Answer> {
+    if (question.method === 'roots/list' && this.options.roots !== undefined) return this.#configuredRoots()
+    if (call?.ask !== undefined) return call.ask(question)
+    if (question.method === 'roots/list' && caller?.session !== undefined) return caller.session.ask(question)
+    return errorAnswer(-32601, `nobody can be asked ${question.method} now`)
+  }
+
+  #decline(question: Question): Answer {
+    if (question.method === 'elicitation/create') return { result: Payload.of({ action: 'cancel' }) }
+    if (question.method === 'roots/list') return this.#configuredRoots()
+    return errorAnswer(-1, 'nobody to ask on this connection')
+  }
+
+  #configuredRoots(): Answer {
+    const uris = (this.options.roots ?? []).map((root) => ({ uri: root.includes('://') ? root : `file://${root}` }))
+    return { result: Payload.of({ roots: uris }) }
+  }
+
+  /** Log messages say which server they are from (BRIDGING 2.3). */
+  #labelled(params: Payload): Payload {
+    const logger = params.text('logger')
+    params.set('logger', JSON.stringify(logger === undefined ? this.options.key : `${this.options.key}/${logger}`))
+    return params
+  }
+
+  #oddity(reason: string, sample: string): void {
+    this.#environment.log.debug({ server: this.options.key, sample: sample.slice(0, 200) }, reason)
+  }
+}
+
+const errorAnswer = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })
+

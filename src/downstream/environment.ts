@@ -1,0 +1,63 @@
+/** What every downstream server needs from the process around it: passed in by the composition root. */
+import type { Inventory } from '../catalog/inventory.ts'
+import type { Verdict } from '../era/dial.ts'
+import type { Declared, Identity } from '../era/link.ts'
+import type { Sweeper } from '../rpc/sweeper.ts'
+import type { Channel, HttpChannel } from '../transport/channel.ts'
+import type { Payload } from '../wire/payload.ts'
+import type { BackoffOptions } from './backoff.ts'
+import type { ServerOptions } from './options.ts'
+
+/** A started process that is spoken to over HTTP (`command` and `url` together). */
+export interface Companion {
+  readonly pid: number
+  /** Resolves when the process has ended. */
+  readonly exited: Promise<unknown>
+  stop(): Promise<void>
+}
+
+/** Makes channels out of options; opens nothing by itself. */
+export interface Openers {
+  pipe(options: ServerOptions): Channel
+  http(options: ServerOptions): HttpChannel
+  sse(options: ServerOptions): Channel
+  /** Starts the command of a server that is reached at its URL. */
+  companion(options: ServerOptions): Promise<Companion>
+}
+
+/** What is remembered of a server over restarts; see `store.ts`. */
+export interface Memory {
+  inventory(options: ServerOptions): Inventory | undefined
+  keepInventory(options: ServerOptions, inventory: Inventory): void
+  verdict(options: ServerOptions): Verdict | undefined
+  keepVerdict(options: ServerOptions, verdict: Verdict | undefined): void
+}
+
+/** The part of a logger that rooms use. */
+export interface Log {
+  debug(facts: object, message: string): void
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+export interface DownstreamEnvironment {
+  readonly sweeper: Sweeper
+  readonly identity: Identity
+  readonly log: Log
+  readonly openers: Openers
+  readonly memory: Memory
+  readonly backoff: BackoffOptions
+  /** Lets at most so many servers start at once; wanted ones first. */
+  readonly gate: (start: () => Promise<void>, isWanted: () => boolean) => Promise<void>
+  /** How long lists of legacy servers are believed. */
+  readonly legacyTtlMs: number
+  readonly legacyPollMs: number
+  /**
+   * The one host of a stdio front: its capabilities, once it has told them. Then the main link serves its calls, too, and no
+   * second process is started (BRIDGING 3.0 rule 4).
+   */
+  readonly soleHost: Promise<Declared> | undefined
+  /** A subscribed resource changed; the URI is the server's own. */
+  readonly updated: (key: string, uri: string, params: Payload) => void
+}

@@ -1,0 +1,51 @@
+/** How a server is doing, as a value, and the pure rules by which it changes (DECISIONS 2, RELIABILITY F-04, F-08). */
+import { Failure } from '../wire/failure.ts'
+
+export type HealthState = 'starting' | 'healthy' | 'degraded' | 'down' | 'failed' | 'draining'
+
+export interface Health {
+  readonly state: HealthState
+  /** Why it is not healthy, for a person. */
+  readonly reason: string | undefined
+  /** What calls are refused with while it is `down` or `failed`. */
+  readonly failure: Failure | undefined
+  /** How often a link was lost or could not be opened. */
+  readonly failures: number
+  /** Milliseconds until the next attempt, at the time this was said. */
+  readonly nextTryMs: number | undefined
+}
+
+export type HealthEvent =
+  | { readonly type: 'dialing' }
+  | { readonly type: 'ready'; readonly complaints: readonly string[] }
+  | { readonly type: 'lost'; readonly failure: Failure; readonly nextTryMs: number; readonly givingUp: boolean }
+  | { readonly type: 'hopeless'; readonly failure: Failure }
+  | { readonly type: 'stopping' }
+
+export const STARTING: Health = { state: 'starting', reason: undefined, failure: undefined, failures: 0, nextTryMs: undefined }
+
+export const nextHealth = (health: Health, event: HealthEvent): Health => {
+  switch (event.type) {
+    case 'dialing':
+      return health.state === 'down' ? { ...health, nextTryMs: undefined } : { ...health, state: 'starting', nextTryMs: undefined }
+    case 'ready': {
+      const reason = event.complaints.length === 0 ? undefined : event.complaints.join('; ')
+      return { ...health, state: reason === undefined ? 'healthy' : 'degraded', reason, failure: undefined, nextTryMs: undefined }
+    }
+    case 'lost':
+      return {
+        state: event.givingUp ? 'down' : 'starting',
+        reason: event.failure.message,
+        failure: event.failure,
+        failures: health.failures + 1,
+        nextTryMs: event.nextTryMs,
+      }
+    case 'hopeless':
+      return { state: 'failed', reason: event.failure.message, failure: event.failure, failures: health.failures + 1, nextTryMs: undefined }
+    case 'stopping':
+      return { ...health, state: 'draining', nextTryMs: undefined }
+  }
+}
+
+/** What waiting will not mend: the command is missing, the credential refused, no version in common. */
+export const isHopeless = (failure: Failure): boolean => failure.kind === 'spawn_failed' || failure.kind === 'version'

@@ -1,0 +1,178 @@
+/**
+ * Reads everything a server offers, all pages of all lists, within the caps, as bytes (BRIDGING 3.18, 5.4; T-29). One list
+ * that fails leaves that list out with a warning; it never takes the others along.
+ */
+import { inventoryDigest } from '../catalog/digest.ts'
+import { LIST_KINDS } from '../catalog/inventory.ts'
+import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
+import type { Link } from '../era/link.ts'
+import { ServerError } from '../rpc/call.ts'
+import { readParamHeaders, withoutBadAnnotations } from '../wire/param-headers.ts'
+import { Payload } from '../wire/payload.ts'
+import { Scanner } from '../wire/scan.ts'
+import type { ServerLimits } from './options.ts'
+
+interface ListRow {
+  readonly method: string
+  /** Member of the result that holds the entries. */
+  readonly member: string
+  /** Member of an entry that names it. */
+  readonly field: string
+  /** Capability without which the list is not asked for. */
+  readonly capability: string
+}
+
+const LISTS: Readonly<Record<ListKind, ListRow>> = {
+  tools: { method: 'tools/list', member: 'tools', field: 'name', capability: 'tools' },
+  resources: { method: 'resources/list', member: 'resources', field: 'uri', capability: 'resources' },
+  templates: { method: 'resources/templates/list', member: 'resourceTemplates', field: 'uriTemplate', capability: 'resources' },
+  prompts: { method: 'prompts/list', member: 'prompts', field: 'name', capability: 'prompts' },
+}
+
+export interface ReadingOptions {
+  readonly limits: ServerLimits
+  /** Lifetime of a legacy server's list, with and without its announcing changes. */
+  readonly legacyTtlMs: number
+  readonly legacyPollMs: number
+  readonly nowMs: () => number
+}
+
+interface ReadList {
+  readonly entries: readonly Entry[]
+  readonly freshness: Freshness
+}
+
+export const readInventory = async (link: Link, options: ReadingOptions): Promise<Inventory> => {
+  const leftOut: LeftOut[] = []
+  const warnings: string[] = []
+  const read = async (kind: ListKind): Promise<[ListKind, ReadList]> => [kind, await readList(link, kind, options, leftOut, warnings)]
+  const lists = Object.fromEntries(await Promise.all(LIST_KINDS.map(read))) as Record<ListKind, ReadList>
+  const pick = <T>(of: (list: ReadList) => T): Record<ListKind, T> =>
+    Object.fromEntries(LIST_KINDS.map((kind) => [kind, of(lists[kind])])) as Record<ListKind, T>
+  const inventory = {
+    revision: link.revision,
+    capabilities: link.capabilities,
+    instructions: link.instructions,
+    lists: pick((list) => list.entries),
+    freshness: pick((list) => list.freshness),
+    leftOut,
+    warnings,
+  }
+  return { ...inventory, digest: inventoryDigest(inventory) }
+}
+
+const readList = async (
+  link: Link,
+  kind: ListKind,
+  options: ReadingOptions,
+  leftOut: LeftOut[],
+  warnings: string[],
+): Promise<ReadList> => {
+  const row = LISTS[kind]
+  const { limits } = options
+  const maxEntries = kind === 'tools' ? limits.maxTools : limits.maxEntries
+  const entries: Entry[] = []
+  const seen = new Set<string>()
+  const cursors = new Set<string>()
+  let freshness: Freshness = { receivedAtMs: options.nowMs(), ttlMs: 0, scope: 'private' }
+  if (link.capabilities[row.capability] === undefined) return { entries, freshness: ownFreshness(link, row, options) }
+  let cursor: string | undefined
+  for (let pages = 1; ; pages++) {
+    const result = await fetchPage(link, row.method, cursor)
+    if (result === undefined) return { entries, freshness: ownFreshness(link, row, options) }
+    freshness = pages === 1 ? freshnessOf(result, link, row, options) : oldest(freshness, freshnessOf(result, link, row, options))
+    for (const entry of readPage(result, kind, row, link, limits, leftOut)) {
+      if (seen.has(entry.original)) {
+        leftOut.push({ kind, name: entry.original, reason: 'listed twice by the server' })
+        continue
+      }
+      seen.add(entry.original)
+      if (entries.length < maxEntries) entries.push(entry)
+    }
+    const capName = kind === 'tools' ? 'limits.tools' : 'limits.entries'
+    if (seen.size > maxEntries) {
+      warnings.push(`${row.method}: ${maxEntries} entries served, more were offered (${capName})`)
+      return { entries, freshness }
+    }
+    cursor = result.text('nextCursor')
+    if (cursor === undefined) return { entries, freshness }
+    if (cursors.has(cursor)) {
+      warnings.push(`${row.method}: the server repeated a cursor; ${entries.length} entries served`)
+      return { entries, freshness }
+    }
+    cursors.add(cursor)
+    if (pages >= limits.maxPages) {
+      warnings.push(`${row.method}: stopped after ${pages} pages with ${entries.length} entries (limits.pages)`)
+      return { entries, freshness }
+    }
+  }
+}
+
+/** B113: a server that does not know a list offers nothing of it. */
+const fetchPage = async (link: Link, method: string, cursor: string | undefined): Promise<Payload | undefined> => {
+  try {
+    return await link.fetch(method, cursor === undefined ? {} : { cursor })
+  } catch (error) {
+    if (error instanceof ServerError && error.code === -32601) return undefined
+    throw error
+  }
+}
+
+const readPage = function* (
+  result: Payload,
+  kind: ListKind,
+  row: ListRow,
+  link: Link,
+  limits: ServerLimits,
+  leftOut: LeftOut[],
+): Generator<Entry> {
+  const list = result.member(row.member)
+  if (list === undefined || result.bytes[list.start] !== 0x5b) return
+  for (const span of new Scanner(result.bytes, { start: list.start, strict: false }).elements()) {
+    if (result.bytes[span.start] !== 0x7b) continue
+    const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits)
+    if ('reason' in entry) leftOut.push(entry)
+    else yield entry
+  }
+}
+
+const readEntry = (payload: Payload, kind: ListKind, row: ListRow, link: Link, limits: ServerLimits): Entry | LeftOut => {
+  const original = payload.text(row.field)
+  if (original === undefined || original === '') return { kind, name: '?', reason: `has no ${row.field}` }
+  const out = (reason: string): LeftOut => ({ kind, name: original, reason })
+  for (const name of ['title', 'description', row.field]) {
+    const member = payload.member(name)
+    if (member !== undefined && member.end - member.start > limits.maxTextBytes) return out(`${name} exceeds limits.text (${limits.maxTextBytes} bytes)`)
+  }
+  for (const name of ['inputSchema', 'outputSchema']) {
+    const member = payload.member(name)
+    if (member !== undefined && member.end - member.start > limits.maxSchemaBytes)
+      return out(`${name} exceeds limits.schema (${limits.maxSchemaBytes} bytes)`)
+  }
+  const raw = payload.bytes.subarray(payload.start, payload.end)
+  const schema = kind === 'tools' ? payload.raw('inputSchema') : undefined
+  if (schema === undefined) return { original, raw: Buffer.from(raw), paramHeaders: [] }
+  const read = readParamHeaders(schema)
+  if ('headers' in read) return { original, raw: Buffer.from(raw), paramHeaders: read.headers }
+  if (link.era === 'modern' && link.transport === 'http') return out(`invalid x-mcp-header: ${read.invalid}`)
+  return { original, raw: withoutBadAnnotations(raw), paramHeaders: [] }
+}
+
+const freshnessOf = (result: Payload, link: Link, row: ListRow, options: ReadingOptions): Freshness => {
+  if (link.era === 'legacy') return ownFreshness(link, row, options)
+  const ttlMs = Number(result.raw('ttlMs')?.toString() ?? 0)
+  const scope = result.text('cacheScope') === 'public' ? 'public' : 'private'
+  return { receivedAtMs: options.nowMs(), ttlMs: Number.isFinite(ttlMs) ? Math.max(0, ttlMs) : 0, scope }
+}
+
+/** The lifetime that we give a list whose server knows no such thing. */
+const ownFreshness = (link: Link, row: ListRow, options: ReadingOptions): Freshness => {
+  const announces = (link.capabilities[row.capability] as { listChanged?: unknown } | undefined)?.listChanged === true
+  return { receivedAtMs: options.nowMs(), ttlMs: announces ? options.legacyTtlMs : options.legacyPollMs, scope: 'public' }
+}
+
+const oldest = (a: Freshness, b: Freshness): Freshness => ({
+  receivedAtMs: Math.min(a.receivedAtMs, b.receivedAtMs),
+  ttlMs: Math.min(a.ttlMs, b.ttlMs),
+  scope: a.scope === 'private' || b.scope === 'private' ? 'private' : 'public',
+})

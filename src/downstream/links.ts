@@ -1,0 +1,149 @@
+/**
+ * The links to one server beside its main one: which caller gets which, opened on first use, closed when nobody needs them
+ * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
+ */
+import type { Declared, Link } from '../era/link.ts'
+import type { Call, Caller, HostSession } from '../rpc/call.ts'
+import { Failure } from '../wire/failure.ts'
+import type { ServerOptions } from './options.ts'
+
+/** Whom a link serves: the isolation id and the capabilities declared on it. */
+export interface LinkOwner {
+  readonly key: string
+  readonly principal: string
+  readonly declared: Declared
+  /** A legacy session whose end closes the link. */
+  readonly caller: Caller
+}
+
+interface Held {
+  readonly owner: LinkOwner
+  readonly link: Promise<Link>
+  opened: Link | undefined
+  leases: number
+  idleSinceMs: number
+}
+
+export interface LinksEnvironment {
+  readonly open: (owner: LinkOwner) => Promise<Link>
+  readonly nowMs: () => number
+}
+
+/** What the gateway can carry back to this caller's host, and may therefore declare (B037). */
+export const carried = (caller: Caller): Declared => {
+  const { elicitation, sampling, roots } = caller.capabilities
+  // A modern host is asked by ending its request; until a call can be parked for that, nothing is declared for it.
+  if (caller.session === undefined) return {}
+  return {
+    ...(elicitation !== undefined && { elicitation }),
+    ...(sampling !== undefined && { sampling }),
+    ...(roots !== undefined && { roots }),
+  }
+}
+
+export class Links {
+  readonly #options: ServerOptions
+  readonly #environment: LinksEnvironment
+  readonly #held = new Map<string, Held>()
+  #calls = 0
+
+  constructor(options: ServerOptions, environment: LinksEnvironment) {
+    this.#options = options
+    this.#environment = environment
+  }
+
+  get size(): number {
+    return this.#held.size
+  }
+
+  /** The open links, for `ps`. */
+  list(): Link[] {
+    return [...this.#held.values()].flatMap((held) => (held.opened === undefined ? [] : [held.opened]))
+  }
+
+  /** The link of one legacy session, if it has one open. */
+  ofSession(session: HostSession): Link | undefined {
+    for (const held of this.#held.values()) if (held.owner.caller.session === session) return held.opened
+    return undefined
+  }
+
+  /** Runs `use` on the caller's link; the link is not closed meanwhile. */
+  async lease<T>(call: Call, use: (link: Link) => Promise<T>): Promise<T> {
+    const held = this.#hold(call.caller)
+    held.leases++
+    try {
+      return await use(held.opened ?? (await held.link))
+    } finally {
+      held.leases--
+      held.idleSinceMs = this.#environment.nowMs()
+      if (this.#options.sharing === 'call') await this.#close(held)
+    }
+  }
+
+  /** Closes what has been idle too long; called by the owner's clock. */
+  sweep(): void {
+    const nowMs = this.#environment.nowMs()
+    for (const held of this.#held.values()) {
+      const isIdle = held.leases === 0 && held.owner.caller.session === undefined && nowMs - held.idleSinceMs >= this.#options.idleStopMs
+      if (isIdle) void this.#close(held)
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#held.values()].map((held) => this.#close(held)))
+  }
+
+  /** Isolation by the server's `sharing`; capabilities are part of the key because they are fixed on a legacy link. */
+  #owner(caller: Caller): LinkOwner {
+    const { sharing } = this.#options
+    const { principal, session } = caller
+    const declared = sharing === 'shared' ? {} : carried(caller)
+    const isolation =
+      sharing === 'shared'
+        ? 'shared'
+        : sharing === 'call'
+          ? `call:${++this.#calls}`
+          : sharing === 'session' && session !== undefined
+            ? `session:${session.id}`
+            : `principal:${principal}`
+    return { key: `${isolation} ${JSON.stringify(declared)}`, principal, declared, caller }
+  }
+
+  #hold(caller: Caller): Held {
+    const owner = this.#owner(caller)
+    const existing = this.#held.get(owner.key)
+    if (existing !== undefined) return existing
+    const { maxLinks } = this.#options.limits
+    const ofPrincipal = [...this.#held.values()].filter((held) => held.owner.principal === owner.principal)
+    // `local` is everybody on this machine: its sessions are bounded by the session limits, not by this one.
+    if (caller.session === undefined && ofPrincipal.filter((held) => held.owner.caller.session === undefined).length >= maxLinks)
+      throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, { executed: 'no', retryable: true })
+    return this.#open(owner)
+  }
+
+  #open(owner: LinkOwner): Held {
+    const held: Held = {
+      owner,
+      link: this.#environment.open(owner),
+      opened: undefined,
+      leases: 0,
+      idleSinceMs: this.#environment.nowMs(),
+    }
+    this.#held.set(owner.key, held)
+    const forget = (): void => {
+      if (this.#held.get(owner.key) === held) this.#held.delete(owner.key)
+    }
+    held.link.then((link) => {
+      held.opened = link
+      void link.closed.then(forget)
+    }, forget)
+    owner.caller.session?.onEnd(() => void this.#close(held))
+    return held
+  }
+
+  async #close(held: Held): Promise<void> {
+    if (this.#held.get(held.owner.key) === held) this.#held.delete(held.owner.key)
+    const link = await held.link.catch(() => undefined)
+    await link?.close()
+  }
+}

@@ -1,0 +1,65 @@
+/** At most so many calls at once at one server, a bounded number waiting for a bounded time; a counter until it is reached. */
+import { Failure } from '../wire/failure.ts'
+
+interface Waiter {
+  enter(): void
+}
+
+/** How long a call waits for a free slot. */
+const MAX_WAIT_MS = 10_000
+
+export class Slots {
+  readonly #maxConcurrent: number
+  readonly #maxQueued: number
+  readonly #waiting = new Set<Waiter>()
+  #taken = 0
+
+  constructor(maxConcurrent: number, maxQueued: number) {
+    this.#maxConcurrent = maxConcurrent
+    this.#maxQueued = maxQueued
+  }
+
+  get inUse(): number {
+    return this.#taken
+  }
+
+  /** Takes a slot at once, or says how long to wait for it; `undefined`: taken. Throws `overloaded`. */
+  take(signal: AbortSignal): Promise<void> | undefined {
+    if (this.#taken < this.#maxConcurrent) {
+      this.#taken++
+      return undefined
+    }
+    if (this.#waiting.size >= this.#maxQueued)
+      throw overloaded(`limits.concurrency (${this.#maxConcurrent}) and limits.queue (${this.#maxQueued}) reached`)
+    return this.#wait(signal)
+  }
+
+  release(): void {
+    const [next] = this.#waiting
+    if (next === undefined) this.#taken--
+    else {
+      this.#waiting.delete(next)
+      next.enter()
+    }
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (failure: Failure): void => {
+        if (this.#waiting.delete(waiter)) finish(() => reject(failure))
+      }
+      const onAbort = (): void => leave(new Failure('cancelled', 'cancelled while waiting', { executed: 'no' }))
+      const timer = setTimeout(() => leave(overloaded(`no slot within ${MAX_WAIT_MS} ms (limits.concurrency)`)), MAX_WAIT_MS)
+      const finish = (settle: () => void): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', onAbort)
+        settle()
+      }
+      const waiter: Waiter = { enter: () => finish(resolve) }
+      this.#waiting.add(waiter)
+      signal.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+}
+
+const overloaded = (message: string): Failure => new Failure('overloaded', message, { executed: 'no', retryable: true, retryAfterMs: 1_000 })

@@ -1,0 +1,133 @@
+/**
+ * What is remembered of servers between runs: inventories and era verdicts, one file each in the state folder, written to a
+ * temporary file and renamed. A broken file is set aside and logged, never fatal (DECISIONS 1).
+ */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { LIST_KINDS } from '../catalog/inventory.ts'
+import type { Entry, Inventory, ListKind } from '../catalog/inventory.ts'
+import type { Verdict } from '../era/dial.ts'
+import type { Log, Memory } from './environment.ts'
+import type { ServerOptions } from './options.ts'
+
+/** A legacy verdict works silently for ever, so it is believed for a day only (BRIDGING 5.2). */
+const LEGACY_VERDICT_MS = 24 * 3_600_000
+/** Lists older than this are not served while a server is away (BRIDGING 3.19). */
+const STALE_LISTS_MS = 24 * 3_600_000
+
+interface StoredEntry extends Omit<Entry, 'raw'> {
+  readonly raw: string
+}
+interface StoredInventory extends Omit<Inventory, 'lists'> {
+  readonly lists: Readonly<Record<ListKind, readonly StoredEntry[]>>
+}
+interface Stored {
+  readonly launch: string
+  readonly savedAt: number
+  readonly verdict?: Verdict
+  readonly verdictAt?: number
+  readonly inventory?: StoredInventory
+}
+
+/** `undefined` as folder: everything is kept in memory only. */
+export const openMemory = (folder: string | undefined, log: Log): Memory => {
+  const records = new Map<string, Stored>()
+  let isWritable = folder !== undefined && makeFolder(folder, log)
+
+  const load = (options: ServerOptions): Stored | undefined => {
+    const launch = launchDigest(options)
+    const known = records.get(options.key) ?? (folder === undefined ? undefined : readRecord(fileOf(folder, options), log))
+    if (known?.launch !== launch) return undefined
+    records.set(options.key, known)
+    return known
+  }
+
+  const save = (options: ServerOptions, change: Partial<Stored>): void => {
+    const record: Stored = { ...load(options), ...change, launch: launchDigest(options), savedAt: Date.now() }
+    records.set(options.key, record)
+    if (!isWritable || folder === undefined) return
+    try {
+      writeAtomically(fileOf(folder, options), JSON.stringify(record))
+    } catch (error) {
+      isWritable = false
+      log.warn({ folder, error: String(error) }, 'the state folder cannot be written; going on in memory')
+    }
+  }
+
+  return {
+    inventory: (options) => {
+      const record = load(options)
+      const isFresh = record !== undefined && Date.now() - record.savedAt < STALE_LISTS_MS
+      return isFresh && record.inventory !== undefined ? revive(record.inventory) : undefined
+    },
+    keepInventory: (options, inventory) => save(options, { inventory: store(inventory) }),
+    verdict: (options) => {
+      const record = load(options)
+      const isOld = record?.verdict?.era === 'legacy' && Date.now() - (record.verdictAt ?? 0) > LEGACY_VERDICT_MS
+      return isOld ? undefined : record?.verdict
+    },
+    keepVerdict: (options, verdict) => {
+      const known = load(options)
+      if (verdict?.era === known?.verdict?.era && verdict?.transport === known?.verdict?.transport) return
+      save(options, verdict === undefined ? { verdict: undefined } : { verdict, verdictAt: Date.now() })
+    },
+  }
+}
+
+/** What must be the same for anything remembered to be believed. */
+const launchDigest = (options: ServerOptions): string => {
+  const { launch, url, transport, era, headers } = options
+  return createHash('sha256').update(JSON.stringify([launch, url?.href, transport, era, headers])).digest('base64url')
+}
+
+const fileOf = (folder: string, options: ServerOptions): string => join(folder, `server-${options.key}.json`)
+
+const makeFolder = (folder: string, log: Log): boolean => {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return true
+  } catch (error) {
+    log.warn({ folder, error: String(error) }, 'the state folder cannot be made; going on in memory')
+    return false
+  }
+}
+
+const writeAtomically = (file: string, text: string): void => {
+  writeFileSync(`${file}.new`, text, { mode: 0o600 })
+  renameSync(`${file}.new`, file)
+}
+
+const readRecord = (file: string, log: Log): Stored | undefined => {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+  try {
+    const record = JSON.parse(text) as Stored
+    const isWhole = typeof record.launch === 'string' && (record.inventory === undefined || LIST_KINDS.every((kind) => Array.isArray(record.inventory?.lists[kind])))
+    if (isWhole) return record
+  } catch {
+    // set aside below
+  }
+  log.warn({ file }, 'a broken state file is set aside')
+  renameSync(file, `${file}.broken`)
+  return undefined
+}
+
+const mapLists = <A, B>(lists: Readonly<Record<ListKind, readonly A[]>>, map: (entry: A) => B): Record<ListKind, B[]> =>
+  Object.fromEntries(LIST_KINDS.map((kind) => [kind, lists[kind].map(map)])) as Record<ListKind, B[]>
+
+const store = (inventory: Inventory): StoredInventory => ({
+  ...inventory,
+  lists: mapLists(inventory.lists, (entry) => ({ ...entry, raw: entry.raw.toString() })),
+})
+
+/** Stored lists count as expired: they are served, with a lifetime of nothing. */
+const revive = (stored: StoredInventory): Inventory => ({
+  ...stored,
+  lists: mapLists(stored.lists, (entry) => ({ ...entry, raw: Buffer.from(entry.raw) })),
+  freshness: Object.fromEntries(LIST_KINDS.map((kind) => [kind, { ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 }])) as Inventory['freshness'],
+})
