@@ -1,0 +1,230 @@
+/**
+ * HTTP listeners and what one request on them can do: be read within a limit, be answered in one write, or become a stream of
+ * events. It knows HTTP; what the bytes mean is the `host/` room's.
+ */
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { byteLength, join } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
+import { COMMENT, encodeEvent } from '../wire/sse.ts'
+
+/** Below this a reply is joined and written at once; above, its slices go out as they are. */
+const JOIN_BELOW_BYTES = 64 * 1024
+
+const EVENT_HEADERS = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-cache, no-transform',
+  'X-Accel-Buffering': 'no',
+}
+
+export type Headers = Readonly<Record<string, string>>
+
+export interface HttpServerOptions {
+  readonly maxHeaderBytes: number
+  readonly maxConnections: number
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+}
+
+export interface Listening {
+  readonly host: string
+  readonly port: number
+  /** No new connections, idle ones closed; streams and open requests go on. */
+  stopAccepting(): void
+  /** Ends everything. */
+  close(): Promise<void>
+}
+
+/** Binds one address. Rejects with the system's error (`EADDRINUSE` …). */
+export const listenHttp = async (
+  address: { readonly host: string; readonly port: number },
+  options: HttpServerOptions,
+  onRequest: (request: HttpRequest) => void,
+): Promise<Listening> => {
+  const server = createServer(
+    {
+      maxHeaderSize: options.maxHeaderBytes,
+      headersTimeout: options.headersTimeoutMs,
+      requestTimeout: options.requestTimeoutMs,
+      keepAliveTimeout: options.keepAliveTimeoutMs,
+      connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs),
+      insecureHTTPParser: false,
+    },
+    (request, response) => onRequest(new HttpRequest(request, response)),
+  )
+  server.maxHeadersCount = 100
+  server.maxConnections = options.maxConnections
+  await bind(server, address)
+  const { port } = server.address() as AddressInfo
+  return {
+    host: address.host,
+    port,
+    stopAccepting: () => {
+      server.close()
+      server.closeIdleConnections()
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+const bind = (server: Server, address: { host: string; port: number }): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(address.port, address.host, () => {
+      server.removeListener('error', reject)
+      resolve()
+    })
+  })
+
+export class HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  #extraHeaders: Headers | undefined
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.#request = request
+    this.#response = response
+    this.method = request.method ?? ''
+    const url = request.url ?? '/'
+    const mark = url.indexOf('?')
+    this.path = mark === -1 ? url : url.slice(0, mark)
+    this.query = mark === -1 ? '' : url.slice(mark + 1)
+  }
+
+  /** A header's value; names in lower case. Repeated ones are joined as node:http does. */
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  /** How often a header came; more than one `Host` is a smuggling attempt. */
+  count(name: string): number {
+    return this.#request.headersDistinct[name]?.length ?? 0
+  }
+
+  /** All headers that begin with `prefix` (lower case), by their name in lower case. */
+  headersWith(prefix: string): Record<string, string> {
+    const found: Record<string, string> = {}
+    for (const name of Object.keys(this.#request.headers)) if (name.startsWith(prefix)) found[name] = this.header(name) ?? ''
+    return found
+  }
+
+  /** Headers for whatever is answered (CORS). */
+  addHeaders(headers: Headers): void {
+    this.#extraHeaders = { ...this.#extraHeaders, ...headers }
+  }
+
+  /** Runs when the host has gone before the answer was complete. */
+  onDisconnect(callback: () => void): void {
+    this.#response.on('close', () => {
+      if (!this.#response.writableFinished) callback()
+    })
+  }
+
+  /** Reads the body; calls back with `undefined` once it exceeds `maxBytes` (the connection is then not kept). */
+  readBody(maxBytes: number, done: (body: Buffer | undefined) => void): void {
+    const request = this.#request
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return this.#refuseBody(done)
+    const chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= maxBytes) chunks.push(chunk)
+      else if (size - chunk.length <= maxBytes) this.#refuseBody(done)
+    })
+    request.on('end', () => {
+      if (size <= maxBytes) done(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size))
+    })
+    request.on('error', () => undefined)
+  }
+
+  #refuseBody(done: (body: undefined) => void): void {
+    this.addHeaders({ Connection: 'close' })
+    this.#request.resume()
+    done(undefined)
+  }
+
+  /** The whole answer in one write. */
+  reply(status: number, headers: Headers, body?: Parts): void {
+    const response = this.#response
+    if (response.headersSent || response.destroyed) return
+    const length = body === undefined ? 0 : byteLength(body)
+    response.writeHead(status, { ...this.#extraHeaders, ...headers, 'Content-Length': length })
+    if (body === undefined || length === 0) response.end()
+    else if (length < JOIN_BELOW_BYTES) response.end(join(body))
+    else {
+      response.cork()
+      for (const part of body) response.write(part)
+      response.end()
+    }
+  }
+
+  /** Answers 200 with a stream of events. */
+  openEvents(headers: Headers): EventStream {
+    this.#response.writeHead(200, { ...this.#extraHeaders, ...EVENT_HEADERS, ...headers })
+    this.#response.flushHeaders()
+    return new EventStream(this.#response)
+  }
+}
+
+/** Events to one host. A host that does not read loses its stream, never its neighbours (F-21). */
+export class EventStream {
+  readonly #response: ServerResponse
+  #stalledSinceMs: number | undefined
+  #lastWriteMs = performance.now()
+
+  constructor(response: ServerResponse) {
+    this.#response = response
+    response.on('drain', () => (this.#stalledSinceMs = undefined))
+    response.on('error', () => undefined)
+  }
+
+  get isOpen(): boolean {
+    return !this.#response.writableEnded && !this.#response.destroyed
+  }
+
+  onClose(callback: () => void): void {
+    this.#response.on('close', callback)
+  }
+
+  send(data: Parts, options: { id?: string; event?: string; retryMs?: number } = {}): void {
+    const { id, event, retryMs } = options
+    const fields = { ...(id !== undefined && { id }), ...(event !== undefined && { event }), ...(retryMs !== undefined && { retry: retryMs }) }
+    this.#write(join(encodeEvent({ data, ...fields })))
+  }
+
+  end(): void {
+    if (this.isOpen) this.#response.end()
+  }
+
+  /** Keeps the stream alive while it is quiet, and ends it when its host has stopped reading. */
+  sweep(limits: { keepAliveMs: number; stallMs: number; maxQueuedBytes: number }): void {
+    const nowMs = performance.now()
+    const isStalled = this.#stalledSinceMs !== undefined && nowMs - this.#stalledSinceMs >= limits.stallMs
+    if (isStalled || this.#response.writableLength > this.#largest + limits.maxQueuedBytes) this.#response.destroy()
+    else if (this.isOpen && nowMs - this.#lastWriteMs >= limits.keepAliveMs) this.#write(COMMENT)
+  }
+
+  /** Bytes of the largest message still queued: a big answer alone is no reason to cut its host off. */
+  #largest = 0
+
+  #write(bytes: Uint8Array): void {
+    if (!this.isOpen) return
+    this.#lastWriteMs = performance.now()
+    if (this.#response.write(bytes)) {
+      this.#largest = 0
+      return
+    }
+    this.#largest = Math.max(this.#largest, bytes.length)
+    this.#stalledSinceMs ??= this.#lastWriteMs
+  }
+}
