@@ -1,0 +1,28 @@
+/**
+ * Values of `Mcp-Name` and `Mcp-Param-*` headers: plain where HTTP can carry them, else the Base64 sentinel
+ * `=?base64?…?=` ([2026-07-28 basic/transports/streamable-http], Value Encoding).
+ */
+import { isUtf8 } from 'node:buffer'
+
+const OPENING = '=?base64?'
+const CLOSING = '?='
+
+/** The header value for any text. */
+export const encodeHeaderValue = (text: string): string =>
+  isPlain(text) && !isSentinel(text) ? text : `${OPENING}${Buffer.from(text).toString('base64')}${CLOSING}`
+
+/** The text a header value stands for; `undefined` if it holds characters it must not, or its Base64 is not Base64 of UTF-8. */
+export const decodeHeaderValue = (value: string): string | undefined => {
+  if (!isSentinel(value)) return isVisible(value) ? value : undefined
+  const base64 = value.slice(OPENING.length, -CLOSING.length)
+  const bytes = Buffer.from(base64, 'base64')
+  return bytes.toString('base64') === base64 && isUtf8(bytes) ? bytes.toString() : undefined
+}
+
+const isSentinel = (text: string): boolean =>
+  text.length >= OPENING.length + CLOSING.length && text.startsWith(OPENING) && text.endsWith(CLOSING)
+
+/** Only visible ASCII, spaces and tabs. */
+const isVisible = (text: string): boolean => /^[\t\x20-\x7e]*$/.test(text)
+
+const isPlain = (text: string): boolean => isVisible(text) && !/^[\t ]/.test(text) && !/[\t ]$/.test(text)
