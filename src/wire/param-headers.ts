@@ -1,4 +1,14 @@
-/** `Mcp-*` header values and `x-mcp-header` annotations ([2026-07-28 basic/transports/streamable-http], Custom Headers). */
+/**
+ * `x-mcp-header` annotations and the `Mcp-Param-*` headers they ask for ([2026-07-28 basic/transports/streamable-http], Custom
+ * Headers). Schemas and arguments are read where they lie, as bytes; an annotation counts only where a schema may stand, so a
+ * property or a default value that happens to be called `x-mcp-header` is none.
+ */
+import { decodeHeaderValue, encodeHeaderValue } from './header-value.ts'
+import { cutMembers, edited, elementsAt, lastMember, membersAt } from './members.ts'
+import type { Edit } from './members.ts'
+import { stringAt } from './payload.ts'
+import { DATA_KEYWORDS, NAME_MAPS } from './schema-keywords.ts'
+import type { Member, Span } from './scan.ts'
 
 /** A tool parameter that is mirrored into `Mcp-Param-<name>`; `path` is the chain of `properties` keys leading to it. */
 export interface ParamHeader {
@@ -6,4 +16,121 @@ export interface ParamHeader {
   readonly path: readonly string[]
   readonly type: 'string' | 'integer' | 'boolean'
 }
-export const headersFor = (_headers: readonly ParamHeader[], _args: Buffer): Record<string, string> => ({})
+
+const ANNOTATION = 'x-mcp-header'
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+/** What the annotations of an `inputSchema` ask for, or the first reason why the tool must not be listed (B220). */
+export const readParamHeaders = (inputSchema: Buffer): { headers: readonly ParamHeader[] } | { invalid: string } => {
+  const { headers, bad } = readAnnotations(inputSchema, 0)
+  return bad[0] === undefined ? { headers } : { invalid: bad[0].reason }
+}
+
+/** A tool's JSON without the `x-mcp-header` members that break the rules; the valid ones stay. The same buffer if all are valid. */
+export const withoutBadAnnotations = (raw: Buffer): Buffer => {
+  const schema = lastMember(membersAt(raw, 0), 'inputSchema')
+  if (schema === undefined) return raw
+  const edits = readAnnotations(raw, schema.start).bad.flatMap((bad) => bad.edits)
+  return edited(raw, edits)
+}
+
+/** The headers of one call, by name, from the final `arguments`. Absent and null parameters have none, nor have unsafe integers. */
+export const headersFor = (headers: readonly ParamHeader[], args: Buffer | undefined): Record<string, string> => {
+  const found: Record<string, string> = {}
+  for (const header of headers) {
+    const text = headerText(args, header.path)
+    if (text !== undefined) found[`Mcp-Param-${header.name}`] = encodeHeaderValue(text)
+  }
+  return found
+}
+
+/**
+ * What is wrong with the `Mcp-Param-*` headers of a request (names in lower case), in words for a -32020 answer; `undefined` if
+ * nothing is. A header whose parameter the body lacks is none of ours to expect or refuse.
+ */
+export const checkParamHeaders = (
+  headers: readonly ParamHeader[],
+  args: Buffer | undefined,
+  requestHeaders: Readonly<Record<string, string | string[] | undefined>>,
+): string | undefined => {
+  for (const { name, path, type } of headers) {
+    const text = headerText(args, path)
+    if (text === undefined) continue
+    const field = `Mcp-Param-${name}`
+    const sent = requestHeaders[field.toLowerCase()]
+    if (sent === undefined) return `the header ${field} is missing`
+    const decoded = typeof sent === 'string' ? decodeHeaderValue(sent) : undefined
+    if (decoded === undefined) return `the header ${field} cannot be decoded`
+    const isEqual =
+      decoded === text || (type === 'integer' && /^-?\d+(?:\.\d+)?$/.test(decoded) && Number(decoded) === Number(text))
+    if (!isEqual) return `the header ${field} differs from the parameter ${path.join('.')}`
+  }
+  return undefined
+}
+
+/** The value at the path as header text, not yet encoded. */
+const headerText = (args: Buffer | undefined, path: readonly string[]): string | undefined => {
+  let value: Span | undefined = args && { start: 0, end: args.length }
+  for (const key of path) value = value && args && lastMember(membersAt(args, value.start), key)
+  if (value === undefined || args === undefined) return undefined
+  const first = args[value.start]
+  if (first === 0x22) return stringAt(args, value)
+  const text = args.toString('latin1', value.start, value.end)
+  if (first === 0x74 || first === 0x66) return text
+  const number = first === 0x6e || first === 0x7b || first === 0x5b ? Number.NaN : Number(text)
+  if (!Number.isFinite(number) || (Number.isInteger(number) && !Number.isSafeInteger(number))) return undefined
+  return String(number)
+}
+
+interface Annotations {
+  readonly headers: ParamHeader[]
+  readonly bad: { readonly reason: string; readonly edits: Edit[] }[]
+}
+
+const readAnnotations = (bytes: Buffer, start: number): Annotations => {
+  const found: Annotations = { headers: [], bad: [] }
+  const mayHold = bytes.includes(ANNOTATION) || bytes.includes('\\u')
+  if (mayHold) readSchema(bytes, start, [], found)
+  return found
+}
+
+/** Walks the schema at `start`; `path` is `undefined` where it is not reached through `properties` alone. */
+const readSchema = (bytes: Buffer, start: number, path: readonly string[] | undefined, found: Annotations): void => {
+  for (const element of elementsAt(bytes, start)) readSchema(bytes, element.start, undefined, found)
+  const members = membersAt(bytes, start)
+  if (members.some((member) => member.key === ANNOTATION)) judge(bytes, members, path, found)
+  for (const member of members) {
+    if (member.key === ANNOTATION || DATA_KEYWORDS.has(member.key)) continue
+    if (!NAME_MAPS.has(member.key)) readSchema(bytes, member.start, undefined, found)
+    else
+      for (const child of membersAt(bytes, member.start))
+        readSchema(bytes, child.start, childPath(path, member.key, child.key), found)
+  }
+}
+
+const childPath = (path: readonly string[] | undefined, keyword: string, key: string): readonly string[] | undefined =>
+  path !== undefined && keyword === 'properties' ? [...path, key] : undefined
+
+const judge = (bytes: Buffer, members: readonly Member[], path: readonly string[] | undefined, found: Annotations): void => {
+  const annotations = members.filter((member) => member.key === ANNOTATION)
+  const typeMember = lastMember(members, 'type')
+  const type = typeMember && stringAt(bytes, typeMember)
+  const name = stringAt(bytes, annotations[0])
+  const refuse = (reason: string): void => {
+    const place = path === undefined || path.length === 0 ? '' : ` of ${path.join('.')}`
+    found.bad.push({
+      reason: `${ANNOTATION}${place} ${reason}`,
+      edits: cutMembers(members, (member) => member.key === ANNOTATION),
+    })
+  }
+  if (path === undefined || path.length === 0) return refuse('stands where no chain of "properties" leads')
+  if (annotations.length > 1) return refuse('is repeated')
+  if (name === undefined || !TOKEN.test(name)) return refuse('is not a header token')
+  if (!isParamType(type)) return refuse(`needs the type string, integer or boolean, not ${type ?? 'none'}`)
+  const isTaken = found.headers.some((header) => header.name.toLowerCase() === name.toLowerCase())
+  if (isTaken) return refuse(`repeats the name "${name}"`)
+  found.headers.push({ name, path, type })
+}
+
+const isParamType = (type: string | undefined): type is ParamHeader['type'] =>
+  type === 'string' || type === 'integer' || type === 'boolean'

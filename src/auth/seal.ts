@@ -1,0 +1,80 @@
+/**
+ * Sealed tokens: what the gateway hands a host and gets back unread and unaltered (`requestState`, cursors). AES-256-GCM; the
+ * purpose and the group of instances are associated data, so a token opens only for what it was made for.
+ *
+ *     token = base64url( version 1 B | key id 4 B | nonce 12 B | ciphertext | tag 16 B )
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+
+export interface SealOptions {
+  /** 32 random bytes each. The first seals, all open: that is how a key is rotated. */
+  readonly keys: readonly Buffer[]
+  /** Instances that may open each other's tokens share it. */
+  readonly group?: string
+  /** Wall clock in milliseconds, because tokens outlive the process. */
+  readonly now?: () => number
+}
+
+const VERSION = 1
+const HEADER = 5
+const NONCE = 12
+const TAG = 16
+
+export class Seal {
+  readonly #keys: readonly { id: Buffer; key: Buffer }[]
+  readonly #group: string
+  readonly #now: () => number
+
+  /** Throws `RangeError` for a key that is not 32 bytes long. */
+  constructor(options: SealOptions) {
+    if (options.keys.length === 0) throw new RangeError('a seal needs a key')
+    this.#keys = options.keys.map((key) => {
+      if (key.length !== 32) throw new RangeError(`a seal key has 32 bytes, not ${key.length}`)
+      return {
+        id: createHash('sha256')
+          .update('trunkline seal key id')
+          .update(key)
+          .digest()
+          .subarray(0, HEADER - 1),
+        key,
+      }
+    })
+    this.#group = options.group ?? ''
+    this.#now = options.now ?? Date.now
+  }
+
+  /** A token that holds `value` as JSON; with `ttlMs` it opens only that long. */
+  seal(purpose: string, value: object, ttlMs?: number): string {
+    const { id, key } = this.#keys[0]
+    const header = Buffer.concat([Buffer.of(VERSION), id])
+    const nonce = randomBytes(NONCE)
+    const cipher = createCipheriv('aes-256-gcm', key, nonce)
+    cipher.setAAD(this.#associated(header, purpose))
+    const plain = JSON.stringify(ttlMs === undefined ? { value } : { value, expires: this.#now() + ttlMs })
+    return Buffer.concat([header, nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+  }
+
+  /** What was sealed, or `undefined`: altered, expired, of another purpose or group, or under a key we no longer hold. */
+  open(purpose: string, token: string): object | undefined {
+    const bytes = Buffer.from(token, 'base64url')
+    // One spelling only: base64url decoding overlooks stray characters and spare bits.
+    if (bytes.length < HEADER + NONCE + TAG || bytes.toString('base64url') !== token) return undefined
+    const header = bytes.subarray(0, HEADER)
+    const entry = header[0] === VERSION ? this.#keys.find(({ id }) => id.equals(header.subarray(1))) : undefined
+    if (entry === undefined) return undefined
+    const decipher = createDecipheriv('aes-256-gcm', entry.key, bytes.subarray(HEADER, HEADER + NONCE), { authTagLength: TAG })
+    decipher.setAAD(this.#associated(header, purpose))
+    decipher.setAuthTag(bytes.subarray(-TAG))
+    try {
+      const plain = Buffer.concat([decipher.update(bytes.subarray(HEADER + NONCE, -TAG)), decipher.final()])
+      const { value, expires } = JSON.parse(plain.toString()) as { value: object; expires?: number }
+      return expires !== undefined && expires <= this.#now() ? undefined : value
+    } catch {
+      return undefined
+    }
+  }
+
+  #associated(header: Buffer, purpose: string): Buffer {
+    return Buffer.concat([header, Buffer.from(JSON.stringify([this.#group, purpose]))])
+  }
+}
