@@ -73,17 +73,28 @@ export class Downstream {
   }
 
   readonly handle = async (call: Call): Promise<Outcome> => {
-    const waiting = this.#slots.take(call.signal)
-    if (waiting !== undefined) await waiting
+    try {
+      const waiting = this.#slots.take(call.signal)
+      if (waiting !== undefined) await waiting
+    } catch (error) {
+      throw this.#located(error)
+    }
     try {
       return await this.#attempt(call)
     } catch (error) {
       // Refused unprocessed by a server that forgot our session: once more, over a new one (5.3).
-      if (error instanceof Failure && error.kind === 'session_expired' && error.executed === 'no') return await this.#attempt(call)
-      throw error
+      const isForgotten = error instanceof Failure && error.kind === 'session_expired' && error.executed === 'no'
+      if (!isForgotten) throw this.#located(error)
+      return await this.#attempt(call).catch((second: unknown) => {
+        throw this.#located(second)
+      })
     } finally {
       this.#slots.release()
     }
+  }
+
+  #located(error: unknown): unknown {
+    return error instanceof Failure ? error.at(this.options) : error
   }
 
   /** Watches a resource for the gateway; false if the server does not offer that. */

@@ -54,6 +54,8 @@ export interface Resume {
 }
 
 export interface Call {
+  /** Our own number: ties together in log and errors what belongs to one host request. */
+  readonly ref: number
   readonly method: string
   /** Tool or prompt name, or URI: as the host said it, the original once routed. */
   readonly target: string | undefined

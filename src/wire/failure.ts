@@ -35,6 +35,8 @@ export interface FailureFacts {
   readonly executed?: 'no' | 'unknown'
   readonly retryable?: boolean
   readonly retryAfterMs?: number
+  /** The server it happened at: its key, and the name a person knows it by. */
+  readonly server?: { readonly key: string; readonly displayName: string }
   /** HTTP status of the server, where it had one. */
   readonly status?: number
   /** A figure the wording needs: seconds of a time-out, MiB of a cap. */
@@ -56,5 +58,11 @@ export class Failure extends Error {
     this.executed = facts.executed ?? 'unknown'
     this.retryable = facts.retryable ?? false
     this.facts = facts
+  }
+
+  /** The same failure, saying at which server it happened. */
+  at(server: { readonly key: string; readonly displayName: string }): Failure {
+    const { key, displayName } = server
+    return new Failure(this.kind, this.message, { ...this.facts, server: { key, displayName } }, this)
   }
 }

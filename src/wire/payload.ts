@@ -16,6 +16,8 @@ export interface JsonObject {
   has(key: string): boolean
   /** Puts a member; `json` is its value as JSON text. */
   set(key: string, json: string | Uint8Array | Parts): void
+  /** Puts a member inside the object member `outer`, which is made if it is missing. */
+  setIn(outer: string, key: string, json: string): void
   delete(key: string): void
   parts(): Parts
 }
@@ -48,9 +50,9 @@ export class Payload implements JsonObject {
   readonly end: number
   readonly members: readonly Member[]
   /** New values of existing members; `undefined`: the member is left out. */
-  #changed: Map<Member, Parts | undefined> | undefined
+  #changed: Map<Member, Parts | Draft | undefined> | undefined
   /** New members, put in front of the others. */
-  #added: Map<string, Parts> | undefined
+  #added: Map<string, Parts | Draft> | undefined
   #edits: Edit[] | undefined
   #nested: Map<Member, Payload> | undefined
 
@@ -122,9 +124,15 @@ export class Payload implements JsonObject {
 
   /** Puts a member inside the object member `outer`, which is created if it is missing or no object. */
   setIn(outer: string, key: string, json: string): void {
-    const inner = this.object(outer)
-    if (inner !== undefined) inner.set(key, json)
-    else this.set(outer, `{${JSON.stringify(key)}:${json}}`)
+    const member = this.member(outer)
+    const isReplaced = member !== undefined && this.#changed?.has(member) === true
+    const inner = isReplaced ? undefined : this.object(outer)
+    if (inner !== undefined) return inner.set(key, json)
+    const made = member === undefined ? this.#added?.get(outer) : this.#changed?.get(member)
+    const draft = made instanceof Draft ? made : made === undefined ? new Draft() : Draft.from(made)
+    draft.set(key, json)
+    if (member === undefined) (this.#added ??= new Map()).set(outer, draft)
+    else (this.#changed ??= new Map()).set(member, draft)
   }
 
   delete(key: string): void {
@@ -176,14 +184,14 @@ export class Payload implements JsonObject {
     if (this.#added === undefined) return
     let left = this.#added.size
     for (const [key, parts] of this.#added) {
-      out.push(Buffer.from(`${JSON.stringify(key)}:`), ...parts)
+      out.push(Buffer.from(`${JSON.stringify(key)}:`), ...(parts instanceof Draft ? parts.parts() : parts))
       if (--left > 0 || more) out.push(COMMA)
     }
   }
 
-  #writeValue(out: Uint8Array[], member: Member, changed: Parts | undefined): void {
+  #writeValue(out: Uint8Array[], member: Member, changed: Parts | Draft | undefined): void {
     const nested = this.#nested?.get(member)
-    if (changed !== undefined) out.push(...changed)
+    if (changed !== undefined) out.push(...(changed instanceof Draft ? changed.parts() : changed))
     else if (nested !== undefined) out.push(...nested.parts())
     else this.#copy(out, member.start, member.end)
   }
@@ -208,7 +216,7 @@ export const stringAt = (bytes: Buffer, span: Span): string | undefined => {
   return inner.includes(0x5c) ? (JSON.parse(bytes.toString('utf8', span.start, span.end)) as string) : inner.toString()
 }
 
-/** A list that we compose ourselves, member by member. */
+/** An object that we compose ourselves, member by member. */
 export class Draft implements JsonObject {
   readonly #members = new Map<string, Parts>()
 
@@ -218,6 +226,21 @@ export class Draft implements JsonObject {
 
   set(key: string, json: string | Uint8Array | Parts): void {
     this.#members.set(key, toParts(json))
+  }
+
+  setIn(outer: string, key: string, json: string): void {
+    const inner = this.#members.get(outer)
+    const draft = inner === undefined ? new Draft() : Draft.from(inner)
+    draft.set(key, json)
+    this.set(outer, draft.parts())
+  }
+
+  /** The members of an object that is already text. */
+  static from(parts: Parts): Draft {
+    const draft = new Draft()
+    const payload = Payload.at(join(parts))
+    for (const member of payload.members) draft.set(member.key, payload.bytes.subarray(member.start, member.end))
+    return draft
   }
 
   delete(key: string): void {

@@ -1,0 +1,101 @@
+/**
+ * A modern host: each request says who it is and what it can, each result says that it is complete
+ * ([2026-07-28 basic/index]; BRIDGING 3.1, 5.1 rows 10–12).
+ */
+import { Refusal } from '../rpc/call.ts'
+import type { Capabilities, Outcome } from '../rpc/call.ts'
+import type { Envelope, Id } from '../wire/envelope.ts'
+import { decodeHeaderValue } from '../wire/header-value.ts'
+import { META } from '../wire/meta.ts'
+import { isLogLevel, METHODS } from '../wire/methods.ts'
+import type { LogLevel } from '../wire/methods.ts'
+import type { JsonObject, Payload } from '../wire/payload.ts'
+import { isModernRevision, MODERN, MODERN_REVISIONS } from '../wire/revisions.ts'
+import type { ModernRevision } from '../wire/revisions.ts'
+import type { Identity } from './link.ts'
+
+export interface ModernRequest {
+  readonly revision: ModernRevision
+  readonly capabilities: Capabilities
+  readonly logLevel: LogLevel | undefined
+  readonly progressToken: Id | undefined
+}
+
+/** Whether a message describes itself as modern: the body decides (B034). */
+export const isModern = (message: Envelope): boolean => message.params?.object('_meta')?.has(META.version) === true
+
+/** Reads the per-request `_meta`. Throws `Refusal` with the HTTP status of its row. */
+export const readModern = (message: Envelope): ModernRequest => {
+  const meta = message.params?.object('_meta')
+  const version = meta?.text(META.version)
+  if (meta === undefined || version === undefined) throw malformed(META.version, 'a string')
+  if (!isModernRevision(version)) throw unsupportedVersion(version)
+  const capabilities = objectIn(meta, META.capabilities)
+  if (capabilities === undefined) throw malformed(META.capabilities, 'an object')
+  const level = meta.text(META.logLevel)
+  if (meta.has(META.logLevel) && !isLogLevel(level)) throw new Refusal(-32602, `unknown log level in ${META.logLevel}`)
+  return { revision: version, capabilities, logLevel: level as LogLevel | undefined, progressToken: progressTokenOf(message.params) }
+}
+
+export const progressTokenOf = (params: Payload | undefined): Id | undefined => params?.object('_meta')?.raw('progressToken')?.toString()
+
+/** Rows 10 and 12: headers mirror the body, or the request is refused with -32020 (B190, B191). */
+export const checkHeaders = (message: Envelope, header: (name: string) => string | undefined): void => {
+  const version = header('mcp-protocol-version')
+  if (version === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
+  const said = message.params?.object('_meta')?.text(META.version)
+  if (said !== undefined && said !== version) throw mismatch(`the MCP-Protocol-Version header says "${version}", the body "${said}"`)
+  if (!isModernRevision(version)) throw unsupportedVersion(version)
+  if (said === undefined) throw malformed(META.version, 'a string')
+  const method = header('mcp-method')
+  if (method === undefined) throw mismatch('the Mcp-Method header is missing')
+  if (method !== message.method) throw mismatch(`the Mcp-Method header says "${method}", the body "${message.method}"`)
+  const row = METHODS[message.method]
+  if (row?.named !== true || row.field === undefined) return
+  const sent = header('mcp-name')
+  if (sent === undefined) throw mismatch('the Mcp-Name header is missing')
+  const name = decodeHeaderValue(sent)
+  if (name === undefined) throw mismatch('the Mcp-Name header cannot be decoded')
+  if (name !== message.params?.text(row.field)) throw mismatch(`the Mcp-Name header says "${name}", the body differs`)
+}
+
+export const mismatch = (what: string): Refusal => new Refusal(-32020, `Header mismatch: ${what}`, { status: 400 })
+
+const unsupportedVersion = (requested: string): Refusal =>
+  new Refusal(-32022, `Unsupported protocol version: ${requested}`, { status: 400, data: { supported: MODERN_REVISIONS, requested } })
+
+const malformed = (key: string, expected: string): Refusal =>
+  new Refusal(-32602, `params._meta["${key}"] must be ${expected}`, { status: 400 })
+
+const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
+  const value = payload.value(key)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Capabilities) : undefined
+}
+
+/** Writes into a result what every result of this era carries (B008, B011, B149, B150). */
+export const wordModern = (outcome: Outcome, method: string, identity: Identity): JsonObject => {
+  const { result } = outcome
+  if (outcome.kind === 'input_required') {
+    result.delete('ttlMs')
+    result.delete('cacheScope')
+  } else {
+    result.set('resultType', '"complete"')
+    if (METHODS[method]?.cacheable === true) {
+      if (!result.has('ttlMs')) result.set('ttlMs', '0')
+      if (!result.has('cacheScope')) result.set('cacheScope', '"private"')
+    }
+  }
+  result.setIn('_meta', META.serverInfo, JSON.stringify(identity))
+  return result
+}
+
+/** What `server/discover` says of us: the stable superset (BRIDGING 3.1). */
+export const SUPERSET_CAPABILITIES = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  completions: {},
+  logging: {},
+} as const
+
+export const SUPPORTED_VERSIONS = [MODERN]

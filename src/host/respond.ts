@@ -1,0 +1,129 @@
+/** The one place where any error becomes a wire error (BRIDGING 7). */
+import { Refusal, ServerError } from '../rpc/call.ts'
+import type { Id } from '../wire/envelope.ts'
+import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
+import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
+import { META } from '../wire/meta.ts'
+import { Payload } from '../wire/payload.ts'
+import type { JsonObject, Parts } from '../wire/payload.ts'
+import type { Era } from '../wire/revisions.ts'
+
+export interface Reply {
+  /** HTTP status, where the answer is the first thing said. */
+  readonly status: number
+  readonly message: Parts
+}
+
+/** The request that failed, as far as its error depends on it. */
+export interface Failed {
+  readonly id: Id | undefined
+  readonly era: Era
+  readonly method: string
+  readonly ref: number
+  /** Writes what every result of the host's era carries into a result of ours. */
+  readonly word: (result: JsonObject) => JsonObject
+}
+
+/** `<D>` stands for the display name of the server, `<n>` for the amount. The words of BRIDGING 7.2. */
+const TEXTS: Readonly<Record<FailureKind, string>> = {
+  unknown: 'unknown name',
+  starting: '<D> is still starting; try again in a moment',
+  spawn_failed: '<D> could not be started; ask the operator',
+  exited: '<D> stopped while working; the action may or may not have happened',
+  unreachable: '<D> is not reachable',
+  timeout: '<D> did not answer within <n> s; the action may still complete',
+  lost: 'connection to <D> was lost; outcome unknown',
+  bad_response: '<D> sent an unreadable answer',
+  auth_required: 'sign-in to <D> is needed',
+  scope_required: '<D> needs more permission',
+  forbidden: '<D> denied access',
+  session_expired: '<D> forgot the session twice; try again',
+  not_found: '<D> has no MCP endpoint at its address',
+  too_large: 'the answer of <D> exceeds <n> MiB (limits.max_message)',
+  rate_limited: '<D> is rate limiting; retry later',
+  downstream_error: '<D> failed',
+  version: '<D> speaks no common protocol version',
+  protocol: '<D> violated the protocol',
+  overloaded: 'gateway is busy',
+  denied: 'unknown name',
+  state: 'invalid or expired requestState / cursor / task',
+  shutting_down: 'the gateway is shutting down',
+  store_unavailable: 'the shared store is not available',
+  cancelled: 'the request was cancelled',
+}
+
+/** Failures that are about the host's own message, not about a server: JSON-RPC errors for every method. */
+const HOST_FAULTS: ReadonlySet<FailureKind> = new Set(['unknown', 'denied', 'state'])
+
+export const errorReply = (error: unknown, failed: Failed): Reply => {
+  if (error instanceof Refusal) return refusal(error, failed)
+  if (error instanceof ServerError) return serverError(error, failed)
+  if (error instanceof Failure) return failure(error, failed)
+  return { status: 200, message: errorMessage(failed.id, errorObject(-32603, 'internal error', gatewayData(undefined, failed))) }
+}
+
+const refusal = (error: Refusal, { id, era }: Failed): Reply => ({
+  status: era === 'modern' ? error.status : 200,
+  message: errorMessage(id, errorObject(error.code, error.message, error.data)),
+})
+
+const failure = (error: Failure, failed: Failed): Reply => {
+  const text = textOf(error)
+  if (HOST_FAULTS.has(error.kind)) return { status: 200, message: errorMessage(failed.id, errorObject(-32602, text)) }
+  const data = gatewayData(error, failed)
+  if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text, data)) }
+  const result = Payload.of({ content: [{ type: 'text', text }], isError: true, _meta: data })
+  return { status: 200, message: resultMessage(failed.id ?? 'null', failed.word(result).parts()) }
+}
+
+const textOf = (error: Failure): string => {
+  const { server, amount, retryAfterMs } = error.facts
+  const name = server?.displayName ?? 'the server'
+  if (error.kind === 'exited' && error.executed === 'no') return `${name} is not running; it is being restarted`
+  if (error.kind === 'rate_limited' && retryAfterMs !== undefined)
+    return `${name} is rate limiting; retry after ${Math.ceil(retryAfterMs / 1000)} s`
+  if (error.kind === 'downstream_error' && error.facts.status !== undefined) return `${name} failed (HTTP ${error.facts.status})`
+  if (error.kind === 'overloaded' && server !== undefined) return `gateway is busy: ${error.message}`
+  if (error.kind === 'bad_response' && error.facts.status !== undefined) return `${name} refused the request`
+  return TEXTS[error.kind].replace('<D>', name).replace('<n>', String(amount ?? '?'))
+}
+
+/** 7.1 rule 3: what a gateway-made error says of itself; never hosts, paths or bodies of others. */
+const gatewayData = (error: Failure | undefined, failed: Failed): Record<string, object> => {
+  const { server, retryAfterMs } = error?.facts ?? {}
+  return {
+    [META.gateway]: {
+      ...(server !== undefined && { downstream: server.key }),
+      kind: error?.kind ?? 'protocol',
+      executed: error?.executed ?? 'unknown',
+      retryable: error?.retryable ?? false,
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ref: String(failed.ref),
+    },
+  }
+}
+
+/** 7.3: a server's own error passes as it is, unless its code would say something untrue about the gateway. */
+const serverError = (error: ServerError, failed: Failed): Reply => {
+  const { code } = error
+  const own = (kind: FailureKind, text: string): Reply => failure(new Failure(kind, text, { code }, error), { ...failed, method: '' })
+  if (code === -32601 || code === -32600 || code === -32700) return own('protocol', error.message)
+  if (code === -32020 || code === -32022) return own('protocol', error.message)
+  const isUnreadableRange = failed.era === 'modern' && code <= -32000 && code >= -32019 && code !== -32002
+  const isUndefined = code <= -32023 && code >= -32099 && code !== -32042
+  if (isUnreadableRange || isUndefined) return { status: 200, message: errorMessage(failed.id, wrapped(error, failed)) }
+  return relayed(error, failed)
+}
+
+const relayed = ({ code, error }: ServerError, failed: Failed): Reply => {
+  const isNotFound = failed.method === 'resources/read'
+  if (failed.era === 'modern' && code === -32002) error.set('code', '-32602')
+  if (failed.era === 'legacy' && code === -32602 && isNotFound && error.object('data')?.has('uri') === true) error.set('code', '-32002')
+  return { status: 200, message: errorMessage(failed.id, error.parts()) }
+}
+
+const wrapped = ({ error }: ServerError, failed: Failed): Parts => {
+  const original = JSON.parse(Buffer.concat(error.parts()).toString()) as { message: string }
+  return errorObject(-32603, original.message, { ...gatewayData(undefined, failed), original })
+}

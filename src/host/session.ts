@@ -1,0 +1,161 @@
+/**
+ * What a legacy host told us once, and the ways to reach it: the streams of its requests, and one way for what belongs to no
+ * request. The surprise: a host may use one id for several requests at a time, so ids only ever find the newest (B266).
+ */
+import { randomBytes } from 'node:crypto'
+import type { Introduction } from '../era/legacy-host.ts'
+import type { Answer, Capabilities, HostSession, Question, Scope } from '../rpc/call.ts'
+import type { Envelope, Id } from '../wire/envelope.ts'
+import { notificationMessage, requestMessage } from '../wire/message.ts'
+import { isLogLevel, reaches } from '../wire/methods.ts'
+import type { LogLevel } from '../wire/methods.ts'
+import { Payload } from '../wire/payload.ts'
+import type { JsonObject, Parts } from '../wire/payload.ts'
+import type { LegacyRevision } from '../wire/revisions.ts'
+import type { Exchange } from './exchange.ts'
+
+/** A host's request that is under way. */
+export interface Running {
+  readonly exchange: Exchange
+  readonly abort: AbortController
+  readonly method: string
+}
+
+/** Where messages go that belong to no request. */
+export interface Outlet {
+  send(parts: Parts): void
+}
+
+const CHANGES = new Set(['notifications/tools/list_changed', 'notifications/prompts/list_changed', 'notifications/resources/list_changed'])
+
+export class Session implements HostSession {
+  /** 128 random bits; what the host presents over HTTP, and nothing it could guess (B197). */
+  readonly id = randomBytes(16).toString('base64url')
+  readonly principal: string
+  readonly scope: Scope
+  readonly revision: LegacyRevision
+  readonly capabilities: Capabilities
+  readonly startedMs = performance.now()
+  logLevel: LogLevel | undefined
+  activeMs = performance.now()
+  readonly #running = new Map<Id, Running[]>()
+  readonly #questions = new Map<Id, (answer: Answer) => void>()
+  readonly #endCallbacks: (() => void)[] = []
+  #outlet: Outlet | undefined
+  /** List changes nobody could be told yet: at most one of a kind. */
+  readonly #waiting = new Map<string, Parts>()
+  #nextQuestion = 1
+  #isEnded = false
+
+  constructor(introduction: Introduction, principal: string, scope: Scope) {
+    this.revision = introduction.revision
+    this.capabilities = introduction.capabilities
+    this.principal = principal
+    this.scope = scope
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+  get inFlight(): number {
+    return this.#running.size
+  }
+  get hasOutlet(): boolean {
+    return this.#outlet !== undefined
+  }
+
+  /** From now on unsolicited messages go here; the newest wins. Returns how to take it away again. */
+  attach(outlet: Outlet): () => void {
+    this.#outlet = outlet
+    for (const parts of this.#waiting.values()) outlet.send(parts)
+    this.#waiting.clear()
+    return () => {
+      if (this.#outlet === outlet) this.#outlet = undefined
+    }
+  }
+
+  notify(method: string, params: JsonObject | undefined): void {
+    if (method === 'notifications/message' && !this.#hears(params)) return
+    const parts = notificationMessage(method, params?.parts())
+    if (this.#outlet !== undefined) this.#outlet.send(parts)
+    else if (CHANGES.has(method)) this.#waiting.set(method, parts)
+  }
+
+  /** Whether a log message is as severe as the host asked for; before it asked, servers choose (BRIDGING 3.11). */
+  hears(level: string | undefined): boolean {
+    return this.logLevel === undefined || !isLogLevel(level) || reaches(level, this.logLevel)
+  }
+
+  ask(question: Question): Promise<Answer> {
+    return this.askOver(this.#outlet, question)
+  }
+
+  /** Asks over one stream; settles with an error answer if there is none, or when the session ends. */
+  askOver(outlet: Outlet | undefined, question: Question): Promise<Answer> {
+    if (outlet === undefined || this.#isEnded) return Promise.resolve(noAnswer('the host cannot be reached now'))
+    return new Promise((resolve) => {
+      const id = `"q${this.#nextQuestion++}"`
+      this.#questions.set(id, resolve)
+      outlet.send(requestMessage(id, question.method, question.params?.parts()))
+    })
+  }
+
+  /** The host answers one of our questions; late and foreign answers are dropped. */
+  settle(message: Envelope): void {
+    const settle = message.id === undefined ? undefined : this.#questions.get(message.id)
+    if (settle === undefined || message.id === undefined) return
+    this.#questions.delete(message.id)
+    if (message.result !== undefined) settle({ result: message.result })
+    else if (message.error !== undefined) settle({ error: message.error })
+  }
+
+  begin(id: Id, running: Running): void {
+    const others = this.#running.get(id)
+    if (others === undefined) this.#running.set(id, [running])
+    else others.push(running)
+  }
+
+  finish(id: Id, running: Running): void {
+    this.activeMs = performance.now()
+    const left = this.#running.get(id)?.filter((other) => other !== running)
+    if (left === undefined || left.length === 0) this.#running.delete(id)
+    else this.#running.set(id, left)
+  }
+
+  isRunning(id: Id): boolean {
+    return this.#running.has(id)
+  }
+
+  /** `notifications/cancelled`: ends the newest request of that id, if there is one. */
+  cancel(id: Id | undefined): void {
+    const running = id === undefined ? undefined : this.#running.get(id)?.at(-1)
+    if (running === undefined || id === undefined) return
+    this.finish(id, running)
+    running.abort.abort()
+    running.exchange.end()
+  }
+
+  onEnd(callback: () => void): void {
+    if (this.#isEnded) callback()
+    else this.#endCallbacks.push(callback)
+  }
+
+  end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    for (const running of [...this.#running.values()].flat()) {
+      running.abort.abort()
+      running.exchange.end()
+    }
+    this.#running.clear()
+    for (const settle of this.#questions.values()) settle(noAnswer('the session has ended'))
+    this.#questions.clear()
+    for (const callback of this.#endCallbacks) callback()
+  }
+
+  #hears(params: JsonObject | undefined): boolean {
+    return this.hears(params instanceof Payload ? params.text('level') : undefined)
+  }
+}
+
+const noAnswer = (message: string): Answer => ({ error: Payload.of({ code: -32603, message }) })
