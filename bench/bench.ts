@@ -35,7 +35,7 @@ const run = async (): Promise<boolean> => {
   const subjects = SUBJECTS.filter(({ name }) => wanted?.includes(name) ?? true)
   const options: RoundsOptions = values.quick
     ? { cells: CELLS, rounds: 1, warmUp: 0, forMs: 20 }
-    : { cells: CELLS, rounds: Number(values.rounds), warmUp: 1, forMs: 300 }
+    : { cells: CELLS, rounds: Number(values.rounds), warmUp: 2, forMs: 300 }
 
   await using field = await startField(subjects)
   const { contestants, commands, failed } = field
