@@ -31,8 +31,12 @@ const { values } = parseArgs({
 })
 
 const run = async (): Promise<boolean> => {
-  const wanted = values.subjects?.split(',')
-  const subjects = SUBJECTS.filter(({ name }) => wanted?.includes(name) ?? true)
+  const names = SUBJECTS.map(({ name }) => name)
+  const wanted = values.subjects?.split(',') ?? names
+  const unknown = wanted.find((name) => !names.includes(name))
+  if (unknown !== undefined) throw new Error(`--subjects: no subject "${unknown}"; there are ${names.join(', ')}`)
+  if (!(Number(values.rounds) >= 1)) throw new Error(`--rounds: expected a number from 1, got ${values.rounds}`)
+  const subjects = SUBJECTS.filter(({ name }) => wanted.includes(name))
   const options: RoundsOptions = values.quick
     ? { cells: CELLS, rounds: 1, warmUp: 0, forMs: 20 }
     : { cells: CELLS, rounds: Number(values.rounds), warmUp: 2, forMs: 300 }

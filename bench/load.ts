@@ -198,7 +198,9 @@ export const openHost = async (url: URL, era: Era): Promise<Host> => {
       }
     },
     async [Symbol.asyncDispose]() {
-      if (session !== '') await once(`DELETE ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nMcp-Session-Id: ${session}\r\n\r\n`)
+      if (session === '') return
+      const ended = once(`DELETE ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nMcp-Session-Id: ${session}\r\n\r\n`)
+      await ended.catch(() => {}) // the other side may be gone, which whoever called has heard by then
     },
   }
 }

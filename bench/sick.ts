@@ -16,6 +16,7 @@ import { spread } from './stats.ts'
 import { gatewayCommand } from './subjects.ts'
 
 const ROUNDS = 9
+const WARM_UP = 3
 const BURST_MS = 300
 /** One healthy server of each transport. */
 const CALLED = { http: 'h-http0__t100', stdio: 'h-stdio0__t100' } as const
@@ -104,7 +105,7 @@ const run = async (): Promise<boolean> => {
   }
   for (const transport of ['http', 'stdio'] as const) {
     const ratios: number[] = []
-    for (let round = -1; round < ROUNDS; round++) {
+    for (let round = -WARM_UP; round < ROUNDS; round++) {
       const [first, second] = round % 2 === 0 ? [without, beside] : [beside, without]
       const costs = new Map([[first, await cost(first, transport)]])
       costs.set(second, await cost(second, transport))
