@@ -1,0 +1,120 @@
+/**
+ * Interleaved bursts. In every round each contestant has one burst per cell, next to the others' and in an order that rotates, and its
+ * CPU per call is set against that of raw in the same round and cell: what else the machine does then weighs on both.
+ */
+import { cpuMicros, processTree } from './cpu.ts'
+import type { Contestant } from './field.ts'
+import { TOOLS, type ToolName } from './payload.ts'
+import { quantile, spread, type Spread } from './stats.ts'
+
+export interface Cell {
+  readonly tool: ToolName
+  readonly inFlight: number
+}
+
+export interface RoundsOptions {
+  readonly cells: readonly Cell[]
+  readonly rounds: number
+  /** Rounds before those that count. */
+  readonly warmUp: number
+  /** Length of a burst, ms. */
+  readonly forMs: number
+}
+
+/** One contestant in one cell over all rounds. */
+export interface Row extends Cell {
+  readonly subject: string
+  readonly between: readonly [host: string, server: string]
+  /** Over all rounds, warm-up included. */
+  readonly calls: number
+  readonly bad: number
+  readonly firstBad: string | undefined
+  /** User and system time of the process tree, µs. */
+  readonly cpuPerCall: Spread
+  /** CPU per call ÷ that of raw before the same server, by round; undefined without raw. */
+  readonly ratio: Spread | undefined
+  readonly callsPerSecond: Spread
+  /** Median over rounds of each round's quantile, ms. */
+  readonly p50: number
+  readonly p99: number
+}
+
+interface Sample {
+  readonly calls: number
+  readonly bad: number
+  readonly firstBad: string | undefined
+  readonly cpuPerCall: number
+  readonly callsPerSecond: number
+  readonly p50: number
+  readonly p99: number
+}
+
+export const CELLS: readonly Cell[] = (Object.keys(TOOLS) as ToolName[]).flatMap((tool) =>
+  [1, 32].map((inFlight) => ({ tool, inFlight })),
+)
+
+const measure = async ({ host, prefix, pid }: Contestant, { tool, inFlight }: Cell, forMs: number): Promise<Sample> => {
+  const meter = () => cpuMicros(processTree(pid))
+  const { latencies, used, seconds, ...rest } = await host.burst({
+    tool: prefix + tool,
+    size: TOOLS[tool],
+    inFlight,
+    forMs,
+    meter,
+  })
+  const calls = latencies.length
+  const timing = { p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) }
+  return { ...rest, ...timing, calls, cpuPerCall: used / calls, callsPerSecond: calls / seconds }
+}
+
+/** Runs all rounds. `onRound` hears the number of the round that begins; rejects, naming the contestant, when a connection is lost. */
+export const runRounds = async (
+  contestants: readonly Contestant[],
+  { cells, rounds, warmUp, forMs }: RoundsOptions,
+  onRound: (round: number) => void,
+): Promise<readonly Row[]> => {
+  const samples = new Map<Contestant, Map<Cell, Sample[]>>(
+    contestants.map((one) => [one, new Map(cells.map((cell) => [cell, []]))]),
+  )
+  for (let round = -warmUp; round < rounds; round++) {
+    onRound(round)
+    for (const [at, cell] of cells.entries()) {
+      for (let turn = 0; turn < contestants.length; turn++) {
+        const contestant = contestants[(turn + at + round + warmUp) % contestants.length]
+        const sample = await measure(contestant, cell, forMs).catch((cause: unknown) => {
+          throw new Error(`${contestant.subject} ${contestant.between.join(' → ')}, ${cell.tool}, ${cell.inFlight} in flight`, {
+            cause,
+          })
+        })
+        samples.get(contestant)!.get(cell)!.push(sample)
+      }
+    }
+  }
+  const rawBefore = (server: string) => contestants.find(({ subject, between }) => subject === 'raw' && between[1] === server)
+
+  const row = (contestant: Contestant, cell: Cell): Row => {
+    const own = samples.get(contestant)!.get(cell)!
+    const counted = own.slice(warmUp)
+    const raw = samples
+      .get(rawBefore(contestant.between[1]) ?? contestant)!
+      .get(cell)!
+      .slice(warmUp)
+    const pick = (field: 'cpuPerCall' | 'callsPerSecond' | 'p50' | 'p99') => counted.map((sample) => sample[field])
+    const sum = (field: 'calls' | 'bad') => own.reduce((sum, sample) => sum + sample[field], 0)
+    return {
+      ...cell,
+      subject: contestant.subject,
+      between: contestant.between,
+      calls: sum('calls'),
+      bad: sum('bad'),
+      firstBad: own.find(({ firstBad }) => firstBad !== undefined)?.firstBad,
+      cpuPerCall: spread(pick('cpuPerCall')),
+      ratio:
+        rawBefore(contestant.between[1]) && spread(counted.map(({ cpuPerCall }, round) => cpuPerCall / raw[round].cpuPerCall)),
+      callsPerSecond: spread(pick('callsPerSecond')),
+      p50: quantile(pick('p50'), 0.5),
+      p99: quantile(pick('p99'), 0.5),
+    }
+  }
+  return cells.flatMap((cell) => contestants.map((contestant) => row(contestant, cell)))
+}
