@@ -39,14 +39,16 @@ export const readModern = (message: Envelope): ModernRequest => {
 
 export const progressTokenOf = (params: Payload | undefined): Id | undefined => params?.object('_meta')?.raw('progressToken')?.toString()
 
-/** Rows 10 and 12: headers mirror the body, or the request is refused with -32020 (B190, B191). */
-export const checkHeaders = (message: Envelope, header: (name: string) => string | undefined): void => {
-  const version = header('mcp-protocol-version')
-  if (version === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
+/** Row 10: the header says the version that the body says (B190). */
+export const checkVersionHeader = (message: Envelope, sent: string | undefined): void => {
+  if (sent === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
   const said = message.params?.object('_meta')?.text(META.version)
-  if (said !== undefined && said !== version) throw mismatch(`the MCP-Protocol-Version header says "${version}", the body "${said}"`)
-  if (!isModernRevision(version)) throw unsupportedVersion(version)
-  if (said === undefined) throw malformed(META.version, 'a string')
+  if (said !== undefined && said !== sent) throw mismatch(`the MCP-Protocol-Version header says "${sent}", the body "${said}"`)
+  if (!isModernRevision(sent)) throw unsupportedVersion(sent)
+}
+
+/** Row 12: `Mcp-Method` and `Mcp-Name` mirror the body (B190, B191). */
+export const checkMirrors = (message: Envelope, header: (name: string) => string | undefined): void => {
   const method = header('mcp-method')
   if (method === undefined) throw mismatch('the Mcp-Method header is missing')
   if (method !== message.method) throw mismatch(`the Mcp-Method header says "${method}", the body "${message.method}"`)

@@ -4,48 +4,67 @@
  */
 import type { EventStream, HttpRequest } from '../transport/http-server.ts'
 import type { Parts } from '../wire/payload.ts'
+import type { EventLog } from './event-log.ts'
 import type { HostLimits } from './options.ts'
 
 export interface Exchange {
-  /** Something that precedes the answer: progress, a log message, a question. */
-  message(parts: Parts): void
+  /** Something that precedes the answer: progress, a log message, a question. Events of one `replaces` key supersede each other. */
+  message(parts: Parts, replaces?: string): void
   /** The answer; `status` counts where the answer is the first thing said over HTTP. */
   answer(parts: Parts, status: number): void
   /** No answer will come: the host has cancelled. */
   end(): void
 }
 
-const JSON_TYPE = { 'Content-Type': 'application/json' }
+export const JSON_TYPE = { 'Content-Type': 'application/json' }
+/** How soon a host should come back to a stream that broke ([2025-11-25 basic/transports], `retry`). */
+const RETRY_MS = 1_000
+
+export interface PostOptions {
+  readonly request: HttpRequest
+  readonly headers: Readonly<Record<string, string>>
+  readonly streamAfterMs: number
+  /** Of a legacy session: what is streamed is kept for resumption. */
+  readonly log: EventLog | undefined
+  /** Streams begin with an event that has an id and no data (sessions of 2025-11-25). */
+  readonly primes: boolean
+  /** The answer is out, or nobody is there to take it. */
+  readonly onDone: (exchange: PostExchange) => void
+}
 
 /** An HTTP response in the making. Sweep it: silence makes it a stream after `streamAfterMs`. */
 export class PostExchange implements Exchange {
-  readonly #request: HttpRequest
-  readonly #headers: Readonly<Record<string, string>>
+  readonly #options: PostOptions
   readonly #streamAtMs: number
-  readonly #onDone: (exchange: PostExchange) => void
   #stream: EventStream | undefined
+  /** Name in the event log, once this became a stream. */
+  #name: string | undefined
   #isDone = false
 
-  constructor(
-    request: HttpRequest,
-    options: { headers?: Readonly<Record<string, string>>; streamAfterMs: number; onDone: (exchange: PostExchange) => void },
-  ) {
-    this.#request = request
-    this.#headers = options.headers ?? {}
+  constructor(options: PostOptions) {
+    this.#options = options
     this.#streamAtMs = performance.now() + options.streamAfterMs
-    this.#onDone = options.onDone
-    request.onDisconnect(() => this.#done())
+    options.request.onDisconnect(() => {
+      if (options.log === undefined || this.#name === undefined) this.#done()
+    })
   }
 
-  message(parts: Parts): void {
-    if (!this.#isDone) this.#open().send(parts)
+  /** The stream's name in the session's event log, for resumption. */
+  get name(): string | undefined {
+    return this.#name
+  }
+
+  message(parts: Parts, replaces?: string): void {
+    if (this.#isDone) return
+    this.#open()
+    this.#emit(parts, replaces)
   }
 
   answer(parts: Parts, status: number): void {
     if (this.#isDone) return
-    if (this.#stream === undefined) this.#request.reply(status, { ...JSON_TYPE, ...this.#headers }, parts)
+    if (this.#stream === undefined) this.#options.request.reply(status, { ...JSON_TYPE, ...this.#options.headers }, parts)
     else {
-      this.#stream.send(parts)
+      this.#emit(parts)
       this.#stream.end()
     }
     this.#done()
@@ -53,13 +72,14 @@ export class PostExchange implements Exchange {
 
   end(): void {
     if (this.#isDone) return
-    this.#open().end()
+    this.#open()
+    this.#stream?.end()
     this.#done()
   }
 
-  /** Opens the stream now: this answer may have to carry questions. */
-  openStream(): EventStream {
-    return this.#open()
+  /** The host came back for the rest: further messages go to `stream`. */
+  resume(stream: EventStream): void {
+    this.#stream = stream
   }
 
   sweep(nowMs: number, limits: HostLimits): void {
@@ -67,14 +87,25 @@ export class PostExchange implements Exchange {
     this.#stream?.sweep({ keepAliveMs: limits.sseKeepAliveMs, stallMs: limits.writeStallMs, maxQueuedBytes: limits.maxQueuedBytes })
   }
 
-  #open(): EventStream {
-    this.#stream ??= this.#request.openEvents(this.#headers)
-    return this.#stream
+  #open(): void {
+    if (this.#stream !== undefined) return
+    const { request, headers, log, primes } = this.#options
+    this.#stream = request.openEvents(headers)
+    this.#name = log?.open()
+    if (primes && log !== undefined && this.#name !== undefined)
+      this.#stream.send([], { id: log.append(this.#name, []), retryMs: RETRY_MS })
+  }
+
+  #emit(parts: Parts, replaces?: string): void {
+    const { log } = this.#options
+    const id = log === undefined || this.#name === undefined ? undefined : log.append(this.#name, parts, replaces)
+    this.#stream?.send(parts, id === undefined ? {} : { id })
   }
 
   #done(): void {
     if (this.#isDone) return
     this.#isDone = true
-    this.#onDone(this)
+    if (this.#name !== undefined) this.#options.log?.end(this.#name)
+    this.#options.onDone(this)
   }
 }

@@ -26,6 +26,13 @@ export interface HostLimits {
   readonly writeStallMs: number
   /** Queued behind the message being written. */
   readonly maxQueuedBytes: number
+  /** Event log: per stream, per stream, per session, and age. */
+  readonly maxEvents: number
+  readonly maxEventBytes: number
+  readonly maxSessionEventBytes: number
+  readonly maxEventAgeMs: number
+  /** How long a call runs on for a legacy host whose connection broke. */
+  readonly orphanMs: number
 }
 
 export interface HostOptions {
@@ -70,6 +77,11 @@ export const DEFAULT_HOST_LIMITS: HostLimits = {
   sseKeepAliveMs: 15_000,
   writeStallMs: 10_000,
   maxQueuedBytes: 1024 * 1024,
+  maxEvents: 256,
+  maxEventBytes: 1024 * 1024,
+  maxSessionEventBytes: 4 * 1024 * 1024,
+  maxEventAgeMs: 300_000,
+  orphanMs: 300_000,
 }
 
 export const DEFAULT_HOST: HostOptions = {

@@ -12,7 +12,9 @@ import type { LogLevel } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import type { JsonObject, Parts } from '../wire/payload.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
+import type { EventLog } from './event-log.ts'
 import type { Exchange } from './exchange.ts'
+import type { Subscriber } from './hub.ts'
 
 /** A host's request that is under way. */
 export interface Running {
@@ -28,7 +30,7 @@ export interface Outlet {
 
 const CHANGES = new Set(['notifications/tools/list_changed', 'notifications/prompts/list_changed', 'notifications/resources/list_changed'])
 
-export class Session implements HostSession {
+export class Session implements HostSession, Subscriber {
   /** 128 random bits; what the host presents over HTTP, and nothing it could guess (B197). */
   readonly id = randomBytes(16).toString('base64url')
   readonly principal: string
@@ -37,6 +39,8 @@ export class Session implements HostSession {
   readonly capabilities: Capabilities
   readonly startedMs = performance.now()
   logLevel: LogLevel | undefined
+  /** What was streamed to it, where its transport can resume. */
+  log: EventLog | undefined
   activeMs = performance.now()
   readonly #running = new Map<Id, Running[]>()
   readonly #questions = new Map<Id, (answer: Answer) => void>()
@@ -79,6 +83,10 @@ export class Session implements HostSession {
     const parts = notificationMessage(method, params?.parts())
     if (this.#outlet !== undefined) this.#outlet.send(parts)
     else if (CHANGES.has(method)) this.#waiting.set(method, parts)
+  }
+
+  updated(params: Payload): void {
+    this.notify('notifications/resources/updated', params)
   }
 
   /** Whether a log message is as severe as the host asked for; before it asked, servers choose (BRIDGING 3.11). */

@@ -111,10 +111,10 @@ export class HttpRequest {
     return this.#request.headersDistinct[name]?.length ?? 0
   }
 
-  /** All headers that begin with `prefix` (lower case), by their name in lower case. */
-  headersWith(prefix: string): Record<string, string> {
+  /** All headers, by their names in lower case. */
+  headers(): Record<string, string> {
     const found: Record<string, string> = {}
-    for (const name of Object.keys(this.#request.headers)) if (name.startsWith(prefix)) found[name] = this.header(name) ?? ''
+    for (const name of Object.keys(this.#request.headers)) found[name] = this.header(name) ?? ''
     return found
   }
 

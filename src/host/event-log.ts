@@ -1,0 +1,118 @@
+/**
+ * What was sent on the streams of one legacy session, kept for a while so that a stream that broke can go on where it stopped
+ * ([2025-11-25 basic/transports, Resumability and Redelivery]; BRIDGING 5.1). An event id names its stream, so nothing of
+ * another stream can be replayed. Of progress only the latest per token is kept, of list changes one of a kind.
+ */
+import { byteLength } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
+
+export interface EventLogLimits {
+  readonly maxEvents: number
+  readonly maxStreamBytes: number
+  readonly maxSessionBytes: number
+  readonly maxAgeMs: number
+}
+
+export interface LoggedEvent {
+  readonly id: string
+  readonly parts: Parts
+}
+
+interface Kept extends LoggedEvent {
+  readonly sequence: number
+  readonly bytes: number
+  readonly atMs: number
+  /** Events of one key replace each other. */
+  readonly replaces: string | undefined
+}
+
+interface Stream {
+  readonly events: Kept[]
+  bytes: number
+  next: number
+  /** Ended streams are kept for resumption until they are too old. */
+  endedAtMs: number | undefined
+}
+
+export class EventLog {
+  readonly #limits: EventLogLimits
+  readonly #streams = new Map<string, Stream>()
+  #bytes = 0
+  #nextStream = 1
+
+  constructor(limits: EventLogLimits) {
+    this.#limits = limits
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** A new stream's name. */
+  open(): string {
+    const name = (this.#nextStream++).toString(36)
+    this.#streams.set(name, { events: [], bytes: 0, next: 0, endedAtMs: undefined })
+    return name
+  }
+
+  /** Keeps one event and returns its id. `replaces`: an earlier event of the same key is dropped. */
+  append(name: string, parts: Parts, replaces?: string): string {
+    const stream = this.#streams.get(name)
+    if (stream === undefined) return `${name}-0`
+    const sequence = stream.next++
+    const id = `${name}-${sequence}`
+    if (replaces !== undefined) this.#drop(stream, stream.events.findIndex((event) => event.replaces === replaces))
+    const bytes = byteLength(parts)
+    stream.events.push({ id, parts, sequence, bytes, atMs: performance.now(), replaces })
+    stream.bytes += bytes
+    this.#bytes += bytes
+    this.#trim(stream)
+    return id
+  }
+
+  /**
+   * What followed `eventId` on its own stream. `undefined`: no such stream is kept. A `standing` stream whose event is gone
+   * goes on from the oldest kept one.
+   */
+  after(eventId: string): { readonly stream: string; readonly events: readonly LoggedEvent[]; readonly isEnded: boolean } | undefined {
+    const match = /^([0-9a-z]{1,12})-(\d{1,15})$/.exec(eventId)
+    const name = match?.[1] ?? ''
+    const stream = this.#streams.get(name)
+    const sequence = Number(match?.[2])
+    if (stream === undefined || sequence >= stream.next) return undefined
+    return { stream: name, events: stream.events.filter((event) => event.sequence > sequence), isEnded: stream.endedAtMs !== undefined }
+  }
+
+  end(name: string): void {
+    const stream = this.#streams.get(name)
+    if (stream !== undefined) stream.endedAtMs = performance.now()
+  }
+
+  /** Forgets a stream at once: everything on it has arrived. */
+  forget(name: string): void {
+    const stream = this.#streams.get(name)
+    if (stream === undefined) return
+    this.#bytes -= stream.bytes
+    this.#streams.delete(name)
+  }
+
+  sweep(nowMs: number): void {
+    for (const [name, stream] of this.#streams) {
+      if (stream.endedAtMs !== undefined && nowMs - stream.endedAtMs >= this.#limits.maxAgeMs) this.forget(name)
+      else while (stream.events[0] !== undefined && nowMs - stream.events[0].atMs >= this.#limits.maxAgeMs) this.#drop(stream, 0)
+    }
+  }
+
+  #trim(stream: Stream): void {
+    const { maxEvents, maxStreamBytes, maxSessionBytes } = this.#limits
+    const isOver = (): boolean => stream.events.length > maxEvents || stream.bytes > maxStreamBytes || this.#bytes > maxSessionBytes
+    while (stream.events.length > 1 && isOver()) this.#drop(stream, 0)
+  }
+
+  #drop(stream: Stream, index: number): void {
+    const [event] = index < 0 ? [] : stream.events.splice(index, 1)
+    if (event === undefined) return
+    stream.bytes -= event.bytes
+    this.#bytes -= event.bytes
+  }
+}

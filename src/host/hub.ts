@@ -1,0 +1,51 @@
+/** What every way in needs: the gateway behind it, who we are, and where to write down what went wrong. */
+import type { Observable } from 'rxjs'
+import type { Identity } from '../era/link.ts'
+import type { Caller, Handler, Scope } from '../rpc/call.ts'
+import type { ParamHeader } from '../wire/param-headers.ts'
+import type { Payload } from '../wire/payload.ts'
+import type { HostOptions } from './options.ts'
+
+export type ChangedList = 'tools' | 'prompts' | 'resources'
+
+/** Somebody who is told when a resource changes; `params` are those of `notifications/resources/updated`, exposed. */
+export interface Subscriber {
+  updated(params: Payload): void
+}
+
+/** The routing core as the listeners see it. */
+export interface Core {
+  readonly handle: Handler
+  /** Whether there is anything for this scope: an unknown server is no endpoint. */
+  hasScope(scope: Scope): boolean
+  instructions(scope: Scope): string | undefined
+  /** Some server of the scope has not been reached yet: answers about the whole are not to be kept. */
+  isStarting(scope: Scope): boolean
+  /** Headers that a call of this tool must mirror. */
+  paramHeaders(caller: Caller, tool: string): readonly ParamHeader[]
+  /** The lists of this caller's view that have changed, after the change is in force. */
+  changes(caller: Caller): Observable<ChangedList>
+  /** Counts a subscription in; false: the owner does not offer it, or nobody owns the URI. */
+  subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
+  /** Whether the owner of the URI offers subscriptions, as far as is known now. */
+  maySubscribe(caller: Caller, uri: string): boolean
+  /** Takes back one subscription, or all of a subscriber. */
+  unsubscribe(subscriber: Subscriber, uri?: string): void
+  rootsChanged(caller: Caller): void
+}
+
+export interface Log {
+  debug(facts: object, message: string): void
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+export interface Hub {
+  readonly core: Core
+  readonly identity: Identity
+  readonly options: HostOptions
+  readonly log: Log
+  /** A number for each host request: ties log lines and errors together. */
+  readonly nextRef: () => number
+}

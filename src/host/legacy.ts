@@ -1,0 +1,111 @@
+/** Messages of legacy hosts inside a session, wherever they come in (BRIDGING 2.1, 2.4, 5.1). */
+import { wordLegacy } from '../era/legacy-host.ts'
+import { progressTokenOf } from '../era/modern-host.ts'
+import { complete, Refusal } from '../rpc/call.ts'
+import type { Call, Caller, Outcome } from '../rpc/call.ts'
+import { ProgressGate } from '../rpc/progress.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { Failure } from '../wire/failure.ts'
+import { notificationMessage, resultMessage } from '../wire/message.ts'
+import { isLogLevel, methodRow } from '../wire/methods.ts'
+import { Payload } from '../wire/payload.ts'
+import type { Exchange } from './exchange.ts'
+import type { Hub } from './hub.ts'
+import { errorReply } from './respond.ts'
+import type { Running, Session } from './session.ts'
+
+const EMPTY = Payload.of({}).parts()
+
+export const callerOf = (session: Session): Caller => ({
+  principal: session.principal,
+  revision: session.revision,
+  capabilities: session.capabilities,
+  scope: session.scope,
+  session,
+})
+
+/** Serves one request of a session; the answer goes to `exchange`. */
+export const serveLegacy = (message: Envelope, session: Session, exchange: Exchange, hub: Hub): void => {
+  const id = message.id ?? 'null'
+  const ref = hub.nextRef()
+  const running: Running = { exchange, abort: new AbortController(), method: message.method }
+  const { signal } = running.abort
+  const answer = (outcome: Outcome): void => {
+    session.finish(id, running)
+    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome).parts()), 200)
+  }
+  const fail = (error: unknown): void => {
+    session.finish(id, running)
+    if (signal.aborted) return
+    const failed = { id, era: 'legacy' as const, method: message.method, ref, word: (result: Outcome['result']) => result }
+    hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
+    const { status, message: parts } = errorReply(error, failed)
+    exchange.answer(parts, status)
+  }
+  if (message.method === 'ping') return exchange.answer(resultMessage(id, EMPTY), 200)
+  session.begin(id, running)
+  try {
+    if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
+    if (methodRow(message.method, 'legacy') === undefined) throw new Refusal(-32601, `Method not found: ${message.method}`)
+    const { maxInFlightPerSession } = hub.options.limits
+    if (session.inFlight > maxInFlightPerSession)
+      throw new Failure('overloaded', `listen.limits.in_flight_per_session (${maxInFlightPerSession}) reached`, { executed: 'no', retryable: true })
+    if (message.method === 'logging/setLevel') return answer(setLevel(message, session))
+    hub.core.handle(makeCall(message, session, running, ref)).then(answer).catch(fail)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+/** Serves a notification or an answer of a session; nothing is ever said to either. */
+export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void => {
+  session.activeMs = performance.now()
+  if (message.kind === 'response') session.settle(message)
+  else if (message.method === 'notifications/cancelled') session.cancel(message.params?.raw('requestId')?.toString())
+  else if (message.method === 'notifications/roots/list_changed') hub.core.rootsChanged(callerOf(session))
+}
+
+/** Tells a session of changed lists for as long as it lives. */
+export const announceChanges = (session: Session, hub: Hub): void => {
+  const changes = hub.core.changes(callerOf(session)).subscribe((list) => session.notify(`notifications/${list}/list_changed`, undefined))
+  session.onEnd(() => {
+    changes.unsubscribe()
+    hub.core.unsubscribe(session)
+  })
+}
+
+const setLevel = (message: Envelope, session: Session): Outcome => {
+  const level = message.params?.text('level')
+  if (!isLogLevel(level)) throw new Refusal(-32602, `unknown log level ${JSON.stringify(level)}`)
+  session.logLevel = level
+  return complete(Payload.of({}))
+}
+
+const makeCall = (message: Envelope, session: Session, running: Running, ref: number): Call => {
+  const params = message.params ?? Payload.of({})
+  const row = methodRow(message.method, 'legacy')
+  const progressToken = progressTokenOf(params)
+  const gate = new ProgressGate()
+  const { exchange } = running
+  return {
+    ref,
+    method: message.method,
+    target: row?.field === undefined || row.field === 'ref' ? undefined : params.text(row.field),
+    params,
+    caller: callerOf(session),
+    resume: undefined,
+    signal: running.abort.signal,
+    progressToken,
+    logLevel: session.logLevel,
+    paramHeaders: [],
+    unknownHeaders: {},
+    notify: (method, said) => {
+      if (method === 'notifications/progress') {
+        if (progressToken === undefined || !gate.passes(said)) return
+        said.set('progressToken', progressToken)
+        exchange.message(notificationMessage(method, said.parts()), progressToken)
+      } else if (session.hears(said.text('level'))) exchange.message(notificationMessage(method, said.parts()))
+    },
+    ask: (question) => session.askOver({ send: (parts) => exchange.message(parts) }, question),
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * `subscriptions/listen` of modern hosts: acknowledged first, then what was asked for and nothing else, every message tagged
+ * with the id of the request ([2026-07-28 basic/patterns/subscriptions]; BRIDGING 3.7).
+ */
+import { Refusal } from '../rpc/call.ts'
+import type { Caller } from '../rpc/call.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { notificationMessage, resultMessage } from '../wire/message.ts'
+import { META } from '../wire/meta.ts'
+import { Payload } from '../wire/payload.ts'
+import type { Exchange } from './exchange.ts'
+import type { ChangedList, Hub, Subscriber } from './hub.ts'
+
+const FLAGS: Readonly<Record<string, ChangedList>> = {
+  toolsListChanged: 'tools',
+  promptsListChanged: 'prompts',
+  resourcesListChanged: 'resources',
+}
+
+/** Serves one stream until `signal` fires (the host left) or the gateway ends it. */
+export const listen = (message: Envelope, caller: Caller, exchange: Exchange, signal: AbortSignal, isPipe: boolean, hub: Hub): void => {
+  const id = message.id ?? 'null'
+  const filter = message.params?.object('notifications')
+  if (filter === undefined) throw new Refusal(-32602, 'subscriptions/listen needs params.notifications')
+  const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
+  const uris = subscribable(filter, caller, hub)
+  const say = (method: string, params: Payload, replaces?: string): void => {
+    params.setIn('_meta', META.subscriptionId, id)
+    exchange.message(notificationMessage(method, params.parts()), replaces)
+  }
+  const accepted = { ...Object.fromEntries(flags.map((flag) => [flag, true])), ...(uris !== undefined && { resourceSubscriptions: uris }) }
+  say('notifications/subscriptions/acknowledged', Payload.of({ notifications: accepted }))
+
+  const wanted = new Set(flags.map((flag) => FLAGS[flag]))
+  const subscriber: Subscriber = { updated: (params) => say('notifications/resources/updated', params) }
+  const changes = hub.core.changes(caller).subscribe({
+    next: (list) => {
+      if (wanted.has(list)) say(`notifications/${list}/list_changed`, Payload.of({}), list)
+    },
+    complete: () => finish(),
+  })
+  for (const uri of uris ?? []) void hub.core.subscribe(subscriber, caller, uri)
+
+  const release = (): void => {
+    changes.unsubscribe()
+    hub.core.unsubscribe(subscriber)
+  }
+  /** The gateway ends the stream: the tagged empty result, and on a pipe the cancellation beside it (B125, B126). */
+  const finish = (): void => {
+    release()
+    const result = Payload.of({ resultType: 'complete', _meta: { [META.serverInfo]: hub.identity } })
+    result.setIn('_meta', META.subscriptionId, id)
+    exchange.answer(resultMessage(id, result.parts()), 200)
+    if (isPipe) exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
+  }
+  signal.addEventListener('abort', release, { once: true })
+}
+
+/** B124: only URIs whose owner offers subscriptions are acknowledged. */
+const subscribable = (filter: Payload, caller: Caller, hub: Hub): string[] | undefined => {
+  const asked = filter.value('resourceSubscriptions')
+  if (asked === undefined) return undefined
+  if (!Array.isArray(asked) || !asked.every((uri) => typeof uri === 'string')) throw new Refusal(-32602, 'resourceSubscriptions must be URIs')
+  return (asked as string[]).filter((uri) => hub.core.maySubscribe(caller, uri))
+}

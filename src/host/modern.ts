@@ -1,0 +1,139 @@
+/** Requests of modern hosts, wherever they come in: checked, made a `Call`, answered in the words of their era. */
+import { checkMirrors, checkVersionHeader, mismatch, readModern, SUPERSET_CAPABILITIES, SUPPORTED_VERSIONS, wordModern } from '../era/modern-host.ts'
+import type { ModernRequest } from '../era/modern-host.ts'
+import { complete, Refusal } from '../rpc/call.ts'
+import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
+import { ProgressGate } from '../rpc/progress.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { notificationMessage, resultMessage } from '../wire/message.ts'
+import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
+import { checkParamHeaders } from '../wire/param-headers.ts'
+import { Draft, Payload } from '../wire/payload.ts'
+import type { Exchange } from './exchange.ts'
+import type { Hub } from './hub.ts'
+import { listen } from './listen.ts'
+import { errorReply } from './respond.ts'
+
+/** Where a modern request came from. */
+export interface ModernOrigin {
+  readonly principal: string
+  readonly scope: Scope
+  /** HTTP headers to check against the body; pipes have none. */
+  readonly headers: Readonly<Record<string, string>> | undefined
+  /** The shared pipe needs a second word when we end a `listen` (B126). */
+  readonly isPipe: boolean
+}
+
+const DISCOVER_TTL_MS = 60_000
+
+/** Serves one request; the answer goes to `exchange`, and nothing more is said once `abort` has fired. */
+export const serveModern = (message: Envelope, origin: ModernOrigin, exchange: Exchange, abort: AbortController, hub: Hub): void => {
+  const id = message.id ?? 'null'
+  const ref = hub.nextRef()
+  const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, hub.identity)
+  const fail = (error: unknown): void => {
+    if (abort.signal.aborted) return exchange.end()
+    const failed = { id, era: 'modern' as const, method: message.method, ref, word: (result: Outcome['result']) => word(complete(result)) }
+    const { status, message: parts } = errorReply(error, failed)
+    hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
+    exchange.answer(parts, status)
+  }
+  try {
+    const request = check(message, origin)
+    const caller: Caller = { principal: origin.principal, revision: request.revision, capabilities: request.capabilities, scope: origin.scope, session: undefined }
+    if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.isPipe, hub)
+    const answer = (outcome: Outcome): void => {
+      if (!abort.signal.aborted) exchange.answer(resultMessage(id, word(outcome).parts()), 200)
+    }
+    if (message.method === 'server/discover') return answer(complete(discovery(caller, hub)))
+    const call = makeCall(message, request, caller, origin, exchange, abort, ref, hub)
+    hub.core.handle(call).then(answer).catch(fail)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+/** The rows of BRIDGING 5.1 that concern a modern body, in their order. */
+const check = (message: Envelope, { headers }: ModernOrigin): ModernRequest => {
+  if (headers !== undefined) checkVersionHeader(message, headers['mcp-protocol-version'])
+  const request = readModern(message)
+  if (headers !== undefined) checkMirrors(message, (name) => headers[name])
+  const row = methodRow(message.method, 'modern')
+  if (row === undefined) throw new Refusal(-32601, `Method not found: ${message.method}`, { status: 404 })
+  return request
+}
+
+const makeCall = (
+  message: Envelope,
+  request: ModernRequest,
+  caller: Caller,
+  origin: ModernOrigin,
+  exchange: Exchange,
+  abort: AbortController,
+  ref: number,
+  hub: Hub,
+): Call => {
+  const params = message.params ?? Payload.of({})
+  const row = methodRow(message.method, 'modern')
+  const target = row?.field === undefined || row.field === 'ref' ? undefined : params.text(row.field)
+  return {
+    ref,
+    method: message.method,
+    target,
+    params,
+    caller,
+    resume: undefined,
+    signal: abort.signal,
+    progressToken: request.progressToken,
+    logLevel: request.logLevel,
+    paramHeaders: [],
+    unknownHeaders: paramHeaders(message, caller, target, origin, hub),
+    notify: relay(request, exchange),
+    ask: undefined,
+  }
+}
+
+/** Row 15: known `Mcp-Param-*` mirror the arguments; unknown ones are passed on (BRIDGING 5.4). */
+const paramHeaders = (
+  message: Envelope,
+  caller: Caller,
+  target: string | undefined,
+  { headers }: ModernOrigin,
+  hub: Hub,
+): Readonly<Record<string, string>> => {
+  if (headers === undefined || message.method !== 'tools/call' || target === undefined) return {}
+  const known = hub.core.paramHeaders(caller, target)
+  const problem = checkParamHeaders(known, message.params?.raw('arguments'), headers)
+  if (problem !== undefined) throw mismatch(problem)
+  const names = new Set(known.map(({ name }) => `mcp-param-${name.toLowerCase()}`))
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('mcp-param-') && !names.has(name)))
+}
+
+/** Progress under the host's own token, and log messages if it asked for them (B136, B137, B146). */
+const relay = (request: ModernRequest, exchange: Exchange): Call['notify'] => {
+  const gate = new ProgressGate()
+  return (method, params) => {
+    if (method === 'notifications/progress') {
+      if (request.progressToken === undefined || !gate.passes(params)) return
+      params.set('progressToken', request.progressToken)
+    } else if (request.logLevel === undefined || !isSevere(params, request.logLevel)) return
+    exchange.message(notificationMessage(method, params.parts()), method === 'notifications/progress' ? request.progressToken : undefined)
+  }
+}
+
+const isSevere = (params: Payload, minimum: NonNullable<ModernRequest['logLevel']>): boolean => {
+  const level = params.text('level')
+  return isLogLevel(level) && reaches(level, minimum)
+}
+
+const discovery = (caller: Caller, { core }: Hub): Draft => {
+  const instructions = core.instructions(caller.scope)
+  const result = new Draft()
+  result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
+  result.set('capabilities', JSON.stringify(SUPERSET_CAPABILITIES))
+  if (instructions !== undefined) result.set('instructions', JSON.stringify(instructions))
+  result.set('ttlMs', String(core.isStarting(caller.scope) ? 0 : DISCOVER_TTL_MS))
+  result.set('cacheScope', '"private"')
+  return result
+}
+

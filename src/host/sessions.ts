@@ -1,0 +1,80 @@
+/** The legacy sessions that come over HTTP: found by id and principal, ended when idle or too old (BRIDGING 5.1). */
+import { Failure } from '../wire/failure.ts'
+import type { PostExchange } from './exchange.ts'
+import type { HostLimits } from './options.ts'
+import type { Session } from './session.ts'
+import type { EventStream } from '../transport/http-server.ts'
+
+/** A session and what of HTTP belongs to it. */
+export interface HttpSession {
+  readonly session: Session
+  /** Requests whose answer is not out yet. */
+  readonly posts: Set<PostExchange>
+  /** The standalone stream; the newest wins. */
+  stream: { readonly events: EventStream; readonly name: string } | undefined
+}
+
+export class Sessions {
+  readonly #limits: HostLimits
+  readonly #byId = new Map<string, HttpSession>()
+
+  constructor(limits: HostLimits) {
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+  /** Requests that have not been answered. */
+  get inFlight(): number {
+    let total = 0
+    for (const held of this.#byId.values()) total += held.posts.size
+    return total
+  }
+
+  add(session: Session): HttpSession {
+    const { maxSessions } = this.#limits
+    if (this.#byId.size >= maxSessions && !this.#evictIdle())
+      throw new Failure('overloaded', `listen.limits.sessions (${maxSessions}) reached`, { executed: 'no', retryable: true, retryAfterMs: 1_000 })
+    this.#byId.set(session.id, held)
+    return held
+  }
+
+  /** The session of this id, if it is this principal's: any other answer would tell that it exists. */
+  find(id: string, principal: string, isScope: (session: Session) => boolean): HttpSession | undefined {
+    const held = this.#byId.get(id)
+    return held !== undefined && held.session.principal === principal && isScope(held.session) ? held : undefined
+  }
+
+  end(held: HttpSession): void {
+    this.#byId.delete(held.session.id)
+    held.session.end()
+    held.stream?.events.end()
+  }
+
+  endAll(): void {
+    for (const held of this.#byId.values()) this.end(held)
+  }
+
+  /** Ends what is idle or too old; an open request or a stream that is read keeps a session alive. */
+  sweep(nowMs: number): void {
+    const { sessionIdleMs, sessionMaxMs, sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#limits
+    for (const held of this.#byId.values()) {
+      const { session, posts, stream } = held
+      stream?.events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
+      for (const post of posts) post.sweep(nowMs, this.#limits)
+      session.log?.sweep(nowMs)
+      if (stream !== undefined || posts.size > 0) session.activeMs = nowMs
+      if (nowMs - session.activeMs >= sessionIdleMs || nowMs - session.startedMs >= sessionMaxMs) this.end(held)
+    }
+  }
+
+  #evictIdle(): boolean {
+    for (const held of this.#byId.values()) {
+      if (held.posts.size > 0 || held.stream !== undefined) continue
+      this.end(held)
+      return true
+    }
+    return false
+  }
+}
