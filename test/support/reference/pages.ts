@@ -1,0 +1,38 @@
+/** Replaces the four list handlers of an SDK 2 server by paginated ones: the high-level server knows no cursors. */
+import type { Server } from '@modelcontextprotocol/server'
+import * as offers from '../offers.ts'
+import type { ServerState } from '../server-state.ts'
+
+/**
+ * Serves the shared offers in pages; the extra tool and prompt appear at the end while they are there.
+ * The conformance offers are left out of these lists, though they still answer.
+ */
+export const paginateLists = (server: Server, state: ServerState): void => {
+  server.setRequestHandler('tools/list', ({ params }) => {
+    const { entries, ...rest } = offers.page([...offers.tools, ...(state.extra.tools ? [offers.extraTool] : [])], params?.cursor)
+    return { tools: entries.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })), ...rest }
+  })
+  server.setRequestHandler('resources/list', ({ params }) => {
+    const { entries, ...rest } = offers.page(offers.resources, params?.cursor)
+    return { resources: entries.map(({ uri, name, description, mimeType }) => ({ uri, name, description, mimeType })), ...rest }
+  })
+  server.setRequestHandler('resources/templates/list', ({ params }) => {
+    const { entries, ...rest } = offers.page(offers.templates, params?.cursor)
+    return {
+      resourceTemplates: entries.map(({ uriTemplate, name, description, mimeType }) => ({
+        uriTemplate,
+        name,
+        description,
+        mimeType,
+      })),
+      ...rest,
+    }
+  })
+  server.setRequestHandler('prompts/list', ({ params }) => {
+    const { entries, ...rest } = offers.page(
+      [...offers.prompts, ...(state.extra.prompts ? [offers.extraPrompt] : [])],
+      params?.cursor,
+    )
+    return { prompts: entries.map(({ render: _, ...prompt }) => prompt), ...rest }
+  })
+}
