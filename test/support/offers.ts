@@ -2,6 +2,7 @@
  * What every test server offers, whichever SDK serves it: the features the interop matrix walks through.
  * The tables know no SDK; `reference/` and `sdk1-server.ts` register them each in its own way.
  */
+import { setTimeout } from 'node:timers/promises'
 import type { ServerState } from './server-state.ts'
 
 /** What a tool may do with its own call while it runs. */
@@ -18,7 +19,7 @@ export interface ToolOffer {
   description: string
   inputSchema: { type: 'object'; properties: Record<string, PropertySchema>; required?: string[] }
   /** Returns the text of the one content block. */
-  run(args: Record<string, string>, call: Conversation, state: ServerState): Promise<string> | string
+  run: (args: Record<string, string>, call: Conversation, state: ServerState) => Promise<string> | string
 }
 
 export interface ResourceOffer {
@@ -36,14 +37,14 @@ export interface TemplateOffer {
   name: string
   description: string
   mimeType: string
-  read(variables: Record<string, string>): string
+  read: (variables: Record<string, string>) => string
 }
 
 export interface PromptOffer {
   name: string
   description: string
   arguments?: { name: string; description: string; required: boolean }[]
-  render(args: Record<string, string>): PromptMessage[]
+  render: (args: Record<string, string>) => PromptMessage[]
 }
 
 export interface PromptMessage {
@@ -78,11 +79,34 @@ export const tools: ToolOffer[] = [
   { name: 'echo', description: 'Returns its text', inputSchema: strings('text'), run: ({ text }) => text ?? '' },
   {
     name: 'test_tool_with_progress',
+    // The pauses are for SDK clients: they drop progress that reaches them in one piece with the answer.
     description: 'Reports progress 0, 50 and 100 of 100 before it answers',
     inputSchema: nothing,
     async run(_, call) {
-      for (const progress of [0, 50, 100]) await call.report(progress, 100)
+      for (const progress of [0, 50, 100]) {
+        await call.report(progress, 100)
+        await setTimeout(20)
+      }
       return 'Progress is complete.'
+    },
+  },
+  {
+    name: 'report_until_seen',
+    description: 'Reports progress 0, 50 and 100 of 100 and answers only once mark_seen was called with its key',
+    inputSchema: strings('key'),
+    async run({ key = '' }, call, state) {
+      for (const progress of [0, 50, 100]) await call.report(progress, 100)
+      await state.reached(key, 'seen')
+      return 'Progress was seen.'
+    },
+  },
+  {
+    name: 'mark_seen',
+    description: 'Lets report_until_seen with this key answer',
+    inputSchema: strings('key'),
+    run({ key = '' }, _, state) {
+      state.mark(key, 'seen')
+      return 'Marked.'
     },
   },
   {
@@ -138,6 +162,13 @@ export const tools: ToolOffer[] = [
     },
   },
 ]
+
+/** One prompt as lists show it. */
+export const listedPrompt = ({ name, description, arguments: args }: PromptOffer) => ({
+  name,
+  description,
+  ...(args && { arguments: args }),
+})
 
 /** The tool that comes and goes. */
 export const extraTool: ToolOffer = {

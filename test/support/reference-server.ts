@@ -1,10 +1,10 @@
 /**
  * The reference server as a process, written with the official SDK 2:
  * `reference-server.ts stdio|http [--port N] [--era legacy|modern|dual] [--pages]`.
- * Over HTTP it says on stderr where it listens. It ends with its stdin or on SIGTERM.
+ * Over HTTP it says on stderr where it listens. On stdio it ends with its stdin.
  */
 import { parseArgs } from 'node:util'
-import { McpServer } from '@modelcontextprotocol/server'
+import type { McpServer } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { announce } from './announce.ts'
 import { referenceFactory } from './reference/build.ts'

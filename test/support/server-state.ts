@@ -1,9 +1,9 @@
 /**
- * What one test server process remembers beyond a single request: which slow calls began and were cancelled,
- * and whether the tool and the prompt that come and go are there. A modern HTTP request gets a server instance
+ * What one test server process remembers beyond a single request: what its
+ * slow calls reached, and whether the tool and the prompt that come and go are there. A modern HTTP request gets a server instance
  * of its own, so none of this may live in an instance.
  */
-export type Reached = 'started' | 'cancelled'
+export type Reached = 'started' | 'cancelled' | 'seen'
 
 /** The list that changed, or the resource whose content did. */
 export type Change = 'tools' | 'prompts' | { uri: string }
@@ -11,7 +11,7 @@ export type Change = 'tools' | 'prompts' | { uri: string }
 export interface ServerState {
   /** Whether `extra_tool` and `extra_prompt` are offered now. */
   readonly extra: { tools: boolean; prompts: boolean }
-  /** Records that the slow call `key` began or was cancelled. */
+  /** Records that the slow call `key` began, was cancelled, or that its caller saw its progress. */
   mark(key: string, reached: Reached): void
   /** Resolves once `key` was marked; at once if it already was. */
   reached(key: string, reached: Reached): Promise<void>

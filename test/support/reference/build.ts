@@ -31,7 +31,7 @@ export const referenceFactory = ({ state, pages }: ReferenceOptions): McpServerF
           completions: {},
         },
         instructions: 'Offers everything a test may ask for.',
-        requestState: { verify: codec.verify },
+        requestState: { verify: (sealed, context) => codec.verify(sealed, context) },
       },
     )
     const extra = registerShared(server, state)
@@ -119,8 +119,9 @@ const follow = (server: McpServer, state: ServerState, extra: Record<'tools' | '
     } else if (state.extra[change]) extra[change].enable()
     else extra[change].disable()
   })
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way
   server.server.onclose = unfollow
 }
 
 /** On a modern pipe the SDK itself lets through only what was listened for. */
-const isModern = (server: McpServer) => server.server.getNegotiatedProtocolVersion?.() === '2026-07-28'
+const isModern = (server: McpServer) => server.server.getNegotiatedProtocolVersion() === '2026-07-28'

@@ -44,6 +44,8 @@ const legacySessions = (factory: McpServerFactory) => {
       sessionIdGenerator: randomUUID,
       eventStore: rememberEvents(),
       retryInterval: 500,
+      // The SDK sends the head of a GET stream only with its first byte, and hosts wait for the head.
+      keepAliveMs: 200,
       onsessioninitialized: (id) => void sessions.set(id, transport),
       onsessionclosed: (id) => void sessions.delete(id),
     })

@@ -33,6 +33,6 @@ export const paginateLists = (server: Server, state: ServerState): void => {
       [...offers.prompts, ...(state.extra.prompts ? [offers.extraPrompt] : [])],
       params?.cursor,
     )
-    return { prompts: entries.map(({ render: _, ...prompt }) => prompt), ...rest }
+    return { prompts: entries.map(offers.listedPrompt), ...rest }
   })
 }
