@@ -16,7 +16,7 @@ export const inspectorSuite = (target: () => Target, era: InspectorEra, { prefix
   test('lists every tool without a complaint', async () => {
     const { exitCode, result, complaints } = await inspect(target(), era, { method: 'tools/list' })
     expect({ exitCode, complaints }).toEqual({ exitCode: 0, complaints: '' })
-    const names = (result?.tools as { name: string }[]).map(({ name }) => name)
+    const names = (result?.tools as { name: string }[] | undefined)?.map(({ name }) => name)
     expect(names).toEqual(expect.arrayContaining(offers.tools.map(({ name }) => named(name))))
   })
 

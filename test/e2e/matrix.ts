@@ -15,6 +15,8 @@ export interface MatrixOptions {
   prefix?: string
   /** The era an auto host must settle on; a pinned host brings its own. */
   expectEra?: 'legacy' | 'modern'
+  /** The features to test; all unless given. */
+  only?: readonly Feature[]
 }
 
 /** The features of one cell of the matrix, as they appear in test names; the documentation is generated from these. */
@@ -31,18 +33,25 @@ export const features = [
   'gets a prompt with arguments',
   'completes an argument of a prompt and of a template',
   'hears that the list of tools changed',
+  'hears that a resource it subscribed to changed',
 ] as const
 
-type Feature = (typeof features)[number]
+export type Feature = (typeof features)[number]
 
 /**
  * Registers the tests of one cell: a host of this kind against one target. `target` is asked for once, before the
  * first test, so that it can be what a `beforeAll` started. The server must serve more than one page of each list.
  */
-export const matrix = (kind: HostKind, target: () => Target, { prefix, expectEra }: MatrixOptions = {}): void => {
+export const matrix = (
+  kind: HostKind,
+  target: () => Target,
+  { prefix, expectEra, only = features }: MatrixOptions = {},
+): void => {
   const named = (name: string) => (prefix === undefined ? name : `${prefix}__${name}`)
   const located = (uri: string) => (prefix === undefined ? uri : `${prefix}+${uri}`)
-  const feature = (name: Feature, run: () => Promise<void>) => test(name, run)
+  const feature = (name: Feature, run: () => Promise<void>) => {
+    if (only.includes(name)) test(name, run)
+  }
   let host: Host
 
   beforeAll(async () => {
@@ -131,12 +140,22 @@ export const matrix = (kind: HostKind, target: () => Target, { prefix, expectEra
   })
 
   feature('hears that the list of tools changed', async () => {
-    const { promise: changed, resolve } = Promise.withResolvers<void>()
-    await host.onToolsChanged(resolve)
+    let heard = Promise.withResolvers<void>()
+    await host.onToolsChanged(() => heard.resolve())
     const had = await listsExtra()
     await host.callTool(named('test_trigger_tool_change'))
-    await changed
+    do {
+      await heard.promise
+      heard = Promise.withResolvers()
+    } while ((await listsExtra()) === had)
     expect(await listsExtra()).toBe(!had)
+  })
+
+  feature('hears that a resource it subscribed to changed', async () => {
+    const { promise: updated, resolve } = Promise.withResolvers<string>()
+    await host.onResourceUpdated(located('test://watched-resource'), resolve)
+    await host.callTool(named('touch_watched'))
+    expect(await updated).toBe(located('test://watched-resource'))
   })
 
   const listsExtra = async () => (await host.listTools()).some(({ name }) => name === named(offers.extraTool.name))

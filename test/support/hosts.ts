@@ -42,6 +42,8 @@ export interface Host extends AsyncDisposable {
   complete(ref: CompletionRef, argument: { name: string; value: string }): Promise<string[]>
   /** Calls `listener` whenever the server announces a changed tool list; resolves once that is agreed. */
   onToolsChanged(listener: () => void): Promise<void>
+  /** Subscribes to one resource and calls `listener` with the URI of each update; resolves once that is agreed. */
+  onResourceUpdated(uri: string, listener: (uri: string) => void): Promise<void>
   close(): Promise<void>
 }
 

@@ -3,7 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { ResourceUpdatedNotificationSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { CallResult } from '../hosts.ts'
 import type { Target } from '../processes.ts'
 import { everyPage } from './pages.ts'
@@ -37,6 +37,11 @@ export const connectSdk1 =
       async onToolsChanged(listener) {
         client.setNotificationHandler(ToolListChangedNotificationSchema, listener)
         if (kind === 'http') await stream.opened
+      },
+      async onResourceUpdated(uri, listener) {
+        client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => listener(params.uri))
+        if (kind === 'http') await stream.opened
+        await client.subscribeResource({ uri })
       },
       async close() {
         if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession()

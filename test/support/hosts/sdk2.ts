@@ -39,6 +39,12 @@ export const connectSdk2 =
         if (era === 'modern') await client.listen({ toolsListChanged: true })
         else if (kind === 'http') await stream.opened
       },
+      async onResourceUpdated(uri, listener) {
+        client.setNotificationHandler('notifications/resources/updated', ({ params }) => listener(params.uri))
+        if (era === 'legacy' && kind === 'http') await stream.opened
+        if (era === 'legacy') await client.subscribeResource({ uri })
+        else await client.listen({ resourceSubscriptions: [uri] })
+      },
       async close() {
         if (transport instanceof StreamableHTTPClientTransport && era === 'legacy') await transport.terminateSession()
         await client.close()
