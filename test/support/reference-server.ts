@@ -1,12 +1,14 @@
 /**
  * The reference server as a process, written with the official SDK 2:
- * `reference-server.ts stdio|http [--port N] [--era legacy|modern|dual] [--pages]`.
- * Over HTTP it says on stderr where it listens. On stdio it ends with its stdin.
+ * `reference-server.ts stdio|http [--port N] [--era legacy|modern|dual] [--pages] [--shared DIRECTORY]`.
+ * Processes that name the same directory share what they remember. Over HTTP it says on stderr where it listens; on
+ * stdio it ends with its stdin.
  */
 import { parseArgs } from 'node:util'
 import type { McpServer } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { announce } from './announce.ts'
+import { privateBoard, sharedBoard } from './board.ts'
 import { referenceFactory } from './reference/build.ts'
 import { referenceHttp } from './reference/http.ts'
 import type { Era } from './reference/http.ts'
@@ -18,10 +20,11 @@ const { positionals, values } = parseArgs({
     port: { type: 'string', default: '0' },
     era: { type: 'string', default: 'dual' },
     pages: { type: 'boolean', default: false },
+    shared: { type: 'string' },
   },
 })
 const era = values.era as Era
-const state = createServerState()
+const state = createServerState(values.shared === undefined ? privateBoard() : sharedBoard(values.shared))
 const factory = referenceFactory({ state, pages: values.pages })
 
 if (positionals[0] === 'http') {

@@ -30,7 +30,7 @@ export const sdk1Server = (state: ServerState, pages: boolean): Server => {
 type Cut = <Entry>(entries: Entry[], cursor: string | undefined) => { entries: Entry[]; nextCursor?: string }
 
 const serveTools = (server: Server, state: ServerState, cut: Cut) => {
-  const offered = () => [...offers.tools, ...(state.extra.tools ? [offers.extraTool] : [])]
+  const offered = () => [...offers.tools, ...(state.hasExtra('tools') ? [offers.extraTool] : [])]
   server.setRequestHandler(schema.ListToolsRequestSchema, ({ params }) => {
     const { entries, ...rest } = cut(offered(), params?.cursor)
     return { tools: entries.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })), ...rest }
@@ -84,7 +84,7 @@ const resourceContent = ({ uri, mimeType, text, blob }: offers.ResourceOffer) =>
   text === undefined ? { uri, mimeType, blob: blob ?? '' } : { uri, mimeType, text }
 
 const servePrompts = (server: Server, state: ServerState, cut: Cut) => {
-  const offered = () => [...offers.prompts, ...(state.extra.prompts ? [offers.extraPrompt] : [])]
+  const offered = () => [...offers.prompts, ...(state.hasExtra('prompts') ? [offers.extraPrompt] : [])]
   server.setRequestHandler(schema.ListPromptsRequestSchema, ({ params }) => {
     const { entries, ...rest } = cut(offered(), params?.cursor)
     return { prompts: entries.map(offers.listedPrompt), ...rest }

@@ -1,6 +1,6 @@
 /**
  * A server process written with the official SDK 1, for the pairs an SDK 2 server cannot make:
- * `sdk1-server.ts stdio|sse|http [--port N] [--pages]`. It offers the shared table and nothing of the conformance suite.
+ * `sdk1-server.ts stdio|sse|http [--port N] [--pages] [--shared DIRECTORY]`. It offers the shared table and nothing of the conformance suite.
  * Over HTTP it says on stderr where it listens (`/sse` or `/mcp`).
  */
 import { randomUUID } from 'node:crypto'
@@ -11,14 +11,15 @@ import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { announce } from './announce.ts'
+import { privateBoard, sharedBoard } from './board.ts'
 import { sdk1Server } from './sdk1-offers.ts'
 import { createServerState } from './server-state.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { port: { type: 'string', default: '0' }, pages: { type: 'boolean', default: false } },
+  options: { port: { type: 'string', default: '0' }, pages: { type: 'boolean', default: false }, shared: { type: 'string' } },
 })
-const state = createServerState()
+const state = createServerState(values.shared === undefined ? privateBoard() : sharedBoard(values.shared))
 const open = () => sdk1Server(state, values.pages)
 
 /** GET opens a stream, POST with its session id sends into it. */

@@ -1,21 +1,23 @@
 /**
- * What one test server process remembers beyond a single request: what its
- * slow calls reached, and whether the tool and the prompt that come and go are there. A modern HTTP request gets a server instance
- * of its own, so none of this may live in an instance.
+ * What one test server remembers beyond a single request: what its slow calls reached, and whether the tool and the
+ * prompt that come and go are there. A modern HTTP request gets a server instance of its own, and a legacy stdio server
+ * a process per session, so none of this may live in an instance.
  */
+import type { Board } from './board.ts'
+
 export type Reached = 'started' | 'cancelled' | 'seen'
 
 /** The list that changed, or the resource whose content did. */
 export type Change = 'tools' | 'prompts' | { uri: string }
 
 export interface ServerState {
-  /** Whether `extra_tool` and `extra_prompt` are offered now. */
-  readonly extra: { tools: boolean; prompts: boolean }
+  /** Whether `extra_tool` or `extra_prompt` is offered now. */
+  hasExtra(list: 'tools' | 'prompts'): boolean
   /** Records that the slow call `key` began, was cancelled, or that its caller saw its progress. */
   mark(key: string, reached: Reached): void
   /** Resolves once `key` was marked; at once if it already was. */
   reached(key: string, reached: Reached): Promise<void>
-  /** Adds or removes the extra tool or prompt, then tells every follower. */
+  /** Adds or removes the extra tool or prompt; followers hear of it. */
   toggle(list: 'tools' | 'prompts'): void
   /** Tells every follower that the resource changed. */
   touch(uri: string): void
@@ -23,36 +25,29 @@ export interface ServerState {
   follow(listener: (change: Change) => void): () => void
 }
 
-/** A fresh state in which nothing was called and no extra is offered. */
-export const createServerState = (): ServerState => {
-  const extra = { tools: false, prompts: false }
-  const marks = new Set<string>()
-  const waiting = new Map<string, (() => void)[]>()
-  const followers = new Set<(change: Change) => void>()
-  const tell = (change: Change) => {
-    for (const follower of followers) follower(change)
-  }
-  return {
-    extra,
-    mark(key, reached) {
-      const name = `${reached} ${key}`
-      marks.add(name)
-      for (const resolve of waiting.get(name) ?? []) resolve()
-      waiting.delete(name)
-    },
-    reached(key, reached) {
-      const name = `${reached} ${key}`
-      if (marks.has(name)) return Promise.resolve()
-      return new Promise((resolve) => waiting.set(name, [...(waiting.get(name) ?? []), resolve]))
-    },
-    toggle(list) {
-      extra[list] = !extra[list]
-      tell(list)
-    },
-    touch: (uri) => tell({ uri }),
-    follow(listener) {
-      followers.add(listener)
-      return () => void followers.delete(listener)
-    },
-  }
-}
+/** The state written on `board`. */
+export const createServerState = (board: Board): ServerState => ({
+  hasExtra: (list) => board.has(`extra ${list}`),
+  mark: (key, reached) => board.raise(`${reached} ${key}`),
+  reached(key, reached) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const flag = `${reached} ${key}`
+    const check = () => {
+      if (board.has(flag)) resolve()
+    }
+    const unwatch = board.watch(check)
+    check()
+    return promise.finally(unwatch)
+  },
+  toggle(list) {
+    if (board.has(`extra ${list}`)) board.lower(`extra ${list}`)
+    else board.raise(`extra ${list}`)
+  },
+  touch: (uri) => board.raise(`touched ${uri} ${crypto.randomUUID()}`),
+  follow: (listener) =>
+    board.watch((flag) => {
+      const [kind, subject = ''] = flag.split(' ')
+      if (kind === 'extra') listener(subject === 'tools' ? 'tools' : 'prompts')
+      if (kind === 'touched') listener({ uri: subject })
+    }),
+})

@@ -69,8 +69,8 @@ const registerShared = (server: McpServer, state: ServerState): Record<'tools' |
     return { completion: { values, total: values.length, hasMore: false } }
   })
   const extra = { tools: registerTool(server, offers.extraTool, state), prompts: registerPrompt(server, offers.extraPrompt) }
-  if (!state.extra.tools) extra.tools.disable()
-  if (!state.extra.prompts) extra.prompts.disable()
+  if (!state.hasExtra('tools')) extra.tools.disable()
+  if (!state.hasExtra('prompts')) extra.prompts.disable()
   return extra
 }
 
@@ -116,7 +116,7 @@ const follow = (server: McpServer, state: ServerState, extra: Record<'tools' | '
     if (!server.isConnected()) return
     if (typeof change !== 'string') {
       if (subscribed.has(change.uri) || isModern(server)) void server.server.sendResourceUpdated(change)
-    } else if (state.extra[change]) extra[change].enable()
+    } else if (state.hasExtra(change)) extra[change].enable()
     else extra[change].disable()
   })
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way

@@ -9,7 +9,10 @@ import type { ServerState } from '../server-state.ts'
  */
 export const paginateLists = (server: Server, state: ServerState): void => {
   server.setRequestHandler('tools/list', ({ params }) => {
-    const { entries, ...rest } = offers.page([...offers.tools, ...(state.extra.tools ? [offers.extraTool] : [])], params?.cursor)
+    const { entries, ...rest } = offers.page(
+      [...offers.tools, ...(state.hasExtra('tools') ? [offers.extraTool] : [])],
+      params?.cursor,
+    )
     return { tools: entries.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })), ...rest }
   })
   server.setRequestHandler('resources/list', ({ params }) => {
@@ -30,7 +33,7 @@ export const paginateLists = (server: Server, state: ServerState): void => {
   })
   server.setRequestHandler('prompts/list', ({ params }) => {
     const { entries, ...rest } = offers.page(
-      [...offers.prompts, ...(state.extra.prompts ? [offers.extraPrompt] : [])],
+      [...offers.prompts, ...(state.hasExtra('prompts') ? [offers.extraPrompt] : [])],
       params?.cursor,
     )
     return { prompts: entries.map(offers.listedPrompt), ...rest }
