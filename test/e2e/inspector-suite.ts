@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { inspect } from '../support/inspector.ts'
 import type { InspectorEra } from '../support/inspector.ts'
-import * as offers from '../support/offers.ts'
+import { toolOffers } from '../support/offers/tools.ts'
 import type { Target } from '../support/processes.ts'
 
 /**
@@ -17,7 +17,7 @@ export const inspectorSuite = (target: () => Target, era: InspectorEra, { prefix
     const { exitCode, result, complaints } = await inspect(target(), era, { method: 'tools/list' })
     expect({ exitCode, complaints }).toEqual({ exitCode: 0, complaints: '' })
     const names = (result?.tools as { name: string }[] | undefined)?.map(({ name }) => name)
-    expect(names).toEqual(expect.arrayContaining(offers.tools.map(({ name }) => named(name))))
+    expect(names).toEqual(expect.arrayContaining(toolOffers.map(({ name }) => named(name))))
   })
 
   test('calls a tool without a complaint', async () => {

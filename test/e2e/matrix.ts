@@ -5,9 +5,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectHost } from '../support/hosts.ts'
 import type { Host, HostKind } from '../support/hosts.ts'
-import * as offers from '../support/offers.ts'
+import { promptOffers } from '../support/offers/prompts.ts'
+import { resourceOffers, templateOffers } from '../support/offers/resources.ts'
+import { extraTool, toolOffers } from '../support/offers/tools.ts'
 import type { Target } from '../support/processes.ts'
 
+/** What differs between cells. */
 export interface MatrixOptions {
   /**
    * The server key its names carry: tools and prompts are `<prefix>__name`, URIs `<prefix>+uri`. Absent: original names.
@@ -36,6 +39,7 @@ export const features = [
   'hears that a resource it subscribed to changed',
 ] as const
 
+/** One of `features`. */
 export type Feature = (typeof features)[number]
 
 /**
@@ -66,25 +70,25 @@ export const matrix = (
 
   feature('lists every page of tools', async () => {
     const names = (await host.listTools()).map(({ name }) => name)
-    expect(names).toEqual(expect.arrayContaining(offers.tools.map(({ name }) => named(name))))
+    expect(names).toEqual(expect.arrayContaining(toolOffers.map(({ name }) => named(name))))
     expect(new Set(names).size).toBe(names.length)
   })
 
   feature('lists every page of resources', async () => {
     const uris = (await host.listResources()).map(({ uri }) => uri)
-    expect(uris).toEqual(expect.arrayContaining(offers.resources.map(({ uri }) => located(uri))))
+    expect(uris).toEqual(expect.arrayContaining(resourceOffers.map(({ uri }) => located(uri))))
     expect(new Set(uris).size).toBe(uris.length)
   })
 
   feature('lists every page of resource templates', async () => {
     const templates = (await host.listTemplates()).map(({ uriTemplate }) => uriTemplate)
-    expect(templates).toEqual(expect.arrayContaining(offers.templates.map(({ uriTemplate }) => located(uriTemplate))))
+    expect(templates).toEqual(expect.arrayContaining(templateOffers.map(({ uriTemplate }) => located(uriTemplate))))
     expect(new Set(templates).size).toBe(templates.length)
   })
 
   feature('lists every page of prompts', async () => {
     const names = (await host.listPrompts()).map(({ name }) => name)
-    expect(names).toEqual(expect.arrayContaining(offers.prompts.map(({ name }) => named(name))))
+    expect(names).toEqual(expect.arrayContaining(promptOffers.map(({ name }) => named(name))))
     expect(new Set(names).size).toBe(names.length)
   })
 
@@ -159,5 +163,5 @@ export const matrix = (
     expect(await updated).toBe(located('test://watched-resource'))
   })
 
-  const listsExtra = async () => (await host.listTools()).some(({ name }) => name === named(offers.extraTool.name))
+  const listsExtra = async () => (await host.listTools()).some(({ name }) => name === named(extraTool.name))
 }

@@ -5,6 +5,7 @@
 import { existsSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+/** A set of flags. */
 export interface Board {
   has(flag: string): boolean
   raise(flag: string): void

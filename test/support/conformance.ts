@@ -8,16 +8,20 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+/** The requirement sets of the suite. */
 export type Revision = '2025-11-25' | '2026-07-28'
 
+/** How a check of the suite ended. */
 export type Status = 'SUCCESS' | 'WARNING' | 'INFO' | 'SKIPPED' | 'FAILURE'
 
+/** One check of one scenario. */
 export interface Check {
   /** Not unique: a scenario may repeat a check with other input. */
   id: string
   status: Status
 }
 
+/** One scenario of one run. */
 export interface ScenarioResult {
   scenario: string
   /** The suite's own verdict: no check failed. */

@@ -6,6 +6,7 @@ import { connectSdk1 } from './hosts/sdk1.ts'
 import { connectSdk2 } from './hosts/sdk2.ts'
 import type { Target } from './processes.ts'
 
+/** An entry of a list, as far as every list agrees. */
 export interface Named {
   name: string
 }
@@ -16,13 +17,16 @@ export interface CallResult {
   isError?: boolean
 }
 
+/** What a caller may attach to a call. */
 export interface CallOptions {
   onProgress?: (progress: { progress: number; total?: number }) => void
   signal?: AbortSignal
 }
 
+/** What is completed: an argument of a prompt, or a variable of a template. */
 export type CompletionRef = { type: 'ref/prompt'; name: string } | { type: 'ref/resource'; uri: string }
 
+/** One connected client. Every method rejects with the error of the SDK it is made of. */
 export interface Host extends AsyncDisposable {
   name: HostKind
   /** The era the client settled on. */
@@ -47,6 +51,7 @@ export interface Host extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** The name of a row of `hostKinds`. */
 export type HostKind = keyof typeof hostKinds
 
 /** Every host of the matrix: which client, over what, in which era. */

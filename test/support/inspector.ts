@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Target } from './processes.ts'
 
+/** The values of `--protocol-era`. */
 export type InspectorEra = 'legacy' | 'auto' | 'modern'
 
 /** What to ask; each variant needs what the method needs. */
@@ -18,6 +19,7 @@ export type InspectorQuery =
   | { method: 'resources/read'; uri: string }
   | { method: 'prompts/get'; prompt: string; args?: Record<string, string> }
 
+/** How one process of the Inspector ended. */
 export interface InspectorAnswer {
   /** 0 is well; 1 connection or usage, 5 a tool that failed or is unknown, 6 an error of `--strict` about a schema. */
   exitCode: number

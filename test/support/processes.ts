@@ -7,14 +7,16 @@ import { fileURLToPath } from 'node:url'
 /** Something a host can connect to: an HTTP endpoint, or a command that speaks stdio. */
 export type Target = { url: string } | { command: string; args: string[]; env?: Record<string, string> }
 
+/** A server that listens; disposing it ends the process and waits for that. */
 export interface ServerProcess extends AsyncDisposable {
   url: string
   pid: number
 }
 
-const script = (name: ServerName) => fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
-
+/** Each is a script in this folder. */
 export type ServerName = 'reference-server' | 'sdk1-server'
+
+const script = (name: ServerName) => fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
 
 /** The command that runs a test server over stdio; the host starts it. */
 export const stdioTarget = (name: ServerName, ...args: string[]): Extract<Target, { command: string }> => ({

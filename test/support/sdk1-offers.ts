@@ -3,10 +3,15 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
 import { UriTemplate } from '@modelcontextprotocol/sdk/shared/uriTemplate.js'
 import * as schema from '@modelcontextprotocol/sdk/types.js'
-import * as offers from './offers.ts'
+import { completeArgument, pageOf } from './offers/lists.ts'
+import { extraPrompt, listedPrompt, promptOffers } from './offers/prompts.ts'
+import { resourceOffers, templateOffers } from './offers/resources.ts'
+import type { ResourceOffer } from './offers/resources.ts'
+import { extraTool, toolOffers } from './offers/tools.ts'
+import type { Conversation } from './offers/tools.ts'
 import type { ServerState } from './server-state.ts'
 
-/** A server that is not connected yet; with `pages` its lists come in pages of `offers.PAGE_SIZE`. */
+/** A server that is not connected yet; with `pages` its lists come in pages of two. */
 export const sdk1Server = (state: ServerState, pages: boolean): Server => {
   const server = new Server(
     { name: 'sdk1-server', version: '1.0.0' },
@@ -19,7 +24,7 @@ export const sdk1Server = (state: ServerState, pages: boolean): Server => {
       },
     },
   )
-  const cut = <Entry>(entries: Entry[], cursor: string | undefined) => (pages ? offers.page(entries, cursor) : { entries })
+  const cut = <Entry>(entries: Entry[], cursor: string | undefined) => (pages ? pageOf(entries, cursor) : { entries })
   serveTools(server, state, cut)
   serveResources(server, cut)
   servePrompts(server, state, cut)
@@ -30,7 +35,7 @@ export const sdk1Server = (state: ServerState, pages: boolean): Server => {
 type Cut = <Entry>(entries: Entry[], cursor: string | undefined) => { entries: Entry[]; nextCursor?: string }
 
 const serveTools = (server: Server, state: ServerState, cut: Cut) => {
-  const offered = () => [...offers.tools, ...(state.hasExtra('tools') ? [offers.extraTool] : [])]
+  const offered = () => [...toolOffers, ...(state.hasExtra('tools') ? [extraTool] : [])]
   server.setRequestHandler(schema.ListToolsRequestSchema, ({ params }) => {
     const { entries, ...rest } = cut(offered(), params?.cursor)
     return { tools: entries.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })), ...rest }
@@ -43,7 +48,7 @@ const serveTools = (server: Server, state: ServerState, cut: Cut) => {
   })
 }
 
-const conversation = (extra: RequestHandlerExtra<schema.ServerRequest, schema.ServerNotification>): offers.Conversation => ({
+const conversation = (extra: RequestHandlerExtra<schema.ServerRequest, schema.ServerNotification>): Conversation => ({
   signal: extra.signal,
   async report(progress, total) {
     const progressToken = extra._meta?.progressToken
@@ -54,11 +59,11 @@ const conversation = (extra: RequestHandlerExtra<schema.ServerRequest, schema.Se
 
 const serveResources = (server: Server, cut: Cut) => {
   server.setRequestHandler(schema.ListResourcesRequestSchema, ({ params }) => {
-    const { entries, ...rest } = cut(offers.resources, params?.cursor)
+    const { entries, ...rest } = cut(resourceOffers, params?.cursor)
     return { resources: entries.map(({ uri, name, description, mimeType }) => ({ uri, name, description, mimeType })), ...rest }
   })
   server.setRequestHandler(schema.ListResourceTemplatesRequestSchema, ({ params }) => {
-    const { entries, ...rest } = cut(offers.templates, params?.cursor)
+    const { entries, ...rest } = cut(templateOffers, params?.cursor)
     return {
       resourceTemplates: entries.map(({ uriTemplate, name, description, mimeType }) => ({
         uriTemplate,
@@ -70,9 +75,9 @@ const serveResources = (server: Server, cut: Cut) => {
     }
   })
   server.setRequestHandler(schema.ReadResourceRequestSchema, ({ params: { uri } }) => {
-    const resource = offers.resources.find((resource) => resource.uri === uri)
+    const resource = resourceOffers.find((resource) => resource.uri === uri)
     if (resource !== undefined) return { contents: [resourceContent(resource)] }
-    for (const { uriTemplate, mimeType, read } of offers.templates) {
+    for (const { uriTemplate, mimeType, read } of templateOffers) {
       const variables = new UriTemplate(uriTemplate).match(uri)
       if (variables !== null) return { contents: [{ uri, mimeType, text: read(variables as Record<string, string>) }] }
     }
@@ -80,14 +85,14 @@ const serveResources = (server: Server, cut: Cut) => {
   })
 }
 
-const resourceContent = ({ uri, mimeType, text, blob }: offers.ResourceOffer) =>
+const resourceContent = ({ uri, mimeType, text, blob }: ResourceOffer) =>
   text === undefined ? { uri, mimeType, blob: blob ?? '' } : { uri, mimeType, text }
 
 const servePrompts = (server: Server, state: ServerState, cut: Cut) => {
-  const offered = () => [...offers.prompts, ...(state.hasExtra('prompts') ? [offers.extraPrompt] : [])]
+  const offered = () => [...promptOffers, ...(state.hasExtra('prompts') ? [extraPrompt] : [])]
   server.setRequestHandler(schema.ListPromptsRequestSchema, ({ params }) => {
     const { entries, ...rest } = cut(offered(), params?.cursor)
-    return { prompts: entries.map(offers.listedPrompt), ...rest }
+    return { prompts: entries.map(listedPrompt), ...rest }
   })
   server.setRequestHandler(schema.GetPromptRequestSchema, ({ params }) => {
     const prompt = offered().find(({ name }) => name === params.name)
@@ -95,7 +100,7 @@ const servePrompts = (server: Server, state: ServerState, cut: Cut) => {
     return { messages: prompt.render(params.arguments ?? {}) }
   })
   server.setRequestHandler(schema.CompleteRequestSchema, ({ params: { ref, argument } }) => {
-    const values = offers.completeArgument(ref.type === 'ref/prompt' ? ref.name : ref.uri, argument.name, argument.value)
+    const values = completeArgument(ref.type === 'ref/prompt' ? ref.name : ref.uri, argument.name, argument.value)
     return { completion: { values, total: values.length, hasMore: false } }
   })
 }

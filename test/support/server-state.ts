@@ -5,11 +5,13 @@
  */
 import type { Board } from './board.ts'
 
+/** What a slow call can have reached. */
 export type Reached = 'started' | 'cancelled' | 'seen'
 
 /** The list that changed, or the resource whose content did. */
 export type Change = 'tools' | 'prompts' | { uri: string }
 
+/** Shared by every instance of one server. */
 export interface ServerState {
   /** Whether `extra_tool` or `extra_prompt` is offered now. */
   hasExtra(list: 'tools' | 'prompts'): boolean

@@ -2,6 +2,7 @@
  * Tells when a client's standalone GET stream is open. The SDK clients open it in the background after connecting,
  * and what a server announces before that is lost.
  */
+/** One client's watch. */
 export interface StreamWatch {
   fetch: typeof fetch
   /** Resolves once the first GET was answered, whatever the status. */

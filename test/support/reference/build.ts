@@ -4,15 +4,21 @@
  */
 import { McpServer, ResourceTemplate, createRequestStateCodec, fromJsonSchema } from '@modelcontextprotocol/server'
 import type { McpRequestContext, McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
-import * as offers from '../offers.ts'
+import { completeArgument } from '../offers/lists.ts'
+import { extraPrompt, promptOffers } from '../offers/prompts.ts'
+import type { PromptOffer } from '../offers/prompts.ts'
+import { resourceOffers, templateOffers } from '../offers/resources.ts'
+import { extraTool, toolOffers } from '../offers/tools.ts'
+import type { Conversation, ToolOffer } from '../offers/tools.ts'
 import type { ServerState } from '../server-state.ts'
 import { registerContentTools } from './content-tools.ts'
 import { registerInputOffers } from './input-offers.ts'
 import { paginateLists } from './pages.ts'
 
+/** How one reference server process serves. */
 export interface ReferenceOptions {
   state: ServerState
-  /** Serves every list in pages of `offers.PAGE_SIZE`. */
+  /** Serves every list in pages of two. */
   pages: boolean
 }
 
@@ -52,36 +58,36 @@ interface Switchable {
 }
 
 const registerShared = (server: McpServer, state: ServerState): Record<'tools' | 'prompts', Switchable> => {
-  for (const tool of offers.tools) registerTool(server, tool, state)
-  for (const { uri, name, description, mimeType, text, blob } of offers.resources) {
+  for (const tool of toolOffers) registerTool(server, tool, state)
+  for (const { uri, name, description, mimeType, text, blob } of resourceOffers) {
     const content = text === undefined ? { uri, mimeType, blob: blob ?? '' } : { uri, mimeType, text }
     server.registerResource(name, uri, { description, mimeType }, () => ({ contents: [content] }))
   }
-  for (const { uriTemplate, name, description, mimeType, read } of offers.templates) {
+  for (const { uriTemplate, name, description, mimeType, read } of templateOffers) {
     const template = new ResourceTemplate(uriTemplate, { list: undefined })
     server.registerResource(name, template, { description, mimeType }, (uri, variables) => ({
       contents: [{ uri: uri.href, mimeType, text: read(variables as Record<string, string>) }],
     }))
   }
-  for (const prompt of offers.prompts) registerPrompt(server, prompt)
+  for (const prompt of promptOffers) registerPrompt(server, prompt)
   server.server.setRequestHandler('completion/complete', ({ params: { ref, argument } }) => {
-    const values = offers.completeArgument(ref.type === 'ref/prompt' ? ref.name : ref.uri, argument.name, argument.value)
+    const values = completeArgument(ref.type === 'ref/prompt' ? ref.name : ref.uri, argument.name, argument.value)
     return { completion: { values, total: values.length, hasMore: false } }
   })
-  const extra = { tools: registerTool(server, offers.extraTool, state), prompts: registerPrompt(server, offers.extraPrompt) }
+  const extra = { tools: registerTool(server, extraTool, state), prompts: registerPrompt(server, extraPrompt) }
   if (!state.hasExtra('tools')) extra.tools.disable()
   if (!state.hasExtra('prompts')) extra.prompts.disable()
   return extra
 }
 
-const registerTool = (server: McpServer, { name, description, inputSchema, run }: offers.ToolOffer, state: ServerState) =>
+const registerTool = (server: McpServer, { name, description, inputSchema, run }: ToolOffer, state: ServerState) =>
   server.registerTool(
     name,
     { description, inputSchema: fromJsonSchema<Record<string, string>>(inputSchema) },
     async (args, context) => ({ content: [{ type: 'text', text: await run(args, conversation(context), state) }] }),
   )
 
-const conversation = (context: ServerContext): offers.Conversation => ({
+const conversation = (context: ServerContext): Conversation => ({
   signal: context.mcpReq.signal,
   async report(progress, total) {
     const progressToken = context.mcpReq._meta?.progressToken
@@ -90,7 +96,7 @@ const conversation = (context: ServerContext): offers.Conversation => ({
   },
 })
 
-const registerPrompt = (server: McpServer, prompt: offers.PromptOffer) => {
+const registerPrompt = (server: McpServer, prompt: PromptOffer) => {
   const { name, description, render } = prompt
   if (prompt.arguments === undefined) return server.registerPrompt(name, { description }, () => ({ messages: render({}) }))
   const argsSchema = fromJsonSchema<Record<string, string>>({

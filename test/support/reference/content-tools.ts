@@ -1,7 +1,7 @@
 /** The tools the conformance suite calls for their content, logging, errors, schema, headers and reconnection. */
 import { fromJsonSchema } from '@modelcontextprotocol/server'
 import type { CallToolResult, JsonSchemaType, McpServer } from '@modelcontextprotocol/server'
-import { PNG } from '../offers.ts'
+import { PNG } from '../offers/resources.ts'
 
 const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA='
 

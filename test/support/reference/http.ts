@@ -10,6 +10,7 @@ import { WebStandardStreamableHTTPServerTransport, createMcpHandler, isLegacyReq
 import type { EventStore, JSONRPCMessage, McpServerFactory } from '@modelcontextprotocol/server'
 import type { ServerState } from '../server-state.ts'
 
+/** Which eras a server answers in. */
 export type Era = 'legacy' | 'modern' | 'dual'
 
 /** An HTTP server, not yet listening, that answers on every path in the eras it was asked for. */
