@@ -1,0 +1,52 @@
+/** Starts the test servers as processes of their own and ends them with the scope that started them. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+/** Something a host can connect to: an HTTP endpoint, or a command that speaks stdio. */
+export type Target = { url: string } | { command: string; args: string[]; env?: Record<string, string> }
+
+/** A server that listens; disposing it ends the process and waits for that. */
+export interface ServerProcess extends AsyncDisposable {
+  url: string
+  pid: number
+}
+
+/** Each is a script in this folder. */
+export type ServerName = 'reference-server' | 'sdk1-server'
+
+const script = (name: ServerName) => fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
+
+/** The command that runs a test server over stdio; the host starts it. */
+export const stdioTarget = (name: ServerName, ...args: string[]): Extract<Target, { command: string }> => ({
+  command: process.execPath,
+  args: [script(name), 'stdio', ...args],
+})
+
+/**
+ * Starts a test server over HTTP (`args` begin with its transport, `http` or `sse`) and resolves once it listens.
+ * Rejects with what it said on stderr when it ends before.
+ */
+export const startServer = async (name: ServerName, ...args: string[]): Promise<ServerProcess> => {
+  const child = spawn(process.execPath, [script(name), ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const exited = once(child, 'exit')
+  const said: string[] = []
+  for await (const line of createInterface({ input: child.stderr })) {
+    const url = /^listening (\S+)$/.exec(line)?.[1]
+    if (url === undefined) {
+      said.push(line)
+      continue
+    }
+    child.stderr.resume()
+    return {
+      url,
+      pid: child.pid ?? 0,
+      async [Symbol.asyncDispose]() {
+        child.kill()
+        await exited
+      },
+    }
+  }
+  throw new Error(`${name} ended before it listened: ${said.join('\n')}`)
+}

@@ -1,0 +1,37 @@
+/**
+ * The reference server as a process, written with the official SDK 2:
+ * `reference-server.ts stdio|http [--port N] [--era legacy|modern|dual] [--pages] [--shared DIRECTORY]`.
+ * Processes that name the same directory share what they remember. Over HTTP it says on stderr where it listens; on
+ * stdio it ends with its stdin.
+ */
+import { parseArgs } from 'node:util'
+import type { McpServer } from '@modelcontextprotocol/server'
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { announce } from './announce.ts'
+import { privateBoard, sharedBoard } from './board.ts'
+import { referenceFactory } from './reference/build.ts'
+import { referenceHttp } from './reference/http.ts'
+import type { Era } from './reference/http.ts'
+import { createServerState } from './server-state.ts'
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    port: { type: 'string', default: '0' },
+    era: { type: 'string', default: 'dual' },
+    pages: { type: 'boolean', default: false },
+    shared: { type: 'string' },
+  },
+})
+const era = values.era as Era
+const state = createServerState(values.shared === undefined ? privateBoard() : sharedBoard(values.shared))
+const factory = referenceFactory({ state, pages: values.pages })
+
+if (positionals[0] === 'http') {
+  announce(referenceHttp(factory, state, era), Number(values.port), '/mcp')
+} else if (era === 'legacy') {
+  const server = await factory({ era: 'legacy' })
+  await (server as McpServer).connect(new StdioServerTransport())
+} else {
+  serveStdio(factory, { legacy: era === 'dual' ? 'serve' : 'reject' })
+}
