@@ -26,16 +26,16 @@ export const exposeUri = (prefix: string, uri: string): string =>
 export const exposeTemplate = (prefix: string, template: string): string =>
   isAbsoluteTemplate(template) && !HTTP.test(template) ? prefixUri(prefix, template) : template
 
-/** Undoes `prefixUri` for one of the configured prefixes; `undefined` if this is no exposed form. Works on templates too. */
-export const restoreUri = (
-  uri: string,
-  isPrefix: (prefix: string) => boolean,
-): { prefix: string; original: string } | undefined => {
+/**
+ * Undoes `prefixUri` for one of the configured prefixes, also on templates; `undefined` if this is no exposed form: another
+ * prefix, or no scheme behind it.
+ */
+export const restoreUri = (uri: string, isPrefix: (prefix: string) => boolean): { prefix: string; original: string } | undefined => {
   const isUi = uri.startsWith(UI_EXPOSED)
   const start = isUi ? UI_EXPOSED.length : 0
   const end = uri.indexOf(isUi ? '/' : '+', start)
   if (end === -1) return undefined
   const prefix = uri.slice(start, end)
-  const rest = uri.slice(end + 1)
-  return isPrefix(prefix) ? { prefix, original: isUi ? `${UI}${rest}` : rest } : undefined
+  const original = `${isUi ? UI : ''}${uri.slice(end + 1)}`
+  return isPrefix(prefix) && isAbsoluteTemplate(original) ? { prefix, original } : undefined
 }
