@@ -1,0 +1,101 @@
+/**
+ * Everything that exists, under exposed names: all inventories merged, in order, with both directions of the mapping.
+ * Immutable, and a function of its inputs alone: who owns a name is decided by configuration order, also while the owner is
+ * down and known only from storage, so that nobody takes over a name a host has approved (BRIDGING 4.2, 4.4).
+ */
+import type { Entry, Inventory, LeftOut, ListKind } from './inventory.ts'
+import { mergeList } from './merge.ts'
+import { uriMode } from './naming.ts'
+import type { NamingOptions } from './naming.ts'
+
+/** What the catalog needs to know of a configured server; each `ServerOptions` is one. */
+export interface CatalogServer {
+  readonly key: string
+  readonly prefix: string
+  readonly displayName: string
+  /** Exposed name by original name; wins over every rule of naming. */
+  readonly alias: Readonly<Record<string, string>>
+  readonly uris: 'namespaced' | 'identity'
+  readonly unaliasArguments: boolean
+  readonly decorateTitles: boolean
+  readonly instructions: boolean
+  readonly apps: boolean
+  readonly trusted: boolean | undefined
+}
+
+export interface CatalogSource {
+  readonly server: CatalogServer
+  /** `undefined`: nothing is known of the server yet, not even from storage. */
+  readonly inventory: Inventory | undefined
+}
+
+/** One entry under its exposed name. */
+export interface Exposed {
+  readonly server: CatalogServer
+  /** Place of the server in the configuration. */
+  readonly position: number
+  readonly entry: Entry
+  /** Exposed name, URI or URI template. */
+  readonly exposed: string
+}
+
+export interface Problem {
+  /** `duplicate`: two entries, one exposed name; the second is left out, or a URI takes its prefix. `case`: they differ by case only. */
+  readonly kind: 'duplicate' | 'case'
+  readonly list: ListKind
+  readonly exposed: string
+  /** Key of the server that keeps the name, and of the other one (which may be the same). */
+  readonly owner: string
+  readonly other: string
+  readonly message: string
+}
+
+export interface Catalog {
+  /** In configuration order. */
+  readonly sources: readonly CatalogSource[]
+  readonly naming: NamingOptions
+  readonly byPrefix: ReadonlyMap<string, CatalogServer>
+  /** In the order in which they are listed (BRIDGING 4.3). */
+  readonly lists: Readonly<Record<ListKind, readonly Exposed[]>>
+  /** By exposed name, URI or template. */
+  readonly index: Readonly<Record<ListKind, ReadonlyMap<string, Exposed>>>
+  readonly problems: readonly Problem[]
+  readonly leftOut: readonly LeftOutOf[]
+}
+
+/** What a server offers and the catalog does not hold, with the key of the server. */
+export interface LeftOutOf extends LeftOut {
+  readonly server: string
+}
+
+/** The one server whose URIs are all exposed as they are, so that any URI is its; `undefined` if there are several, or prefixes. */
+export const soleServer = ({ sources, naming }: Catalog): CatalogServer | undefined => {
+  const server = sources.length === 1 ? sources[0].server : undefined
+  return server !== undefined && uriMode(server, naming) === 'identity' ? server : undefined
+}
+
+/** Whether MCP Apps of this server are served: an untrusted one could reach the tools of the others (BRIDGING 3.16). */
+export const servesApps = (server: CatalogServer, { sources }: Catalog): boolean =>
+  server.apps && !(server.trusted === false && sources.length > 1)
+
+/** Merges inventories; `sources` in configuration order, keys and prefixes unique. */
+export const buildCatalog = (sources: readonly CatalogSource[], naming: NamingOptions): Catalog => {
+  const byPrefix = new Map(sources.map(({ server }) => [server.prefix, server]))
+  const tools = mergeList('tools', sources, naming)
+  const resources = mergeList('resources', sources, naming)
+  const templates = mergeList('templates', sources, naming)
+  const prompts = mergeList('prompts', sources, naming)
+  const merged = [tools, resources, templates, prompts]
+  const own = sources.flatMap(({ server, inventory }) =>
+    (inventory?.leftOut ?? []).map((left) => ({ ...left, server: server.key })),
+  )
+  return {
+    sources,
+    naming,
+    byPrefix,
+    lists: { tools: tools.rows, resources: resources.rows, templates: templates.rows, prompts: prompts.rows },
+    index: { tools: tools.index, resources: resources.index, templates: templates.index, prompts: prompts.index },
+    problems: merged.flatMap((list) => list.problems),
+    leftOut: [...own, ...merged.flatMap((list) => list.leftOut)],
+  }
+}

@@ -1,0 +1,29 @@
+/** Digests that tell whether anything changed. All are SHA-256 in hexadecimal. */
+import { createHash } from 'node:crypto'
+import { canonical } from '../wire/canonical.ts'
+import { isModernRevision } from '../wire/revisions.ts'
+import { LIST_KINDS } from './inventory.ts'
+import type { Inventory } from './inventory.ts'
+
+/** Digest of one definition, whatever its spelling: order of keys, white space and escapes do not count. Throws `ScanError`. */
+export const digestEntry = (raw: Buffer): string => createHash('sha256').update(canonical(raw)).digest('hex')
+
+/**
+ * Digest of all that a server offers. The order of a legacy server's lists does not count: they are listed by name.
+ */
+export const digestInventory = (inventory: Omit<Inventory, 'digest' | 'freshness'>): string => {
+  const { revision, capabilities, instructions, lists, leftOut, warnings } = inventory
+  const entries = LIST_KINDS.map((kind) => {
+    const digests = lists[kind].map((entry) => digestEntry(entry.raw))
+    return isModernRevision(revision) ? digests : digests.sort()
+  })
+  const rest = Buffer.from(JSON.stringify([revision, capabilities, instructions ?? null, leftOut, warnings, entries]))
+  return digestEntry(rest)
+}
+
+/** Digest of ready bytes in their order. */
+export const digestBytes = (entries: readonly Buffer[]): string => {
+  const hash = createHash('sha256')
+  for (const entry of entries) hash.update(`${entry.length}:`).update(entry)
+  return hash.digest('hex')
+}

@@ -1,0 +1,118 @@
+/** One list of all servers, under exposed names: who owns what, and in which order it is listed (BRIDGING 4.2 to 4.4). */
+import { isModernRevision } from '../wire/revisions.ts'
+import type { CatalogServer, CatalogSource, Exposed, LeftOutOf, Problem } from './catalog.ts'
+import type { Entry, Inventory, ListKind } from './inventory.ts'
+import { exposeNames, uriMode } from './naming.ts'
+import type { NamingOptions } from './naming.ts'
+import { exposeTemplate, exposeUri, isAbsoluteTemplate, isAbsoluteUri, prefixUri, restoreUri } from './uris.ts'
+
+export interface MergedList {
+  readonly rows: readonly Exposed[]
+  readonly index: ReadonlyMap<string, Exposed>
+  readonly problems: readonly Problem[]
+  readonly leftOut: readonly LeftOutOf[]
+}
+
+/** Merges one list; `sources` in configuration order, which decides who owns a duplicate. */
+export const mergeList = (kind: ListKind, sources: readonly CatalogSource[], naming: NamingOptions): MergedList => {
+  const rows: Exposed[] = []
+  const index = new Map<string, Exposed>()
+  const problems: Problem[] = []
+  const leftOut: LeftOutOf[] = []
+  const prefixes = new Set(sources.length === 1 ? [] : sources.map(({ server }) => server.prefix))
+  for (const [position, { server, inventory }] of sources.entries()) {
+    if (inventory === undefined) continue
+    const leave = (name: string, reason: string): void => void leftOut.push({ kind, name, reason, server: server.key })
+    const entries = inListOrder(inventory, kind, leave)
+    const exposedOf = exposure(kind, server, entries, naming, (prefix) => prefixes.has(prefix))
+    const claimed = new Map<Entry, Exposed>()
+    for (const entry of aliasedFirst(server, entries)) {
+      const wished = exposedOf(entry.original)
+      if (wished === undefined) {
+        leave(entry.original, 'its URI is not absolute')
+        continue
+      }
+      const owner = index.get(wished)
+      if (owner !== undefined) problems.push(duplicate(kind, owner, server, entry))
+      const exposed = owner !== undefined && isUriList(kind) ? prefixUri(server.prefix, entry.original) : wished
+      const holder = index.get(exposed)
+      if (holder !== undefined) {
+        leave(entry.original, `"${exposed}" belongs to ${holder.server.key}`)
+        continue
+      }
+      const row: Exposed = { server, position, entry, exposed }
+      index.set(exposed, row)
+      claimed.set(entry, row)
+    }
+    for (const entry of entries) {
+      const row = claimed.get(entry)
+      if (row !== undefined) rows.push(row)
+    }
+  }
+  return { rows, index, problems: [...problems, ...sameButCase(kind, rows)], leftOut }
+}
+
+/** Code-point order, which UTF-8 bytes keep and UTF-16 units do not. */
+export const compareNames = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+/** A server's entries as they are listed: a modern server's own order, else by name. */
+const inListOrder = (inventory: Inventory, kind: ListKind, leave: (name: string, reason: string) => void): Entry[] => {
+  const byName = new Map<string, Entry>()
+  for (const entry of inventory.lists[kind]) {
+    if (byName.has(entry.original)) leave(entry.original, 'the server lists it twice')
+    else byName.set(entry.original, entry)
+  }
+  const entries = [...byName.values()]
+  return isModernRevision(inventory.revision) ? entries : entries.sort((a, b) => compareNames(a.original, b.original))
+}
+
+/** An alias wins over the name that a sibling would have by the rules, so it is given out first. */
+const aliasedFirst = (server: CatalogServer, entries: readonly Entry[]): Entry[] => {
+  const rank = (entry: Entry): number => (Object.hasOwn(server.alias, entry.original) ? 0 : 1)
+  return entries.toSorted((a, b) => rank(a) - rank(b))
+}
+
+const isUriList = (kind: ListKind): boolean => kind === 'resources' || kind === 'templates'
+
+/** The exposed form of each original of one list, before owners are looked at; `undefined` for a URI that cannot have one. */
+const exposure = (
+  kind: ListKind,
+  server: CatalogServer,
+  entries: readonly Entry[],
+  naming: NamingOptions,
+  isPrefix: (prefix: string) => boolean,
+): ((original: string) => string | undefined) => {
+  if (!isUriList(kind)) {
+    const originals = entries.map((entry) => entry.original)
+    const names = exposeNames(server, originals, naming)
+    return (original) => names.get(original)
+  }
+  // What begins like an exposed form is one, so here even an identity URI takes its prefix.
+  if (uriMode(server, naming) === 'identity')
+    return (uri) => (restoreUri(uri, isPrefix) === undefined ? uri : prefixUri(server.prefix, uri))
+  if (kind === 'resources') return (uri) => (isAbsoluteUri(uri) ? exposeUri(server.prefix, uri) : undefined)
+  return (template) => (isAbsoluteTemplate(template) ? exposeTemplate(server.prefix, template) : undefined)
+}
+
+const duplicate = (list: ListKind, owner: Exposed, server: CatalogServer, entry: Entry): Problem => {
+  const outcome = isUriList(list) ? 'is exposed with its prefix' : 'is left out'
+  const message = `${list}: "${owner.exposed}" belongs to ${owner.server.key}, which is configured first; "${entry.original}" of ${server.key} ${outcome}`
+  return { kind: 'duplicate', list, exposed: owner.exposed, owner: owner.server.key, other: server.key, message }
+}
+
+const sameButCase = (list: ListKind, rows: readonly Exposed[]): Problem[] => {
+  if (isUriList(list)) return []
+  const problems: Problem[] = []
+  const seen = new Map<string, Exposed>()
+  for (const row of rows) {
+    const { server, exposed } = row
+    const first = seen.get(exposed.toLowerCase())
+    if (first === undefined) {
+      seen.set(exposed.toLowerCase(), row)
+      continue
+    }
+    const message = `${list}: "${exposed}" of ${server.key} differs from "${first.exposed}" of ${first.server.key} only by case`
+    problems.push({ kind: 'case', list, exposed, owner: first.server.key, other: server.key, message })
+  }
+  return problems
+}

@@ -1,0 +1,64 @@
+/**
+ * Exposed names of tools and prompts (BRIDGING 4.2): `<prefix>__<original>`, shortened with a hash where it is too long or has
+ * other characters. A name depends on prefix, original and options alone, never on what else is running.
+ */
+import { createHash } from 'node:crypto'
+
+export interface NamingOptions {
+  /** `never`: original names and URIs everywhere. */
+  readonly prefix: 'always' | 'never'
+  /** Longest exposed name, in characters: 16 to 128. */
+  readonly maxNameLength: number
+}
+
+/** How a server's URIs are exposed. */
+export const uriMode = (server: { readonly uris: 'namespaced' | 'identity' }, naming: NamingOptions): 'namespaced' | 'identity' =>
+  naming.prefix === 'never' ? 'identity' : server.uris
+
+const OUTSIDE = /[^A-Za-z0-9_-]/gu
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
+const SHORT_HASH = 8
+const LONG_HASH = 16
+
+/**
+ * The exposed name of each original of one server, by original. Two shortened names that meet, or one that meets a name which
+ * was short enough, take a longer hash; an alias wins over every rule.
+ */
+export const exposeNames = (
+  server: { readonly prefix: string; readonly alias: Readonly<Record<string, string>> },
+  originals: readonly string[],
+  naming: NamingOptions,
+): Map<string, string> => {
+  const names = new Map<string, string>()
+  if (naming.prefix === 'never') for (const original of originals) names.set(original, original)
+  else for (const original of originals) names.set(original, exposeName(server.prefix, original, naming.maxNameLength))
+  const uses = new Map<string, number>()
+  for (const name of names.values()) uses.set(name, (uses.get(name) ?? 0) + 1)
+  for (const [original, name] of names) {
+    if (Object.hasOwn(server.alias, original)) names.set(original, server.alias[original])
+    else if ((uses.get(name) ?? 0) > 1 && name !== plainName(server.prefix, original))
+      names.set(original, shortened(server.prefix, original, naming.maxNameLength, LONG_HASH))
+  }
+  return names
+}
+
+/** The exposed name of one original, before clashes and aliases are looked at. */
+const exposeName = (prefix: string, original: string, maxLength: number): string => {
+  const plain = plainName(prefix, original)
+  return plain.length <= maxLength && original.search(OUTSIDE) === -1 ? plain : shortened(prefix, original, maxLength, SHORT_HASH)
+}
+
+const plainName = (prefix: string, original: string): string => `${prefix}__${original}`
+
+const shortened = (prefix: string, original: string, maxLength: number, hashLength: number): string => {
+  const head = plainName(prefix, original.replace(OUTSIDE, '_')).slice(0, Math.max(0, maxLength - hashLength - 1))
+  return `${head}_${hash(`${prefix}\0${original}`).slice(0, hashLength)}`
+}
+
+/** The first 16 characters of SHA-256 in lower-case base32 ([RFC 4648] alphabet): 80 bits. */
+const hash = (text: string): string => {
+  const bits = BigInt(`0x${createHash('sha256').update(text).digest('hex').slice(0, 20)}`)
+  let name = ''
+  for (let shift = 75n; shift >= 0n; shift -= 5n) name += BASE32[Number((bits >> shift) & 31n)]
+  return name
+}

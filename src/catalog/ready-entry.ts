@@ -1,0 +1,91 @@
+/**
+ * One entry as a host is to see it: the server's own bytes with the exposed name or URI spliced in, and the few members that
+ * depend on the host's revision or on curation. Everything else leaves as it came (BRIDGING 2.6).
+ */
+import { cleanLabel } from '../wire/label.ts'
+import { cutMembers, edited, lastMember, membersAt } from '../wire/members.ts'
+import type { Edit } from '../wire/members.ts'
+import { stringAt } from '../wire/payload.ts'
+import type { Revision } from '../wire/revisions.ts'
+import type { Member } from '../wire/scan.ts'
+import type { ListKind } from './inventory.ts'
+import { exposeUri } from './uris.ts'
+import { wrapOutputSchema } from './wrap-schema.ts'
+
+/** What hosts of a revision can read in lists: `wrapped` knows object roots in `outputSchema` only, `tasks` also `execution`. */
+export type ListForm = 'natural' | 'wrapped' | 'wrapped+tasks'
+
+export const listForm = (revision: Revision): ListForm =>
+  revision === '2025-11-25' ? 'wrapped+tasks' : revision === '2025-06-18' ? 'wrapped' : 'natural'
+
+/** All that shapes an entry besides its own bytes. */
+export interface Exposure {
+  readonly kind: ListKind
+  readonly form: ListForm
+  readonly exposed: string
+  /** Prefix of the URIs inside; `undefined`: they stay. */
+  readonly uriPrefix: string | undefined
+  /** Appended to titles as ` (<label>)`. */
+  readonly label: string | undefined
+  /** Whether `_meta.ui` is shown. */
+  readonly apps: boolean
+}
+
+const NAME_FIELD: Readonly<Record<ListKind, string>> = {
+  tools: 'name',
+  prompts: 'name',
+  resources: 'uri',
+  templates: 'uriTemplate',
+}
+const UI_KEYS: ReadonlySet<string> = new Set(['ui', 'ui/resourceUri'])
+
+/** The bytes of the entry under this exposure; `raw` itself if nothing changes. */
+export const readyEntry = (raw: Buffer, exposure: Exposure): Buffer => {
+  const members = membersAt(raw, 0)
+  const edits: Edit[] = []
+  for (const member of members) {
+    if (member.key === NAME_FIELD[exposure.kind]) editText(raw, member, () => exposure.exposed, edits)
+    else if (member.key === '_meta') editMeta(raw, member, exposure, edits)
+    else if (member.key === 'title' && exposure.label !== undefined) decorate(raw, member, exposure.label, edits)
+    else if (exposure.kind === 'tools') editTool(raw, member, exposure, edits)
+  }
+  if (exposure.kind === 'tools' && exposure.form !== 'wrapped+tasks')
+    edits.push(...cutMembers(members, (member) => member.key === 'execution'))
+  return edited(raw, edits)
+}
+
+const editTool = (raw: Buffer, member: Member, exposure: Exposure, edits: Edit[]): void => {
+  if (member.key === 'annotations' && exposure.label !== undefined) {
+    const title = lastMember(membersAt(raw, member.start), 'title')
+    if (title !== undefined) decorate(raw, title, exposure.label, edits)
+  }
+  if (member.key === 'outputSchema' && exposure.form !== 'natural') {
+    const wrapped = wrapOutputSchema(raw.subarray(member.start, member.end))
+    if (wrapped !== undefined) edits.push({ start: member.start, end: member.end, text: wrapped.toString() })
+  }
+}
+
+const editMeta = (raw: Buffer, meta: Member, exposure: Exposure, edits: Edit[]): void => {
+  const members = membersAt(raw, meta.start)
+  if (!exposure.apps) return void edits.push(...cutMembers(members, (member) => UI_KEYS.has(member.key)))
+  const prefix = exposure.uriPrefix
+  if (exposure.kind !== 'tools' || prefix === undefined) return
+  const expose = (uri: string): string => exposeUri(prefix, uri)
+  for (const member of members) {
+    if (member.key === 'ui/resourceUri') editText(raw, member, expose, edits)
+    if (member.key !== 'ui') continue
+    for (const inner of membersAt(raw, member.start)) if (inner.key === 'resourceUri') editText(raw, inner, expose, edits)
+  }
+}
+
+const editText = (raw: Buffer, member: Member, change: (text: string) => string, edits: Edit[]): void => {
+  const text = stringAt(raw, member)
+  const changed = text === undefined ? undefined : change(text)
+  if (changed !== text && changed !== undefined)
+    edits.push({ start: member.start, end: member.end, text: JSON.stringify(changed) })
+}
+
+const decorate = (raw: Buffer, member: Member, label: string, edits: Edit[]): void => {
+  if (raw[member.start] !== 0x22) return
+  edits.push({ start: member.end - 1, end: member.end - 1, text: JSON.stringify(` (${cleanLabel(label)})`).slice(1, -1) })
+}

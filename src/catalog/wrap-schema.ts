@@ -1,0 +1,47 @@
+/**
+ * An `outputSchema` whose root is no object, for hosts that know only object roots (2025-06-18, 2025-11-25): wrapped as
+ * `{"type":"object","properties":{"result":…},"required":["result"]}`, as the official TypeScript SDK does (BRIDGING 3.3).
+ * The schema's own bytes stay, but for local references, which now start one level deeper.
+ */
+import { edited, elementsAt, lastMember, membersAt } from '../wire/members.ts'
+import type { Edit } from '../wire/members.ts'
+import { stringAt } from '../wire/payload.ts'
+import type { Member } from '../wire/scan.ts'
+import { DATA_KEYWORDS, NAME_MAPS } from '../wire/schema-keywords.ts'
+
+const NEW_ROOT = '#/properties/result'
+
+/** The wrapped schema, or `undefined` if its root is an object and nothing needs to be done. */
+export const wrapOutputSchema = (schema: Buffer): Buffer | undefined => {
+  const members = membersAt(schema, 0)
+  const type = lastMember(members, 'type')
+  if (type !== undefined && stringAt(schema, type) === 'object') return undefined
+  const edits: Edit[] = []
+  rebase(schema, 0, edits)
+  const dialect = lastMember(members, '$schema')
+  const head = dialect === undefined ? '' : `"$schema":${schema.toString('utf8', dialect.start, dialect.end)},`
+  return Buffer.concat([
+    Buffer.from(`{${head}"type":"object","properties":{"result":`),
+    edited(schema, edits),
+    Buffer.from('},"required":["result"]}'),
+  ])
+}
+
+/** Collects the edits of every local reference in the schema at `start`. */
+const rebase = (bytes: Buffer, start: number, edits: Edit[]): void => {
+  for (const element of elementsAt(bytes, start)) rebase(bytes, element.start, edits)
+  const members = membersAt(bytes, start)
+  // A schema with an id of its own resolves its references against that.
+  if (members.some((member) => member.key === '$id' && !(stringAt(bytes, member)?.startsWith('#') ?? false))) return
+  for (const member of members) {
+    if (member.key === '$ref' || member.key === '$dynamicRef') rebaseReference(bytes, member, edits)
+    else if (NAME_MAPS.has(member.key)) for (const child of membersAt(bytes, member.start)) rebase(bytes, child.start, edits)
+    else if (!DATA_KEYWORDS.has(member.key)) rebase(bytes, member.start, edits)
+  }
+}
+
+const rebaseReference = (bytes: Buffer, member: Member, edits: Edit[]): void => {
+  const reference = stringAt(bytes, member)
+  if (reference === '#' || reference?.startsWith('#/'))
+    edits.push({ start: member.start, end: member.end, text: JSON.stringify(`${NEW_ROOT}${reference.slice(1)}`) })
+}

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import type { Catalog } from '../../../src/catalog/catalog.ts'
+import { ALWAYS, NEVER, entryOf, promptOf, resourceOf, serverOf, sourceOf, templateOf, toolOf } from './fixtures.ts'
+
+const toolsOf = (catalog: Catalog): string[] => catalog.lists.tools.map((row) => `${row.server.key}:${row.exposed}`)
+
+describe('order', () => {
+  test('B114 servers in configuration order; a modern list as it came, a legacy one by code point', () => {
+    const names = ['b', 'a', '\u{1f600}', '\uffee']
+    const lists = { prompts: names.map(promptOf) }
+    const catalog = buildCatalog([sourceOf('z', lists, '2025-11-25'), sourceOf('m', lists, '2026-07-28')], NEVER)
+    expect(catalog.lists.prompts.map((row) => row.entry.original)).toEqual(['a', 'b', '\uffee', '\u{1f600}'])
+    const modern = buildCatalog([sourceOf('m', lists, '2026-07-28')], NEVER)
+    expect(modern.lists.prompts.map((row) => row.entry.original)).toEqual(names)
+  })
+
+  test('a server of which nothing is known contributes nothing', () => {
+    const catalog = buildCatalog([{ server: serverOf('a'), inventory: undefined }, sourceOf('b', { tools: [toolOf('x')] })], ALWAYS)
+    expect(toolsOf(catalog)).toEqual(['b:b__x'])
+  })
+})
+
+describe('collisions', () => {
+  test('B163 with original names the server configured first owns a duplicate; the loser is told', () => {
+    const catalog = buildCatalog([sourceOf('a', { tools: [toolOf('x')] }), sourceOf('b', { tools: [toolOf('x'), toolOf('y')] })], NEVER)
+    expect(toolsOf(catalog)).toEqual(['a:x', 'b:y'])
+    expect(catalog.problems).toMatchObject([{ kind: 'duplicate', list: 'tools', exposed: 'x', owner: 'a', other: 'b' }])
+    expect(catalog.leftOut).toEqual([{ kind: 'tools', name: 'x', server: 'b', reason: '"x" belongs to a' }])
+  })
+
+  test('an alias wins over the name a sibling would have', () => {
+    const server = serverOf('a', { alias: { z: 'a__x' } })
+    const catalog = buildCatalog([sourceOf(server, { tools: [toolOf('x'), toolOf('z')] })], ALWAYS)
+    expect(catalog.lists.tools.map((row) => [row.entry.original, row.exposed])).toEqual([['z', 'a__x']])
+    expect(catalog.problems).toMatchObject([{ owner: 'a', other: 'a' }])
+  })
+
+  test('names that differ only by case are both served and reported', () => {
+    const catalog = buildCatalog([sourceOf('a', { tools: [toolOf('Read'), toolOf('read')] })], ALWAYS)
+    expect(toolsOf(catalog)).toHaveLength(2)
+    expect(catalog.problems).toMatchObject([{ kind: 'case', exposed: 'a__read' }])
+  })
+
+  test('T-18 two servers with the same http(s) URI or template: the first owns it, the other takes its prefix', () => {
+    const lists = { resources: [resourceOf('https://h/a')], templates: [templateOf('https://h/{x}')] }
+    const catalog = buildCatalog([sourceOf('a', lists), sourceOf('b', lists)], ALWAYS)
+    expect(catalog.lists.resources.map((row) => row.exposed)).toEqual(['https://h/a', 'b+https://h/a'])
+    expect(catalog.lists.templates.map((row) => row.exposed)).toEqual(['https://h/{x}', 'b+https://h/{x}'])
+    expect(catalog.problems.map((problem) => problem.list)).toEqual(['resources', 'templates'])
+  })
+
+  test('an entry listed twice counts once, and a relative URI is left out with the reason', () => {
+    const catalog = buildCatalog([sourceOf('a', { tools: [toolOf('x'), toolOf('x')], resources: [resourceOf('./x')] })], ALWAYS)
+    expect(catalog.leftOut.map(({ kind, reason }) => [kind, reason])).toEqual([
+      ['tools', 'the server lists it twice'],
+      ['resources', 'its URI is not absolute'],
+    ])
+  })
+})
+
+test('B022 names from the prototype of objects are names like others', () => {
+  const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
+  const catalog = buildCatalog([sourceOf('a', { tools: names.map((name) => entryOf(name, JSON.stringify({ name }))) })], NEVER)
+  expect([...catalog.index.tools.keys()].toSorted()).toEqual(names.toSorted())
+  expect(catalog.problems).toEqual([])
+})
