@@ -28,6 +28,8 @@ const ON_MAIN_LINK = new Set(['completion/complete'])
 export class Downstream {
   /** Replaced on reload where nothing in it asks for a restart. */
   options: ServerOptions
+  /** Monotonic time at which it was configured: what the list budget is counted from. */
+  readonly startedMs = performance.now()
   readonly health$ = new BehaviorSubject<Health>(STARTING)
   readonly inventory$: BehaviorSubject<Inventory | undefined>
   readonly #environment: DownstreamEnvironment

@@ -2,7 +2,7 @@
  * Reads everything a server offers, all pages of all lists, within the caps, as bytes (BRIDGING 3.18, 5.4; T-29). One list
  * that fails leaves that list out with a warning; it never takes the others along.
  */
-import { inventoryDigest } from '../catalog/digest.ts'
+import { digestInventory } from '../catalog/digest.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
 import type { Link } from '../era/link.ts'
@@ -58,7 +58,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
     leftOut,
     warnings,
   }
-  return { ...inventory, digest: inventoryDigest(inventory) }
+  return { ...inventory, digest: digestInventory(inventory) }
 }
 
 const readList = async (

@@ -34,6 +34,8 @@ export interface HostSession {
   notify(method: string, params: JsonObject | undefined): void
   /** Asks what belongs to no request of its own (`roots/list` right after a link was opened). */
   ask(question: Question): Promise<Answer>
+  /** A resource it subscribed to has changed. */
+  updated(params: Payload): void
   /** What the host asked to hear by `logging/setLevel`; `undefined` before that. */
   readonly logLevel: LogLevel | undefined
   /** Runs once when the session ends; at once if it has. */

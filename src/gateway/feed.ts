@@ -1,0 +1,105 @@
+/**
+ * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
+ * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
+ */
+import { auditTime, BehaviorSubject, combineLatest, defer, from, map, mergeMap, of, skip, switchMap } from 'rxjs'
+import type { Observable, Subscription } from 'rxjs'
+import { buildCatalog } from '../catalog/catalog.ts'
+import type { Catalog, CatalogSource } from '../catalog/catalog.ts'
+import { listForm } from '../catalog/ready-entry.ts'
+import { Views } from '../catalog/view.ts'
+import type { View } from '../catalog/view.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import type { Caller, Scope } from '../rpc/call.ts'
+import type { Revision } from '../wire/revisions.ts'
+import type { GatewayOptions } from './options.ts'
+
+export type ChangedList = 'tools' | 'prompts' | 'resources'
+const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
+
+/** Inventories that change together make one catalog. */
+const SETTLE_MS = 20
+
+export class Feed {
+  readonly catalog$: BehaviorSubject<Catalog>
+  readonly #views = new Views()
+  readonly #subscription: Subscription
+  #options: GatewayOptions
+  /** Views of the catalog in force, by what was selected: a call pays one look-up. */
+  #current = new Map<string, View>()
+
+  constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions) {
+    this.#options = options
+    this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
+    this.#subscription = downstreams$
+      .pipe(
+        switchMap((downstreams) =>
+          downstreams.length === 0
+            ? of(downstreams)
+            : combineLatest(downstreams.map((downstream) => downstream.inventory$)).pipe(map(() => downstreams)),
+        ),
+        auditTime(SETTLE_MS),
+      )
+      .subscribe((downstreams) => this.#swap(this.#build(downstreams)))
+  }
+
+  get catalog(): Catalog {
+    return this.catalog$.value
+  }
+
+  viewOf({ scope, revision }: { readonly scope: Scope; readonly revision: Revision }): View {
+    const key = `${listForm(revision)} ${scope.server ?? ''}`
+    let view = this.#current.get(key)
+    if (view === undefined) {
+      view = this.#views.of(this.catalog, scope.server === undefined ? { revision } : { only: scope.server, revision })
+      this.#current.set(key, view)
+    }
+    return view
+  }
+
+  /** The lists that changed for this caller; told after the new catalog is in force (B128). Completes when the gateway stops. */
+  changes(caller: Caller): Observable<ChangedList> {
+    return defer(() => {
+      let before = this.#digests(caller)
+      return this.catalog$.pipe(
+        skip(1),
+        mergeMap(() => {
+          const after = this.#digests(caller)
+          const changed = CHANGED_LISTS.filter((list) => after[list] !== before[list])
+          before = after
+          return from(changed)
+        }),
+      )
+    })
+  }
+
+  /** Builds anew with other options, or from the inventories as they are now. */
+  refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
+    this.#options = options
+    this.#swap(this.#build(downstreams))
+  }
+
+  close(): void {
+    this.#subscription.unsubscribe()
+    this.catalog$.complete()
+  }
+
+  #build(downstreams: readonly Downstream[]): Catalog {
+    const sources: CatalogSource[] = downstreams.map(({ options, inventory$ }) => ({ server: options, inventory: inventory$.value }))
+    return buildCatalog(sources, this.#options)
+  }
+
+  #swap(catalog: Catalog): void {
+    this.#current = new Map()
+    this.catalog$.next(catalog)
+  }
+
+  #digests(caller: Caller): Record<ChangedList, string> {
+    const view = this.viewOf(caller)
+    return {
+      tools: view.list('tools').digest,
+      prompts: view.list('prompts').digest,
+      resources: view.list('resources').digest + view.list('templates').digest,
+    }
+  }
+}

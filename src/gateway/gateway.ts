@@ -1,0 +1,145 @@
+/**
+ * The routing core: one call to one server, many inventories to one list, changes to all hosts.
+ *
+ *     host ──► era/modern-host ─┐                                   ┌─► era/legacy-downstream ──► server
+ *              era/legacy-host ─┴─► layers ─► router ─► downstream ─┴─► era/modern-downstream ──► server
+ *                                     │         │
+ *                                     │         └─ catalog snapshot: exposed name → server, original
+ *                                     └─ each wraps the next: asking legacy hosts, and what the configuration switches on
+ *
+ * A call goes down this line once and its outcome comes back up it once.
+ */
+import { EMPTY } from 'rxjs'
+import type { Observable } from 'rxjs'
+import type { Seal } from '../auth/seal.ts'
+import { joinInstructions } from '../catalog/instructions.ts'
+import { findResource, findTool } from '../catalog/routes.ts'
+import { exposeUri } from '../catalog/uris.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import type { Fleet } from '../downstream/fleet.ts'
+import { askLegacyHosts } from '../era/legacy-rounds.ts'
+import { complete, Refusal, stack } from '../rpc/call.ts'
+import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
+import { Failure } from '../wire/failure.ts'
+import { METHODS } from '../wire/methods.ts'
+import type { ParamHeader } from '../wire/param-headers.ts'
+import { Payload } from '../wire/payload.ts'
+import { LATEST_LEGACY } from '../wire/revisions.ts'
+import { Feed } from './feed.ts'
+import type { ChangedList } from './feed.ts'
+import { Lists } from './lists.ts'
+import type { GatewayOptions } from './options.ts'
+import { Rounds } from './rounds.ts'
+import { Router } from './router.ts'
+import { Subscriptions } from './subscriptions.ts'
+import type { Subscriber } from './subscriptions.ts'
+
+/** How long a host may take to answer a round. */
+const ROUND_TTL_MS = 600_000
+
+export class Gateway {
+  readonly handle: Handler
+  readonly feed: Feed
+  readonly #fleet: Fleet
+  readonly #lists: Lists
+  readonly #router: Router
+  readonly #subscriptions = new Subscriptions()
+  #options: GatewayOptions
+  #isStopping = false
+
+  constructor(fleet: Fleet, seal: Seal, options: GatewayOptions) {
+    this.#fleet = fleet
+    this.#options = options
+    this.feed = new Feed(fleet.downstreams$, options)
+    this.#lists = new Lists(this.feed, () => fleet.downstreams$.value, seal, () => this.#options)
+    this.#router = new Router(this.feed, this.#lists, new Rounds(seal, ROUND_TTL_MS), (key) => fleet.get(key))
+    this.handle = stack([askLegacyHosts], (call) => this.#route(call))
+  }
+
+  hasScope(scope: Scope): boolean {
+    return scope.server === undefined || this.#fleet.get(scope.server) !== undefined
+  }
+
+  instructions(scope: Scope): string | undefined {
+    return joinInstructions(this.feed.viewOf({ scope, revision: LATEST_LEGACY }), this.#options)
+  }
+
+  isStarting(scope: Scope): boolean {
+    return this.#lists.isStarting(scope)
+  }
+
+  paramHeaders(caller: Caller, tool: string): readonly ParamHeader[] {
+    return findTool(this.feed.viewOf(caller), tool)?.entry?.paramHeaders ?? []
+  }
+
+  changes(caller: Caller): Observable<ChangedList> {
+    return this.#isStopping ? EMPTY : this.feed.changes(caller)
+  }
+
+  maySubscribe(caller: Caller, uri: string): boolean {
+    const route = findResource(this.feed.viewOf(caller), uri)
+    const inventory = route && this.#fleet.get(route.serverKey)?.inventory$.value
+    return (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
+  }
+
+  async subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
+    const route = findResource(this.feed.viewOf(caller), uri)
+    const downstream = route && this.#fleet.get(route.serverKey)
+    return downstream === undefined ? false : this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, uri)
+  }
+
+  unsubscribe(subscriber: Subscriber): void {
+    this.#subscriptions.release(subscriber)
+  }
+
+  rootsChanged(caller: Caller): void {
+    if (caller.session === undefined) return
+    for (const downstream of this.#fleet.downstreams$.value) downstream.rootsChanged(caller.session)
+  }
+
+  /** A server says that a resource changed. */
+  updated(key: string, uri: string, params: Payload): void {
+    const options = this.#fleet.get(key)?.options
+    const isIdentity = options === undefined || options.uris === 'identity' || this.#options.prefix === 'never'
+    this.#subscriptions.updated(key, uri, params, (reported) => (isIdentity ? reported : exposeUri(options.prefix, reported)))
+  }
+
+  /** A server is back after a loss. */
+  async restored(downstream: Downstream): Promise<void> {
+    await this.#subscriptions.restore(downstream)
+  }
+
+  /** Other options, from a reload. */
+  apply(options: GatewayOptions): void {
+    this.#options = options
+    this.feed.refresh(this.#fleet.downstreams$.value, options)
+  }
+
+  /** Takes no new calls; change streams end with their closing result. */
+  stop(): void {
+    this.#isStopping = true
+    this.feed.close()
+  }
+
+  async #route(call: Call): Promise<Outcome> {
+    if (this.#isStopping) throw new Failure('shutting_down', 'no new calls while stopping', { executed: 'no', retryable: true })
+    const way = METHODS[call.method]?.way
+    if (way === 'list') return this.#lists.serve(call)
+    if (way === 'forward') return this.#router.forward(call)
+    return this.#subscription(call)
+  }
+
+  /** `resources/subscribe` and `resources/unsubscribe` of legacy hosts. */
+  async #subscription(call: Call): Promise<Outcome> {
+    const { session } = call.caller
+    if (call.target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
+    const route = findResource(this.feed.viewOf(call.caller), call.target)
+    if (call.method === 'resources/unsubscribe') {
+      if (route !== undefined) this.#subscriptions.remove(session, route.serverKey, route.original)
+      return complete(Payload.of({}))
+    }
+    if (route === undefined) throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
+    if (!(await this.subscribe(session, call.caller, call.target))) throw new Refusal(-32602, `${call.target} is not subscribable`)
+    return complete(Payload.of({}))
+  }
+}

@@ -1,0 +1,97 @@
+/** The four lists: served from the catalog, a page at a time, never later than the list budget (BRIDGING 3.1, 3.18, 3.19). */
+import { firstValueFrom, filter, race, timer } from 'rxjs'
+import type { Seal } from '../auth/seal.ts'
+import { listHints } from '../catalog/caching.ts'
+import type { ListKind } from '../catalog/inventory.ts'
+import { pageOf } from '../catalog/pages.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import { complete } from '../rpc/call.ts'
+import type { Call, Outcome, Scope } from '../rpc/call.ts'
+import { Failure } from '../wire/failure.ts'
+import { Draft } from '../wire/payload.ts'
+import type { Feed } from './feed.ts'
+import type { GatewayOptions } from './options.ts'
+
+const KINDS: Readonly<Record<string, { readonly kind: ListKind; readonly member: string }>> = {
+  'tools/list': { kind: 'tools', member: 'tools' },
+  'resources/list': { kind: 'resources', member: 'resources' },
+  'resources/templates/list': { kind: 'templates', member: 'resourceTemplates' },
+  'prompts/list': { kind: 'prompts', member: 'prompts' },
+}
+
+export class Lists {
+  readonly #feed: Feed
+  readonly #downstreams: () => readonly Downstream[]
+  readonly #seal: Seal
+  readonly #options: () => GatewayOptions
+
+  constructor(feed: Feed, downstreams: () => readonly Downstream[], seal: Seal, options: () => GatewayOptions) {
+    this.#feed = feed
+    this.#downstreams = downstreams
+    this.#seal = seal
+    this.#options = options
+  }
+
+  async serve(call: Call): Promise<Outcome> {
+    const row = KINDS[call.method]
+    if (this.#unknown(call.caller.scope).length > 0) await this.known(call.caller.scope)
+    this.#refuseIfAllFailed(call.caller.scope)
+    const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
+    const view = this.#feed.viewOf(call.caller)
+    const cursor = call.params.has('cursor') ? (call.params.text('cursor') ?? '') : undefined
+    const page = pageOf(view, row.kind, cursor, { maxItems: pageMaxItems, maxBytes: pageMaxBytes }, this.#seal, call.caller.principal)
+    const contributors = view.sources.flatMap(({ inventory }) => (inventory === undefined ? [] : [inventory.freshness[row.kind]]))
+    const hints = listHints(contributors, {
+      nowMs: performance.now(),
+      capMs: listTtlCapMs,
+      isStarting: this.isStarting(call.caller.scope),
+      isPersonal: false,
+    })
+    const result = new Draft()
+    result.set(row.member, page.entries)
+    if (page.nextCursor !== undefined) result.set('nextCursor', JSON.stringify(page.nextCursor))
+    result.set('ttlMs', String(hints.ttlMs))
+    result.set('cacheScope', JSON.stringify(hints.cacheScope))
+    return complete(result)
+  }
+
+  /** Waits until something is known of every server that is starting, at most as long as the budget of each has left. */
+  async known(scope: Scope): Promise<void> {
+    const waits = this.#unknown(scope).map((downstream) => {
+      const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
+      if (leftMs <= 0) return undefined
+      const isKnown = downstream.inventory$.pipe(filter((inventory) => inventory !== undefined))
+      const isGone = downstream.health$.pipe(filter(({ state }) => state !== 'starting'))
+      return firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })
+    })
+    const pending = waits.filter((wait) => wait !== undefined)
+    if (pending.length === 0) return
+    await Promise.all(pending)
+    this.#feed.refresh(this.#downstreams(), this.#options())
+  }
+
+  /** Some server of this scope is still on its way up. */
+  isStarting(scope: Scope): boolean {
+    return this.#inScope(scope).some(({ health$ }) => health$.value.state === 'starting')
+  }
+
+  /** Servers that are starting and of which nothing is stored. */
+  #unknown(scope: Scope): Downstream[] {
+    return this.#inScope(scope).filter(({ inventory$, health$ }) => inventory$.value === undefined && health$.value.state === 'starting')
+  }
+
+  /** A list fails only if every server has failed and nothing is known of any (BRIDGING 7.1 rule 5). */
+  #refuseIfAllFailed(scope: Scope): void {
+    const all = this.#inScope(scope)
+    const isLost = ({ health$, inventory$ }: Downstream): boolean =>
+      inventory$.value === undefined && (health$.value.state === 'failed' || health$.value.state === 'down')
+    const failure = all[0]?.health$.value.failure
+    if (all.length > 0 && all.every(isLost) && failure !== undefined)
+      throw new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'no' }).at(all[0].options)
+  }
+
+  #inScope(scope: Scope): readonly Downstream[] {
+    const all = this.#downstreams()
+    return scope.server === undefined ? all : all.filter(({ options }) => options.key === scope.server)
+  }
+}

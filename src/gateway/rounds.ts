@@ -1,0 +1,66 @@
+/**
+ * `requestState` on its way through us: what a server wants back is sealed together with who may bring it back, for which
+ * request, and until when (BRIDGING 3.2; B061–B066). The server often sees one credential for all of us and cannot check that.
+ */
+import { createHash } from 'node:crypto'
+import type { Seal } from '../auth/seal.ts'
+import { Refusal } from '../rpc/call.ts'
+import type { Call, Outcome, Resume } from '../rpc/call.ts'
+import { canonical } from '../wire/canonical.ts'
+
+const PURPOSE = 'requestState'
+
+interface Sealed {
+  readonly server: string
+  readonly original: string
+  readonly digest: string
+  readonly principal: string
+  /** The server's own value; absent if it sent none. */
+  readonly state?: string
+}
+
+/** What a retry brought: the round, and the server it belongs to. */
+export interface OpenedRound {
+  readonly server: string
+  readonly original: string
+  readonly resume: Resume
+}
+
+export class Rounds {
+  readonly #seal: Seal
+  readonly #ttlMs: number
+
+  constructor(seal: Seal, ttlMs: number) {
+    this.#seal = seal
+    this.#ttlMs = ttlMs
+  }
+
+  /** Reads a modern host's retry; `undefined`: a first call. Throws -32602 for any state that is not this call's. */
+  open(call: Call): OpenedRound | undefined {
+    const token = call.params.text('requestState')
+    if (token === undefined) return undefined
+    const sealed = this.#seal.open(PURPOSE, token) as Sealed | undefined
+    const isOurs = sealed !== undefined && sealed.principal === call.caller.principal && sealed.digest === digestOf(call, sealed.original)
+    if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
+    const { server, original, state } = sealed
+    return { server, original, resume: { state, responses: call.params.object('inputResponses')?.fresh() } }
+  }
+
+  /** Puts our wrapper in place of the server's state. Every round has one, so that a retry finds its server (BRIDGING 3.2). */
+  close(outcome: Outcome, call: Call, server: string, original: string): Outcome {
+    if (outcome.kind !== 'input_required') return outcome
+    const { result, state } = outcome
+    const sealed: Sealed = { server, original, digest: digestOf(call, original), principal: call.caller.principal, ...(state !== undefined && { state }) }
+    const token = this.#seal.seal(PURPOSE, sealed, this.#ttlMs)
+    result.set('requestState', JSON.stringify(token))
+    return { kind: 'input_required', result, state: token }
+  }
+}
+
+/** Method, original name and canonical arguments: a state opens only for the request it was made for (B064). */
+const digestOf = (call: Call, original: string): string => {
+  const args = call.params.raw('arguments')
+  return createHash('sha256')
+    .update(`${call.method}\0${original}\0${args === undefined ? '' : canonical(args)}`)
+    .digest('base64url')
+}

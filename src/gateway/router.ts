@@ -1,0 +1,159 @@
+/**
+ * One call to one server: finds the owner in the catalog snapshot, puts the original name in, and the exposed URIs back into
+ * the result (BRIDGING 2.5, 3.3–3.6, 4).
+ */
+import { exposeResult } from '../catalog/expose-result.ts'
+import type { UriPlace } from '../catalog/expose-result.ts'
+import { uriMode } from '../catalog/naming.ts'
+import { findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
+import type { Route } from '../catalog/routes.ts'
+import { unaliasArguments } from '../catalog/unalias.ts'
+import { exposeUri } from '../catalog/uris.ts'
+import type { View } from '../catalog/view.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import { complete, Refusal, ServerError } from '../rpc/call.ts'
+import type { Call, Outcome } from '../rpc/call.ts'
+import { META } from '../wire/meta.ts'
+import { Payload } from '../wire/payload.ts'
+import { isModernRevision } from '../wire/revisions.ts'
+import type { Feed } from './feed.ts'
+import type { Lists } from './lists.ts'
+import type { Rounds } from './rounds.ts'
+
+/** Where results of a method hold URIs. */
+const PLACES: Readonly<Record<string, UriPlace>> = { 'tools/call': 'content', 'prompts/get': 'messages', 'resources/read': 'contents' }
+const MAX_COMPLETIONS = 100
+
+export class Router {
+  readonly #feed: Feed
+  readonly #lists: Lists
+  readonly #rounds: Rounds
+  readonly #downstream: (key: string) => Downstream | undefined
+
+  constructor(feed: Feed, lists: Lists, rounds: Rounds, downstream: (key: string) => Downstream | undefined) {
+    this.#feed = feed
+    this.#lists = lists
+    this.#rounds = rounds
+    this.#downstream = downstream
+  }
+
+  async forward(call: Call): Promise<Outcome> {
+    const isModern = call.caller.session === undefined
+    const round = isModern ? this.#rounds.open(call) : undefined
+    const route = round === undefined ? await this.#find(call) : { serverKey: round.server, original: round.original, entry: undefined }
+    const downstream = this.#downstream(route.serverKey)
+    if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
+    const view = this.#feed.viewOf(call.caller)
+    this.#restore(call, route, downstream, view)
+    const routed: Call = {
+      ...call,
+      target: route.original,
+      paramHeaders: route.entry?.paramHeaders ?? view.catalog.index.tools.get(call.target ?? '')?.entry.paramHeaders ?? [],
+      resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
+    }
+    const outcome = await downstream.handle(routed).catch((error: unknown) => this.#failed(error, call, downstream, view))
+    if (outcome.kind === 'input_required') return isModern ? this.#rounds.close(outcome, call, route.serverKey, route.original) : outcome
+    return this.#expose(outcome, call, route, downstream, view)
+  }
+
+  /** Owner of what the call names. While servers of which nothing is known are starting, an unknown name waits for them. */
+  async #find(call: Call): Promise<Route> {
+    const route = this.#lookUp(call)
+    if (route !== undefined) return route
+    await this.#lists.known(call.caller.scope)
+    const late = this.#lookUp(call)
+    if (late === undefined) throw unknown(call)
+    return late
+  }
+
+  #lookUp(call: Call): Route | undefined {
+    const view = this.#feed.viewOf(call.caller)
+    if (call.method === 'completion/complete') {
+      const ref = call.params.object('ref')
+      const type = ref?.text('type')
+      const name = ref?.text(type === 'ref/prompt' ? 'name' : 'uri')
+      if (name === undefined) throw new Refusal(-32602, 'params.ref must name a prompt or a resource')
+      return type === 'ref/prompt' ? findPrompt(view, name) : findTemplateRef(view, name)
+    }
+    if (call.target === undefined) throw new Refusal(-32602, `params.${call.method === 'resources/read' ? 'uri' : 'name'} must be a string`)
+    if (call.method === 'tools/call') return findTool(view, call.target)
+    return call.method === 'prompts/get' ? findPrompt(view, call.target) : findResource(view, call.target)
+  }
+
+  /** Writes what the server calls it into the params. */
+  #restore(call: Call, { original }: Route, downstream: Downstream, view: View): void {
+    const { params } = call
+    const json = JSON.stringify(original)
+    if (call.method === 'completion/complete') {
+      const ref = params.object('ref')
+      ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', json)
+    } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', json)
+    const { options } = downstream
+    const args = call.method === 'tools/call' && options.unaliasArguments && isNamespaced(downstream, view) ? params.raw('arguments') : undefined
+    if (args === undefined) return
+    const plain = unaliasArguments(args, options.prefix)
+    if (plain !== args) params.set('arguments', plain)
+  }
+
+  #expose(outcome: Outcome, call: Call, route: Route, downstream: Downstream, view: View): Outcome {
+    const { result } = outcome
+    if (!(result instanceof Payload)) return outcome
+    if (call.method === 'completion/complete') limitCompletions(result)
+    else {
+      const place = PLACES[call.method]
+      if (call.method === 'resources/read') refuseEmpty(result, call, route, downstream, view)
+      if (isNamespaced(downstream, view) && place !== undefined) exposeResult(result, place, exposer(call, route, downstream))
+    }
+    if (call.caller.session === undefined && view.catalog.sources.length > 1)
+      result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
+    return outcome
+  }
+
+  /** A server's own error, with the URI in the spelling of the host; a missing completion is an empty one (B112). */
+  #failed(error: unknown, call: Call, downstream: Downstream, view: View): Outcome {
+    if (!(error instanceof ServerError)) throw error
+    if (call.method === 'completion/complete' && error.code === -32601) return complete(Payload.of({ completion: { values: [] } }))
+    const data = error.error.object('data')
+    const isNotFound = error.code === -32002 || (error.code === -32602 && data?.has('uri') === true)
+    if (call.method === 'resources/read' && isNotFound) error.error.setIn('data', 'uri', JSON.stringify(call.target))
+    else if (data?.has('uri') === true && isNamespaced(downstream, view))
+      data.set('uri', JSON.stringify(exposeUri(downstream.options.prefix, data.text('uri') ?? '')))
+    throw error
+  }
+}
+
+const isNamespaced = (downstream: Downstream, view: View): boolean => uriMode(downstream.options, view.catalog.naming) === 'namespaced'
+
+/** The host's own spelling for what it asked for, the exposed form for everything else. */
+const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
+  const isRead = call.method === 'resources/read'
+  return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposeUri(options.prefix, uri))
+}
+
+/** `inputResponses` without a state start afresh; a modern server may still want them (BRIDGING 3.2). */
+const freshResponses = (call: Call, isModern: boolean): Call['resume'] => {
+  const responses = isModern ? call.params.object('inputResponses') : undefined
+  return responses === undefined ? undefined : { state: undefined, responses: responses.fresh() }
+}
+
+const unknown = (call: Call): Refusal => {
+  if (call.method === 'tools/call') return new Refusal(-32602, `Unknown tool: ${call.target}`)
+  if (call.method === 'prompts/get') return new Refusal(-32602, `Unknown prompt: ${call.target}`)
+  if (call.method === 'completion/complete') return new Refusal(-32602, 'Unknown prompt or resource template in params.ref')
+  const code = isModernRevision(call.caller.revision) ? -32602 : -32002
+  return new Refusal(code, `Resource not found: ${call.target}`, { data: { uri: call.target } })
+}
+
+/** Legacy servers answer emptily for what they do not have; what no list names is then not found (BRIDGING 3.4; B103). */
+const refuseEmpty = (result: Payload, call: Call, route: Route, { link }: Downstream, view: View): void => {
+  if (link?.era !== 'legacy' || !/^\[\s*\]$/.test(result.raw('contents')?.toString() ?? '')) return
+  const isListed = route.entry !== undefined || view.bare.resources.has(route.original) || view.bare.patterns.some(({ row }) => row.server.key === route.serverKey)
+  if (!isListed) throw unknown(call)
+}
+
+/** B111: at most a hundred values. */
+const limitCompletions = (result: Payload): void => {
+  const completion = result.value('completion') as { values?: unknown[] } | undefined
+  if (!Array.isArray(completion?.values) || completion.values.length <= MAX_COMPLETIONS) return
+  result.set('completion', JSON.stringify({ ...completion, values: completion.values.slice(0, MAX_COMPLETIONS), hasMore: true }))
+}
