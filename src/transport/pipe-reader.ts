@@ -1,0 +1,134 @@
+/**
+ * What a server writes to its pipe, as messages. Lines that are no messages are reported and skipped (B227).
+ *
+ * The surprise: it knows which requests are unanswered, because an answer that is too long to keep may not tell whose it was
+ * (F-06), and because no request may be reported as lost after it was answered.
+ */
+import { EnvelopeError, readServerMessage, splitBatch } from '../wire/envelope.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { Failure } from '../wire/failure.ts'
+import { LineFramer } from '../wire/lines.ts'
+import { readEnds } from '../wire/message-ends.ts'
+import type { ChannelEvents } from './channel.ts'
+
+export interface PipeReaderOptions {
+  /** One line, in bytes. */
+  readonly maxMessageBytes: number
+  /** After an answer too long to keep that does not tell whose it was, how long all requests of the time have left. */
+  readonly unclaimedMs: number
+}
+
+const MIB = 1024 * 1024
+const SAMPLE_LENGTH = 200
+
+export class PipeReader {
+  readonly #options: PipeReaderOptions
+  readonly #framer: LineFramer
+  /** Requests that were sent and neither answered nor given up. */
+  readonly #unanswered = new Set<number>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  /** None once it is disposed of. */
+  #events: ChannelEvents | undefined
+
+  constructor(events: ChannelEvents, options: PipeReaderOptions) {
+    this.#events = events
+    this.#options = options
+    this.#framer = new LineFramer(
+      {
+        line: (line) => this.#readLine(line),
+        overflow: (head) => this.#readEnds(head),
+        discarded: (head, tail) => this.#readEnds(head, tail),
+      },
+      { maxBytes: options.maxMessageBytes },
+    )
+  }
+
+  push(chunk: Buffer): void {
+    this.#framer.push(chunk)
+  }
+
+  /** The pipe has ended, perhaps within a line. */
+  end(): void {
+    this.#framer.end()
+  }
+
+  /** The request `id` was sent. */
+  expect(id: number): void {
+    this.#unanswered.add(id)
+  }
+
+  /** Nobody waits for the answer to `id` any more. */
+  forget(id: number): void {
+    this.#unanswered.delete(id)
+  }
+
+  /** Reports nothing from here on. */
+  [Symbol.dispose](): void {
+    this.#events = undefined
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#timers.clear()
+    this.#unanswered.clear()
+  }
+
+  /** A line may hold a batch ([2025-03-26 basic/index]). */
+  #readLine(line: Buffer): void {
+    try {
+      for (const message of splitBatch(line) ?? [line]) this.#readMessage(message)
+    } catch (error) {
+      this.#refuse(error, line)
+    }
+  }
+
+  #readMessage(bytes: Buffer): void {
+    let envelope: Envelope
+    try {
+      envelope = readServerMessage(bytes)
+    } catch (error) {
+      this.#refuse(error, bytes)
+      return
+    }
+    if (envelope.kind === 'response') this.#unanswered.delete(Number(envelope.id))
+    this.#events?.receive(envelope)
+  }
+
+  /** What is JSON, no call, and has the id of one of our requests, was meant as its answer (BRIDGING 7.2). */
+  #refuse(error: unknown, bytes: Buffer): void {
+    if (!(error instanceof EnvelopeError)) throw error
+    this.#events?.garbage(error.message, sampleOf(bytes))
+    if (error.id !== undefined && !mayBeCall(bytes)) this.#lose(Number(error.id), new Failure('bad_response', error.message))
+  }
+
+  #readEnds(head: Buffer, tail?: Buffer): void {
+    const { kind, id } = readEnds(head, tail)
+    const amount = this.#options.maxMessageBytes / MIB
+    const reason = `a line of more than ${amount} MiB`
+    if (tail === undefined) this.#events?.garbage(reason, sampleOf(head))
+    if (kind !== 'response') return
+    const lose = (lost: number): void => this.#lose(lost, new Failure('too_large', reason, { amount }))
+    if (id !== undefined) lose(Number(id))
+    else if (tail !== undefined) this.#loseLater([...this.#unanswered], lose)
+  }
+
+  #lose(id: number, failure: Failure): void {
+    if (this.#unanswered.delete(id)) this.#events?.lost(id, failure)
+  }
+
+  #loseLater(ids: readonly number[], lose: (id: number) => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      ids.forEach(lose)
+    }, this.#options.unclaimedMs)
+    this.#timers.add(timer)
+  }
+}
+
+/** The scan is lenient inside strings, so that what it took for JSON may be none. */
+const mayBeCall = (bytes: Buffer): boolean => {
+  try {
+    return 'method' in (JSON.parse(bytes.toString()) as object)
+  } catch {
+    return true
+  }
+}
+
+const sampleOf = (bytes: Buffer): string => bytes.toString('utf8', 0, 4 * SAMPLE_LENGTH).slice(0, SAMPLE_LENGTH)

@@ -1,0 +1,419 @@
+import { createReadStream } from 'node:fs'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ChildProcessChannel } from '../../../src/transport/child-process.ts'
+import type { ChildProcessOptions } from '../../../src/transport/child-process.ts'
+import { createLauncher } from '../../../src/transport/launcher.ts'
+import { isAlive } from '../../support/pids.ts'
+import { record, request } from '../../support/recorded-channel.ts'
+import type { Recorded } from '../../support/recorded-channel.ts'
+
+const MIB = 1024 * 1024
+const child = (name: string): string => fileURLToPath(new URL(`../../support/children/${name}.ts`, import.meta.url))
+const open: ChildProcessChannel[] = []
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pipes-'))
+})
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((channel) => channel.close()))
+  await rm(folder, { recursive: true, force: true })
+})
+
+type Given = Partial<ChildProcessOptions> & { command?: string; args?: string[]; env?: Record<string, string>; isBound?: boolean }
+
+const SHORT_STOP = { eofMs: 1000, termMs: 200, killMs: 5000 }
+
+const channelTo = ({
+  command = process.execPath,
+  args = [child('scripted')],
+  env = {},
+  isBound = true,
+  ...given
+}: Given = {}) => {
+  const path = isBound ? process.env['PATH'] : undefined
+  const launcher = createLauncher({ stop: SHORT_STOP, ...(path === undefined ? {} : { path }) })
+  const channel = new ChildProcessChannel({ launch: { command, args, env, cwd: folder }, launcher, ...given })
+  open.push(channel)
+  return channel
+}
+
+const start = async (given: Given = {}): Promise<{ channel: ChildProcessChannel; seen: Recorded; pid: number }> => {
+  const channel = channelTo(given)
+  const seen = await record(channel)
+  return { channel, seen, pid: channel.process!.pid }
+}
+
+const node = (script: string): Given => ({ args: ['-e', script] })
+const hex = (...bytes: (string | number[])[]): string =>
+  Buffer.concat(bytes.map((part) => Buffer.from(part as string))).toString('hex')
+
+describe('messages', () => {
+  test('B226 a pretty-printed message arrives as one line', async () => {
+    const { channel, seen } = await start()
+    channel.send({ parts: [Buffer.from('{\r\n"jsonrpc":"2.0","id":1,\n"method":"echo","params":{"a":1.0}}')], id: 1 })
+    await seen.until(() => seen.settled.includes(1))
+    expect(String(seen.messages[0]?.bytes)).toBe('{"jsonrpc":"2.0","id":1,"result":{"params":{"a":1}}}')
+  })
+
+  test('what is sent in one tick arrives in order, small and large', async () => {
+    const { channel, seen } = await start()
+    const sizes = [10, 100_000, 10, 700_000, 10]
+    for (const [index, size] of sizes.entries())
+      channel.send({ parts: request(index, 'echo', { text: 'x'.repeat(size) }), id: index })
+    await seen.until(() => seen.settled.length === sizes.length)
+    expect(seen.settled).toEqual([0, 1, 2, 3, 4])
+    expect(seen.messages.map((message) => message.bytes.length > 600_000)).toEqual([false, false, false, true, false])
+  })
+
+  test('a line with a batch is delivered message by message', async () => {
+    const { seen } = await start()
+    const note = (name: string): string => `{"jsonrpc":"2.0","method":"${name}"}`
+    await seen.call('print', { hex: hex(`[${note('a')}, ${note('b')},3]\n`) })
+    expect(seen.messages.map((message) => message.method)).toEqual(['a', 'b', ''])
+    expect(seen.garbage.map(({ sample }) => sample)).toEqual(['3'])
+  })
+
+  test('F-05 B227 banners, binary, half JSON and bad UTF-8 between valid frames: all valid ones arrive', async () => {
+    const { seen } = await start()
+    const note = (name: string): string => `{"jsonrpc":"2.0","method":"${name}"}\n`
+    const noise = [
+      hex('Server running on stdio\n', note('a'), [0, 255, 254, 10], note('b'), '{"jsonrpc":"2.0","id":\n', note('c')),
+      hex(
+        '{"jsonrpc":"2.0","method":"',
+        [0xc3, 0x28],
+        '"}\n',
+        note('d'),
+        '[1,\n',
+        '"text"\n',
+        '\r\n\n',
+        note('e'),
+        '\u001B[31mred\n',
+      ),
+    ]
+    await seen.call('print', { hex: noise.join('') })
+    expect(seen.messages.slice(0, -1).map((message) => message.method)).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(seen.garbage).toHaveLength(7)
+    expect(seen.garbage[0]?.sample).toBe('Server running on stdio')
+  })
+
+  test('F-05 of a long line of noise the first 200 characters are told', async () => {
+    const { seen } = await start()
+    await seen.call('print', { hex: hex(`${'é'.repeat(5000)}\n`) })
+    expect(seen.garbage.map(({ sample }) => sample)).toEqual(['é'.repeat(200)])
+  })
+
+  test('F-05 what only a lenient reader takes for JSON is noise, and ends nothing', async () => {
+    const { channel, seen } = await start()
+    channel.send({ parts: request(70, 'ignored'), id: 70 })
+    await seen.call('print', { hex: hex(`{"jsonrpc":"2.0","id":70,"result":3,"x":"${'\t'.repeat(100)}"}\n`) })
+    expect(seen.garbage).toHaveLength(1)
+    expect(seen.lost).toEqual([])
+  })
+
+  test('an answer to a request that is no answer ends it as bad_response', async () => {
+    const { channel, seen } = await start()
+    channel.send({ parts: request(70, 'ignored'), id: 70 })
+    await seen.call('print', { hex: hex('{"jsonrpc":"2.0","id":70,"result":3}\n{"jsonrpc":"2.0","id":71,"result":3}\n') })
+    expect(seen.lost.map(({ id, failure }) => [id, failure.kind])).toEqual([[70, 'bad_response']])
+  })
+})
+
+describe('answers over the limit', () => {
+  test.each(['first', 'last'] as const)(
+    'F-06 an endless line whose id stands %s ends that call alone; memory stays flat',
+    async (id) => {
+      const { channel, seen } = await start({ maxMessageBytes: MIB })
+      channel.send({ parts: request(99, 'ignored'), id: 99 })
+      const before = process.memoryUsage.rss()
+      await expect(seen.call('big', { bytes: 64 * MIB, id })).rejects.toMatchObject({ kind: 'too_large', facts: { amount: 1 } })
+      expect(process.memoryUsage.rss() - before).toBeLessThan(64 * MIB)
+      expect(await seen.call('echo')).toEqual({ params: {} })
+      expect(seen.lost).toHaveLength(1)
+      expect(seen.garbage).toHaveLength(1)
+    },
+  )
+
+  test('F-06 where the id cannot be found all requests of the time are lost, later ones are not', async () => {
+    const { channel, seen } = await start({ maxMessageBytes: MIB, unclaimedMs: 100 })
+    channel.send({ parts: request(99, 'ignored'), id: 99 })
+    await expect(seen.call('big', { bytes: 2 * MIB, id: 'hidden' })).rejects.toMatchObject({ kind: 'too_large' })
+    expect(seen.lost.map(({ id }) => id)).toEqual([99, 1])
+    expect(await seen.call('echo')).toEqual({ params: {} })
+  })
+
+  test('F-06 a notification over the limit costs no call', async () => {
+    const { seen } = await start({ maxMessageBytes: 1000, unclaimedMs: 0 })
+    await seen.call('print', { hex: hex(`{"jsonrpc":"2.0","method":"m","params":{"x":"${'x'.repeat(2000)}"}}\n`) })
+    expect(seen.lost).toEqual([])
+    expect(seen.garbage).toHaveLength(1)
+  })
+})
+
+describe('start and exit', () => {
+  test.each([true, false])('F-08 a missing command is spawn_failed with ENOENT (bound to our life: %s)', async (isBound) => {
+    const channel = channelTo({ command: 'no-such-command', env: { PATH: '/usr/bin:/bin' }, isBound })
+    await expect(record(channel)).rejects.toMatchObject({
+      kind: 'spawn_failed',
+      executed: 'no',
+      retryable: false,
+      message: 'spawn no-such-command: ENOENT: not found',
+    })
+    expect(await channel.closed).toMatchObject({ kind: 'spawn_failed' })
+  })
+
+  test('F-08 a file that may not be run is spawn_failed with EACCES', async () => {
+    await writeFile(join(folder, 'server'), '#!/bin/sh\n', { mode: 0o644 })
+    await expect(record(channelTo({ command: './server' }))).rejects.toMatchObject({
+      message: 'spawn ./server: EACCES: no permission to run it',
+    })
+    await expect(record(channelTo({ command: 'server', env: { PATH: folder } }))).rejects.toMatchObject({ kind: 'spawn_failed' })
+  })
+
+  test('F-08 a missing working directory is spawn_failed', async () => {
+    const launch = { command: process.execPath, args: [], env: {}, cwd: join(folder, 'gone') }
+    await expect(record(channelTo({ launch }))).rejects.toMatchObject({ kind: 'spawn_failed', message: /working directory/ })
+  })
+
+  test.each([true, false])(
+    'F-08 a script whose interpreter is missing is spawn_failed (bound to our life: %s)',
+    async (isBound) => {
+      const file = join(folder, 'server')
+      await writeFile(file, '#!/no/such/interpreter\n')
+      await chmod(file, 0o755)
+      const channel = channelTo({ command: file, isBound })
+      const opened = record(channel).catch(() => undefined)
+      expect(await channel.closed).toMatchObject({ kind: 'spawn_failed', executed: 'no' })
+      await opened
+    },
+  )
+
+  test.each([0, 1])('F-08 exit %i at once is told with the last lines of stderr', async (code) => {
+    const { channel } = await start(node(`console.error('no API key'); process.exitCode = ${code}`))
+    expect(await channel.closed).toMatchObject({
+      kind: 'exited',
+      message: `${process.execPath} exited with code ${code}: no API key`,
+    })
+    expect(channel.process?.exit).toEqual({ code, signal: null })
+    expect(channel.process?.stderrTail(20)).toEqual(['no API key'])
+  })
+
+  test('B228 what a child says on stderr is told and is no failure', async () => {
+    const lines: string[] = []
+    const { channel, seen } = await start({ onStderr: (line) => lines.push(line) })
+    await seen.call('note', { text: 'ERROR: all is well' })
+    expect(await seen.call('echo')).toEqual({ params: {} })
+    expect(lines).toEqual(['ERROR: all is well'])
+    expect(channel.process?.stderrTail(1)).toEqual(lines)
+  })
+
+  test('F-01 after kill -9 with 100 requests unanswered the channel ends as exited', async () => {
+    const { channel, pid } = await start()
+    for (let id = 1; id <= 100; id++) channel.send({ parts: request(id, 'ignored'), id })
+    process.kill(pid, 'SIGKILL')
+    expect(await channel.closed).toMatchObject({ kind: 'exited', executed: 'unknown', message: /SIGKILL/ })
+    expect(() => channel.send({ parts: request(101, 'echo'), id: 101 })).toThrow(/not running/)
+  })
+
+  test('F-09 answers written before the exit are delivered before the channel ends', async () => {
+    const { channel, seen } = await start()
+    const order: string[] = []
+    void channel.closed.then(() => order.push('closed'))
+    for (let id = 1; id <= 20; id++) channel.send({ parts: request(id, 'echo', { text: 'x'.repeat(20_000) }), id })
+    channel.send({ parts: request(21, 'exit', { code: 3 }), id: 21 })
+    expect(await channel.closed).toMatchObject({ message: /code 3/ })
+    expect(seen.settled).toEqual(Array.from({ length: 21 }, (_, index) => index + 1))
+  })
+
+  test('F-01 a process outside of the group that holds the pipe does not keep the channel from ending', async () => {
+    const { channel, seen } = await start({ drainMs: 50 })
+    const { pid } = (await seen.call('held')) as { pid: number }
+    try {
+      channel.send({ parts: request(90, 'exit', { code: 0 }), id: 90 })
+      expect(await channel.closed).toMatchObject({ kind: 'exited' })
+      expect(isAlive(pid)).toBe(true)
+    } finally {
+      process.kill(pid, 'SIGKILL')
+    }
+  })
+
+  test('F-12 a child that closes its stdin but lives on is given up and ended', async () => {
+    const { channel, seen, pid } = await start({ exitMs: 50 })
+    await seen.call('closeStdin')
+    channel.send({ parts: request(80, 'echo'), id: 80 })
+    expect(await channel.closed).toMatchObject({ kind: 'lost', message: /closed its stdin/ })
+    await channel.close()
+    expect(isAlive(pid)).toBe(false)
+  })
+})
+
+describe('stop', () => {
+  test('B229 a child that heeds the end of stdin is not signalled', async () => {
+    const { channel, seen } = await start()
+    await seen.call('echo')
+    await channel.close()
+    expect(channel.process?.exit).toEqual({ code: 0, signal: null })
+    expect(await channel.closed).toBeUndefined()
+  })
+
+  test('B229 answers that come while the child ends are still delivered', async () => {
+    const { channel, seen } = await start()
+    await seen.call('echo')
+    channel.send({ parts: request(60, 'echo'), id: 60 })
+    await channel.close()
+    expect(seen.settled).toContain(60)
+  })
+
+  test('B229 after the end of stdin comes SIGTERM', async () => {
+    const { channel, seen } = await start({ args: ['-e', 'setInterval(() => {}, 1000); console.log("up")'] })
+    await seen.until(() => seen.garbage.length === 1)
+    await channel.close()
+    expect(channel.process?.exit).toEqual({ code: null, signal: 'SIGTERM' })
+  })
+
+  test('F-10 of a stubborn tree of three generations none is left', async () => {
+    const { channel, seen } = await start({ args: [child('stubborn'), '3'] })
+    await seen.until(() => seen.messages.length === 3)
+    const pids = seen.messages.map((message) => message.params?.value('pid') as number)
+    expect(pids.map(isAlive)).toEqual([true, true, true])
+    await channel.close()
+    await expect.poll(() => pids.filter(isAlive)).toEqual([])
+    expect(channel.process?.exit).toEqual({ code: null, signal: 'SIGKILL' })
+  })
+
+  test('F-10 what a crashed child leaves in its group goes with it', async () => {
+    const { channel, seen, pid } = await start({ args: [child('stubborn'), '2'] })
+    await seen.until(() => seen.messages.length === 2)
+    const pids = seen.messages.map((message) => message.params?.value('pid') as number)
+    process.kill(pid, 'SIGKILL')
+    await channel.closed
+    await expect.poll(() => pids.filter(isAlive)).toEqual([])
+  })
+
+  test('a channel closed while it opens leaves no process', async () => {
+    const channel = channelTo()
+    const opened = record(channel)
+    const closed = channel.close()
+    await opened
+    await closed
+    expect(isAlive(channel.process!.pid)).toBe(false)
+    expect(await channel.closed).toBeUndefined()
+  })
+
+  test('a channel that was never opened closes, and opens no more', async () => {
+    const channel = channelTo()
+    await channel.close()
+    expect(await channel.closed).toBeUndefined()
+    await expect(record(channel)).rejects.toMatchObject({ kind: 'exited' })
+    expect(channel.process).toBeUndefined()
+  })
+})
+
+describe('floods and stalls', () => {
+  test('F-11 a flood on stderr holds up no call, little of it is kept, 100 lines a second are told', async () => {
+    let told = 0
+    let skipped = 0
+    const onStderr = (_: string, before: number): void => {
+      told++
+      skipped += before
+    }
+    const { channel, seen } = await start({ onStderr })
+    const before = process.memoryUsage.rss()
+    const began = performance.now()
+    const flood = seen.call('stderr', { bytes: 64 * MIB })
+    expect(await seen.call('echo')).toEqual({ params: {} })
+    await flood
+    const kept = channel.process!.stderrTail(Infinity)
+    expect(kept.length).toBeGreaterThan(100)
+    expect(kept.join('').length).toBeLessThanOrEqual(64 * 1024)
+    expect(process.memoryUsage.rss() - before).toBeLessThan(64 * MIB)
+    expect(told).toBeGreaterThanOrEqual(100)
+    expect(told).toBeLessThanOrEqual(100 * (1 + (performance.now() - began) / 1000))
+    expect(skipped).toBeLessThan((64 * MIB) / 100)
+  })
+
+  test('F-12 a stopped child: slow, then overloaded, then given up', async () => {
+    const { channel, seen, pid } = await start({ stallMs: 300 })
+    await seen.call('echo')
+    process.kill(pid, 'SIGSTOP')
+    const verdicts: boolean[] = []
+    const text = 'x'.repeat(MIB / 2)
+    const send = (): void => {
+      for (let id = 100; id < 120; id++) verdicts.push(channel.send({ parts: request(id, 'echo', { text }), id }))
+    }
+    expect(send).toThrow(expect.objectContaining({ kind: 'overloaded', executed: 'no' }) as Error)
+    expect(verdicts[0]).toBe(true)
+    expect(verdicts.at(-1)).toBe(false)
+    expect(verdicts.length).toBeLessThan(9)
+    expect(await channel.closed).toMatchObject({ kind: 'lost', message: /read nothing for 0.3 s/ })
+    await channel.close()
+    expect(isAlive(pid)).toBe(false)
+  })
+})
+
+describe('what a child is given', () => {
+  test('T-12 arguments reach the child as they are, whatever a shell would make of them', async () => {
+    const words = [
+      '$(touch pwned)',
+      '`touch pwned`',
+      '; touch pwned',
+      '&& touch pwned',
+      '| tee pwned',
+      '*',
+      '~',
+      '"',
+      "'",
+      '%PATH%',
+      '${HOME}',
+      '--',
+      '',
+    ]
+    const { seen } = await start({ args: [child('scripted'), ...words] })
+    expect((await seen.call('info'))['argv']).toEqual(words)
+    await expect(readFile(join(folder, 'pwned'))).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
+  test('T-12 a command with blanks and shell characters is a file name, never a command line', async () => {
+    const command = join(folder, 'touch pwned; true')
+    await writeFile(
+      command,
+      `#!${process.execPath}\nprocess.stdin.resume()\nconsole.log(JSON.stringify({jsonrpc:'2.0',method:'up'}))\n`,
+    )
+    await chmod(command, 0o755)
+    const { seen } = await start({ command, args: [] })
+    await seen.until(() => seen.messages.length === 1)
+    await expect(readFile(join(folder, 'pwned'))).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(record(channelTo({ command: 'sh -c true', env: { PATH: '/bin' } }))).rejects.toMatchObject({
+      kind: 'spawn_failed',
+    })
+  })
+
+  test.each([true, false])(
+    'T-13 the environment of a child is exactly the one given (bound to our life: %s)',
+    async (isBound) => {
+      process.env['TRUNKLINE_SENTINEL'] = 'secret'
+      try {
+        const { seen, pid } = await start({ env: { ONLY: 'this', EMPTY: '' }, isBound })
+        const info = await seen.call('info')
+        expect(info).toMatchObject({ env: { ONLY: 'this', EMPTY: '' }, pid })
+        expect(Object.keys(info['env'] as object).sort()).toEqual(['EMPTY', 'ONLY'])
+      } finally {
+        delete process.env['TRUNKLINE_SENTINEL']
+      }
+    },
+  )
+
+  test('no descriptor of ours but the three pipes reaches a child', async () => {
+    await using file = createReadStream(fileURLToPath(import.meta.url))
+    await new Promise((resolve) => file.once('open', resolve))
+    const script = `const fs = require('fs'); const open = fs.readdirSync('/proc/self/fd').map((fd) => { try { return fs.readlinkSync('/proc/self/fd/' + fd) } catch { return '' } }); console.log(JSON.stringify({ jsonrpc: '2.0', method: 'fds', params: { open } }))`
+    const { seen, channel } = await start(node(script))
+    await channel.closed
+    expect(seen.messages[0]?.params?.value('open')).not.toContain(fileURLToPath(import.meta.url))
+  })
+})

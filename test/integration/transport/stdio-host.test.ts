@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { PassThrough, Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { HostPipe } from '../../../src/transport/stdio-host.ts'
+import type { HostPipeOptions } from '../../../src/transport/stdio-host.ts'
+import type { Failure } from '../../../src/wire/failure.ts'
+import { readEnds } from '../../../src/wire/message-ends.ts'
+
+const pipe = (options: Partial<HostPipeOptions> = {}, output: Writable = new PassThrough()) => {
+  const input = new PassThrough()
+  const lines: string[] = []
+  const overflows: (string | undefined)[] = []
+  const host = new HostPipe(input, output, options)
+  const ended = new Promise<Failure | undefined>((resolve) =>
+    host.open({
+      line: (bytes) => lines.push(String(bytes)),
+      overflow: (head, tail) => overflows.push(readEnds(head, tail).id),
+      ended: resolve,
+    }),
+  )
+  return { input, output, host, lines, overflows, ended }
+}
+
+/** Takes nothing, as a host that does not read. */
+const stuck = (): Writable => new Writable({ write: () => {} })
+
+test('B226 messages of one tick leave in one write, one line each', async () => {
+  const writes: string[] = []
+  const output = new Writable({
+    write(chunk: Buffer, _, done) {
+      writes.push(String(chunk))
+      done()
+    },
+  })
+  const { host } = pipe({}, output)
+  host.write([Buffer.from('{"a":'), Buffer.from('\n1}')])
+  host.write([Buffer.from('{"b":2}')])
+  await host.close()
+  expect(writes).toEqual(['{"a": 1}\n{"b":2}\n'])
+})
+
+test('lines arrive, also the last one without newline, and then the end', async () => {
+  const { input, lines, ended } = pipe()
+  input.end('{"a":1}\r\n\n{"b":2}')
+  expect(await ended).toBeUndefined()
+  expect(lines).toEqual(['{"a":1}', '{"b":2}'])
+})
+
+test('a line over the limit is not kept; its id is found at either end, and the pipe goes on', async () => {
+  const { input, lines, overflows, ended } = pipe({ maxLineBytes: 100 })
+  const text = 'x'.repeat(1000)
+  input.write(`{"jsonrpc":"2.0","id":"a","method":"m","params":{"x":"${text}"}}\n`)
+  input.write(`{"method":"m","params":{"x":"${text}"},"jsonrpc":"2.0","id":0}\n`)
+  input.end('{"c":3}\n')
+  expect(await ended).toBeUndefined()
+  expect(overflows).toEqual(['"a"', '0'])
+  expect(lines).toEqual(['{"c":3}'])
+})
+
+test('F-21 a host that reads nothing is given up', async () => {
+  const { host, ended } = pipe({ stallMs: 50 }, stuck())
+  host.write([Buffer.from('{}')])
+  expect(await ended).toMatchObject({ kind: 'lost', message: /read nothing for 0.05 s/ })
+})
+
+test('F-21 what waits for a host is bounded, but a single message may have any size', async () => {
+  const { host, output, ended } = pipe({ maxQueuedBytes: 1024 * 1024 }, stuck())
+  host.write([Buffer.alloc(2 * 1024 * 1024, 'x')])
+  host.write([Buffer.alloc(10, 'x')])
+  expect(await ended).toMatchObject({ message: /does not read: 1 MiB/ })
+  expect(output.writableLength).toBeLessThan(3 * 1024 * 1024)
+})
+
+test('a broken pipe ends it once, with the reason', async () => {
+  const output = new PassThrough()
+  const { host, input, ended } = pipe({}, output)
+  output.destroy(new Error('EPIPE'))
+  input.end()
+  expect(await ended).toMatchObject({ kind: 'lost', message: 'writing to the host: EPIPE' })
+  host.write([Buffer.from('{}')])
+  await host.close()
+  expect(output.destroyed).toBe(true)
+})
+
+test('close hands over what was written before and reports no end', async () => {
+  const output = new PassThrough()
+  const { host, input, lines } = pipe({}, output)
+  host.write([Buffer.from('{"last":1}')])
+  const [text] = await Promise.all([Readable.from(output).toArray(), host.close()])
+  expect(String(text)).toBe('{"last":1}\n')
+  expect(input.destroyed).toBe(true)
+  expect(lines).toEqual([])
+})
+
+test('close waits for a host that reads nothing only so long', async () => {
+  const { host } = pipe({ closeMs: 20 }, stuck())
+  host.write([Buffer.from('{}')])
+  await expect(host.close()).resolves.toBeUndefined()
+})
+
+test('over the stdin and stdout of a process, all answers written before the end arrive, and the process can end', async () => {
+  const script = fileURLToPath(new URL('../../support/children/piped-gateway.ts', import.meta.url))
+  const gateway = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const exited = once(gateway, 'exit')
+  const line = `{"text":"${'x'.repeat(100_000)}"}\n`
+  gateway.stdin.end(line.repeat(40))
+  const text = Buffer.concat(await gateway.stdout.toArray()).toString()
+  expect(text === line.repeat(40)).toBe(true)
+  expect(await exited).toEqual([0, null])
+})
