@@ -32,7 +32,7 @@ export const parseText = (text: string, name: string): { tree: Tree; problems: r
       remedy: error.code === 'TAB_AS_INDENT' ? 'indent with spaces' : 'correct the syntax here',
     }))
     if (problems.length > 0 || document.contents === null) return { tree: empty, problems }
-    return { tree: plant(document, place, problems), problems }
+    return { tree: plant(document, place, problems) ?? empty, problems }
   } catch (error) {
     // The parser recurses: a text of ten thousand brackets ends here.
     const message = `cannot be read as YAML or JSON (${(error as Error).message})`
@@ -45,8 +45,8 @@ const isJson = (text: string, name: string): boolean => {
   return extension !== '.yaml' && extension !== '.yml' && (extension.startsWith('.json') || /^\s*(\{|\/\/|\/\*)/.test(text))
 }
 
-/** Walks the parsed nodes; aliases are followed, so depth and number are bounded here. */
-const plant = (document: Document, place: (offset: number) => string, problems: Problem[]): Tree => {
+/** Walks the parsed nodes; aliases are followed, so depth and number are bounded here. `undefined`: a bound was met, and told. */
+const plant = (document: Document, place: (offset: number) => string, problems: Problem[]): Tree | undefined => {
   let nodes = 0
   const grow = (node: Node | null, path: string, at: string, depth: number): Tree => {
     nodes += 1
@@ -85,5 +85,6 @@ const plant = (document: Document, place: (offset: number) => string, problems: 
     const scalar = typeof value === 'bigint' ? String(value) : (value ?? null)
     return { kind: 'scalar', value: scalar, source: node.source ?? String(scalar ?? ''), path, place: at }
   }
-  return grow(document.contents as Node, '', place(document.contents?.range?.[0] ?? 0), 0)
+  const tree = grow(document.contents, '', place(document.contents?.range?.[0] ?? 0), 0)
+  return nodes < 0 ? undefined : tree
 }

@@ -31,7 +31,7 @@ const listenLimits = z.strictObject({
   max_body: sizeField('One request of a host.', L.maxBodyBytes),
   max_header: sizeField('All headers of a request.', L.maxHeaderBytes),
   max_batch: countField('Messages in one batch, where the revision has batches.', L.maxBatch),
-  max_depth: countField('Levels of nesting in a message.', L.maxDepth),
+  max_depth: countField('Levels of nesting in a message.', L.maxDepth, 1, 1_000),
   max_values: countField('Values in a message.', L.maxValues, 1, 100_000_000),
   max_keys: countField('Keys of one object in a message.', L.maxKeysPerObject),
   connections: countField('Open connections.', L.maxConnections),
@@ -163,7 +163,9 @@ export const fileSchema = z
       'Changes while running.',
     ),
     state: field(
-      z.strictObject({ dir: field(filledText, 'Where lists and verdicts are kept.', "the system's place") }),
+      z.strictObject({
+        dir: field(filledText, 'Where lists and verdicts are kept, in place of the usual folder of the system.'),
+      }),
       'What is kept on disk.',
     ),
   })

@@ -226,7 +226,7 @@ export const gather = async (
   }
 
   for (const path of paths) await read(resolve(context.cwd, path), { tags: [], env: context.env })
-  return { files, globs, servers, settings: settings as Settings, sections, stateFolder }
+  return { files, globs, servers, settings: settings, sections, stateFolder }
 }
 
 const isOff = (tree: Tree | undefined) => tree?.kind === 'scalar' && String(tree.value) === 'false'

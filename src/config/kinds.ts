@@ -7,7 +7,7 @@ import type { Address } from '../host/options.ts'
 import { DURATION_PATTERN, formatDuration, formatSize, parseDuration, parseSize, SIZE_PATTERN } from './units.ts'
 
 type Json = Readonly<Record<string, unknown>>
-export type Kind<T> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<T, unknown>>
+export type Kind<T> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<T>>
 
 /** A text that stands for another one: `${VAR}` and its sisters. */
 const VARIABLE: Json = { type: 'string', pattern: '\\$\\{' }
@@ -129,7 +129,7 @@ const ADDRESS_PATTERN = /^(?:\[([\da-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/
 export const parseAddress = (value: unknown): Address | undefined => {
   const [, six, four, digits] = (typeof value === 'string' ? ADDRESS_PATTERN.exec(value) : null) ?? []
   const port = Number(digits)
-  return digits !== undefined && port < 65_536 ? { host: six ?? four!, port } : undefined
+  return digits !== undefined && port < 65_536 ? { host: six ?? four, port } : undefined
 }
 
 /** One address or a list of them. */

@@ -118,7 +118,7 @@ const buildLaunch = (entry: ServerEntry, folder: string, defaults: Defaults, con
   return {
     command: /[/\\]/.test(entry.command) ? absolutePath(entry.command, folder, context.home) : entry.command,
     args: entry.args ?? [],
-    env: childEnvironment(context.env, inherit ?? defaults.env?.inherit, own as Record<string, string>, context.platform),
+    env: childEnvironment(context.env, inherit ?? defaults.env?.inherit, own, context.platform),
     cwd: absolutePath(entry.cwd ?? '.', folder, context.home),
   }
 }

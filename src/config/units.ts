@@ -24,12 +24,12 @@ export const formatSize = (bytes: number): string => inLargest(bytes, { B: 1, Ki
 const measure = (value: unknown, pattern: string, units: Readonly<Record<string, number>>): number | undefined => {
   if (typeof value !== 'string' || !new RegExp(pattern).test(value)) return undefined
   const [, number, unit] = /^([\d.]+)(\D+)$/.exec(value) ?? []
-  const amount = Math.round(Number(number) * units[unit!]!)
+  const amount = Math.round(Number(number) * units[unit])
   return Number.isSafeInteger(amount) ? amount : undefined
 }
 
 const inLargest = (amount: number, units: Readonly<Record<string, number>>): string => {
   const [unit, size] =
-    Object.entries(units).findLast(([, size]) => amount >= size && amount % size === 0) ?? Object.entries(units)[0]!
+    Object.entries(units).findLast(([, size]) => amount >= size && amount % size === 0) ?? Object.entries(units)[0]
   return `${amount / size}${unit}`
 }

@@ -63,9 +63,9 @@ const lookUp = async (inner: string, scope: Scope): Promise<Value> => {
   if (constant !== undefined) return { text: constant }
   const [, form, rest] = /^(\w+):(?!-)([^]*)$/.exec(inner) ?? []
   if (form === undefined) return environment(inner, scope)
-  if (form === 'env') return environment(rest!, scope)
-  if (form === 'file') return fileContent(rest!, scope)
-  if (form === 'input') return input(rest!, scope)
+  if (form === 'env') return environment(rest, scope)
+  if (form === 'file') return fileContent(rest, scope)
+  if (form === 'input') return input(rest, scope)
   if (form === 'secret') {
     return { message: `\${${inner}}: secret stores are not part of this version`, remedy: 'use ${file:path} or ${VAR}' }
   }
