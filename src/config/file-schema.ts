@@ -62,9 +62,9 @@ const includeItem = z
     ],
   })
   .transform((value, context) => {
-    if (typeof value === 'string' && value !== '') return { path: value, tags: [], fromHost: false }
+    if (typeof value === 'string' && value !== '') return { path: value, tags: [] }
     const parsed = z.strictObject({ mcpServers: filledText, tags: z.array(text).optional() }).safeParse(value)
-    if (parsed.success) return { path: parsed.data.mcpServers, tags: parsed.data.tags ?? [], fromHost: true }
+    if (parsed.success) return { path: parsed.data.mcpServers, tags: parsed.data.tags ?? [] }
     context.addIssue({ code: 'custom', message: 'expected a path such as ./servers/*.yaml, or { mcpServers: ./.mcp.json }' })
     return z.NEVER
   })

@@ -2,10 +2,9 @@
  * All files of one configuration, read and brought into one form: sections and servers with their variables replaced, whoever wrote
  * them and wherever they stand. A key is said once: two files that say it are told both places.
  */
-import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
-import { parseEnv } from 'node:util'
 import type { z } from 'zod'
+import { readEnvFiles, withEnvFile } from './env-files.ts'
 import { fileSchema } from './file-schema.ts'
 import type { Settings } from './file-schema.ts'
 import { expandGlob, isGlob } from './glob.ts'
@@ -13,29 +12,12 @@ import { hostConstants, readHostServers, readInputs, recogniseHostFile, workspac
 import type { Problem } from './problems.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from './server-key.ts'
 import { readSource } from './source.ts'
-import { child, childPath, plain } from './tree.ts'
-import type { MapTree, ScalarTree, Tree } from './tree.ts'
+import type { Context } from './surroundings.ts'
+import { child, plain } from './tree.ts'
+import type { MapTree, Tree } from './tree.ts'
 import { unknownKey, validate } from './validate.ts'
 import { absolutePath, expandTree } from './variables.ts'
 import type { Scope } from './variables.ts'
-
-/** What the process around us contributes; nothing else of it is read. */
-export interface Context {
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly cwd: string
-  readonly home: string
-  readonly uid?: number | undefined
-  readonly platform?: NodeJS.Platform | undefined
-  readonly overrides?:
-    | {
-        /** Replaces `listen.http.bind`: one address, or several with commas between. */
-        readonly listen?: string | undefined
-        /** Replaces `state.dir`. */
-        readonly state?: string | undefined
-        readonly allowUnauthenticatedNetwork?: boolean | undefined
-      }
-    | undefined
-}
 
 export interface GatheredServer {
   readonly key: string
@@ -106,7 +88,9 @@ export const gather = async (
     }
     if (member) {
       const entries = readHostServers(source.tree, member, new Set(servers.keys()), problems, warnings)
-      for (const [key, entry] of entries) await addServer(key, await withEnvFile(entry, scope), scope, include, source.readable)
+      for (const [key, entry] of entries) {
+        await addServer(key, await withEnvFile(entry, scope, problems), scope, include, source.readable)
+      }
     } else await readOurs(source.tree, scope, include, source.readable)
   }
 
@@ -122,7 +106,10 @@ export const gather = async (
     const known = Object.keys(fileSchema.shape)
     for (const [key, node] of tree.entries) if (!known.includes(key)) problems.push(unknownKey(key, node, '', known))
     const envFiles = (await section('env_file', outer)) ?? { tree, value: [] }
-    const scope = { ...outer, env: await readEnvFiles(envFiles.value ?? [], outer, envFiles.tree) }
+    const scope = {
+      ...outer,
+      env: { ...(await readEnvFiles(envFiles.value ?? [], outer, envFiles.tree, problems)), ...outer.env },
+    }
 
     for (const key of known) {
       if (['include', 'env_file', 'servers'].includes(key)) continue
@@ -183,50 +170,8 @@ export const gather = async (
     servers.set(key, { key, tree, folder: scope.folder, tags: include.tags, enabled, readable })
   }
 
-  /** Variables of the process win over those of files, later files over earlier ones. */
-  const readEnvFiles = async (paths: readonly string[], scope: Scope, node: Tree): Promise<Scope['env']> => {
-    const values: Record<string, string | undefined> = {}
-    for (const [index, path] of paths.entries()) {
-      const file = absolutePath(path, scope.folder, scope.home)
-      files.add(file)
-      try {
-        Object.assign(values, parseEnv(await readFile(file, 'utf8')))
-      } catch (error) {
-        const message = `env_file ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`
-        problems.push({ ...at(child(node, index) ?? node), message, remedy: 'create it, or remove it here' })
-      }
-    }
-    return { ...values, ...scope.env }
-  }
-
-  /** VS Code and Cursor name a file with the environment of one server. */
-  const withEnvFile = async (entry: MapTree, scope: Scope): Promise<MapTree> => {
-    const { env_file: named, ...rest } = Object.fromEntries(entry.entries)
-    if (named === undefined) return entry
-    const path = plain(await expandTree(named, scope, problems))
-    const values = await readEnvFiles([String(path)], { ...scope, env: {} }, named)
-    const literal = ([name, value]: [string, string | undefined]): [string, ScalarTree] => [
-      name,
-      {
-        kind: 'scalar',
-        value: value ?? '',
-        source: String(path),
-        path: childPath(named.path, name),
-        place: named.place,
-        variables: true,
-      },
-    ]
-    const own = rest['env']?.kind === 'map' ? rest['env'].entries : []
-    const env: MapTree = {
-      ...entry,
-      kind: 'map',
-      entries: new Map<string, Tree>([...Object.entries(values).map(literal), ...own]),
-    }
-    return { ...entry, entries: new Map(Object.entries({ ...rest, env })) }
-  }
-
   for (const path of paths) await read(resolve(context.cwd, path), { tags: [], env: context.env })
-  return { files, globs, servers, settings: settings, sections, stateFolder }
+  return { files, globs, servers, settings, sections, stateFolder }
 }
 
 const isOff = (tree: Tree | undefined) => tree?.kind === 'scalar' && String(tree.value) === 'false'

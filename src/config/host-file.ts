@@ -20,26 +20,15 @@ const TYPES: Readonly<Record<string, string>> = {
   streamableHttp: 'http',
   sse: 'sse',
 }
-const OUR_SECTIONS = [
-  'version',
-  'include',
-  'env_file',
-  'listen',
-  'naming',
-  'timeouts',
-  'cache',
-  'defaults',
-  'telemetry',
-  'reload',
-  'state',
-]
+/** Sections that only a file of ours has. Hosts have a `telemetry` or `cache` of their own. */
+const OUR_SECTIONS = ['version', 'include', 'env_file', 'listen', 'naming', 'defaults', 'reload']
 const URL_MEMBERS = ['url', 'serverUrl', 'httpUrl', 'uri']
 
 /** Which member of a host's file holds its servers; `undefined`: the file is one of ours. */
 export const recogniseHostFile = (tree: MapTree): HostMember | undefined => {
+  if (tree.entries.has('context_servers')) return 'context_servers'
   if (OUR_SECTIONS.some((section) => tree.entries.has(section))) return undefined
   if (tree.entries.has('mcpServers')) return 'mcpServers'
-  if (tree.entries.has('context_servers')) return 'context_servers'
   const servers = child(tree, 'servers')
   const typed = servers?.kind === 'map' && [...servers.entries.values()].some((entry) => typeOf(entry) !== undefined)
   return typed || tree.entries.has('inputs') ? 'servers' : undefined

@@ -28,7 +28,7 @@ export const configurationJsonSchema = (): JsonSchema => {
     // zod drops `default` of what a transformation follows, so the fields carry it under another name.
     override: ({ jsonSchema }) => {
       if (!('initial' in jsonSchema)) return
-      jsonSchema.default = jsonSchema['initial'] as typeof jsonSchema.default
+      jsonSchema.default = jsonSchema['initial']
       delete jsonSchema['initial']
     },
   })

@@ -6,7 +6,8 @@ import { DEFAULT_HOST } from '../host/options.ts'
 import type { Address, HostLimits, HostOptions } from '../host/options.ts'
 import type { Section, Settings } from './file-schema.ts'
 import { fill } from './fill.ts'
-import type { Context, Gathered } from './gather.ts'
+import type { Gathered } from './gather.ts'
+import type { Context } from './surroundings.ts'
 import { parseAddress } from './kinds.ts'
 import type { Problem } from './problems.ts'
 import { nearest } from './tree.ts'
@@ -77,7 +78,7 @@ export const buildHost = ({ settings, sections }: Gathered, context: Context, pr
 }
 
 /** The loopback network, `::1` and `localhost`. */
-export const isLoopback = (host: string): boolean =>
+const isLoopback = (host: string): boolean =>
   isIP(host) === 4 ? host.startsWith('127.') : host === '::1' || host === 'localhost'
 
 const overridden = (listen: string, problems: Problem[]): readonly Address[] => {

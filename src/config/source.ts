@@ -23,7 +23,7 @@ export const readSource = async (file: string, name: string, problems: Problem[]
     const found = await stat(file)
     if (!found.isFile()) return refuse('is not a file', 'name a YAML or JSON file')
     if (found.size > MAX_BYTES) return refuse('is larger than 4 MiB', 'split it with include')
-    if (isPosix() && found.mode & 0o002)
+    if (isWritableByAll(found))
       return refuse('can be written by everyone, and a configuration runs commands', `chmod o-w ${name}`)
     if (extname(file) === '.toml') return refuse('TOML is not read by this version', 'write the servers as YAML or JSON')
     const { tree, problems: syntax } = parseText(await readFile(file, 'utf8'), name)
@@ -36,5 +36,8 @@ export const readSource = async (file: string, name: string, problems: Problem[]
     return refuse(`cannot be read (${code ?? message})`, code === 'ENOENT' ? 'check the path' : 'check its permissions')
   }
 }
+
+/** Anybody on this machine could put commands into the file. */
+export const isWritableByAll = ({ mode }: { readonly mode: number }): boolean => isPosix() && (mode & 0o002) !== 0
 
 const isPosix = () => process.platform !== 'win32'

@@ -201,6 +201,9 @@ describe('a configuration is refused with its place and a remedy', () => {
     expect(await files.errors()).toEqual([
       'trunkline.yaml:1:1: can be written by everyone, and a configuration runs commands; chmod o-w trunkline.yaml',
     ])
+    await files.write('trunkline.yaml', 'env_file: .env\n')
+    await files.write('.env', 'A=1\n', 0o666)
+    expect(await files.errors()).toEqual([expect.stringContaining('env_file .env can be written by everyone')])
   })
 
   test('T-14 no message shows a password, a token or what a variable holds', async () => {

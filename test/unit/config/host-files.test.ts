@@ -96,7 +96,7 @@ describe('files of hosts, read as they are', () => {
 
   test('Zed: context_servers, a command in parts', async () => {
     await using files = await workspace({
-      'settings.json': `{ "context_servers": { "a": { "command": { "path": "tool", "args": ["x"], "env": null }, "settings": {} } } }`,
+      'settings.json': `{ "telemetry": { "metrics": false }, "context_servers": { "a": { "command": { "path": "tool", "args": ["x"], "env": null }, "settings": {} } } }`,
     })
     expect((await files.load('settings.json')).servers[0]?.launch).toMatchObject({ command: 'tool', args: ['x'] })
   })
@@ -110,6 +110,11 @@ describe('files of hosts, read as they are', () => {
       expect.stringMatching(/^a\.json:1:37 servers\.a: unknown key "type"; did you mean "transport"\?/),
     ])
     expect((await files.load('b.json')).gateway.prefix).toBe('never')
+  })
+
+  test('mcpServers beside a section of ours is an error, so that no section is lost in silence', async () => {
+    await using files = await workspace({ 'a.yaml': 'naming: { prefix: never }\nmcpServers:\n  a: { command: x }\n' })
+    expect(await files.errors('a.yaml')).toEqual(['a.yaml:2:1: unknown key "mcpServers"; did you mean "servers"?'])
   })
 
   test('errors point into the file of the host, under the names it uses', async () => {

@@ -73,7 +73,7 @@ describe('variables', () => {
     })
     const { servers, files: read } = await files.load(undefined, { env: { WHICH: 'b', THREE: 'ours' } })
     expect(servers[0]?.launch).toMatchObject({ args: ['a', 'b b', 'ours'], env: {} })
-    expect(read).toEqual(['trunkline.yaml', 'a.env', 'b.env'].map(files.path))
+    expect(read).toEqual(['trunkline.yaml', 'a.env', 'b.env'].map((name) => files.path(name)))
   })
 
   test('files read for a value are watched too', async () => {
