@@ -5,7 +5,7 @@
 import { watch } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { catchError, concatMap, debounceTime, defer, filter, interval, map, merge, Observable, switchMap } from 'rxjs'
+import { catchError, concatMap, debounceTime, defer, filter, interval, map, merge, Observable, startWith, switchMap } from 'rxjs'
 import { expandGlob, globRoot } from './glob.ts'
 
 export interface WatchOptions {
@@ -19,7 +19,10 @@ export interface WatchOptions {
 
 type Looks = ReadonlyMap<string, string | undefined>
 
-/** Emits the changed files (absolute), debounced; nothing before the first change. `globs` are absolute patterns. */
+/**
+ * Emits the changed files (absolute), debounced; nothing before the first change, never an error. `globs` are absolute patterns.
+ * A configuration that was loaded anew may have other files: watch again with those.
+ */
 export const watchConfiguration = (
   files: readonly string[],
   globs: readonly string[] = [],
@@ -34,7 +37,12 @@ export const watchConfiguration = (
         known = now
         return changed
       }
-      return merge(...folders.map((folder) => folderEvents(folder, pollMs))).pipe(debounceTime(debounceMs), concatMap(compare))
+      return merge(...folders.map((folder) => folderEvents(folder, pollMs))).pipe(
+        // What happened between the first look and the watching.
+        startWith(undefined),
+        debounceTime(debounceMs),
+        concatMap(compare),
+      )
     }),
     filter((changed) => changed.length > 0),
   )

@@ -1,5 +1,5 @@
 import { rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { firstValueFrom, ReplaySubject, take, toArray } from 'rxjs'
+import { firstValueFrom, ReplaySubject } from 'rxjs'
 import { describe, expect, test } from 'vitest'
 import { watchConfiguration } from '../../../src/config/watch.ts'
 import type { WatchOptions } from '../../../src/config/watch.ts'
@@ -9,12 +9,10 @@ import { workspace } from './workspace.ts'
 const watching = async (files: readonly string[], globs: readonly string[], sign: string, options: WatchOptions = {}) => {
   const changes$ = new ReplaySubject<readonly string[]>()
   const subscription = watchConfiguration([...files, sign], globs, { debounceMs: 20, ...options }).subscribe(changes$)
-  const next = (number: number) => firstValueFrom(changes$.pipe(take(number), toArray()))
   const knock = setInterval(() => void writeFile(sign, String(Math.random())), 60)
-  const first = await next(1)
+  await firstValueFrom(changes$)
   clearInterval(knock)
   return {
-    first,
     /** The next emission that is about more than the sign. */
     changed: () =>
       new Promise<readonly string[]>((resolve) => {
