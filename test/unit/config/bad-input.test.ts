@@ -195,7 +195,7 @@ describe('a configuration is refused with its place and a remedy', () => {
     expect(await files.errors('.')).toEqual([expect.stringContaining('is not a file')])
   })
 
-  test.skipIf(process.platform === 'win32')('T-12 a file that everyone may write is refused', async () => {
+  test('T-12 a file that everyone may write is refused', async () => {
     await using files = await workspace({})
     await files.write('trunkline.yaml', 'servers: {}\n', 0o666)
     expect(await files.errors()).toEqual([
