@@ -4,15 +4,19 @@ import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
 
 export interface Configuration {
-  /** Absolute paths of every file read, the main one first: what is watched, and what names the state folder. */
+  /** 16 hex characters that name it: a digest of the absolute path of its first file. Names the state folder and the admin socket. */
+  readonly id: string
+  /** Absolute paths of every file read, the main one first, with those of `env_file` and `${file:…}`: what is watched. */
   readonly files: readonly string[]
+  /** Absolute patterns of `include`: a new file that matches is a change. */
+  readonly globs: readonly string[]
   readonly servers: readonly ServerOptions[]
   readonly gateway: GatewayOptions
   readonly host: HostOptions
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' }
   /** State folder of this configuration, absolute; `undefined`: keep nothing. */
   readonly stateDir: string | undefined
-  /** Folder of the admin socket, absolute. */
+  /** Folder of the admin sockets, absolute, shared by all configurations of this user. */
   readonly runtimeDir: string
   readonly watch: boolean
   /** What a person should know: left-out entries, renamed keys, readable secrets. One sentence each. */

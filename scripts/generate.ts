@@ -1,0 +1,20 @@
+/** Writes what is made from the configuration schema: schema/v1.json and docs/configuration.md. A test fails when they are stale. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { configurationJsonSchema } from '../src/config/json-schema.ts'
+import { renderReference } from './configuration-reference.ts'
+
+const root = new URL('../', import.meta.url)
+
+/** Generated files by their path in the project. */
+export const generate = async (): Promise<ReadonlyMap<string, string>> => {
+  const schema = configurationJsonSchema()
+  const intro = await readFile(new URL('scripts/configuration-intro.md', root), 'utf8')
+  return new Map([
+    ['schema/v1.json', `${JSON.stringify(schema, undefined, 2)}\n`],
+    ['docs/configuration.md', `${intro}\n${renderReference(schema)}\n`],
+  ])
+}
+
+if (import.meta.main) {
+  for (const [path, text] of await generate()) await writeFile(new URL(path, root), text)
+}

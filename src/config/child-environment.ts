@@ -1,0 +1,42 @@
+/** What a process we start finds in its environment: an allow-list of ours, and what the configuration declares (T-13). */
+
+const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_*', 'TMPDIR', 'TZ', 'USER', 'SHELL', 'TERM']
+const INHERITED_ON_WINDOWS = [
+  'PATH',
+  'PATHEXT',
+  'COMSPEC',
+  'SYSTEMROOT',
+  'SYSTEMDRIVE',
+  'WINDIR',
+  'TEMP',
+  'TMP',
+  'USERNAME',
+  'USERPROFILE',
+  'HOMEDRIVE',
+  'HOMEPATH',
+  'APPDATA',
+  'LOCALAPPDATA',
+  'PROGRAMDATA',
+  'PROGRAMFILES',
+  'PROGRAMFILES(X86)',
+  'PROCESSOR_ARCHITECTURE',
+]
+
+/** `inherit` replaces the usual list; `declared` wins over everything inherited. Names compare without case on Windows. */
+export const childEnvironment = (
+  env: Readonly<Record<string, string | undefined>>,
+  inherit: readonly string[] | undefined,
+  declared: Readonly<Record<string, string>>,
+  platform: NodeJS.Platform = process.platform,
+): Readonly<Record<string, string>> => {
+  const isWindows = platform === 'win32'
+  const fold = (name: string) => (isWindows ? name.toUpperCase() : name)
+  const allowed = (inherit ?? (isWindows ? INHERITED_ON_WINDOWS : INHERITED)).map(fold)
+  const isAllowed = (name: string) =>
+    allowed.some((pattern) => (pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern))
+  const declaredNames = new Set(Object.keys(declared).map(fold))
+  const inherited = Object.entries(env).filter(
+    (pair): pair is [string, string] => pair[1] !== undefined && isAllowed(fold(pair[0])) && !declaredNames.has(fold(pair[0])),
+  )
+  return { ...Object.fromEntries(inherited), ...declared }
+}

@@ -1,0 +1,90 @@
+/** One text, YAML or JSON with comments, to a tree with places. Every syntax error of the file is reported, not only the first. */
+import { extname } from 'node:path'
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import type { Document, Node } from 'yaml'
+import { blankComments } from './json-comments.ts'
+import type { Problem } from './problems.ts'
+import { childPath } from './tree.ts'
+import type { MapTree, Scalar, Tree } from './tree.ts'
+
+const MAX_DEPTH = 64
+const MAX_NODES = 100_000
+
+/** `name` is how the file is called in places. A file without content is an empty mapping. */
+export const parseText = (text: string, name: string): { tree: Tree; problems: readonly Problem[] } => {
+  const lines = new LineCounter()
+  const place = (offset: number) => {
+    const { line, col } = lines.linePos(offset)
+    return `${name}:${line}:${col}`
+  }
+  const empty: MapTree = { kind: 'map', entries: new Map(), path: '', place: `${name}:1:1` }
+  try {
+    const document = parseDocument(isJson(text, name) ? blankComments(text) : text, {
+      lineCounter: lines,
+      prettyErrors: false,
+      uniqueKeys: false,
+      logLevel: 'silent',
+    })
+    const problems: Problem[] = [...document.errors, ...document.warnings].map((error) => ({
+      place: place(error.pos[0]),
+      path: '',
+      message: error.message.replace(/\s+/g, ' '),
+      remedy: error.code === 'TAB_AS_INDENT' ? 'indent with spaces' : 'correct the syntax here',
+    }))
+    if (problems.length > 0 || document.contents === null) return { tree: empty, problems }
+    return { tree: plant(document, place, problems) ?? empty, problems }
+  } catch (error) {
+    // The parser recurses: a text of ten thousand brackets ends here.
+    const message = `cannot be read as YAML or JSON (${(error as Error).message})`
+    return { tree: empty, problems: [{ place: `${name}:1:1`, path: '', message, remedy: 'nest less deeply' }] }
+  }
+}
+
+const isJson = (text: string, name: string): boolean => {
+  const extension = extname(name).toLowerCase()
+  return extension !== '.yaml' && extension !== '.yml' && (extension.startsWith('.json') || /^\s*(\{|\/\/|\/\*)/.test(text))
+}
+
+/** Walks the parsed nodes; aliases are followed, so depth and number are bounded here. `undefined`: a bound was met, and told. */
+const plant = (document: Document, place: (offset: number) => string, problems: Problem[]): Tree | undefined => {
+  let nodes = 0
+  const grow = (node: Node | null, path: string, at: string, depth: number): Tree => {
+    nodes += 1
+    const nothing: Tree = { kind: 'scalar', value: null, source: '', path, place: at }
+    if (depth > MAX_DEPTH || nodes > MAX_NODES) {
+      const message = depth > MAX_DEPTH ? `nested deeper than ${MAX_DEPTH} levels` : `more than ${MAX_NODES} values`
+      problems.push({ place: at, path: '', message, remedy: 'simplify the file; an alias may refer to itself' })
+      nodes = -Infinity
+      return nothing
+    }
+    if (node === null || nodes < 0) return nothing
+    if (isAlias(node)) return grow(node.resolve(document) ?? null, path, at, depth + 1)
+    if (isSeq(node)) {
+      const items = node.items.map((item, index) => {
+        const start = (item as Node | null)?.range?.[0]
+        return grow(item as Node | null, `${path}[${index}]`, start === undefined ? at : place(start), depth + 1)
+      })
+      return { kind: 'list', items, path, place: at }
+    }
+    if (isMap(node)) {
+      const entries = new Map<string, Tree>()
+      for (const { key, value } of node.items) {
+        const start = place((key as Node | null)?.range?.[0] ?? node.range?.[0] ?? 0)
+        const name = isScalar(key) ? String(key.source ?? key.value) : undefined
+        const first = name === undefined ? undefined : entries.get(name)
+        if (name === undefined) problems.push({ place: start, path, message: 'a key must be a plain text', remedy: '' })
+        else if (first) {
+          const message = `duplicate key ${JSON.stringify(name)}, first written at ${first.place}`
+          problems.push({ place: start, path: childPath(path, name), message, remedy: 'keep one of them' })
+        } else entries.set(name, grow(value as Node | null, childPath(path, name), start, depth + 1))
+      }
+      return { kind: 'map', entries, path, place: at }
+    }
+    if (!isScalar(node)) return nothing
+    const value = node.value as Scalar | bigint | undefined
+    const scalar = typeof value === 'bigint' ? String(value) : (value ?? null)
+    return { kind: 'scalar', value: scalar, source: node.source ?? String(scalar ?? ''), path, place: at }
+  }
+  const tree = grow(document.contents, '', place(document.contents?.range?.[0] ?? 0), 0)
+  return nodes < 0 ? undefined : tree
+}

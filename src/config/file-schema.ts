@@ -1,0 +1,178 @@
+/** What may stand in a configuration file of ours. The one source of validation, of `schema/v1.json` and of `docs/configuration.md`. */
+import { z } from 'zod'
+import { DEFAULT_GATEWAY } from '../gateway/options.ts'
+import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../host/options.ts'
+import { LEGACY_REVISIONS, MODERN_REVISIONS } from '../wire/revisions.ts'
+import {
+  addresses,
+  choice,
+  count,
+  countField,
+  durationField,
+  field,
+  filledText,
+  flag,
+  hostName,
+  origin,
+  sizeField,
+  text,
+  texts,
+  urlPath,
+} from './kinds.ts'
+import { defaultsSchema, serverSchema } from './server-schema.ts'
+import { SERVER_KEY } from './server-key.ts'
+
+const H = DEFAULT_HOST
+const L = DEFAULT_HOST_LIMITS
+const G = DEFAULT_GATEWAY
+const revision = choice(...LEGACY_REVISIONS, ...MODERN_REVISIONS)
+
+const listenLimits = z.strictObject({
+  max_body: sizeField('One request of a host.', L.maxBodyBytes),
+  max_header: sizeField('All headers of a request.', L.maxHeaderBytes),
+  max_batch: countField('Messages in one batch, where the revision has batches.', L.maxBatch),
+  max_depth: countField('Levels of nesting in a message.', L.maxDepth, 1, 1_000),
+  max_values: countField('Values in a message.', L.maxValues, 1, 100_000_000),
+  max_keys: countField('Keys of one object in a message.', L.maxKeysPerObject),
+  connections: countField('Open connections.', L.maxConnections),
+  sessions: countField('Legacy sessions.', L.maxSessions),
+  in_flight: countField('Calls in flight, of all hosts.', L.maxInFlight),
+  in_flight_per_session: countField('Calls in flight of one session.', L.maxInFlightPerSession),
+  headers_timeout: durationField('Until the headers of a request are there.', L.headersTimeoutMs),
+  request_timeout: durationField('Until a request is there.', L.requestTimeoutMs),
+  keep_alive: durationField('An idle connection stays open.', L.keepAliveTimeoutMs),
+  session_idle: durationField('A session that nobody uses ends.', L.sessionIdleMs),
+  session_max: durationField('A session ends, used or not.', L.sessionMaxMs),
+  sse_keep_alive: durationField('A silent stream gets a comment.', L.sseKeepAliveMs),
+  write_stall: durationField('A host that takes nothing loses its stream.', L.writeStallMs),
+  max_queued: sizeField('Queued for one slow host.', L.maxQueuedBytes),
+})
+
+const includeItem = z
+  .unknown()
+  .meta({
+    anyOf: [
+      { type: 'string', minLength: 1 },
+      {
+        type: 'object',
+        properties: { mcpServers: { type: 'string', minLength: 1 }, tags: { type: 'array', items: { type: 'string' } } },
+        required: ['mcpServers'],
+        additionalProperties: false,
+      },
+    ],
+  })
+  .transform((value, context) => {
+    if (typeof value === 'string' && value !== '') return { path: value, tags: [] }
+    const parsed = z.strictObject({ mcpServers: filledText, tags: z.array(text).optional() }).safeParse(value)
+    if (parsed.success) return { path: parsed.data.mcpServers, tags: parsed.data.tags ?? [] }
+    context.addIssue({ code: 'custom', message: 'expected a path such as ./servers/*.yaml, or { mcpServers: ./.mcp.json }' })
+    return z.NEVER
+  })
+
+export const fileSchema = z
+  .strictObject({
+    $schema: field(text, 'For editors; says nothing to Trunkline.'),
+    version: field(count(1, 1), 'Version of this form.', 1),
+    include: field(
+      z.array(includeItem),
+      'More files: paths, with `*`, `?` and `**`; `{ mcpServers: path, tags: […] }` for a file of a host.',
+    ),
+    env_file: field(texts, 'Files of `NAME=value` lines for the variables below. The environment of the process wins.'),
+    listen: field(
+      z.strictObject({
+        http: field(
+          z.strictObject({
+            bind: field(addresses, 'Where hosts come in.', ['127.0.0.1:7420', '[::1]:7420']),
+            path: field(urlPath, 'Path of Streamable HTTP.', H.path),
+            allowed_hosts: field(
+              z.array(hostName),
+              'Names beside the loopback ones that the `Host` header may carry.',
+              H.allowedHosts,
+            ),
+            allowed_origins: field(z.array(origin), 'Origins of web pages that may come in, exact.', H.allowedOrigins),
+            sse: field(flag, '`/sse` and `/messages` for hosts that know nothing newer.', H.sse),
+          }),
+          'The HTTP listener.',
+        ),
+        revisions: field(
+          z.strictObject({
+            min: field(revision, 'The oldest revision that is spoken with hosts.', H.revisions.min),
+            max: field(revision, 'The newest one.', H.revisions.max),
+          }),
+          'Revisions of the protocol.',
+        ),
+        stream_after: field(
+          z.strictObject({
+            legacy: durationField('For sessions of legacy hosts.', H.streamAfterLegacyMs),
+            modern: durationField('For all other hosts.', H.streamAfterMs),
+          }),
+          'How long an answer may stay undecided between one JSON body and a stream.',
+        ),
+        limits: field(listenLimits, 'Limits towards hosts.'),
+      }),
+      'Where hosts come in.',
+    ),
+    naming: field(
+      z.strictObject({
+        prefix: field(
+          choice('always', 'never'),
+          '`never`: original names and URIs; duplicates belong to the first server.',
+          G.prefix,
+        ),
+        max_length: countField('The longest exposed name.', G.maxNameLength, 16, 128),
+        collision: field(choice('warn', 'error'), 'Two equal exposed names: leave one out, or refuse.', G.collision),
+      }),
+      'Exposed names.',
+    ),
+    timeouts: field(
+      z.strictObject({
+        list_budget: durationField('How long the first list waits for servers that are still unknown.', G.listBudgetMs),
+      }),
+      'Time-outs of the gateway itself.',
+    ),
+    cache: field(
+      z.strictObject({
+        legacy_ttl: durationField('How long lists of a legacy server are believed.', G.legacyTtlMs),
+        list_ttl: durationField('Upper bound of `ttlMs` on merged lists.', G.listTtlCapMs),
+        page_items: countField('Entries on one page of a merged list.', G.pageMaxItems),
+      }),
+      'Lists and how long they hold.',
+    ),
+    defaults: field(defaultsSchema, 'What holds for every server that says nothing else.'),
+    servers: field(
+      z.record(z.string().regex(SERVER_KEY), serverSchema),
+      'The servers behind the gateway, by key: a-z, 0-9 and `-`, at most 20, beginning with a letter.',
+    ),
+    telemetry: field(
+      z.strictObject({
+        log: field(
+          z.strictObject({
+            level: field(choice('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'What is logged, to stderr.', 'info'),
+            format: field(choice('auto', 'json', 'pretty'), '`auto`: pretty on a terminal, else JSON lines.', 'auto'),
+          }),
+          'The log.',
+        ),
+      }),
+      'What can be seen from outside.',
+    ),
+    reload: field(
+      z.strictObject({
+        watch: field(flag, 'Read the files again when they change.', true),
+        drain: durationField('How long calls may end when we stop, or when a server leaves.', H.drainMs),
+      }),
+      'Changes while running.',
+    ),
+    state: field(
+      z.strictObject({
+        dir: field(filledText, 'Where lists and verdicts are kept, in place of the usual folder of the system.'),
+      }),
+      'What is kept on disk.',
+    ),
+  })
+  .meta({ title: 'Trunkline configuration', description: 'A configuration file of Trunkline, as YAML or JSON.' })
+
+type Output = z.output<typeof fileSchema>
+export type SectionName = keyof Output
+export type Section<K extends SectionName> = NonNullable<Output[K]>
+/** Everything a set of files says, but their servers, which are read one by one. */
+export type Settings = { [K in Exclude<SectionName, '$schema' | 'version' | 'include' | 'env_file' | 'servers'>]?: Section<K> }

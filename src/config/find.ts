@@ -1,0 +1,35 @@
+/** Which configuration is meant when nobody says so. */
+import { stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { configRoot } from './folders.ts'
+import type { Surroundings } from './folders.ts'
+
+export const FILE_NAME = 'trunkline.yaml'
+
+/**
+ * For commands that a person types: `trunkline.yaml` in `cwd` or the nearest folder above it, else the one of the user; `undefined`: none.
+ * With a `uid`, a file on the way up that belongs to somebody else (root excepted) is passed over: a configuration runs commands (T-12).
+ */
+export const findConfiguration = async (
+  cwd: string,
+  home: string,
+  env: Surroundings['env'],
+  uid?: number,
+): Promise<string | undefined> => {
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    const file = join(folder, FILE_NAME)
+    if (await isUsable(file, uid)) return file
+    if (folder === dirname(folder)) return userConfiguration(home, env)
+  }
+}
+
+/** For `stdio`, which hosts start in whatever folder was opened: only the file in the user's configuration folder. */
+export const userConfiguration = async (home: string, env: Surroundings['env']): Promise<string | undefined> => {
+  const file = join(configRoot({ env, home }), FILE_NAME)
+  return (await isUsable(file)) ? file : undefined
+}
+
+const isUsable = async (file: string, uid?: number): Promise<boolean> => {
+  const found = await stat(file).catch(() => undefined)
+  return found !== undefined && found.isFile() && (uid === undefined || uid === 0 || found.uid === uid || found.uid === 0)
+}

@@ -1,0 +1,191 @@
+/**
+ * All files of one configuration, read and brought into one form: sections and servers with their variables replaced, whoever wrote
+ * them and wherever they stand. A key is said once: two files that say it are told both places.
+ */
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
+import type { z } from 'zod'
+import { readEnvFiles, withEnvFile } from './env-files.ts'
+import { fileSchema } from './file-schema.ts'
+import type { Settings } from './file-schema.ts'
+import { expandGlob, isGlob } from './glob.ts'
+import { hostConstants, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
+import type { Problem } from './problems.ts'
+import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from './server-key.ts'
+import { readSource } from './source.ts'
+import type { Context } from './surroundings.ts'
+import { child, plain } from './tree.ts'
+import type { MapTree, Tree } from './tree.ts'
+import { unknownKey, validate } from './validate.ts'
+import { absolutePath, expandTree } from './variables.ts'
+import type { Scope } from './variables.ts'
+
+export interface GatheredServer {
+  readonly key: string
+  readonly tree: MapTree
+  /** Where its relative paths count from. */
+  readonly folder: string
+  /** Tags of the `include` that brought it. */
+  readonly tags: readonly string[]
+  readonly enabled: boolean
+  /** The file is readable by others than its owner. */
+  readonly readable: boolean
+}
+
+export interface Gathered {
+  readonly files: ReadonlySet<string>
+  readonly globs: ReadonlySet<string>
+  readonly servers: ReadonlyMap<string, GatheredServer>
+  readonly settings: Settings
+  /** The trees the settings came from, by section, for places of later findings. */
+  readonly sections: ReadonlyMap<string, Tree>
+  /** Folder of the file that said `state.dir`. */
+  readonly stateFolder: string | undefined
+}
+
+interface Include {
+  readonly tags: readonly string[]
+  readonly env: Scope['env']
+}
+
+export const gather = async (
+  paths: readonly string[],
+  context: Context,
+  problems: Problem[],
+  warnings: string[],
+): Promise<Gathered> => {
+  const files = new Set<string>()
+  const globs = new Set<string>()
+  const servers = new Map<string, GatheredServer>()
+  const sections = new Map<string, Tree>()
+  const settings: Record<string, unknown> = {}
+  let stateFolder: string | undefined
+
+  const nameOf = (file: string) => {
+    const inside = relative(context.cwd, file)
+    return inside.startsWith('..') || isAbsolute(inside) ? file : inside
+  }
+
+  const read = async (file: string, include: Include, from?: Tree): Promise<void> => {
+    if (files.has(file)) {
+      const place = from?.place ?? `${nameOf(file)}:1:1`
+      problems.push({ place, path: from?.path ?? '', message: `${nameOf(file)} is read twice`, remedy: 'name it once' })
+      return
+    }
+    files.add(file)
+    const found: Problem[] = []
+    const source = await readSource(file, nameOf(file), found)
+    // An unreadable include is told where it is asked for.
+    problems.push(...found.map((problem) => (source || !from ? problem : besides(problem, from, nameOf(file)))))
+    if (source === undefined) return
+    const member = recogniseHostFile(source.tree)
+    const scope: Scope = {
+      env: include.env,
+      constants: member ? hostConstants(file, context.home) : { workspaceFolder: dirname(file) },
+      inputs: member ? readInputs(source.tree) : new Map(),
+      folder: member ? workspaceOf(file) : dirname(file),
+      home: context.home,
+      files,
+    }
+    if (member) {
+      const entries = readHostServers(source.tree, member, new Set(servers.keys()), problems, warnings)
+      for (const [key, entry] of entries) {
+        await addServer(key, await withEnvFile(entry, scope, problems), scope, include, source.readable)
+      }
+    } else await readOurs(source.tree, scope, include, source.readable)
+  }
+
+  const readOurs = async (tree: MapTree, outer: Scope, include: Include, readable: boolean): Promise<void> => {
+    const section = async <K extends keyof typeof fileSchema.shape>(key: K, scope: Scope) => {
+      const written = tree.entries.get(key)
+      // A section whose lines are all commented out says nothing.
+      if (written === undefined || (written.kind === 'scalar' && written.value === null)) return undefined
+      const expanded = await expandTree(written, scope, problems)
+      const schema: z.ZodType<z.output<(typeof fileSchema.shape)[K]>> = fileSchema.shape[key] as never
+      return { tree: expanded, value: validate(schema, expanded, problems) }
+    }
+    const known = Object.keys(fileSchema.shape)
+    for (const [key, node] of tree.entries) if (!known.includes(key)) problems.push(unknownKey(key, node, '', known))
+    const envFiles = (await section('env_file', outer)) ?? { tree, value: [] }
+    const scope = {
+      ...outer,
+      env: { ...(await readEnvFiles(envFiles.value ?? [], outer, envFiles.tree, problems)), ...outer.env },
+    }
+
+    for (const key of known) {
+      if (['include', 'env_file', 'servers'].includes(key)) continue
+      const found = await section(key as keyof typeof fileSchema.shape, scope)
+      const first = sections.get(key)
+      if (found === undefined || key === '$schema' || key === 'version') continue
+      if (first) {
+        const message = `"${key}" is already said at ${first.place}`
+        problems.push({ place: found.tree.place, path: key, message, remedy: 'keep one of them' })
+        continue
+      }
+      sections.set(key, found.tree)
+      settings[key] = found.value
+      if (key === 'state') stateFolder = scope.folder
+    }
+    const entries = tree.entries.get('servers')
+    if (entries?.kind === 'map') {
+      for (const [key, entry] of entries.entries) {
+        checkKey(key, entry, problems)
+        if (entry.kind === 'map') await addServer(key, entry, scope, include, readable)
+        else problems.push({ ...at(entry), message: 'expected a mapping with command or url', remedy: '' })
+      }
+    } else if (entries && plain(entries) !== null) {
+      problems.push({
+        ...at(entries),
+        message: 'expected a mapping of servers',
+        remedy: 'write "key:" and below it command or url',
+      })
+    }
+    const includes = await section('include', scope)
+    for (const [index, item] of (includes?.value ?? []).entries()) {
+      const node = child(includes!.tree, index)!
+      const pattern = absolutePath(item.path, scope.folder, scope.home)
+      const inner = { tags: [...include.tags, ...item.tags], env: scope.env }
+      if (!isGlob(item.path)) {
+        await read(pattern, inner, node)
+        continue
+      }
+      globs.add(pattern)
+      const matches = (await expandGlob(pattern)).filter((file) => !files.has(file))
+      if (matches.length === 0) warnings.push(`${node.place}: no file matches ${item.path}`)
+      for (const file of matches) await read(file, inner, node)
+    }
+  }
+
+  const addServer = async (key: string, written: MapTree, scope: Scope, include: Include, readable: boolean): Promise<void> => {
+    const first = servers.get(key)
+    if (first) {
+      const message = `server "${key}" is already defined at ${first.tree.place}`
+      problems.push({ ...at(written), message, remedy: 'give one of them another key' })
+      return
+    }
+    const found: Problem[] = []
+    const tree = (await expandTree(written, scope, found)) as MapTree
+    const enabled = !isOff(child(tree, 'enabled'))
+    // A server that is switched off may name variables that are not set here.
+    if (enabled) problems.push(...found)
+    servers.set(key, { key, tree, folder: scope.folder, tags: include.tags, enabled, readable })
+  }
+
+  for (const path of paths) await read(resolve(context.cwd, path), { tags: [], env: context.env })
+  return { files, globs, servers, settings, sections, stateFolder }
+}
+
+const isOff = (tree: Tree | undefined) => tree?.kind === 'scalar' && String(tree.value) === 'false'
+const at = ({ place, path }: Tree) => ({ place, path })
+
+const besides = (problem: Problem, from: Tree, name: string): Problem =>
+  problem.place === `${name}:1:1` ? { ...problem, ...at(from), message: `${name} ${problem.message}` } : problem
+
+/** Tells what is wrong with a key; its entry is read all the same, so that all errors are told at once. */
+const checkKey = (key: string, entry: Tree, problems: Problem[]): void => {
+  const remedy = `call it "${normaliseKey(key)}"`
+  if (RESERVED_KEYS.includes(key)) problems.push({ ...at(entry), message: `server key "${key}" is reserved`, remedy })
+  else if (!SERVER_KEY.test(key)) {
+    const rule = 'a server key is a-z, 0-9 and -, at most 20, beginning with a letter'
+    problems.push({ ...at(entry), message: `server key ${JSON.stringify(key)} breaks the rule: ${rule}`, remedy })
+  }
+}

@@ -1,0 +1,89 @@
+/** From files to one complete configuration, or to every reason why not. The only way in; nothing is started or written here. */
+import { join, resolve } from 'node:path'
+import type { ServerOptions } from '../downstream/options.ts'
+import { configurationId, runtimeRoot, stateRoot } from './folders.ts'
+import { gather } from './gather.ts'
+import type { Gathered } from './gather.ts'
+import type { Context } from './surroundings.ts'
+import type { Configuration } from './options.ts'
+import { ConfigError } from './problems.ts'
+import type { Problem } from './problems.ts'
+import { warnOfReadableSecrets } from './secrets.ts'
+import { buildServer } from './server.ts'
+import { RESERVED_KEYS } from './server-key.ts'
+import { buildGateway, buildHost } from './settings.ts'
+import { child, nearest } from './tree.ts'
+import { absolutePath } from './variables.ts'
+
+/** Throws `ConfigError` with all problems at once. `sources.files` are read in order; relative ones count from `context.cwd`. */
+export const loadConfiguration = async (
+  sources: { readonly files: readonly string[] },
+  context: Context,
+): Promise<Configuration> => {
+  const problems: Problem[] = []
+  const warnings: string[] = []
+  const gathered = await gather(sources.files, context, problems, warnings)
+  const { settings } = gathered
+  const servers = buildServers(gathered, context, problems)
+  const host = buildHost(gathered, context, problems)
+  const gateway = buildGateway(settings)
+  if (problems.length > 0) throw new ConfigError(problems)
+
+  if (servers.length === 0) warnings.push('no server is configured')
+  const first = resolve(context.cwd, sources.files[0] ?? '.')
+  const id = configurationId(first)
+  return deepFreeze({
+    id,
+    files: [...gathered.files],
+    globs: [...gathered.globs],
+    servers,
+    gateway,
+    host,
+    log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
+    stateDir: join(stateFolder(gathered, context), id),
+    runtimeDir: runtimeRoot(context),
+    watch: settings.reload?.watch ?? true,
+    warnings: [...warnings, ...warnOfReadableSecrets(gathered.servers.values())],
+  })
+}
+
+const buildServers = ({ servers, settings }: Gathered, context: Context, problems: Problem[]): readonly ServerOptions[] => {
+  const built: ServerOptions[] = []
+  const owners = new Map(
+    [...servers.values()].filter(({ enabled }) => enabled).map(({ key, tree }) => [key, { key, place: tree.place }]),
+  )
+  for (const gathered of servers.values()) {
+    const { key, tree, enabled } = gathered
+    const server = buildServer(gathered, settings.defaults ?? {}, context, problems)
+    const prefix = child(tree, 'prefix')
+    if (!enabled || prefix?.kind !== 'scalar' || typeof prefix.value !== 'string') {
+      if (server && enabled) built.push(server)
+      continue
+    }
+    const { place, path } = nearest(tree, ['prefix'])
+    const owner = owners.get(prefix.value)
+    const complain = (message: string) => problems.push({ place, path, message, remedy: 'choose another prefix' })
+    if (RESERVED_KEYS.includes(prefix.value)) complain(`prefix "${prefix.value}" is reserved`)
+    if (owner && owner.key !== key)
+      complain(`"${prefix.value}" is already the key or prefix of server "${owner.key}" at ${owner.place}`)
+    owners.set(prefix.value, { key, place })
+    if (server) built.push(server)
+  }
+  return built
+}
+
+const stateFolder = ({ settings, stateFolder }: Gathered, context: Context): string => {
+  const { state } = context.overrides ?? {}
+  if (state !== undefined) return resolve(context.cwd, state)
+  return settings.state?.dir === undefined
+    ? stateRoot(context)
+    : absolutePath(settings.state.dir, stateFolder ?? context.cwd, context.home)
+}
+
+const deepFreeze = <T>(value: T): T => {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    if (!(value instanceof URL)) Object.freeze(value)
+    Object.values(value).forEach(deepFreeze)
+  }
+  return value
+}

@@ -1,0 +1,110 @@
+/** What may stand under `servers.<key>` and `defaults`. Strict: a key without behaviour is an error, not a wish. */
+import { z } from 'zod'
+import { DEFAULT_LIMITS, DEFAULT_SERVER, DEFAULT_TIMEOUTS } from '../downstream/options.ts'
+import {
+  argument,
+  choice,
+  countField,
+  durationField,
+  durationOrNever,
+  exposedName,
+  field,
+  filledText,
+  flag,
+  headerValue,
+  httpUrl,
+  prefixKind,
+  sizeField,
+  text,
+} from './kinds.ts'
+import { formatDuration } from './units.ts'
+
+const T = DEFAULT_TIMEOUTS
+const L = DEFAULT_LIMITS
+const S = DEFAULT_SERVER
+
+const timeouts = z.strictObject({
+  start: durationField('Start of the process or connection, and handshake, together.', T.startMs),
+  probe: durationField('Silence on stdio after which the legacy handshake is tried beside the modern one.', T.probeMs),
+  wait: durationField('How long a call waits for a server that is starting.', T.connectTimeoutMs),
+  idle: durationField('Silence during a call.', T.idleMs),
+  total: durationField('A call from beginning to end, whatever happens.', T.totalMs),
+  grace: durationField('How long a lost server changes nothing for the hosts.', T.graceMs),
+})
+
+const limits = z.strictObject({
+  concurrency: countField('Calls at one time.', L.maxConcurrent),
+  queue: countField('Calls that wait for their turn, for 10 s at most.', L.maxQueued, 0),
+  links: countField('Connections per server and caller.', L.maxLinks, 1, 10_000),
+  max_message: sizeField('One message from the server.', L.maxMessageBytes),
+  tools: countField('Tools read from the server.', L.maxTools),
+  entries: countField('Prompts, resources or templates read from the server.', L.maxEntries),
+  pages: countField('Pages of one list.', L.maxPages),
+  max_text: sizeField('One title, description or other text of a definition.', L.maxTextBytes),
+  max_schema: sizeField('One schema of a definition.', L.maxSchemaBytes),
+})
+
+const lifecycle = z.strictObject({
+  start: field(choice('eager', 'lazy'), '`eager`: at once. `lazy`: at first use, once its lists are stored.', S.start),
+  sharing: field(choice('session', 'principal', 'shared', 'call'), 'Who shares one connection to a legacy server.', S.sharing),
+  spare: countField('Processes started ahead for the next session.', S.spare, 0, 1),
+  idle_stop: field(durationOrNever, 'An unused connection, or a lazy server, ends after this.', formatDuration(S.idleStopMs)),
+})
+
+const INHERIT = 'Names of variables a process gets from ours, in place of the usual ones; `LC_*` means all that begin so.'
+
+export const serverSchema = z.strictObject({
+  command: field(filledText, 'Program to start, without a shell. A relative path with a `/` counts from the folder of the file.'),
+  args: field(z.array(argument), 'Its arguments, as they are.'),
+  env: field(
+    z.object({ inherit: field(z.array(filledText), INHERIT) }).catchall(argument),
+    'Its environment, beside what it inherits: `NAME: value`.',
+  ),
+  cwd: field(filledText, 'Its working directory, from the folder of the file.', '.'),
+  url: field(httpUrl, 'Where the server answers. With `command`: the process that is started serves this URL.'),
+  transport: field(choice('auto', 'http', 'sse'), 'Streamable HTTP, the older HTTP+SSE, or find out.', S.transport),
+  era: field(choice('auto', 'legacy', 'modern'), 'Revisions up to 2025-11-25, from 2026-07-28, or find out.', S.era),
+  headers: field(z.record(z.string(), headerValue), 'Sent with every HTTP request to the server.'),
+  credentials: field(
+    z.strictObject({
+      bearer: field(headerValue, 'A token, sent as `Authorization: Bearer …`.'),
+      headers: field(z.record(z.string(), headerValue), 'Headers that hold secrets.'),
+    }),
+    'How we prove to the server who we are.',
+  ),
+  trusted: field(flag, '`true`: its annotations may steer retries and policy. `false`: besides, less is told and granted to it.'),
+  prefix: field(prefixKind, 'What its exposed names begin with, in place of the key.'),
+  display_name: field(filledText, 'What people read in labels and messages, in place of the key.'),
+  tags: field(z.array(filledText), 'Words to choose servers by.'),
+  enabled: field(flag, '`false`: the server is checked and left out.', true),
+  roots: field(z.array(filledText), 'Folders (from the folder of the file) or URIs that the server may work in.'),
+  timeouts: field(timeouts, 'Time-outs of this server.'),
+  limits: field(limits, 'Limits of this server.'),
+  lifecycle: field(lifecycle, 'When it starts, who shares it, when it stops.'),
+  alias: field(z.record(z.string(), exposedName), 'Exposed name by original name; wins over every rule of naming.'),
+  resources: field(
+    z.strictObject({
+      rewrite: field(
+        choice('namespaced', 'identity'),
+        '`namespaced`: `<prefix>+<uri>`. `identity`: as the server has them.',
+        S.uris,
+      ),
+    }),
+    'How its resources are exposed.',
+  ),
+  unalias_arguments: field(flag, 'Exposed URIs in arguments become original ones.', S.unaliasArguments),
+  decorate_titles: field(flag, 'Titles end with the display name.', S.decorateTitles),
+  dynamic_lists: field(flag, 'Lists may differ by session, as this server wants it.', S.dynamicLists),
+  apps: field(flag, 'MCP Apps of this server are passed on.', S.apps),
+  instructions: field(flag, 'Its instructions are part of ours.', S.instructions),
+})
+
+export const defaultsSchema = z.strictObject({
+  timeouts: field(timeouts, 'Time-outs of every server.'),
+  limits: field(limits, 'Limits of every server.'),
+  lifecycle: field(lifecycle, 'When servers start, who shares them, when they stop.'),
+  env: field(z.strictObject({ inherit: field(z.array(text), INHERIT) }), 'What processes inherit.'),
+})
+
+export type ServerEntry = z.output<typeof serverSchema>
+export type Defaults = z.output<typeof defaultsSchema>

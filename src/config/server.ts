@@ -1,0 +1,125 @@
+/** One entry of `servers`, validated and complete: defaults filled in, paths absolute, the environment of the process put together. */
+import { DEFAULT_SERVER } from '../downstream/options.ts'
+import type { LaunchOptions, ServerLimits, ServerOptions, ServerTimeouts } from '../downstream/options.ts'
+import { childEnvironment } from './child-environment.ts'
+import type { GatheredServer } from './gather.ts'
+import type { Context } from './surroundings.ts'
+import { checkHeaders } from './headers.ts'
+import { fill } from './fill.ts'
+import type { Problem } from './problems.ts'
+import { serverSchema } from './server-schema.ts'
+import type { Defaults, ServerEntry } from './server-schema.ts'
+import { asTyped, changeChild, nearest } from './tree.ts'
+import { validate } from './validate.ts'
+import { absolutePath } from './variables.ts'
+
+type Given<K extends 'timeouts' | 'limits' | 'lifecycle'> = NonNullable<ServerEntry[K]>
+
+const TIMEOUT_NAMES: { readonly [K in keyof Required<Given<'timeouts'>>]: keyof ServerTimeouts } = {
+  start: 'startMs',
+  probe: 'probeMs',
+  wait: 'connectTimeoutMs',
+  idle: 'idleMs',
+  total: 'totalMs',
+  grace: 'graceMs',
+}
+const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof ServerLimits } = {
+  concurrency: 'maxConcurrent',
+  queue: 'maxQueued',
+  links: 'maxLinks',
+  max_message: 'maxMessageBytes',
+  tools: 'maxTools',
+  entries: 'maxEntries',
+  pages: 'maxPages',
+  max_text: 'maxTextBytes',
+  max_schema: 'maxSchemaBytes',
+}
+const LIFECYCLE_NAMES = {
+  start: 'start',
+  sharing: 'sharing',
+  spare: 'spare',
+  idle_stop: 'idleStopMs',
+} as const satisfies Record<keyof Given<'lifecycle'>, keyof ServerOptions>
+const SWITCH_NAMES = {
+  transport: 'transport',
+  era: 'era',
+  trusted: 'trusted',
+  alias: 'alias',
+  unalias_arguments: 'unaliasArguments',
+  decorate_titles: 'decorateTitles',
+  dynamic_lists: 'dynamicLists',
+  apps: 'apps',
+  instructions: 'instructions',
+} as const satisfies Partial<Record<keyof ServerEntry, keyof ServerOptions>>
+
+/** `undefined`: the entry has problems, which were added. */
+export const buildServer = (
+  gathered: GatheredServer,
+  defaults: Defaults,
+  context: Context,
+  problems: Problem[],
+): ServerOptions | undefined => {
+  // Values of the environment, arguments and headers are texts: a number keeps the digits it was typed with.
+  const tree = ['env', 'args', 'headers', 'credentials'].reduce((tree, key) => changeChild(tree, key, asTyped), gathered.tree)
+  const entry = validate(serverSchema, tree, problems)
+  if (entry === undefined) return undefined
+  const before = problems.length
+  const complain = (path: readonly string[], message: string, remedy: string) => {
+    const node = nearest(tree, path)
+    problems.push({ place: node.place, path: node.path, message, remedy })
+  }
+  checkEntry(entry, complain)
+  const headers = checkHeaders(entry, complain)
+  if (problems.length > before) return undefined
+  const switches = fill(SWITCH_NAMES, DEFAULT_SERVER, entry)
+  return {
+    ...fill(LIFECYCLE_NAMES, fill(LIFECYCLE_NAMES, switches, defaults.lifecycle), entry.lifecycle),
+    key: gathered.key,
+    prefix: entry.prefix ?? gathered.key,
+    displayName: entry.display_name ?? gathered.key,
+    place: tree.place,
+    launch: buildLaunch(entry, gathered.folder, defaults, context),
+    url: entry.url,
+    headers,
+    roots: entry.roots?.map((root) =>
+      /^[a-z][a-z0-9+.-]+:/i.test(root) ? root : absolutePath(root, gathered.folder, context.home),
+    ),
+    timeouts: fill(TIMEOUT_NAMES, fill(TIMEOUT_NAMES, DEFAULT_SERVER.timeouts, defaults.timeouts), entry.timeouts),
+    limits: fill(LIMIT_NAMES, fill(LIMIT_NAMES, DEFAULT_SERVER.limits, defaults.limits), entry.limits),
+    uris: entry.resources?.rewrite ?? DEFAULT_SERVER.uris,
+    tags: [...new Set([...gathered.tags, ...(entry.tags ?? [])])],
+  }
+}
+
+type Complain = (path: readonly string[], message: string, remedy: string) => void
+
+/** What no single value shows: members that need each other. */
+const checkEntry = (entry: ServerEntry, complain: Complain): void => {
+  const { command, url } = entry
+  if (command === undefined && url === undefined) complain([], 'neither command nor url', 'give one of them, or both')
+  for (const key of ['args', 'cwd', 'env'] as const) {
+    if (command === undefined && entry[key]) complain([key], `"${key}" without command has no effect`, 'remove it')
+  }
+  for (const key of ['headers', 'credentials', 'transport'] as const) {
+    if (command !== undefined && url === undefined && entry[key] && entry[key] !== 'auto') {
+      complain([key], `"${key}" without url has no effect`, 'remove it, or give the url that the process serves')
+    }
+  }
+  const exposed = new Map<string, string>()
+  for (const [original, name] of Object.entries(entry.alias ?? {})) {
+    const other = exposed.get(name)
+    if (other !== undefined) complain(['alias', original], `"${name}" is already the alias of "${other}"`, 'choose another name')
+    exposed.set(name, original)
+  }
+}
+
+const buildLaunch = (entry: ServerEntry, folder: string, defaults: Defaults, context: Context): LaunchOptions | undefined => {
+  if (entry.command === undefined) return undefined
+  const { inherit, ...own } = entry.env ?? {}
+  return {
+    command: /[/\\]/.test(entry.command) ? absolutePath(entry.command, folder, context.home) : entry.command,
+    args: entry.args ?? [],
+    env: childEnvironment(context.env, inherit ?? defaults.env?.inherit, own, context.platform),
+    cwd: absolutePath(entry.cwd ?? '.', folder, context.home),
+  }
+}

@@ -1,0 +1,90 @@
+/** Everything a configuration says beside its servers, complete: the options of the gateway and of the side that faces the hosts. */
+import { isIP } from 'node:net'
+import { DEFAULT_GATEWAY } from '../gateway/options.ts'
+import type { GatewayOptions } from '../gateway/options.ts'
+import { DEFAULT_HOST } from '../host/options.ts'
+import type { Address, HostLimits, HostOptions } from '../host/options.ts'
+import type { Section, Settings } from './file-schema.ts'
+import { fill } from './fill.ts'
+import type { Gathered } from './gather.ts'
+import type { Context } from './surroundings.ts'
+import { parseAddress } from './kinds.ts'
+import type { Problem } from './problems.ts'
+import { nearest } from './tree.ts'
+
+type Listen = Section<'listen'>
+
+const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>>]: keyof HostLimits } = {
+  max_body: 'maxBodyBytes',
+  max_header: 'maxHeaderBytes',
+  max_batch: 'maxBatch',
+  max_depth: 'maxDepth',
+  max_values: 'maxValues',
+  max_keys: 'maxKeysPerObject',
+  connections: 'maxConnections',
+  sessions: 'maxSessions',
+  in_flight: 'maxInFlight',
+  in_flight_per_session: 'maxInFlightPerSession',
+  headers_timeout: 'headersTimeoutMs',
+  request_timeout: 'requestTimeoutMs',
+  keep_alive: 'keepAliveTimeoutMs',
+  session_idle: 'sessionIdleMs',
+  session_max: 'sessionMaxMs',
+  sse_keep_alive: 'sseKeepAliveMs',
+  write_stall: 'writeStallMs',
+  max_queued: 'maxQueuedBytes',
+}
+
+export const buildGateway = ({ naming, timeouts, cache }: Settings): GatewayOptions => {
+  const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
+  const timed = fill({ list_budget: 'listBudgetMs' }, named, timeouts)
+  return fill({ legacy_ttl: 'legacyTtlMs', list_ttl: 'listTtlCapMs', page_items: 'pageMaxItems' }, timed, cache)
+}
+
+/** Adds problems for addresses the network reaches without authentication, for paths in use, for revisions in the wrong order. */
+export const buildHost = ({ settings, sections }: Gathered, context: Context, problems: Problem[]): HostOptions => {
+  const { http, revisions, stream_after: streamAfter, limits } = settings.listen ?? {}
+  const complain = (path: readonly string[], message: string, remedy: string) => {
+    const node = nearest(sections.get('listen')!, path)
+    problems.push({ place: node.place, path: node.path, message, remedy })
+  }
+  const allowUnauthenticatedNetwork = context.overrides?.allowUnauthenticatedNetwork ?? false
+  const options: HostOptions = {
+    ...fill(
+      { bind: 'addresses', path: 'path', allowed_hosts: 'allowedHosts', allowed_origins: 'allowedOrigins', sse: 'sse' },
+      fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),
+      http,
+    ),
+    allowUnauthenticatedNetwork,
+    revisions: { ...DEFAULT_HOST.revisions, ...revisions },
+    drainMs: settings.reload?.drain ?? DEFAULT_HOST.drainMs,
+    limits: fill(LIMIT_NAMES, DEFAULT_HOST.limits, limits),
+  }
+  if (/^\/(sse|messages|servers)(\/|$)/.test(options.path))
+    complain(['http', 'path'], `${options.path} is taken`, 'choose another, such as /mcp')
+  const { min, max } = options.revisions
+  if (min > max) complain(['revisions'], `min ${min} is later than max ${max}`, 'exchange them')
+
+  const listen = context.overrides?.listen
+  const addresses = listen === undefined ? options.addresses : overridden(listen, problems)
+  const open = allowUnauthenticatedNetwork ? undefined : addresses.find(({ host }) => !isLoopback(host))
+  if (open) {
+    const message = `${open.host}:${open.port} can be reached from the network, and hosts are not authenticated`
+    const remedy = 'bind 127.0.0.1, or start with --allow-unauthenticated-network'
+    if (listen === undefined) complain(['http', 'bind'], message, remedy)
+    else problems.push({ place: '--listen', path: '', message, remedy })
+  }
+  return { ...options, addresses }
+}
+
+/** The loopback network, `::1` and `localhost`. */
+const isLoopback = (host: string): boolean =>
+  isIP(host) === 4 ? host.startsWith('127.') : host === '::1' || host === 'localhost'
+
+const overridden = (listen: string, problems: Problem[]): readonly Address[] => {
+  const addresses = listen.split(',').map((text) => parseAddress(text.trim()))
+  if (addresses.every((address) => address !== undefined)) return addresses
+  const message = `expected an address such as 127.0.0.1:7420, got ${JSON.stringify(listen)}`
+  problems.push({ place: '--listen', path: '', message, remedy: 'separate several with commas' })
+  return []
+}

@@ -1,0 +1,30 @@
+/** What is known of the process around us, and the one place where it is read: everything else is told. */
+import { homedir } from 'node:os'
+
+/** What the process around us contributes; nothing else of it is read. */
+export interface Context {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly home: string
+  readonly uid?: number | undefined
+  readonly platform?: NodeJS.Platform | undefined
+  readonly overrides?:
+    | {
+        /** Replaces `listen.http.bind`: one address, or several with commas between. */
+        readonly listen?: string | undefined
+        /** Replaces `state.dir`. */
+        readonly state?: string | undefined
+        readonly allowUnauthenticatedNetwork?: boolean | undefined
+      }
+    | undefined
+}
+
+/** `overrides` are what the command line says. */
+export const readSurroundings = (overrides: Context['overrides'] = {}): Context => ({
+  env: process.env,
+  cwd: process.cwd(),
+  home: homedir(),
+  uid: process.getuid?.(),
+  platform: process.platform,
+  overrides,
+})

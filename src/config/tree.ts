@@ -1,0 +1,91 @@
+/**
+ * A document as a tree in which every node knows where it was written. Host files are rearranged as trees, so that an error still
+ * points at the line of the original. A child of a mapping stands where its key stands: that is where a person looks.
+ */
+
+export type Scalar = string | number | boolean | null
+
+interface Written {
+  /** `servers.github.args[1]`, as in the file it was written in. */
+  readonly path: string
+  /** `trunkline.yaml:31:7` */
+  readonly place: string
+}
+export interface MapTree extends Written {
+  readonly kind: 'map'
+  readonly entries: ReadonlyMap<string, Tree>
+}
+export interface ListTree extends Written {
+  readonly kind: 'list'
+  readonly items: readonly Tree[]
+}
+export interface ScalarTree extends Written {
+  readonly kind: 'scalar'
+  readonly value: Scalar
+  /** The text as written, before variables: what is shown in messages, since a value may be a secret. */
+  readonly source: string
+  /** `true`: variables were replaced; `'unresolved'`: one could not be, which has been reported. */
+  readonly variables?: true | 'unresolved'
+}
+export type Tree = MapTree | ListTree | ScalarTree
+
+/** Plain data for validation. `fromEntries` defines keys, so `__proto__` stays an ordinary one. */
+export const plain = (tree: Tree): unknown => {
+  if (tree.kind === 'scalar') return tree.value
+  if (tree.kind === 'list') return tree.items.map(plain)
+  return Object.fromEntries([...tree.entries].map(([key, child]) => [key, plain(child)]))
+}
+
+export const child = (tree: Tree | undefined, key: PropertyKey): Tree | undefined => {
+  if (tree?.kind === 'map') return tree.entries.get(String(key))
+  if (tree?.kind === 'list') return tree.items[Number(key)]
+  return undefined
+}
+
+/** The node at `path`, or the nearest one above it that exists. */
+export const nearest = (tree: Tree, path: readonly PropertyKey[]): Tree => {
+  let node = tree
+  for (const key of path) {
+    const next = child(node, key)
+    if (next === undefined) return node
+    node = next
+  }
+  return node
+}
+
+export const scalars = (tree: Tree | undefined): readonly ScalarTree[] => {
+  if (tree === undefined) return []
+  if (tree.kind === 'scalar') return [tree]
+  return (tree.kind === 'list' ? tree.items : [...tree.entries.values()]).flatMap(scalars)
+}
+
+/** The same tree with numbers and truth values as they were typed, so that `1.10` in an environment stays `1.10`. */
+export const asTyped = (tree: Tree): Tree => {
+  if (tree.kind === 'list') return { ...tree, items: tree.items.map(asTyped) }
+  if (tree.kind === 'map') return { ...tree, entries: new Map([...tree.entries].map(([key, child]) => [key, asTyped(child)])) }
+  return typeof tree.value === 'number' || typeof tree.value === 'boolean' ? { ...tree, value: tree.source } : tree
+}
+
+/** `tree` with the child at `key` replaced by what `change` makes of it; untouched where there is none. */
+export const changeChild = (tree: MapTree, key: string, change: (child: Tree) => Tree): MapTree => {
+  const found = tree.entries.get(key)
+  return found === undefined ? tree : { ...tree, entries: new Map(tree.entries).set(key, change(found)) }
+}
+
+export const childPath = (path: string, key: string): string => {
+  const step = /^[\w$-]+$/.test(key) ? key : JSON.stringify(key)
+  return path === '' ? step : `${path}.${step}`
+}
+
+/** How a node is named in `expected …, got …`: never the value of a variable, nor what usually is a secret (T-14). */
+export const describe = (tree: Tree): string => {
+  if (tree.kind === 'map') return 'a mapping'
+  if (tree.kind === 'list') return 'a list'
+  if (tree.variables) return `what ${cut(tree.source)} holds`
+  if (tree.value === null) return 'nothing'
+  if (typeof tree.value !== 'string') return cut(tree.source)
+  if (/(^|\.)(credentials|headers|env)\./.test(tree.path)) return 'another text'
+  return JSON.stringify(cut(tree.value.replaceAll(/\/\/[^/@\s]*@/g, '//***@')))
+}
+
+const cut = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text)

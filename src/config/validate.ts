@@ -1,0 +1,48 @@
+/** A tree against a schema: every issue becomes a problem with the place where it was written. */
+import type { z } from 'zod'
+import { nearestKey } from './nearest-key.ts'
+import type { Problem } from './problems.ts'
+import { child, describe, nearest, plain } from './tree.ts'
+import type { Tree } from './tree.ts'
+
+/** `undefined`: there are problems, which were added. What a missing variable caused is not told twice. */
+export const validate = <S extends z.ZodType>(schema: S, tree: Tree, problems: Problem[]): z.output<S> | undefined => {
+  const result = schema.safeParse(plain(tree))
+  if (result.success) return result.data
+  for (const issue of result.error.issues) problems.push(...explain(issue, tree, schema))
+  return undefined
+}
+
+const explain = (issue: z.core.$ZodIssue, tree: Tree, schema: z.ZodType): readonly Problem[] => {
+  const node = nearest(tree, issue.path)
+  if (node.kind === 'scalar' && node.variables === 'unresolved') return []
+  if (issue.code === 'unrecognized_keys') {
+    const known = knownKeys(schema, issue.path)
+    return issue.keys.map((key) => unknownKey(key, child(node, key) ?? node, node.path, known))
+  }
+  const { place, path } = node
+  if (issue.code === 'custom') {
+    const message = issue.message.startsWith('expected ') ? `${issue.message}, got ${describe(node)}` : issue.message
+    return [{ place, path, message, remedy: String(issue.params?.['remedy'] ?? '') }]
+  }
+  const expected = issue.code === 'invalid_type' ? (issue.expected === 'array' ? 'a list' : 'a mapping') : 'another value'
+  return [{ place, path, message: `expected ${expected}, got ${describe(node)}`, remedy: '' }]
+}
+
+export const unknownKey = (key: string, node: Tree, container: string, known: readonly string[]): Problem => {
+  const suggestion = nearestKey(key, known)
+  const remedy = suggestion === undefined ? `known keys: ${known.join(', ')}` : `did you mean ${JSON.stringify(suggestion)}?`
+  return { place: node.place, path: container, message: `unknown key ${JSON.stringify(key)}`, remedy }
+}
+
+/** The keys of the strict mapping at `path` of a schema. */
+const knownKeys = (schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] => {
+  let node: unknown = schema
+  for (const key of path) node = shapeOf(node)?.[String(key)]
+  return Object.keys(shapeOf(node) ?? {})
+}
+
+const shapeOf = (schema: unknown): Readonly<Record<string, unknown>> | undefined => {
+  const { def } = schema as { def?: { type: string; innerType?: unknown; shape?: Record<string, unknown> } }
+  return def?.type === 'optional' ? shapeOf(def.innerType) : def?.shape
+}

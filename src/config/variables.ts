@@ -1,0 +1,109 @@
+/**
+ * Variables in texts: `${VAR}`, `${VAR:-x}`, `${env:VAR}`, `${file:path}`, `${input:id}`, `${workspaceFolder}`. What comes out is
+ * never looked at again, so a value cannot name another variable (T-12). `$${` is a plain `${`.
+ */
+import { readFile, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Problem } from './problems.ts'
+import type { ScalarTree, Tree } from './tree.ts'
+
+export interface Scope {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Words that stand for a fixed text: `workspaceFolder` and its sisters. */
+  readonly constants: Readonly<Record<string, string>>
+  /** Defaults of `${input:id}` by id. */
+  readonly inputs: ReadonlyMap<string, string | undefined>
+  /** Where relative paths count from, and what `~/` means. */
+  readonly folder: string
+  readonly home: string
+  /** Every file read for `${file:…}` is added: it is watched like the configuration. */
+  readonly files: Set<string>
+}
+
+type Value = { readonly text: string } | { readonly message: string; readonly remedy: string }
+
+const MAX_FILE_BYTES = 1024 * 1024
+const VARIABLE = /\$\$\{|\$\{([^{}]*)\}|\$\{/g
+const FORMS = 'known forms: ${VAR} ${VAR:-default} ${env:VAR} ${file:path} ${input:id} ${workspaceFolder}'
+
+/** The same tree with every variable replaced; the ones that cannot be are reported and their texts marked. */
+export const expandTree = async (tree: Tree, scope: Scope, problems: Problem[]): Promise<Tree> => {
+  if (tree.kind === 'scalar') return expandScalar(tree, scope, problems)
+  if (tree.kind === 'list') {
+    return { ...tree, items: await Promise.all(tree.items.map((item) => expandTree(item, scope, problems))) }
+  }
+  const entries = await Promise.all(
+    [...tree.entries].map(async ([key, child]) => [key, await expandTree(child, scope, problems)] as const),
+  )
+  return { ...tree, entries: new Map(entries) }
+}
+
+/** An absolute path: `~/` is the home folder, all else counts from `folder`. */
+export const absolutePath = (path: string, folder: string, home: string): string =>
+  /^~(\/|\\|$)/.test(path) ? resolve(home, `.${path.slice(1)}`) : resolve(folder, path)
+
+const expandScalar = async (scalar: ScalarTree, scope: Scope, problems: Problem[]): Promise<ScalarTree> => {
+  if (typeof scalar.value !== 'string' || scalar.variables || !scalar.value.includes('${')) return scalar
+  const values = await Promise.all(
+    [...scalar.value.matchAll(VARIABLE)].map(async ([found, inner]): Promise<Value> => {
+      if (found === '$${') return { text: '${' }
+      return inner === undefined
+        ? { message: '"${" without its "}"', remedy: `write $\${ for a plain one; ${FORMS}` }
+        : lookUp(inner, scope)
+    }),
+  )
+  for (const value of values) if ('message' in value) problems.push({ place: scalar.place, path: scalar.path, ...value })
+  if (values.some((value) => 'message' in value)) return { ...scalar, variables: 'unresolved' }
+  const texts = values.map((value) => ('text' in value ? value.text : ''))
+  return { ...scalar, value: scalar.value.replace(VARIABLE, () => texts.shift()!), variables: true }
+}
+
+const lookUp = async (inner: string, scope: Scope): Promise<Value> => {
+  const constant = Object.hasOwn(scope.constants, inner) ? scope.constants[inner] : undefined
+  if (constant !== undefined) return { text: constant }
+  const [, form, rest] = /^(\w+):(?!-)([^]*)$/.exec(inner) ?? []
+  if (form === undefined) return environment(inner, scope)
+  if (form === 'env') return environment(rest, scope)
+  if (form === 'file') return fileContent(rest, scope)
+  if (form === 'input') return input(rest, scope)
+  if (form === 'secret') {
+    return { message: `\${${inner}}: secret stores are not part of this version`, remedy: 'use ${file:path} or ${VAR}' }
+  }
+  return { message: `unknown variable \${${inner}}`, remedy: FORMS }
+}
+
+const environment = (inner: string, { env }: Scope): Value => {
+  const [, name, fallback] = /^([A-Za-z_]\w*)(?::-([^]*))?$/.exec(inner) ?? []
+  if (name === undefined) return { message: `unknown variable \${${inner}}`, remedy: FORMS }
+  const value = Object.hasOwn(env, name) ? env[name] : undefined
+  if (fallback !== undefined) return { text: value || fallback }
+  if (value !== undefined) return { text: value }
+  return { message: `variable ${name} is not set`, remedy: `set it, or give a default: \${${name}:-…}` }
+}
+
+const fileContent = async (path: string, { folder, home, files }: Scope): Promise<Value> => {
+  const file = absolutePath(path, folder, home)
+  files.add(file)
+  try {
+    const { size, isFile } = await stat(file).then((found) => ({ size: found.size, isFile: found.isFile() }))
+    if (!isFile) return { message: `\${file:${path}} is not a file`, remedy: 'name a regular file' }
+    if (size > MAX_FILE_BYTES)
+      return { message: `\${file:${path}} is larger than 1 MiB`, remedy: 'name a file that holds the value only' }
+    return { text: (await readFile(file, 'utf8')).replace(/\r?\n$/, '') }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return {
+      message: `\${file:${path}} cannot be read (${code})`,
+      remedy: 'relative paths count from the folder of the configuration file',
+    }
+  }
+}
+
+/** Nobody is asked: a gateway may have no terminal. The environment answers, or the input's own default. */
+const input = (id: string, { env, inputs }: Scope): Value => {
+  const name = `INPUT_${id.toUpperCase().replaceAll(/\W/g, '_')}`
+  const value = (Object.hasOwn(env, name) ? env[name] : undefined) ?? inputs.get(id)
+  return value === undefined
+    ? { message: `\${input:${id}} has no value, and Trunkline does not ask`, remedy: `set the environment variable ${name}` }
+    : { text: value }
+}

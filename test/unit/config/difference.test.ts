@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest'
+import { diffConfigurations } from '../../../src/config/difference.ts'
+import { yaml } from './workspace.ts'
+
+const BEFORE = 'servers:\n  a: { command: x, url: "http://127.0.0.1:1/" }\n  b: { command: y }\n'
+
+const diff = async (after: string) => {
+  await using files = await yaml(BEFORE)
+  const before = await files.load()
+  await files.write('trunkline.yaml', after)
+  return diffConfigurations(before, await files.load())
+}
+
+describe('the difference of two configurations', () => {
+  test('the same text, or other places of it, changes nothing', async () => {
+    const nothing = { added: [], removed: [], changed: [], same: ['a', 'b'], listeners: false, needsRestart: [] }
+    expect(await diff(BEFORE)).toEqual(nothing)
+    expect(await diff(`# a remark\n\n${BEFORE}`)).toEqual(nothing)
+  })
+
+  test('servers come and go', async () => {
+    expect(await diff('servers:\n  c: { command: z }\n  b: { command: y }\n')).toMatchObject({
+      added: ['c'],
+      removed: ['a'],
+      changed: [],
+      same: ['b'],
+    })
+    expect(await diff(`${BEFORE}  c: { command: z }\n`)).toMatchObject({ added: ['c'], removed: [], same: ['a', 'b'] })
+  })
+
+  test.each([
+    'command: z, url: "http://127.0.0.1:1/"',
+    'command: x, args: [-v], url: "http://127.0.0.1:1/"',
+    'command: x, env: { A: 1 }, url: "http://127.0.0.1:1/"',
+    'command: x, cwd: .., url: "http://127.0.0.1:1/"',
+    'command: x, url: "http://127.0.0.1:2/"',
+    'command: x, url: "http://127.0.0.1:1/", transport: sse',
+    'command: x, url: "http://127.0.0.1:1/", era: legacy',
+    'command: x, url: "http://127.0.0.1:1/", credentials: { bearer: t }',
+    'command: x, url: "http://127.0.0.1:1/", headers: { X-A: b }',
+    'command: x, url: "http://127.0.0.1:1/", roots: [.]',
+    'command: x, url: "http://127.0.0.1:1/", lifecycle: { sharing: shared }',
+    'url: "http://127.0.0.1:1/"',
+  ])('{ %s } restarts that server and no other', async (entry) => {
+    expect(await diff(`servers:\n  a: { ${entry} }\n  b: { command: y }\n`)).toMatchObject({
+      changed: ['a'],
+      same: ['b'],
+      listeners: false,
+    })
+  })
+
+  test('prefix, labels, limits, time-outs and the rest restart nothing', async () => {
+    const entry =
+      'command: x, url: "http://127.0.0.1:1/", prefix: p, display_name: n, tags: [t], trusted: true, alias: { a: b }, apps: false, ' +
+      'timeouts: { idle: 1s }, limits: { concurrency: 1 }, lifecycle: { spare: 0, start: lazy, idle_stop: 1m }, resources: { rewrite: identity }'
+    expect(await diff(`naming: { max_length: 60 }\nservers:\n  a: { ${entry} }\n  b: { command: y }\n`)).toMatchObject({
+      changed: [],
+      same: ['a', 'b'],
+      listeners: false,
+      needsRestart: [],
+    })
+  })
+
+  test.each(['bind: 127.0.0.1:9', 'path: /other', 'sse: false'])('listen.http { %s } opens the listener again', async (http) => {
+    expect(await diff(`listen: { http: { ${http} } }\n${BEFORE}`)).toMatchObject({
+      listeners: true,
+      changed: [],
+      same: ['a', 'b'],
+    })
+  })
+
+  test('another state folder or log format needs a restart, and that is said', async () => {
+    expect(await diff(`state: { dir: s }\ntelemetry: { log: { format: json, level: debug } }\n${BEFORE}`)).toMatchObject({
+      needsRestart: ['state.dir', 'telemetry.log.format'],
+      changed: [],
+    })
+  })
+})
