@@ -52,8 +52,18 @@ export const mergeList = (kind: ListKind, sources: readonly CatalogSource[], nam
   return { rows, index, problems: [...problems, ...sameButCase(kind, rows)], leftOut }
 }
 
-/** Code-point order, which UTF-8 bytes keep and UTF-16 units do not. */
-export const compareNames = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+/** Code-point order: UTF-16 units keep it but for surrogates, which stand below U+E000 and mean characters above. */
+export const compareNames = (a: string, b: string): number => {
+  const length = Math.min(a.length, b.length)
+  for (let at = 0; at < length; at++) {
+    const one = a.charCodeAt(at)
+    const two = b.charCodeAt(at)
+    if (one !== two) return one >= 0xd800 && two >= 0xd800 ? aboveSurrogates(one) - aboveSurrogates(two) : one - two
+  }
+  return a.length - b.length
+}
+
+const aboveSurrogates = (unit: number): number => (unit >= 0xe000 ? unit - 0x800 : unit + 0x2000)
 
 /** A server's entries as they are listed: a modern server's own order, else by name. */
 const inListOrder = (inventory: Inventory, kind: ListKind, leave: (name: string, reason: string) => void): Entry[] => {

@@ -30,7 +30,10 @@ export const exposeTemplate = (prefix: string, template: string): string =>
  * Undoes `prefixUri` for one of the configured prefixes, also on templates; `undefined` if this is no exposed form: another
  * prefix, or no scheme behind it.
  */
-export const restoreUri = (uri: string, isPrefix: (prefix: string) => boolean): { prefix: string; original: string } | undefined => {
+export const restoreUri = (
+  uri: string,
+  isPrefix: (prefix: string) => boolean,
+): { prefix: string; original: string } | undefined => {
   const isUi = uri.startsWith(UI_EXPOSED)
   const start = isUi ? UI_EXPOSED.length : 0
   const end = uri.indexOf(isUi ? '/' : '+', start)

@@ -1,6 +1,8 @@
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
+import { compareNames } from '../../../src/catalog/merge.ts'
 import { ALWAYS, NEVER, entryOf, promptOf, resourceOf, serverOf, sourceOf, templateOf, toolOf } from './fixtures.ts'
 
 const toolsOf = (catalog: Catalog): string[] => catalog.lists.tools.map((row) => `${row.server.key}:${row.exposed}`)
@@ -15,15 +17,28 @@ describe('order', () => {
     expect(modern.lists.prompts.map((row) => row.entry.original)).toEqual(names)
   })
 
+  test('B114 code-point order is the order of the UTF-8 bytes', () => {
+    const text = fc.string({ unit: 'binary' })
+    const order = (a: string, b: string): number => Math.sign(Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    fc.assert(fc.property(text, text, (a, b) => Math.sign(compareNames(a, b)) === order(a, b)))
+    expect(compareNames('\uffee', '\u{1f600}')).toBeLessThan(0)
+  })
+
   test('a server of which nothing is known contributes nothing', () => {
-    const catalog = buildCatalog([{ server: serverOf('a'), inventory: undefined }, sourceOf('b', { tools: [toolOf('x')] })], ALWAYS)
+    const catalog = buildCatalog(
+      [{ server: serverOf('a'), inventory: undefined }, sourceOf('b', { tools: [toolOf('x')] })],
+      ALWAYS,
+    )
     expect(toolsOf(catalog)).toEqual(['b:b__x'])
   })
 })
 
 describe('collisions', () => {
   test('B163 with original names the server configured first owns a duplicate; the loser is told', () => {
-    const catalog = buildCatalog([sourceOf('a', { tools: [toolOf('x')] }), sourceOf('b', { tools: [toolOf('x'), toolOf('y')] })], NEVER)
+    const catalog = buildCatalog(
+      [sourceOf('a', { tools: [toolOf('x')] }), sourceOf('b', { tools: [toolOf('x'), toolOf('y')] })],
+      NEVER,
+    )
     expect(toolsOf(catalog)).toEqual(['a:x', 'b:y'])
     expect(catalog.problems).toMatchObject([{ kind: 'duplicate', list: 'tools', exposed: 'x', owner: 'a', other: 'b' }])
     expect(catalog.leftOut).toEqual([{ kind: 'tools', name: 'x', server: 'b', reason: '"x" belongs to a' }])

@@ -27,14 +27,19 @@ export const entryOf = (original: string, json: string | object): Entry => ({
   paramHeaders: [],
 })
 
-export const toolOf = (name: string, more: object = {}): Entry => entryOf(name, { name, ...more, inputSchema: { type: 'object' } })
+export const toolOf = (name: string, more: object = {}): Entry =>
+  entryOf(name, { name, ...more, inputSchema: { type: 'object' } })
 export const resourceOf = (uri: string): Entry => entryOf(uri, { uri, name: 'r' })
 export const templateOf = (uriTemplate: string): Entry => entryOf(uriTemplate, { uriTemplate, name: 't' })
 export const promptOf = (name: string): Entry => entryOf(name, { name })
 
 const FRESH: Freshness = { receivedAtMs: 0, ttlMs: 60_000, scope: 'public' }
 
-export const inventoryOf = (lists: Partial<Record<ListKind, Entry[]>>, revision: Revision = '2026-07-28', instructions?: string): Inventory => ({
+export const inventoryOf = (
+  lists: Partial<Record<ListKind, Entry[]>>,
+  revision: Revision = '2026-07-28',
+  instructions?: string,
+): Inventory => ({
   revision,
   capabilities: {},
   instructions,
@@ -45,7 +50,11 @@ export const inventoryOf = (lists: Partial<Record<ListKind, Entry[]>>, revision:
   digest: '',
 })
 
-export const sourceOf = (server: CatalogServer | string, lists: Partial<Record<ListKind, Entry[]>>, revision?: Revision): CatalogSource => ({
+export const sourceOf = (
+  server: CatalogServer | string,
+  lists: Partial<Record<ListKind, Entry[]>>,
+  revision?: Revision,
+): CatalogSource => ({
   server: typeof server === 'string' ? serverOf(server) : server,
   inventory: inventoryOf(lists, revision),
 })

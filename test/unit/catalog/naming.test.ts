@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { exposeNames } from '../../../src/catalog/naming.ts'
 import { ALWAYS, NEVER, serverOf } from './fixtures.ts'
@@ -47,9 +47,12 @@ describe('exposed names', () => {
   })
 
   test('B159 B160 any names: within the alphabet and the maximum, all different, whoever else is listed', () => {
-    const names = fc.uniqueArray(fc.oneof(fc.string({ unit: 'binary' }), fc.string({ maxLength: 100 }), fc.constantFrom('__proto__', 'constructor', '')), {
-      minLength: 1,
-    })
+    const names = fc.uniqueArray(
+      fc.oneof(fc.string({ unit: 'binary' }), fc.string({ maxLength: 100 }), fc.constantFrom('__proto__', 'constructor', '')),
+      {
+        minLength: 1,
+      },
+    )
     fc.assert(
       fc.property(names, fc.integer({ min: 31, max: 128 }), (originals, maxNameLength) => {
         const exposed = exposeNames(serverOf('server-key-of-20-chr'), originals, { ...ALWAYS, maxNameLength })

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import type { CatalogSource } from '../../../src/catalog/catalog.ts'
@@ -18,7 +18,10 @@ const ownerOf = (view: View, uri: string): string | undefined => {
 }
 
 describe('names', () => {
-  const view = viewOf([sourceOf('a', { tools: [toolOf('x')], prompts: [promptOf('p')] }), sourceOf('b', { tools: [toolOf('x')] })])
+  const view = viewOf([
+    sourceOf('a', { tools: [toolOf('x')], prompts: [promptOf('p')] }),
+    sourceOf('b', { tools: [toolOf('x')] }),
+  ])
 
   test('B161 an exposed name leads to its server and original', () => {
     expect(findTool(view, 'b__x')).toMatchObject({ serverKey: 'b', original: 'x' })
@@ -33,7 +36,10 @@ describe('names', () => {
   })
 
   test('one server alone goes by its original names', () => {
-    const sources = [sourceOf(serverOf('a', { alias: { x: 'y' } }), { tools: [toolOf('x')] }), sourceOf('b', { tools: [toolOf('x')] })]
+    const sources = [
+      sourceOf(serverOf('a', { alias: { x: 'y' } }), { tools: [toolOf('x')] }),
+      sourceOf('b', { tools: [toolOf('x')] }),
+    ]
     const alone = viewOf(sources, ALWAYS, { only: 'b' })
     expect(findTool(alone, 'x')).toMatchObject({ serverKey: 'b', original: 'x' })
     expect(findTool(alone, 'b__x')).toBeUndefined()
@@ -43,7 +49,10 @@ describe('names', () => {
 
 describe('URIs', () => {
   const view = viewOf([
-    sourceOf('fs', { resources: [resourceOf('file:///both'), resourceOf('file:///fs'), resourceOf('https://h/a')], templates: [templateOf('file:///{path}')] }),
+    sourceOf('fs', {
+      resources: [resourceOf('file:///both'), resourceOf('file:///fs'), resourceOf('https://h/a')],
+      templates: [templateOf('file:///{path}')],
+    }),
     sourceOf('db', {
       resources: [resourceOf('file:///both'), resourceOf('https://h/a'), resourceOf('ui://x/y')],
       templates: [templateOf('db://{table}/{id}'), templateOf('{+any}'), templateOf('https://h/{x}')],
@@ -64,8 +73,9 @@ describe('URIs', () => {
     ['file:///templated', 'fs file:///templated'],
   ])('B166 %s leads to %s', (uri, owner) => expect(ownerOf(view, uri)).toBe(owner))
 
-  test.each(['nobody:x', 'ui://~nobody/x', 'https://other/', 'fs+', 'fs+relative', 'relative', ''])('B166 %j has no owner that is certain', (uri) =>
-    expect(ownerOf(view, uri)).toBeUndefined(),
+  test.each(['nobody:x', 'ui://~nobody/x', 'https://other/', 'fs+', 'fs+relative', 'relative', ''])(
+    'B166 %j has no owner that is certain',
+    (uri) => expect(ownerOf(view, uri)).toBeUndefined(),
   )
 
   test('B166 a bare URI that two servers list, or two templates match, leads nowhere', () => {
@@ -90,7 +100,10 @@ describe('URIs', () => {
   })
 
   test('B163 with original names everywhere the server configured first owns a duplicate, the other takes its prefix', () => {
-    const never = viewOf([sourceOf('a', { resources: [resourceOf('m:1')] }), sourceOf('b', { resources: [resourceOf('m:1'), resourceOf('a+m:1')] })], NEVER)
+    const never = viewOf(
+      [sourceOf('a', { resources: [resourceOf('m:1')] }), sourceOf('b', { resources: [resourceOf('m:1'), resourceOf('a+m:1')] })],
+      NEVER,
+    )
     expect(ownerOf(never, 'm:1')).toBe('a m:1')
     expect(ownerOf(never, 'b+m:1')).toBe('b m:1')
     expect(ownerOf(never, 'a+m:1')).toBe('a m:1')
@@ -98,7 +111,8 @@ describe('URIs', () => {
   })
 
   test('B168 a completion ref may be the exposed template, an exposed URI, or the bare original', () => {
-    for (const ref of ['fs+file:///{path}', 'file:///{path}']) expect(findTemplateRef(view, ref)).toMatchObject({ serverKey: 'fs', original: 'file:///{path}' })
+    for (const ref of ['fs+file:///{path}', 'file:///{path}'])
+      expect(findTemplateRef(view, ref)).toMatchObject({ serverKey: 'fs', original: 'file:///{path}' })
     expect(findTemplateRef(view, 'fs+file:///x')).toMatchObject({ serverKey: 'fs', original: 'file:///x' })
     expect(findTemplateRef(view, 'db://t/1')).toMatchObject({ serverKey: 'db', original: 'db://t/1' })
     expect(findTemplateRef(view, 'nobody:{x}')).toBeUndefined()
@@ -108,7 +122,9 @@ describe('URIs', () => {
 describe('completeness (BRIDGING 4.5)', () => {
   const word = fc.constantFrom('a', 'b', 'a+', 'b+', '~a/', '~b/', '__', '/', '{x}', '%', 'é', ' ', '__proto__', 'constructor')
   const tail = fc.array(word, { maxLength: 4 }).map((words) => words.join(''))
-  const uri = fc.tuple(fc.constantFrom('file:///', 'ui://', 'ui:', 'https://', 'a+m:', 'b+ui://~a/', 'UI://', 'a:', 'ui://~b/'), tail).map((pair) => pair.join(''))
+  const uri = fc
+    .tuple(fc.constantFrom('file:///', 'ui://', 'ui:', 'https://', 'a+m:', 'b+ui://~a/', 'UI://', 'a:', 'ui://~b/'), tail)
+    .map((pair) => pair.join(''))
   const name = fc.oneof(tail, fc.string({ unit: 'binary' }))
   const lists = fc.record({
     tools: fc.uniqueArray(name).map((all) => all.map((one) => toolOf(one))),
@@ -121,27 +137,40 @@ describe('completeness (BRIDGING 4.5)', () => {
 
   test('B161 T-18 every exposed name and URI of two servers leads back to its own entry, and no two are the same', () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(lists, mode, revision), { minLength: 2, maxLength: 3 }), fc.constantFrom(ALWAYS, NEVER), (all, naming) => {
-        const catalog = buildCatalog(all.map(([offer, uris, spoken], at) => sourceOf(serverOf('abc'[at], { uris }), offer, spoken)), naming)
-        const view = new Views().of(catalog, { revision: '2026-07-28' })
-        const finders = { tools: findTool, prompts: findPrompt, resources: findResource, templates: findTemplateRef }
-        for (const [kind, find] of Object.entries(finders)) {
-          const rows = catalog.lists[kind as keyof typeof finders]
-          expect(new Set(rows.map((row) => row.exposed)).size).toBe(rows.length)
-          for (const { server, entry, exposed } of rows) expect(find(view, exposed)).toEqual({ serverKey: server.key, original: entry.original, entry })
-          const offered = all.reduce((sum, [offer]) => sum + offer[kind as keyof typeof finders].length, 0)
-          const left = catalog.leftOut.filter((one) => one.kind === kind).length
-          expect(rows.length + left).toBe(offered)
-          if (naming === ALWAYS) expect(left).toBe(0)
-        }
-      }),
+      fc.property(
+        fc.array(fc.tuple(lists, mode, revision), { minLength: 2, maxLength: 3 }),
+        fc.constantFrom(ALWAYS, NEVER),
+        (all, naming) => {
+          const catalog = buildCatalog(
+            all.map(([offer, uris, spoken], at) => sourceOf(serverOf('abc'[at], { uris }), offer, spoken)),
+            naming,
+          )
+          const view = new Views().of(catalog, { revision: '2026-07-28' })
+          const finders = { tools: findTool, prompts: findPrompt, resources: findResource, templates: findTemplateRef }
+          for (const [kind, find] of Object.entries(finders)) {
+            const rows = catalog.lists[kind as keyof typeof finders]
+            expect(new Set(rows.map((row) => row.exposed)).size).toBe(rows.length)
+            for (const { server, entry, exposed } of rows)
+              expect(find(view, exposed)).toEqual({ serverKey: server.key, original: entry.original, entry })
+            const offered = all.reduce((sum, [offer]) => sum + offer[kind as keyof typeof finders].length, 0)
+            const left = catalog.leftOut.filter((one) => one.kind === kind).length
+            expect(rows.length + left).toBe(offered)
+            if (naming === ALWAYS) expect(left).toBe(0)
+          }
+        },
+      ),
       { numRuns: 400 },
     )
   })
 
   test('B165 exposing and expanding a template commute', () => {
-    const piece = fc.oneof(tail.map((text) => text.replaceAll(/[{}]/g, '')), fc.constantFrom('{x}', '{+x}', '{y}'))
-    const template = fc.tuple(fc.constantFrom('file:///', 'ui://', 'https://', 'm:'), fc.array(piece)).map(([scheme, pieces]) => scheme + pieces.join(''))
+    const piece = fc.oneof(
+      tail.map((text) => text.replaceAll(/[{}]/g, '')),
+      fc.constantFrom('{x}', '{+x}', '{y}'),
+    )
+    const template = fc
+      .tuple(fc.constantFrom('file:///', 'ui://', 'https://', 'm:'), fc.array(piece))
+      .map(([scheme, pieces]) => scheme + pieces.join(''))
     const expand = (text: string, values: Record<string, string>): string =>
       text.replaceAll(/\{(\+?)([xy])\}/g, (_, raw: string, key: string) => (raw ? values[key] : encodeURIComponent(values[key])))
     fc.assert(

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import type { CatalogServer } from '../../../src/catalog/catalog.ts'
@@ -8,7 +8,10 @@ import { Views } from '../../../src/catalog/view.ts'
 import type { Revision } from '../../../src/wire/revisions.ts'
 import { ALWAYS, NEVER, entryOf, resourceOf, serverOf, sourceOf, toolOf } from './fixtures.ts'
 
-const shown = (entry: Entry, changes: { server?: Partial<CatalogServer>; kind?: ListKind; revision?: Revision; naming?: NamingOptions } = {}): string => {
+const shown = (
+  entry: Entry,
+  changes: { server?: Partial<CatalogServer>; kind?: ListKind; revision?: Revision; naming?: NamingOptions } = {},
+): string => {
   const { server, kind = 'tools', revision = '2026-07-28', naming = ALWAYS } = changes
   const catalog = buildCatalog([sourceOf(serverOf('fs', server), { [kind]: [entry] }), sourceOf('other', {})], naming)
   return new Views().of(catalog, { revision }).list(kind).entries[0].toString()
@@ -32,26 +35,35 @@ describe('ready entries', () => {
   })
 
   test('B168 B164 both spellings of a tool’s UI resource keep the ui scheme and name their owner', () => {
-    const entry = entryOf('t', '{"name":"t","_meta":{"ui":{"csp":1,"resourceUri":"ui://a/b"},"ui/resourceUri":"ui://a/b","v":"ui://a/b"}}')
-    expect(shown(entry)).toBe('{"name":"fs__t","_meta":{"ui":{"csp":1,"resourceUri":"ui://~fs/a/b"},"ui/resourceUri":"ui://~fs/a/b","v":"ui://a/b"}}')
+    const entry = entryOf(
+      't',
+      '{"name":"t","_meta":{"ui":{"csp":1,"resourceUri":"ui://a/b"},"ui/resourceUri":"ui://a/b","v":"ui://a/b"}}',
+    )
+    expect(shown(entry)).toBe(
+      '{"name":"fs__t","_meta":{"ui":{"csp":1,"resourceUri":"ui://~fs/a/b"},"ui/resourceUri":"ui://~fs/a/b","v":"ui://a/b"}}',
+    )
   })
 
   test('apps that are off, or of an untrusted server beside others, are not shown', () => {
     const entry = entryOf('t', '{"name":"t","_meta":{"ui":{"resourceUri":"ui://a"}, "k":1 ,"ui/resourceUri":"ui://a"}}')
-    for (const server of [{ apps: false }, { trusted: false }]) expect(shown(entry, { server })).toBe('{"name":"fs__t","_meta":{"k":1}}')
+    for (const server of [{ apps: false }, { trusted: false }])
+      expect(shown(entry, { server })).toBe('{"name":"fs__t","_meta":{"k":1}}')
   })
 
   test('titles are decorated with the display name where asked, without controls', () => {
     const entry = entryOf('t', '{"name":"t","title":"T\\u0041","annotations":{"title":"A"}}')
     const server = { decorateTitles: true, displayName: 'My "F\u202ES\n"' }
-    expect(shown(entry, { server })).toBe('{"name":"fs__t","title":"T\\u0041 (My \\"FS\\")","annotations":{"title":"A (My \\"FS\\")"}}')
+    expect(shown(entry, { server })).toBe(
+      '{"name":"fs__t","title":"T\\u0041 (My \\"FS\\")","annotations":{"title":"A (My \\"FS\\")"}}',
+    )
     expect(shown(entry)).toContain('"title":"T\\u0041","annotations":{"title":"A"}')
   })
 
   test('execution is for hosts of 2025-11-25 only', () => {
     const entry = entryOf('t', '{"name":"t","execution":{"taskSupport":"optional"}}')
     expect(shown(entry, { revision: '2025-11-25' })).toContain('execution')
-    for (const revision of ['2024-11-05', '2025-06-18', '2026-07-28'] as const) expect(shown(entry, { revision })).toBe('{"name":"fs__t"}')
+    for (const revision of ['2024-11-05', '2025-06-18', '2026-07-28'] as const)
+      expect(shown(entry, { revision })).toBe('{"name":"fs__t"}')
   })
 })
 
@@ -68,9 +80,13 @@ describe('B108 output schemas', () => {
   test('B019 another root is wrapped for 2025 hosts, its own text kept, local references re-based', () => {
     const schema =
       '{"$schema":"s","type":"array","items":{"$ref":"#/$defs/a"},"maxItems":9007199254740993,"$defs":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"other#/x"},{"$dynamicRef":"#a"}]},"$ref":{"const":{"$ref":"#/no"}}, "b":{"$id":"u","$ref":"#/x"}}}'
-    const moved = schema.replace('"#/$defs/a"', '"#/properties/result/$defs/a"').replace('"$ref":"#"', '"$ref":"#/properties/result"')
+    const moved = schema
+      .replace('"#/$defs/a"', '"#/properties/result/$defs/a"')
+      .replace('"$ref":"#"', '"$ref":"#/properties/result"')
     for (const revision of ['2025-06-18', '2025-11-25'] as const)
-      expect(wrapped(schema, revision)).toBe(`{"$schema":"s","type":"object","properties":{"result":${moved}},"required":["result"]}`)
+      expect(wrapped(schema, revision)).toBe(
+        `{"$schema":"s","type":"object","properties":{"result":${moved}},"required":["result"]}`,
+      )
   })
 })
 
@@ -105,7 +121,9 @@ describe('views', () => {
   test('entries that did not change keep their bytes when another server changes; an equal view is the same view', () => {
     const views = new Views()
     const before = views.of(catalog, { revision: '2026-07-28' })
-    const after = views.of(buildCatalog([sources[0], sourceOf('b', { tools: [toolOf('z')] })], ALWAYS), { revision: '2026-07-28' })
+    const after = views.of(buildCatalog([sources[0], sourceOf('b', { tools: [toolOf('z')] })], ALWAYS), {
+      revision: '2026-07-28',
+    })
     expect(after.list('tools').entries[0]).toBe(before.list('tools').entries[0])
     expect(after.list('tools').digest).not.toBe(before.list('tools').digest)
     expect(after.list('prompts').digest).toBe(before.list('prompts').digest)
@@ -115,7 +133,7 @@ describe('views', () => {
   test('B115 B022 any definition: exposing changes the name and nothing else', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string({ minLength: 1 }), (members, name) => {
-        const { name: _, title: __, _meta, execution, ...rest } = members
+        const { name: _, title: __, _meta, execution: ___, ...rest } = members
         const text = JSON.stringify(rest).slice(1)
         const raw = `{"name":${JSON.stringify(name)}${text === '}' ? '' : ','}${text}`
         const exposed = shown(entryOf(name, raw))
@@ -125,7 +143,9 @@ describe('views', () => {
   })
 })
 
-const structuredCloneOf = (sources: readonly { server: CatalogServer; inventory: ReturnType<typeof sourceOf>['inventory'] }[]): ReturnType<typeof sourceOf>[] =>
+const structuredCloneOf = (
+  sources: readonly { server: CatalogServer; inventory: ReturnType<typeof sourceOf>['inventory'] }[],
+): ReturnType<typeof sourceOf>[] =>
   sources.map(({ server, inventory }) =>
     sourceOf({ ...server }, { tools: inventory?.lists.tools.map((entry) => ({ ...entry, raw: Buffer.from(entry.raw) })) ?? [] }),
   )

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Seal } from '../../../src/auth/seal.ts'
+import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import type { CatalogSource } from '../../../src/catalog/catalog.ts'
+import { pageOf } from '../../../src/catalog/pages.ts'
+import { Views } from '../../../src/catalog/view.ts'
+import type { View } from '../../../src/catalog/view.ts'
+import type { Revision } from '../../../src/wire/revisions.ts'
+import { join } from '../../../src/wire/payload.ts'
+import { ALWAYS, sourceOf, toolOf } from './fixtures.ts'
+
+const seal = new Seal({ keys: [randomBytes(32)] })
+const viewOf = (sources: CatalogSource[], revision: Revision = '2026-07-28', servers?: ReadonlySet<string>): View =>
+  new Views().of(buildCatalog(sources, ALWAYS), servers === undefined ? { revision } : { revision, servers })
+
+const server = (key: string, names: string, revision: Revision = '2026-07-28'): CatalogSource =>
+  sourceOf(key, { tools: Array.from(names, (name) => toolOf(name)) }, revision)
+
+const namesOn = (
+  view: View,
+  cursor: string | undefined,
+  maxItems: number,
+  maxBytes = 1e6,
+): { names: string[]; next: string | undefined } => {
+  const page = pageOf(view, 'tools', cursor, { maxItems, maxBytes }, seal, 'p')
+  return { names: JSON.parse(join(page.entries).toString()).map((tool: { name: string }) => tool.name), next: page.nextCursor }
+}
+
+describe('pages', () => {
+  test('one page by default, without a cursor; an empty list is an empty page', () => {
+    expect(namesOn(viewOf([server('a', 'xy')]), undefined, 5000)).toEqual({ names: ['a__x', 'a__y'], next: undefined })
+    expect(namesOn(viewOf([]), undefined, 5000)).toEqual({ names: [], next: undefined })
+  })
+
+  test('T-29 pages of any size hold every entry once, in order, and at least one each', () => {
+    const names = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f')).map((letters) => letters.join(''))
+    fc.assert(
+      fc.property(names, names, fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 200 }), (a, b, maxItems, maxBytes) => {
+        const view = viewOf([server('a', a, '2025-06-18'), server('b', b)])
+        const all: string[] = []
+        let cursor: string | undefined
+        do {
+          const page = namesOn(view, cursor, maxItems, maxBytes)
+          if (page.next !== undefined) expect(page.names.length).toBeGreaterThan(0)
+          all.push(...page.names)
+          cursor = page.next
+        } while (cursor !== undefined)
+        expect(all).toEqual(view.list('tools').rows.map((row) => row.exposed))
+      }),
+    )
+  })
+
+  test('entries may come and go between two pages', () => {
+    const first = namesOn(viewOf([server('a', 'bd', '2025-06-18'), server('b', 'x')]), undefined, 1)
+    expect(first.names).toEqual(['a__b'])
+    expect(namesOn(viewOf([server('a', 'abcd', '2025-06-18'), server('b', 'x')]), first.next, 9).names).toEqual([
+      'a__c',
+      'a__d',
+      'b__x',
+    ])
+    expect(namesOn(viewOf([server('a', 'ac', '2025-06-18'), server('b', 'x')]), first.next, 9).names).toEqual(['a__c', 'b__x'])
+    expect(namesOn(viewOf([server('a', 'a', '2025-06-18'), server('b', 'x')]), first.next, 9).names).toEqual(['b__x'])
+    expect(namesOn(viewOf([server('b', 'x')]), first.next, 9).names).toEqual(['b__x'])
+    expect(namesOn(viewOf([server('0', 'z'), server('a', '')]), first.next, 9).names).toEqual([])
+  })
+
+  test('of a modern server, whose own order counts, as many rows are skipped as were given', () => {
+    const first = namesOn(viewOf([server('a', 'zbya')]), undefined, 2)
+    expect(first.names).toEqual(['a__z', 'a__b'])
+    expect(namesOn(viewOf([server('a', 'zxya')]), first.next, 9).names).toEqual(['a__y', 'a__a'])
+  })
+
+  test('B117 a cursor of another list, view or principal, or one that is not ours, is refused', () => {
+    const view = viewOf([server('a', 'xy')])
+    const { nextCursor } = pageOf(view, 'tools', undefined, { maxItems: 1, maxBytes: 1e6 }, seal, 'p')
+    const limits = { maxItems: 1, maxBytes: 1e6 }
+    const tries = [
+      () => pageOf(view, 'prompts', nextCursor, limits, seal, 'p'),
+      () => pageOf(view, 'tools', nextCursor, limits, seal, 'q'),
+      () => pageOf(viewOf([server('a', 'xy')], '2025-11-25'), 'tools', nextCursor, limits, seal, 'p'),
+      () => pageOf(viewOf([server('a', 'xy')], '2026-07-28', new Set(['a'])), 'tools', nextCursor, limits, seal, 'p'),
+      () => pageOf(view, 'tools', '', limits, seal, 'p'),
+      () => pageOf(view, 'tools', 'page2', limits, seal, 'p'),
+      () => pageOf(view, 'tools', seal.seal('requestState', { kind: 'tools' }), limits, seal, 'p'),
+    ]
+    for (const attempt of tries) expect(attempt).toThrow(expect.objectContaining({ kind: 'state' }))
+  })
+})
