@@ -120,7 +120,7 @@ export class SseChannel implements Channel {
     for (const [id, isSent] of this.#pending)
       this.#events?.lost(Number(id), new Failure('lost', why, { executed: isSent ? 'unknown' : 'no' }))
     this.#pending.clear()
-    this.#opened.reject(reason ?? new Failure('lost', why, { executed: 'no' }))
+    if (this.#stream !== undefined) this.#opened.reject(reason ?? new Failure('lost', why, { executed: 'no' }))
     this.#closed.resolve(reason)
   }
 
