@@ -98,7 +98,15 @@ const classify = (bytes: Buffer, members: readonly Member[], objects: Map<string
     if (at('result') ?? at('error')) throw refuse('a message has either a method or an outcome')
     if (idMember !== undefined && id === undefined) throw refuse('id must be a string or a number')
     if (at('params') !== undefined && !objects.has('params')) throw refuse('params must be an object')
-    return { bytes, kind: id === undefined ? 'notification' : 'request', id, method, params: objects.get('params'), result: undefined, error: undefined }
+    return {
+      bytes,
+      kind: id === undefined ? 'notification' : 'request',
+      id,
+      method,
+      params: objects.get('params'),
+      result: undefined,
+      error: undefined,
+    }
   }
   const result = objects.get('result')
   const error = objects.get('error')

@@ -84,7 +84,8 @@ export class Payload implements JsonObject {
 
   has(key: string): boolean {
     const member = this.member(key)
-    if (member !== undefined) return this.#changed === undefined || !this.#changed.has(member) || this.#changed.get(member) !== undefined
+    if (member !== undefined)
+      return this.#changed === undefined || !this.#changed.has(member) || this.#changed.get(member) !== undefined
     return this.#added?.has(key) ?? false
   }
 
@@ -250,9 +251,9 @@ export class Draft implements JsonObject {
   parts(): Parts {
     if (this.#members.size === 0) return [Buffer.from('{}')]
     const out: Uint8Array[] = []
-    for (const [key, parts] of this.#members) out.push(Buffer.from(`${out.length === 0 ? '{' : ','}${JSON.stringify(key)}:`), ...parts)
+    for (const [key, parts] of this.#members)
+      out.push(Buffer.from(`${out.length === 0 ? '{' : ','}${JSON.stringify(key)}:`), ...parts)
     out.push(Buffer.from('}'))
     return out
   }
 }
-

@@ -254,7 +254,14 @@ export class Scanner {
     }
     // one of " \ / b f n r t
     const isEscape =
-      byte === QUOTE || byte === BACKSLASH || byte === 0x2f || byte === 0x62 || byte === 0x66 || byte === 0x6e || byte === 0x72 || byte === 0x74
+      byte === QUOTE ||
+      byte === BACKSLASH ||
+      byte === 0x2f ||
+      byte === 0x62 ||
+      byte === 0x66 ||
+      byte === 0x6e ||
+      byte === 0x72 ||
+      byte === 0x74
     if (!isEscape) {
       this.position = at
       throw this.#syntax('bad escape')
@@ -288,7 +295,8 @@ export class Scanner {
   }
 
   #skipWord(word: string): void {
-    if (this.bytes.toString('latin1', this.position, this.position + word.length) !== word) throw this.#syntax('unexpected character')
+    if (this.bytes.toString('latin1', this.position, this.position + word.length) !== word)
+      throw this.#syntax('unexpected character')
     this.position += word.length
   }
 

@@ -1,0 +1,169 @@
+/**
+ * One HTTP request out, its answer back in callbacks: the small interface every HTTP transport here is written against, and
+ * its form on undici's `Pool.dispatch`.
+ *
+ * The surprise: bodies have no time-out at all. A quiet stream is normal in MCP; whoever waits brings a watchdog.
+ */
+import { Pool } from 'undici'
+import type { Dispatcher } from 'undici'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Failure } from '../wire/failure.ts'
+import { join } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly url: URL
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Parts
+  /** Milliseconds until the head of the answer must be there; absent: no limit. */
+  readonly headersTimeoutMs?: number
+}
+
+/**
+ * What comes back, in this order: one head, chunks, then one `onEnd` or `onError`; `onError` may come at any time. Nothing
+ * comes before `request` has returned, and nothing after `abort()`. A chunk belongs to the receiver.
+ */
+export interface HttpHandler {
+  onHead(status: number, headers: IncomingHttpHeaders): void
+  onData(chunk: Buffer): void
+  onEnd(): void
+  /** `unreachable` (not executed) if nothing was written yet, else `lost`; `bad_response` for an encoded answer. */
+  onError(failure: Failure): void
+}
+
+export interface HttpExchange {
+  /** Ends it at once: the connection is closed unless the answer is complete. */
+  abort(): void
+  /** Stops reading; the server feels it once the buffers on the way are full. */
+  pause(): void
+  resume(): void
+}
+
+export interface HttpClient {
+  request(request: HttpRequest, handler: HttpHandler): HttpExchange
+  /** Breaks what is running and closes all connections. */
+  close(): Promise<void>
+}
+
+export interface HttpClientOptions {
+  readonly connectTimeoutMs: number
+}
+
+export const DEFAULT_HTTP_CLIENT: HttpClientOptions = { connectTimeoutMs: 10_000 }
+
+/** Keeps one pool of connections per origin, one request at a time on each connection. */
+export class UndiciClient implements HttpClient {
+  readonly #pools = new Map<string, Pool>()
+  readonly #options: HttpClientOptions
+
+  constructor(options: Partial<HttpClientOptions> = {}) {
+    this.#options = { ...DEFAULT_HTTP_CLIENT, ...options }
+  }
+
+  request(request: HttpRequest, handler: HttpHandler): HttpExchange {
+    const { url } = request
+    const exchange = new Exchange(handler)
+    const options: Dispatcher.DispatchOptions = {
+      path: url.pathname + url.search,
+      method: request.method,
+      headers: { 'accept-encoding': 'identity', ...request.headers },
+      body: request.body === undefined ? null : join(request.body),
+    }
+    if (request.headersTimeoutMs !== undefined) options.headersTimeout = request.headersTimeoutMs
+    this.#pool(url.origin).dispatch(options, exchange)
+    return exchange
+  }
+
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()]
+    this.#pools.clear()
+    await Promise.all(pools.map((pool) => pool.destroy()))
+  }
+
+  #pool(origin: string): Pool {
+    let pool = this.#pools.get(origin)
+    if (pool === undefined) {
+      const { connectTimeoutMs } = this.#options
+      pool = new Pool(origin, {
+        pipelining: 1,
+        bodyTimeout: 0,
+        headersTimeout: 0,
+        connectTimeout: connectTimeoutMs,
+        allowH2: false,
+      })
+      this.#pools.set(origin, pool)
+    }
+    return pool
+  }
+}
+
+class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
+  readonly #handler: HttpHandler
+  #controller: Dispatcher.DispatchController | undefined
+  #isOver = false
+
+  constructor(handler: HttpHandler) {
+    this.#handler = handler
+  }
+
+  abort(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#controller?.abort(new Error('aborted'))
+  }
+
+  pause(): void {
+    this.#controller?.pause()
+  }
+
+  resume(): void {
+    this.#controller?.resume()
+  }
+
+  /** A connection is there and the request is about to be written. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#isOver) controller.abort(new Error('aborted'))
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (this.#isOver || status < 200) return
+    const encoding = headers['content-encoding']
+    if (encoding === undefined || encoding === 'identity') this.#handler.onHead(status, headers)
+    else this.#fail(new Failure('bad_response', `the answer is encoded (${encoding}), which was not asked for`, { status }))
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#isOver) this.#handler.onData(chunk)
+  }
+
+  onResponseEnd(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#handler.onEnd()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    // undici reports an unusable request while it is still being dispatched.
+    if (this.#controller === undefined) queueMicrotask(() => this.#fail(unreachable(error)))
+    else this.#fail(interrupted(error))
+  }
+
+  #fail(failure: Failure): void {
+    if (this.#isOver) return
+    this.abort()
+    this.#handler.onError(failure)
+  }
+}
+
+const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : error.name)
+
+const unreachable = (error: Error): Failure =>
+  new Failure('unreachable', `cannot connect: ${codeOf(error)}: ${error.message}`, { executed: 'no', retryable: true }, error)
+
+const interrupted = (error: Error): Failure =>
+  codeOf(error) === 'UND_ERR_HEADERS_TIMEOUT'
+    ? new Failure('timeout', 'no answer within the time for its headers', {}, error)
+    : new Failure('lost', `the connection broke: ${codeOf(error)}: ${error.message}`, {}, error)

@@ -1,0 +1,60 @@
+/** What an HTTP status of a server means to the request that met it (BRIDGING 7.2). */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Failure } from '../wire/failure.ts'
+import type { FailureFacts, FailureKind } from '../wire/failure.ts'
+
+export interface HttpHead {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+}
+
+const KINDS: Readonly<Record<number, FailureKind>> = {
+  401: 'auth_required',
+  403: 'forbidden',
+  404: 'not_found',
+  405: 'not_found',
+  410: 'not_found',
+  413: 'too_large',
+  429: 'rate_limited',
+  431: 'too_large',
+}
+const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
+
+/** True if a response without our id in the body of this status still answers our request: the status itself says no more. */
+export const bodyMayAnswer = ({ status }: HttpHead): boolean => status >= 400 && status !== 403 && !RETRYABLE.has(status)
+
+/**
+ * True if the status decides whatever the body says: signing in, more scopes, waiting, a session that is gone.
+ * `session`: the request carried a session id.
+ */
+export const statusDecides = (head: HttpHead, session: boolean): boolean =>
+  head.status === 401 || head.status === 429 || (head.status === 404 && session) || needsScope(head)
+
+/** The failure of a request that was answered with `head` and nothing better. `now` is wall-clock milliseconds. */
+export const failureOfStatus = (head: HttpHead, session: boolean, now: number): Failure => {
+  const { status } = head
+  const retryAfterMs = readRetryAfter(head.headers['retry-after'], now)
+  const kind: FailureKind = needsScope(head)
+    ? 'scope_required'
+    : status === 404 && session
+      ? 'session_expired'
+      : status >= 500
+        ? 'downstream_error'
+        : (KINDS[status] ?? 'bad_response')
+  // 303 points at the result of what was done.
+  const executed = status < 300 || status === 303 || status >= 500 ? 'unknown' : 'no'
+  const retryable = RETRYABLE.has(status)
+  const facts: FailureFacts = { executed, retryable, status }
+  return new Failure(kind, `the server answered HTTP ${status}`, retryAfterMs === undefined ? facts : { ...facts, retryAfterMs })
+}
+
+const needsScope = ({ status, headers }: HttpHead): boolean =>
+  status === 403 && /\berror="?insufficient_scope\b/i.test(headers['www-authenticate'] ?? '')
+
+/** `Retry-After` in milliseconds from `now`: seconds or a date ([RFC 9110] 10.2.3). */
+const readRetryAfter = (value: string | undefined, now: number): number | undefined => {
+  if (value === undefined) return undefined
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
+  const at = Date.parse(value)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
+}

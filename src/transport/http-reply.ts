@@ -1,0 +1,142 @@
+/**
+ * One HTTP request and its whole reply: redirects followed where that is safe, SSE taken apart into events, any other body
+ * collected under the cap. What the reply means is for the channel to say.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Failure } from '../wire/failure.ts'
+import { join } from '../wire/payload.ts'
+import { SseDecoder } from '../wire/sse.ts'
+import type { SseEvent } from '../wire/sse.ts'
+import type { HttpClient, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
+import type { HttpHead } from './http-failure.ts'
+
+export interface ReplyHead extends HttpHead {
+  readonly form: 'json' | 'sse' | 'other'
+  /** Where the reply came from, after redirects. */
+  readonly url: URL
+}
+
+/** In this order: head, events, one end or failure. Nothing comes after `abort()`. */
+export interface ReplyEvents {
+  onHead?(head: ReplyHead): void
+  onEvent(event: SseEvent): void
+  /** `body` is empty for SSE, and for what is neither JSON nor short. */
+  onEnd(head: ReplyHead, body: Buffer): void
+  onError(failure: Failure): void
+  /** An event over the cap was skipped. Absent: the reply fails with `too_large`. */
+  onOversize?(): void
+}
+
+/** A body that is not JSON is read only as far as an error page goes. */
+const MAX_OTHER_BYTES = 64 * 1024
+const MAX_REDIRECTS = 3
+const MIB = 1024 * 1024
+
+/** Sends `request`; same-origin 307 and 308 are followed three times, every other redirect fails. */
+export class Reply implements HttpHandler {
+  readonly #client: HttpClient
+  readonly #events: ReplyEvents
+  readonly #maxMessageBytes: number
+  #request: HttpRequest
+  #exchange: HttpExchange
+  #redirects = 0
+  #head: ReplyHead | undefined
+  #decoder: SseDecoder | undefined
+  #chunks: Buffer[] = []
+  #size = 0
+  #isOver = false
+
+  constructor(client: HttpClient, request: HttpRequest, maxMessageBytes: number, events: ReplyEvents) {
+    this.#client = client
+    this.#request = request
+    this.#maxMessageBytes = maxMessageBytes
+    this.#events = events
+    this.#exchange = client.request(request, this)
+  }
+
+  abort(): void {
+    this.#isOver = true
+    this.#exchange.abort()
+  }
+
+  onHead(status: number, headers: IncomingHttpHeaders): void {
+    if (status >= 300 && status < 400) return this.#redirect(status, headers.location)
+    const head: ReplyHead = { status, headers, form: formOf(headers['content-type']), url: this.#request.url }
+    this.#head = head
+    if (head.form === 'json' && Number(headers['content-length'] ?? 0) > this.#maxMessageBytes) return this.#tooLarge()
+    if (head.form === 'sse') this.#decoder = this.#decode()
+    this.#events.onHead?.(head)
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#isOver) return
+    if (this.#decoder !== undefined) return this.#decoder.push(chunk)
+    this.#size += chunk.length
+    this.#chunks.push(chunk)
+    if (this.#head?.form === 'json' && this.#size > this.#maxMessageBytes) this.#tooLarge()
+    else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
+      this.#exchange.abort()
+      this.#chunks = []
+      this.onEnd()
+    }
+  }
+
+  onEnd(): void {
+    if (this.#isOver || this.#head === undefined) return
+    this.#isOver = true
+    this.#events.onEnd(this.#head, join(this.#chunks))
+  }
+
+  onError(failure: Failure): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#events.onError(failure)
+  }
+
+  #decode(): SseDecoder {
+    return new SseDecoder({
+      maxEventBytes: this.#maxMessageBytes,
+      onEvent: (event) => {
+        if (!this.#isOver) this.#events.onEvent(event)
+      },
+      onOversize: () => {
+        if (this.#events.onOversize === undefined) this.#tooLarge()
+        else this.#events.onOversize()
+      },
+    })
+  }
+
+  /** The credentials and the body go nowhere but to the origin they were meant for. */
+  #redirect(status: number, location: string | undefined): void {
+    this.#exchange.abort()
+    const from = this.#request.url
+    const to = URL.parse(location ?? '', from.href)
+    const isSafe = (status === 307 || status === 308) && location !== undefined && to?.origin === from.origin
+    if (!isSafe || ++this.#redirects > MAX_REDIRECTS) {
+      const facts = { status, executed: status === 303 ? 'unknown' : 'no' } as const
+      const why = isSafe ? 'too many redirects' : 'only 307 and 308 within the same origin are followed'
+      return this.onError(new Failure('bad_response', `the server answered HTTP ${status}: ${why}`, facts))
+    }
+    to.username = from.username
+    to.password = from.password
+    this.#request = { ...this.#request, url: to }
+    this.#exchange = this.#client.request(this.#request, this)
+  }
+
+  #tooLarge(): void {
+    if (this.#isOver) return
+    this.#exchange.abort()
+    this.#chunks = []
+    this.onError(tooLarge(this.#maxMessageBytes))
+  }
+}
+
+/** A message from the server over the cap. */
+export const tooLarge = (maxMessageBytes: number): Failure =>
+  new Failure('too_large', `a message exceeds maxMessageBytes (${maxMessageBytes} bytes)`, { amount: maxMessageBytes / MIB })
+
+const formOf = (contentType: string | undefined): ReplyHead['form'] => {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (type === 'text/event-stream') return 'sse'
+  return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json')) ? 'json' : 'other'
+}

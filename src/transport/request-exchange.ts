@@ -1,0 +1,176 @@
+/**
+ * One request over Streamable HTTP: its POST, and the GETs that resume its stream when that breaks.
+ *
+ *   POST ─▶ JSON ───────────────────────────────────────▶ answered | lost
+ *       └─▶ SSE ─ response ─────────────────────────────▶ answered
+ *            └─ ends or breaks ─ no event id ───────────▶ lost
+ *                              └─ event id: wait, GET ─▶ SSE (as above)
+ */
+import { Failure } from '../wire/failure.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import type { SseEvent } from '../wire/sse.ts'
+import { bodyMayAnswer, failureOfStatus, statusDecides } from './http-failure.ts'
+import type { Reply, ReplyEvents, ReplyHead } from './http-reply.ts'
+import { readIncoming } from './incoming.ts'
+import type { Garbage } from './incoming.ts'
+import { asEventId, waitBefore } from './reconnect.ts'
+import type { ReconnectOptions } from './reconnect.ts'
+
+/** What an exchange needs of its channel. */
+export interface ExchangePorts {
+  post(events: ReplyEvents): Reply
+  /** GET with `Last-Event-ID`; `undefined` where the revision resumes nothing. */
+  resume(lastEventId: string, events: ReplyEvents): Reply | undefined
+  /** True if the POST carried a session id. */
+  hadSession(): boolean
+  receive(message: Envelope): void
+  garbage(garbage: Garbage): void
+  /** Nothing more comes of it; `failure` if it was not answered. Once, and not after `abort()`. */
+  ended(failure: Failure | undefined): void
+}
+
+export interface ResumeOptions extends ReconnectOptions {
+  /** Tries in a row that bring nothing new. */
+  readonly maxResumes: number
+}
+
+export class RequestExchange {
+  /** The id we minted, as it stands in the response. */
+  readonly id: string
+  readonly #ports: ExchangePorts
+  readonly #options: ResumeOptions
+  #reply: Reply | undefined
+  #timer: NodeJS.Timeout | undefined
+  #state: 'new' | 'sent' | 'answered' | 'over' = 'new'
+  #isSent = false
+  #lastEventId: string | undefined
+  #retryMs: number | undefined
+  #tries = 0
+
+  constructor(id: number, ports: ExchangePorts, options: ResumeOptions) {
+    this.id = String(id)
+    this.#ports = ports
+    this.#options = options
+  }
+
+  /** Whether the server may have seen it. */
+  get isSent(): boolean {
+    return this.#isSent
+  }
+
+  start(): void {
+    if (this.#state !== 'new') return
+    this.#state = 'sent'
+    this.#isSent = true
+    this.#reply = this.#ports.post({
+      onEvent: (event) => this.#onEvent(event),
+      onEnd: (head, body) => (head.form === 'sse' ? this.#streamEnded(head) : this.#judge(head, body)),
+      onError: (failure) => (failure.kind === 'lost' ? this.#resumeLater(failure) : this.#end(failure)),
+    })
+  }
+
+  /** Its response came, on whichever stream: it can no longer be lost. */
+  answered(): void {
+    if (this.#state !== 'sent') return
+    this.#state = 'answered'
+    if (this.#timer !== undefined) this.#end(undefined)
+  }
+
+  abort(): void {
+    this.#state = 'over'
+    clearTimeout(this.#timer)
+    this.#reply?.abort()
+  }
+
+  #end(failure: Failure | undefined): void {
+    if (this.#state === 'over') return
+    const isAnswered = this.#state === 'answered'
+    this.abort()
+    this.#ports.ended(isAnswered ? undefined : failure)
+  }
+
+  #onEvent(event: SseEvent): void {
+    const id = asEventId(event.id)
+    if (id !== undefined && id !== this.#lastEventId) {
+      this.#lastEventId = id
+      this.#tries = 0
+    }
+    this.#retryMs = event.retry ?? this.#retryMs
+    if (event.event === 'message' && event.data.length > 0) this.#read(event.data)
+  }
+
+  #read(bytes: Buffer): void {
+    readIncoming(
+      bytes,
+      (message) => this.#receive(message),
+      (garbage) => {
+        this.#ports.garbage(garbage)
+        if (garbage.id === this.id) this.#end(new Failure('bad_response', `the response is unusable: ${garbage.reason}`))
+      },
+    )
+  }
+
+  #receive(message: Envelope): void {
+    if (this.#state === 'over') return
+    // On the reply to a request an error without an id can only mean this request.
+    const isOurs = message.kind === 'response' && message.id === undefined
+    this.#ports.receive(isOurs ? { ...message, id: this.id } : message)
+  }
+
+  /** A reply that is no stream. */
+  #judge(head: ReplyHead, body: Buffer): void {
+    const { status, form } = head
+    const hadSession = this.#ports.hadSession()
+    if (status >= 400) {
+      const answer = statusDecides(head, hadSession) ? undefined : this.#answerIn(body, bodyMayAnswer(head))
+      if (answer !== undefined) this.#ports.receive(answer)
+      return this.#end(failureOfStatus(head, hadSession, Date.now()))
+    }
+    if (form === 'json' && body.length > 0) this.#read(body)
+    const what = form === 'json' ? 'without the response' : `with content type ${head.headers['content-type'] ?? '(none)'}`
+    this.#end(new Failure('bad_response', `the server answered HTTP ${status} ${what}`, { status }))
+  }
+
+  /** The response in the body of an error status; `mayAdopt`: an error under another id, or none, counts as ours. */
+  #answerIn(body: Buffer, mayAdopt: boolean): Envelope | undefined {
+    let answer: Envelope | undefined
+    const take = (message: Envelope): void => {
+      const isAdopted = mayAdopt && message.error !== undefined
+      if (message.kind === 'response' && (message.id === this.id || isAdopted)) answer = { ...message, id: this.id }
+    }
+    readIncoming(body, take, () => undefined)
+    return answer
+  }
+
+  #streamEnded(head: ReplyHead): void {
+    if (head.status >= 400) return this.#end(failureOfStatus(head, this.#ports.hadSession(), Date.now()))
+    const failure = new Failure('lost', 'the stream ended without the response')
+    // A server that said when to come back and then closed is polled: that is no failed try.
+    if (this.#retryMs !== undefined) this.#tries = 0
+    this.#resumeLater(failure)
+  }
+
+  #resumeLater(failure: Failure): void {
+    const lastEventId = this.#lastEventId
+    if (this.#state !== 'sent' || lastEventId === undefined || this.#tries >= this.#options.maxResumes) return this.#end(failure)
+    this.#reply = undefined
+    this.#timer = setTimeout(() => this.#resume(lastEventId, failure), waitBefore(this.#tries++, this.#retryMs, this.#options))
+  }
+
+  #resume(lastEventId: string, failure: Failure): void {
+    this.#timer = undefined
+    this.#reply = this.#ports.resume(lastEventId, {
+      onEvent: (event) => this.#onEvent(event),
+      onEnd: (head) => {
+        if (head.form === 'sse' && head.status < 300) return this.#streamEnded(head)
+        const again = failureOfStatus(head, this.#ports.hadSession(), Date.now()).retryable
+        const refused = new Failure('lost', `the stream broke and resuming it was refused: HTTP ${head.status}`, {
+          status: head.status,
+        })
+        return again ? this.#resumeLater(refused) : this.#end(refused)
+      },
+      onError: (broken) => (broken.kind === 'too_large' ? this.#end(broken) : this.#resumeLater(failure)),
+    })
+    if (this.#reply === undefined) this.#end(failure)
+  }
+}

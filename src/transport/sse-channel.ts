@@ -1,0 +1,198 @@
+/**
+ * HTTP+SSE ([2024-11-05 basic/transports]): one GET stream on which the server says everything, one URI to which we POST.
+ *
+ * That URI is the server's to choose, and our credentials go there: it must be of the same origin (BRIDGING 5.2).
+ */
+import { Failure } from '../wire/failure.ts'
+import type { Revision } from '../wire/revisions.ts'
+import type { SseEvent } from '../wire/sse.ts'
+import type { Channel, ChannelEvents, Outgoing } from './channel.ts'
+import type { HttpClient } from './http-client.ts'
+import { failureOfStatus } from './http-failure.ts'
+import { Reply, tooLarge } from './http-reply.ts'
+import type { ReplyHead } from './http-reply.ts'
+import { readIncoming, sampleOf } from './incoming.ts'
+import { lowerCased } from './mcp-endpoint.ts'
+import { DEFAULT_GATE_MS, SendGate } from './send-gate.ts'
+
+export interface SseOptions {
+  readonly maxMessageBytes: number
+  /** Until the `endpoint` event, from the GET on. */
+  readonly endpointTimeoutMs: number
+  /** How long messages wait for the server to take `notifications/initialized`. */
+  readonly gateMs: number
+}
+
+export const DEFAULT_SSE: SseOptions = { maxMessageBytes: 16 * 1024 * 1024, endpointTimeoutMs: 10_000, gateMs: DEFAULT_GATE_MS }
+
+export class SseChannel implements Channel {
+  readonly kind = 'sse'
+  readonly #client: HttpClient
+  readonly #url: URL
+  readonly #options: SseOptions
+  readonly #gate: SendGate
+  readonly #closed = Promise.withResolvers<Failure | undefined>()
+  readonly #opened = Promise.withResolvers<void>()
+  /** Requests without their response; `true` once sent. */
+  readonly #pending = new Map<string, boolean>()
+  readonly #posts = new Set<Reply>()
+  #headers: Readonly<Record<string, string>>
+  #events: ChannelEvents | undefined
+  #stream: Reply | undefined
+  #endpoint: URL | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isOver = false
+
+  /** `headers` go to the origin of `url` and nowhere else. */
+  constructor(client: HttpClient, url: URL, headers: Readonly<Record<string, string>> = {}, options: Partial<SseOptions> = {}) {
+    this.#client = client
+    this.#url = url
+    this.#headers = lowerCased(headers)
+    this.#options = { ...DEFAULT_SSE, ...options }
+    this.#gate = new SendGate(this.#options.gateMs)
+  }
+
+  get closed(): Promise<Failure | undefined> {
+    return this.#closed.promise
+  }
+
+  /** Resolves when the server has named its endpoint. */
+  open(events: ChannelEvents): Promise<void> {
+    this.#events = events
+    const { endpointTimeoutMs, maxMessageBytes } = this.#options
+    const late = new Failure('timeout', `no endpoint event within ${endpointTimeoutMs} ms`, { executed: 'no', retryable: true })
+    this.#timer = setTimeout(() => this.#end(late), endpointTimeoutMs)
+    let from = this.#url
+    this.#stream = new Reply(
+      this.#client,
+      { method: 'GET', url: this.#url, headers: { ...this.#headers, accept: 'text/event-stream' } },
+      maxMessageBytes,
+      {
+        onHead: (head) => {
+          from = head.url
+        },
+        onEvent: (event) => this.#onEvent(event, from),
+        onEnd: (head) => this.#end(endOf(head)),
+        onError: (failure) => this.#end(failure),
+        // The stream is everybody's: it outlives one bad message.
+        onOversize: () => events.garbage(tooLarge(maxMessageBytes).message, ''),
+      },
+    )
+    return this.#opened.promise
+  }
+
+  /** What the handshake agreed on; servers of the first revision do not look at it. */
+  setRevision(revision: Revision): void {
+    this.#headers = { ...this.#headers, 'mcp-protocol-version': revision }
+  }
+
+  send(message: Outgoing): boolean {
+    const { id } = message
+    if (this.#isOver || this.#endpoint === undefined) {
+      const failure = new Failure('lost', 'the channel is not open', { executed: 'no' })
+      if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, failure))
+      return true
+    }
+    const endpoint = this.#endpoint
+    if (id !== undefined) this.#pending.set(String(id), false)
+    this.#gate.pass(id !== undefined, () => this.#post(message, endpoint))
+    return true
+  }
+
+  /** There is nothing to close: the response, if it still comes, is dropped by whoever knows the ids. */
+  abandon(id: number): void {
+    this.#pending.delete(String(id))
+  }
+
+  close(): Promise<void> {
+    this.#end(undefined)
+    return Promise.resolve()
+  }
+
+  #end(reason: Failure | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#gate.close()
+    this.#stream?.abort()
+    for (const post of this.#posts) post.abort()
+    const why = reason?.message ?? 'the channel was closed'
+    for (const [id, isSent] of this.#pending)
+      this.#events?.lost(Number(id), new Failure('lost', why, { executed: isSent ? 'unknown' : 'no' }))
+    this.#pending.clear()
+    if (this.#stream !== undefined) this.#opened.reject(reason ?? new Failure('lost', why, { executed: 'no' }))
+    this.#closed.resolve(reason)
+  }
+
+  #onEvent({ event, data }: SseEvent, from: URL): void {
+    if (this.#endpoint === undefined) {
+      if (event !== 'endpoint')
+        return this.#end(new Failure('protocol', `the first event is "${event}", not "endpoint"`, { executed: 'no' }))
+      const endpoint = resolveEndpoint(data.toString(), from)
+      if (endpoint === undefined)
+        return this.#end(new Failure('protocol', 'the endpoint is not of the same origin', { executed: 'no' }))
+      clearTimeout(this.#timer)
+      this.#endpoint = endpoint
+      this.#opened.resolve()
+    } else if (event === 'message' && data.length > 0) this.#read(data)
+  }
+
+  #read(bytes: Buffer): void {
+    readIncoming(
+      bytes,
+      (message) => {
+        if (message.kind === 'response' && message.id !== undefined) this.#pending.delete(message.id)
+        this.#events?.receive(message)
+      },
+      ({ reason, sample }) => this.#events?.garbage(reason, sample),
+    )
+  }
+
+  #post(message: Outgoing, endpoint: URL): void {
+    const id = message.id === undefined ? undefined : String(message.id)
+    // Abandoned while it waited.
+    if (id !== undefined && !this.#pending.has(id)) return
+    if (id !== undefined) this.#pending.set(id, true)
+    const headers = { ...this.#headers, accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+    const done = (): void => {
+      this.#posts.delete(post)
+      if (id === undefined) this.#gate.open()
+    }
+    const refused = (failure: Failure, sample: string): void => {
+      done()
+      if (id === undefined) this.#events?.garbage(`a message without an id was not taken: ${failure.message}`, sample)
+      else if (this.#pending.delete(id)) this.#events?.lost(Number(id), failure)
+    }
+    const post = new Reply(
+      this.#client,
+      { method: 'POST', url: endpoint, headers, body: message.parts },
+      this.#options.maxMessageBytes,
+      {
+        onHead: (head) => {
+          if (head.status < 300 && id === undefined) this.#gate.open()
+        },
+        onEvent: () => undefined,
+        onEnd: (head, body) => (head.status < 300 ? done() : refused(failureOfStatus(head, false, Date.now()), sampleOf(body))),
+        onError: (failure) => refused(failure, ''),
+      },
+    )
+    this.#posts.add(post)
+  }
+}
+
+/** Where the messages go; `undefined` unless it is of the origin of `from` and carries no user information (T-10). */
+const resolveEndpoint = (text: string, from: URL): URL | undefined => {
+  const base = new URL(from.href)
+  base.username = ''
+  base.password = ''
+  const endpoint = URL.parse(text, base.href)
+  const isSafe = endpoint?.origin === base.origin && endpoint.username === '' && endpoint.password === ''
+  return isSafe ? endpoint : undefined
+}
+
+const endOf = (head: ReplyHead): Failure => {
+  if (head.status >= 300) return failureOfStatus(head, false, Date.now())
+  if (head.form !== 'sse')
+    return new Failure('bad_response', 'the server did not open an event stream', { executed: 'no', status: head.status })
+  return new Failure('lost', 'the server closed the event stream', { retryable: true })
+}

@@ -1,0 +1,81 @@
+/**
+ * The standalone GET stream of a legacy Streamable HTTP server, kept open: messages that belong to no request of ours
+ * ([2025-11-25 basic/transports], Listening for Messages from the Server).
+ */
+import type { Failure } from '../wire/failure.ts'
+import type { SseEvent } from '../wire/sse.ts'
+import { failureOfStatus } from './http-failure.ts'
+import type { Reply, ReplyEvents, ReplyHead } from './http-reply.ts'
+import { asEventId, waitBefore } from './reconnect.ts'
+import type { ReconnectOptions } from './reconnect.ts'
+
+export interface StreamPorts {
+  get(lastEventId: string | undefined, events: ReplyEvents): Reply
+  message(bytes: Buffer): void
+  /** The server answered 404 to our session: it is gone. */
+  expired(failure: Failure): void
+}
+
+export class StandingStream {
+  readonly #ports: StreamPorts
+  readonly #options: ReconnectOptions
+  readonly #offered = Promise.withResolvers<boolean>()
+  #reply: Reply | undefined
+  #timer: NodeJS.Timeout | undefined
+  #lastEventId: string | undefined
+  #retryMs: number | undefined
+  #tries = 0
+  #isOver = false
+
+  constructor(ports: StreamPorts, options: ReconnectOptions) {
+    this.#ports = ports
+    this.#options = options
+  }
+
+  /** Settles with the server's first clear word on it: a stream, or none offered. Also when stopped before that: none. */
+  get isOffered(): Promise<boolean> {
+    return this.#offered.promise
+  }
+
+  open(): void {
+    if (this.#isOver) return
+    this.#reply = this.#ports.get(this.#lastEventId, {
+      onHead: (head) => {
+        if (isStream(head)) this.#offered.resolve(true)
+      },
+      onEvent: (event) => this.#onEvent(event),
+      onEnd: (head) => this.#onEnd(head),
+      onError: () => this.#again(this.#retryMs),
+    })
+  }
+
+  stop(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#reply?.abort()
+    this.#offered.resolve(false)
+  }
+
+  #onEvent(event: SseEvent): void {
+    this.#tries = 0
+    this.#lastEventId = asEventId(event.id) ?? this.#lastEventId
+    this.#retryMs = event.retry ?? this.#retryMs
+    if (event.event === 'message' && event.data.length > 0) this.#ports.message(event.data)
+  }
+
+  #onEnd(head: ReplyHead): void {
+    if (this.#isOver) return
+    if (isStream(head)) return this.#again(this.#retryMs)
+    const failure = failureOfStatus(head, true, Date.now())
+    if (failure.retryable || head.status >= 500) return this.#again(failure.facts.retryAfterMs ?? this.#retryMs)
+    this.stop()
+    if (failure.kind === 'session_expired') this.#ports.expired(failure)
+  }
+
+  #again(retryMs: number | undefined): void {
+    if (this.#isOver) return
+    this.#timer = setTimeout(() => this.open(), waitBefore(this.#tries++, retryMs, this.#options))
+  }
+}
+
+const isStream = (head: ReplyHead): boolean => head.form === 'sse' && head.status < 300
