@@ -12,6 +12,8 @@ import type { ReconnectOptions } from './reconnect.ts'
 export interface StreamPorts {
   get(lastEventId: string | undefined, events: ReplyEvents): Reply
   message(bytes: Buffer): void
+  /** A message over the cap was skipped: opening the stream again would only bring it again. */
+  oversize(): void
   /** The server answered 404 to our session: it is gone. */
   expired(failure: Failure): void
 }
@@ -46,6 +48,7 @@ export class StandingStream {
       onEvent: (event) => this.#onEvent(event),
       onEnd: (head) => this.#onEnd(head),
       onError: () => this.#again(this.#retryMs),
+      onOversize: () => this.#ports.oversize(),
     })
   }
 

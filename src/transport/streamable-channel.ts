@@ -9,6 +9,7 @@ import type { Revision } from '../wire/revisions.ts'
 import type { Channel, ChannelEvents, Outgoing } from './channel.ts'
 import type { HttpClient } from './http-client.ts'
 import { failureOfStatus } from './http-failure.ts'
+import { tooLarge } from './http-reply.ts'
 import { readIncoming, sampleOf } from './incoming.ts'
 import { McpEndpoint } from './mcp-endpoint.ts'
 import { rawExchange } from './raw-exchange.ts'
@@ -112,6 +113,7 @@ export class StreamableChannel implements Channel {
       const ports = {
         get: this.#endpoint.get.bind(this.#endpoint),
         message: (bytes: Buffer) => this.#read(bytes),
+        oversize: () => this.#events?.garbage(tooLarge(this.#options.maxMessageBytes).message, ''),
         expired: (failure: Failure) => void (this.#closing ??= this.#shut(failure)),
       }
       this.#stream = new StandingStream(ports, this.#options)

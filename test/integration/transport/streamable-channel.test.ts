@@ -483,6 +483,18 @@ describe('the standalone stream', () => {
     ])
   })
 
+  test('goes on behind a message over the cap', async () => {
+    const fine = { jsonrpc: '2.0', method: 'fine' }
+    await using server = await scripted((_seen, response) => {
+      sse(response, `data: "${'x'.repeat(3_000)}"\n\ndata: ${JSON.stringify(fine)}\n\n`)
+    })
+    await using link = await connect(server.url, { maxMessageBytes: 2_000 })
+    await link.channel.openStream()
+    expect(await link.events.until(() => link.events.messages[0])).toEqual(fine)
+    expect(link.events.refused).toMatchObject([{ reason: expect.stringContaining('2000 bytes') }])
+    expect(server.seen).toHaveLength(1)
+  })
+
   test('F-16 a session that is gone ends the channel', async () => {
     await using server = await scripted(withSession((_seen, response) => response.writeHead(404).end()))
     const link = await connect(server.url)

@@ -1,0 +1,185 @@
+/** What every implementation of `HttpClient` owes to the channels. */
+import { describe, expect, test } from 'vitest'
+import { UndiciClient } from '../../../src/transport/http-client.ts'
+import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http-client.ts'
+import type { Failure } from '../../../src/wire/failure.ts'
+import { rawScripted, scripted } from './scripted.ts'
+import type { Script } from './scripted.ts'
+
+interface Told {
+  readonly calls: string[]
+  readonly exchange: HttpExchange
+  readonly end: Promise<Failure | { status: number | undefined; text: string }>
+}
+
+const ask = (client: HttpClient, request: Partial<HttpRequest> & { url: URL }, onChunk?: (told: Told) => void): Told => {
+  const calls: string[] = []
+  const { promise: end, resolve } = Promise.withResolvers<Failure | { status: number | undefined; text: string }>()
+  const chunks: Buffer[] = []
+  let status: number | undefined
+  const exchange = client.request(
+    { method: 'GET', headers: {}, ...request },
+    {
+      onHead: (code) => {
+        calls.push('head')
+        status = code
+      },
+      onData: (chunk) => {
+        calls.push('data')
+        chunks.push(chunk)
+        onChunk?.(told)
+      },
+      onEnd: () => {
+        calls.push('end')
+        resolve({ status, text: Buffer.concat(chunks).toString() })
+      },
+      onError: (failure) => {
+        calls.push('error')
+        resolve(failure)
+      },
+    },
+  )
+  const told = { calls, exchange, end }
+  return told
+}
+
+const hello: Script = (_seen, response) => void response.end('hello')
+
+describe.each([['undici', () => new UndiciClient()]])('the HTTP client on %s', (_name, create) => {
+  test('sends method, path with query, headers and a body of parts; tells head, data, end', async () => {
+    await using server = await scripted(hello)
+    const client = create()
+    const parts = [Buffer.from('{"a"'), Buffer.from(':1}')]
+    const told = ask(client, { method: 'POST', url: new URL('/x?y=%20z', server.url), headers: { 'x-a': 'b' }, body: parts })
+    expect(told.calls).toEqual([])
+    expect(await told.end).toEqual({ status: 200, text: 'hello' })
+    expect(told.calls).toEqual(['head', 'data', 'end'])
+    expect(server.seen[0]).toMatchObject({
+      method: 'POST',
+      path: '/x?y=%20z',
+      text: '{"a":1}',
+      headers: { 'x-a': 'b', 'content-length': '7' },
+    })
+    await client.close()
+  })
+
+  test('uses a connection again, and never two requests on one at once', async () => {
+    const connections = new Set<unknown>()
+    await using server = await rawScripted((socket, text) => {
+      connections.add(socket)
+      expect(text.match(/GET /g)).toHaveLength(1)
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+    })
+    const client = create()
+    for (let round = 0; round < 5; round++) await ask(client, { url: server.url }).end
+    // The next request may be on its way while the last reply is just being put away.
+    expect(connections.size).toBeLessThanOrEqual(2)
+    await Promise.all(Array.from({ length: 8 }, () => ask(client, { url: server.url }).end))
+    expect(connections.size).toBeGreaterThanOrEqual(8)
+    await client.close()
+  })
+
+  test('passes over informational heads', async () => {
+    await using server = await rawScripted((socket) => {
+      socket.write('HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n')
+    })
+    const client = create()
+    const told = ask(client, { url: server.url })
+    expect(await told.end).toEqual({ status: 204, text: '' })
+    expect(told.calls).toEqual(['head', 'end'])
+    await client.close()
+  })
+
+  test('reads nothing while paused, and the server cannot finish', async () => {
+    const size = 64 << 20
+    let isFlushed = false
+    await using server = await scripted((seen, response) => {
+      if (seen.path === '/small') response.end('small')
+      else response.end(Buffer.alloc(size), () => (isFlushed = true))
+    })
+    const client = create()
+    const { promise: paused, resolve } = Promise.withResolvers<void>()
+    const told = ask(client, { url: server.url }, ({ exchange, calls }) => {
+      if (calls.length > 2) return
+      exchange.pause()
+      resolve()
+    })
+    await paused
+    for (let round = 0; round < 50; round++) await ask(client, { url: new URL('/small', server.url) }).end
+    expect(told.calls).toEqual(['head', 'data'])
+    expect(isFlushed).toBe(false)
+    told.exchange.resume()
+    const end = await told.end
+    expect('text' in end && end.text.length).toBe(size)
+    await client.close()
+  })
+
+  test.each([
+    ['before it is connected', () => Promise.resolve()],
+    ['while it waits', (began: () => Promise<unknown>) => began()],
+  ])('tells nothing after an abort %s', async (_when, moment) => {
+    await using server = await scripted((seen, response) => (seen.path === '/mcp' ? undefined : hello(seen, response)))
+    const client = create()
+    const told = ask(client, { url: server.url })
+    await moment(() => server.until(({ path }) => path === '/mcp'))
+    told.exchange.abort()
+    await ask(client, { url: new URL('/other', server.url) }).end
+    await client.close()
+    expect(told.calls).toEqual([])
+  })
+
+  test('an abort closes the connection', async () => {
+    await using server = await scripted((_seen, response) => void response.write('begun'))
+    const client = create()
+    ask(client, { url: server.url }, ({ exchange }) => exchange.abort())
+    const seen = await server.until(() => true)
+    await seen.closed
+    await client.close()
+  })
+
+  test('an encoded answer is bad_response, told once', async () => {
+    await using server = await scripted((_seen, response) => response.writeHead(200, { 'content-encoding': 'br' }).end('xx'))
+    const client = create()
+    const told = ask(client, { url: server.url })
+    expect(await told.end).toMatchObject({ kind: 'bad_response', executed: 'unknown' })
+    expect(told.calls).toEqual(['error'])
+    expect(server.seen[0]?.headers['accept-encoding']).toBe('identity')
+    await client.close()
+  })
+
+  test('what was never written is unreachable and not executed; what broke later is lost', async () => {
+    const client = create()
+    const gone = await scripted(hello)
+    await gone[Symbol.asyncDispose]()
+    expect(await ask(client, { url: gone.url }).end).toMatchObject({ kind: 'unreachable', executed: 'no', retryable: true })
+    const unusable = ask(client, { url: gone.url, headers: { 'x-a': 'line\nbreak' } })
+    expect(unusable.calls).toEqual([])
+    expect(await unusable.end).toMatchObject({ kind: 'unreachable', executed: 'no' })
+    await using plain = await scripted(hello)
+    const tls = new URL(plain.url.href.replace('http:', 'https:'))
+    expect(await ask(client, { url: tls }).end).toMatchObject({ kind: 'unreachable', executed: 'no' })
+    await using server = await scripted((_seen, response) => response.destroy())
+    expect(await ask(client, { url: server.url }).end).toMatchObject({ kind: 'lost', executed: 'unknown' })
+    await client.close()
+  })
+
+  test('a head that does not come in time is a timeout', async () => {
+    await using server = await scripted(() => undefined)
+    const client = create()
+    expect(await ask(client, { url: server.url, headersTimeoutMs: 20 }).end).toMatchObject({
+      kind: 'timeout',
+      executed: 'unknown',
+    })
+    await client.close()
+  })
+
+  test('close breaks what is running', async () => {
+    await using server = await rawScripted((socket) => void socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nbegun'))
+    const client = create()
+    const { promise: begun, resolve } = Promise.withResolvers<Told>()
+    const told = ask(client, { url: server.url }, resolve)
+    await begun
+    await client.close()
+    expect(await told.end).toMatchObject({ kind: 'lost' })
+  })
+})
