@@ -160,7 +160,6 @@ export class LegacyLink implements Link {
 
   readonly #cancel = (id: number, reason: string): void => {
     this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
-    this.connection.channel.abandon(id)
   }
 
   /** A request of the server ([BRIDGING 2.2]). */

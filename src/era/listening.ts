@@ -123,7 +123,6 @@ export class Listening {
   }
 
   #cancel(id: number): void {
-    if (this.#connection.channel.kind === 'http') this.#connection.channel.abandon(id)
-    else this.#connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id }))])
+    if (this.#connection.channel.kind !== 'http') this.#connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id }))])
   }
 }

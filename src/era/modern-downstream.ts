@@ -177,8 +177,8 @@ export class ModernLink implements Link {
   }
 
   readonly #cancel = (id: number, reason: string): void => {
-    if (this.transport === 'http') return this.connection.channel.abandon(id)
-    this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
+    // Over HTTP closing the stream says it (B140).
+    if (this.transport !== 'http') this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
   }
 
   #onNotification(message: Envelope, during: Call | undefined): void {

@@ -28,7 +28,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
   /** Progress of this request. */
   progress?(message: Envelope): void
-  /** Tells the server that the request is given up, in the way of its era and transport. */
+  /** Tells the server that the request is given up, where that takes a message; its exchange is closed afterwards. */
   readonly cancel: (id: number, reason: string) => void
 }
 
@@ -169,8 +169,8 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   #giveUp(id: number, reason: string): void {
-    const pending = this.#take(id)
-    pending?.options.cancel(id, reason)
+    this.#take(id)?.options.cancel(id, reason)
+    this.channel.abandon(id)
   }
 
   #settle(message: Envelope): void {

@@ -1,0 +1,129 @@
+/**
+ * The HTTP front: every path, and the one guard before all of them (BRIDGING 5, 5.1 row 1; T-01, T-04). What is not named here
+ * does not exist.
+ */
+import type { Scope } from '../rpc/call.ts'
+import type { Sweeper } from '../rpc/sweeper.ts'
+import { listenHttp } from '../transport/http-server.ts'
+import type { HttpRequest, Listening } from '../transport/http-server.ts'
+import { HttpListener } from './http-listener.ts'
+import type { Hub } from './hub.ts'
+import { isAllowedHost, isAllowedOrigin, isLoopbackAddress } from './origins.ts'
+import type { OriginRules } from './origins.ts'
+import { SseListener } from './sse-listener.ts'
+
+/** Everyone who reaches an unauthenticated loopback listener is the same person (DECISIONS 7). */
+const PRINCIPAL = 'local'
+const EVERYTHING: Scope = { server: undefined }
+const CORS_HEADERS =
+  'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name'
+const CORS_EXPOSED = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate'
+
+export class Front {
+  readonly #hub: Hub
+  readonly #mcp: HttpListener
+  readonly #sse: SseListener
+  readonly #rules: OriginRules
+  readonly #sweeper: Sweeper
+  readonly #listening: Listening[] = []
+  #isReady = true
+
+  constructor(hub: Hub, sweeper: Sweeper) {
+    this.#hub = hub
+    this.#mcp = new HttpListener(hub, sweeper)
+    this.#sse = new SseListener(hub)
+    this.#sweeper = sweeper
+    const { allowedHosts, allowedOrigins } = hub.options
+    this.#rules = { allowedHosts: new Set(allowedHosts.map((host) => host.toLowerCase())), allowedOrigins: new Set(allowedOrigins) }
+    sweeper.watch(this)
+  }
+
+  get sessionCount(): number {
+    return this.#mcp.sessionCount + this.#sse.sessionCount
+  }
+  get inFlight(): number {
+    return this.#mcp.inFlight
+  }
+
+  /** The addresses bound, with the ports the system gave. */
+  get addresses(): readonly { readonly host: string; readonly port: number }[] {
+    return this.#listening
+  }
+
+  /** Binds all addresses. Rejects with the system's error and leaves nothing bound. */
+  async listen(): Promise<void> {
+    const { addresses, limits } = this.#hub.options
+    try {
+      for (const address of addresses) {
+        const isLoopback = isLoopbackAddress(address.host)
+        const listening = await listenHttp(address, limits, (request) => this.#handle(request, isLoopback)).catch((error: NodeJS.ErrnoException) => {
+          // A machine without IPv6 still has its other loopback address.
+          if (address.host === '::1' && addresses.length > 1 && (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT')) return undefined
+          throw Object.assign(error, { address: `${address.host}:${address.port}`, port: address.port })
+        })
+        if (listening !== undefined) this.#listening.push(listening)
+      }
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  /** Not ready any more: no new connections and no new requests; what is under way goes on. */
+  drain(): void {
+    this.#isReady = false
+    this.#mcp.drain()
+    for (const listening of this.#listening) listening.stopAccepting()
+  }
+
+  async close(): Promise<void> {
+    this.#sweeper.unwatch(this)
+    this.#mcp.close()
+    this.#sse.close()
+    await Promise.all(this.#listening.map((listening) => listening.close()))
+  }
+
+  sweep(): void {
+    this.#sse.sweep()
+  }
+
+  #handle(request: HttpRequest, isLoopback: boolean): void {
+    const origin = request.header('origin')
+    const isGuarded = request.count('host') > 1 || (isLoopback && !isAllowedHost(request.header('host'), this.#rules))
+    if (isGuarded || !isAllowedOrigin(origin, this.#rules)) return request.reply(403, {})
+    if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)
+    if (request.method === 'OPTIONS') return request.reply(204, {})
+    this.#route(request)
+  }
+
+  #route(request: HttpRequest): void {
+    const { path, sse } = this.#hub.options
+    const wrongMethod = (allow: string): void => request.reply(405, { Allow: allow })
+    if (request.path === path) return this.#mcp.handle({ request, principal: PRINCIPAL, scope: EVERYTHING })
+    const server = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/.exec(request.path)?.[1]
+    if (server !== undefined && this.#hub.core.hasScope({ server }))
+      return this.#mcp.handle({ request, principal: PRINCIPAL, scope: { server } })
+    const entrance = { request, principal: PRINCIPAL, scope: EVERYTHING }
+    if (sse && request.path === '/sse') return request.method === 'GET' ? this.#sse.open(entrance) : wrongMethod('GET')
+    if (sse && request.path === '/messages') return request.method === 'POST' ? this.#sse.post(entrance) : wrongMethod('POST')
+    if (request.path === '/healthz') return request.reply(200, { 'Content-Type': 'text/plain' }, [Buffer.from('ok\n')])
+    if (request.path === '/readyz') {
+      const [status, word] = this.#isReady ? [200, 'ready\n'] : [503, 'stopping\n']
+      return request.reply(Number(status), { 'Content-Type': 'text/plain' }, [Buffer.from(String(word))])
+    }
+    request.reply(404, {})
+  }
+
+  /** CORS for listed origins only; preflights are answered before anything else (T-02). */
+  #allowOrigin(request: HttpRequest, origin: string): void {
+    const asked = request.header('access-control-request-headers') ?? ''
+    const params = asked.split(',').map((name) => name.trim()).filter((name) => /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name))
+    request.addHeaders({
+      'Access-Control-Allow-Origin': origin,
+      'Access-Control-Allow-Methods': 'GET, POST, DELETE',
+      'Access-Control-Allow-Headers': [CORS_HEADERS, ...params].join(', '),
+      'Access-Control-Expose-Headers': CORS_EXPOSED,
+      Vary: 'Origin',
+    })
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * HTTP+SSE for hosts that know nothing newer: one stream is the session, messages come by POST and answers go on the stream
+ * ([2024-11-05 basic/transports]; BRIDGING 5.1). The transport belongs to 2024-11-05; hosts negotiate later revisions over it.
+ */
+import { randomBytes } from 'node:crypto'
+import { initializeResult, readInitialize } from '../era/legacy-host.ts'
+import { Refusal } from '../rpc/call.ts'
+import type { EventStream } from '../transport/http-server.ts'
+import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
+import { toParts } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
+import type { Exchange } from './exchange.ts'
+import type { Entrance } from './http-listener.ts'
+import type { Hub } from './hub.ts'
+import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
+import { errorReply } from './respond.ts'
+import { Session } from './session.ts'
+
+interface Connected {
+  readonly events: EventStream
+  readonly entrance: Entrance
+  session: Session | undefined
+}
+
+export class SseListener {
+  readonly #hub: Hub
+  readonly #connected = new Map<string, Connected>()
+
+  constructor(hub: Hub) {
+    this.#hub = hub
+  }
+
+  get sessionCount(): number {
+    return this.#connected.size
+  }
+
+  /** `GET /sse`: the first event says where to post. */
+  open(entrance: Entrance): void {
+    const { request } = entrance
+    const { maxSessions } = this.#hub.options.limits
+    if (this.#connected.size >= maxSessions) return request.reply(503, { 'Retry-After': '1' })
+    const id = randomBytes(16).toString('base64url')
+    const events = request.openEvents({})
+    const connected: Connected = { events, entrance, session: undefined }
+    this.#connected.set(id, connected)
+    events.send(toParts(`/messages?s=${id}`), { event: 'endpoint' })
+    events.onClose(() => {
+      this.#connected.delete(id)
+      connected.session?.end()
+    })
+  }
+
+  /** `POST /messages?s=…`: 202, and the answer comes on the stream. */
+  post({ request, principal }: Entrance): void {
+    const connected = this.#connected.get(new URLSearchParams(request.query).get('s') ?? '')
+    if (connected === undefined || connected.entrance.principal !== principal) return request.reply(404, {})
+    const { limits } = this.#hub.options
+    request.readBody(limits.maxBodyBytes, (body) => {
+      if (body === undefined) return request.reply(413, {})
+      let message: Envelope
+      try {
+        message = readHostMessage(body, limits)
+      } catch (error) {
+        if (!(error instanceof EnvelopeError)) throw error
+        return request.reply(400, { 'Content-Type': 'application/json' }, errorMessage(error.id, errorObject(error.code, error.message)))
+      }
+      request.reply(202, {})
+      this.#message(message, connected)
+    })
+  }
+
+  sweep(): void {
+    const { sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#hub.options.limits
+    for (const { events } of this.#connected.values())
+      events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
+  }
+
+  close(): void {
+    for (const { events, session } of this.#connected.values()) {
+      session?.end()
+      events.end()
+    }
+  }
+
+  #message(message: Envelope, connected: Connected): void {
+    const { events, session } = connected
+    const send = (parts: Parts): void => events.send(parts, { event: 'message' })
+    if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
+    const exchange: Exchange = { message: send, answer: send, end: () => undefined }
+    const refuse = (text: string): void => send(errorMessage(message.id, errorObject(-32600, text)))
+    if (session === undefined && message.method === 'initialize') this.#initialize(message, connected, send)
+    else if (session === undefined) refuse('send initialize first')
+    else if (session.isRunning(message.id ?? '')) refuse(`a request with id ${message.id} is under way`)
+    else serveLegacy(message, session, exchange, this.#hub)
+  }
+
+  #initialize(message: Envelope, connected: Connected, send: (parts: Parts) => void): void {
+    const id = message.id ?? 'null'
+    const { principal, scope } = connected.entrance
+    try {
+      const session = new Session(readInitialize(message), principal, scope)
+      connected.session = session
+      session.attach({ send })
+      const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
+      send(resultMessage(id, toParts(JSON.stringify(result))))
+      announceChanges(session, this.#hub)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      send(errorReply(error, { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result }).message)
+    }
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * One host on a pipe: both eras on the same line, one id space (BRIDGING 5.1, stdio upstream). Nothing but messages is ever
+ * written, and no request before the host has sent `initialize`.
+ */
+import { initializeResult, readInitialize } from '../era/legacy-host.ts'
+import { isModern } from '../era/modern-host.ts'
+import { Refusal } from '../rpc/call.ts'
+import type { Capabilities, Scope } from '../rpc/call.ts'
+import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
+import type { Envelope, Id } from '../wire/envelope.ts'
+import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
+import { META, PER_EXCHANGE } from '../wire/meta.ts'
+import { toParts } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
+import type { Exchange } from './exchange.ts'
+import type { Hub } from './hub.ts'
+import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
+import { serveModern } from './modern.ts'
+import { errorReply } from './respond.ts'
+import { Session } from './session.ts'
+
+/** The part of a pipe that is needed here. */
+export interface Pipe {
+  write(parts: Parts): void
+}
+
+export interface StdioOptions {
+  readonly principal: string
+  readonly scope: Scope
+  /** Told once, with the capabilities of the host's first message of either era. */
+  readonly introduced: (capabilities: Capabilities) => void
+}
+
+export class StdioListener {
+  readonly #hub: Hub
+  readonly #pipe: Pipe
+  readonly #options: StdioOptions
+  /** Modern requests under way, and how to give them up. */
+  readonly #modern = new Map<Id, AbortController>()
+  #session: Session | undefined
+  #isIntroduced = false
+
+  constructor(pipe: Pipe, options: StdioOptions, hub: Hub) {
+    this.#pipe = pipe
+    this.#options = options
+    this.#hub = hub
+  }
+
+  /** Requests that have not been answered. */
+  get inFlight(): number {
+    return this.#modern.size + (this.#session?.inFlight ?? 0)
+  }
+
+  /** One line of the host. */
+  receive(line: Buffer): void {
+    let message: Envelope
+    try {
+      message = readHostMessage(line, this.#hub.options.limits)
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
+    }
+    if (message.kind === 'request') this.#request(message)
+    else this.#hear(message)
+  }
+
+  /** A line over the limit was not kept; whoever sent it is told, by id where that could be seen. */
+  overflow(id: Id | undefined): void {
+    const { maxBodyBytes } = this.#hub.options.limits
+    this.#pipe.write(errorMessage(id, errorObject(-32600, `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)))
+  }
+
+  close(): void {
+    for (const abort of this.#modern.values()) abort.abort()
+    this.#session?.end()
+  }
+
+  #request(message: Envelope): void {
+    const id = message.id ?? 'null'
+    if (this.#modern.has(id) || this.#session?.isRunning(id) === true) return this.#refuse(id, -32600, `a request with id ${id} is under way`)
+    if (isModern(message)) return this.#serveModern(message, id)
+    if (message.method === 'initialize' && this.#session === undefined) return this.#initialize(message, id)
+    if (this.#session !== undefined) return serveLegacy(message, this.#session, this.#exchange(), this.#hub)
+    const meta = message.params?.object('_meta')
+    if (PER_EXCHANGE.some((key) => meta?.has(key) === true)) return this.#refuse(id, -32602, `params._meta["${META.version}"] is missing`)
+    this.#refuse(id, -32600, `send initialize first, or describe the request by params._meta["${META.version}"]`)
+  }
+
+  #serveModern(message: Envelope, id: Id): void {
+    const { principal, scope } = this.#options
+    const abort = new AbortController()
+    const done = (): void => {
+      this.#modern.delete(id)
+    }
+    const exchange: Exchange = {
+      message: (parts) => this.#pipe.write(parts),
+      answer: (parts) => {
+        done()
+        this.#pipe.write(parts)
+      },
+      end: done,
+    }
+    this.#modern.set(id, abort)
+    this.#introduce((message.params?.object('_meta')?.value(META.capabilities) ?? {}) as Capabilities)
+    serveModern(message, { principal, scope, headers: undefined, isPipe: true }, exchange, abort, this.#hub)
+  }
+
+  #initialize(message: Envelope, id: Id): void {
+    const { principal, scope } = this.#options
+    try {
+      const session = new Session(readInitialize(message), principal, scope)
+      this.#session = session
+      this.#introduce(session.capabilities)
+      session.attach({ send: (parts) => this.#pipe.write(parts) })
+      const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
+      this.#pipe.write(resultMessage(id, toParts(JSON.stringify(result))))
+      announceChanges(session, this.#hub)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      const reply = errorReply(error, { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result })
+      this.#pipe.write(reply.message)
+    }
+  }
+
+  /** A cancellation means whatever request in flight has that id, of either era. */
+  #hear(message: Envelope): void {
+    const id = message.method === 'notifications/cancelled' ? message.params?.raw('requestId')?.toString() : undefined
+    const abort = id === undefined ? undefined : this.#modern.get(id)
+    if (abort !== undefined && id !== undefined) {
+      this.#modern.delete(id)
+      abort.abort()
+    } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
+  }
+
+  #introduce(capabilities: Capabilities): void {
+    if (this.#isIntroduced) return
+    this.#isIntroduced = true
+    this.#options.introduced(capabilities)
+  }
+
+  #exchange(): Exchange {
+    const write = (parts: Parts): void => this.#pipe.write(parts)
+    return { message: write, answer: write, end: () => undefined }
+  }
+
+  #refuse(id: Id, code: number, text: string): void {
+    this.#pipe.write(errorMessage(id, errorObject(code, text)))
+  }
+}
