@@ -228,6 +228,7 @@ export class Downstream {
     const tools = inventory?.lists.tools.length ?? 0
     this.#environment.log.info({ server: this.options.key, revision: link.revision, transport: link.transport, tools }, 'server is ready')
     this.#rereads.poll(inventory === undefined ? undefined : this.#pollMs(link))
+    if (this.health$.value.failures > 0) this.#environment.reconnected(this)
   }
 
   /** Lists that the server cannot announce changes of are read again after their lifetime (3.7). */

@@ -33,6 +33,12 @@ export interface Memory {
   keepVerdict(options: ServerOptions, verdict: Verdict | undefined): void
 }
 
+/** What can be done with a server that is back. */
+export interface Reconnected {
+  readonly options: ServerOptions
+  subscribe(uri: string): Promise<boolean>
+}
+
 /** The part of a logger that rooms use. */
 export interface Log {
   debug(facts: object, message: string): void
@@ -60,4 +66,6 @@ export interface DownstreamEnvironment {
   readonly soleHost: Promise<Declared> | undefined
   /** A subscribed resource changed; the URI is the server's own. */
   readonly updated: (key: string, uri: string, params: Payload) => void
+  /** The main link is up again after a loss. */
+  readonly reconnected: (downstream: Reconnected) => void
 }

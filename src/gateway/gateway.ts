@@ -15,7 +15,7 @@ import type { Seal } from '../auth/seal.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
 import { findResource, findTool } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
-import type { Downstream } from '../downstream/downstream.ts'
+import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
@@ -105,7 +105,7 @@ export class Gateway {
   }
 
   /** A server is back after a loss. */
-  async restored(downstream: Downstream): Promise<void> {
+  async restored(downstream: Reconnected): Promise<void> {
     await this.#subscriptions.restore(downstream)
   }
 

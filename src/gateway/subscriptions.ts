@@ -3,6 +3,7 @@
  * (BRIDGING 3.8; B131–B134).
  */
 import type { Downstream } from '../downstream/downstream.ts'
+import type { Reconnected } from '../downstream/environment.ts'
 import { Payload } from '../wire/payload.ts'
 
 /** Somebody who is told; `params` are those of the notification, with the URI this subscriber knows. */
@@ -75,7 +76,7 @@ export class Subscriptions {
   }
 
   /** After a reconnect: watch again, and let everybody read once, since updates may have been missed. */
-  async restore(downstream: Downstream): Promise<void> {
+  async restore(downstream: Reconnected): Promise<void> {
     for (const [key, watched] of this.#watched) {
       if (watched.downstream.options.key !== downstream.options.key) continue
       watched.accepted = downstream.subscribe(watched.original)

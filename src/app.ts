@@ -1,0 +1,156 @@
+/**
+ * The composition root: the one place where the rooms meet. `startGateway` builds everything from a configuration and returns
+ * what can be done with it; disposing it ends everything in the reverse order.
+ */
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { Seal } from './auth/seal.ts'
+import type { Configuration } from './config/options.ts'
+import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
+import type { BackoffOptions } from './downstream/backoff.ts'
+import type { Log } from './downstream/environment.ts'
+import { Fleet } from './downstream/fleet.ts'
+import { makeOpeners } from './downstream/openers.ts'
+import { openMemory } from './downstream/store.ts'
+import { Gateway } from './gateway/gateway.ts'
+import { Front } from './host/front.ts'
+import type { Hub } from './host/hub.ts'
+import { StdioListener } from './host/stdio-listener.ts'
+import type { Capabilities } from './rpc/call.ts'
+import { Sweeper } from './rpc/sweeper.ts'
+import { UndiciClient } from './transport/http-client.ts'
+import { createLauncher } from './transport/launcher.ts'
+import { PidJournal, sweep } from './transport/pid-journal.ts'
+import { HostPipe } from './transport/stdio-host.ts'
+import { readEnds } from './wire/message-ends.ts'
+import { VERSION } from './version.ts'
+
+/** What of the process around it a gateway uses. */
+export interface Surroundings {
+  readonly log: Log
+  /** Where helper programs are looked for. */
+  readonly path: string | undefined
+  /** Serve one host on these streams instead of listening (`trunkline stdio`). */
+  readonly pipe?: { readonly input: Readable; readonly output: Writable }
+  readonly backoff?: BackoffOptions
+}
+
+/** A gateway that runs. */
+export interface Running extends AsyncDisposable {
+  readonly gateway: Gateway
+  readonly fleet: Fleet
+  readonly front: Front
+  readonly hub: Hub
+  readonly configuration: Configuration
+  /** Settles when the one host of a pipe has gone. */
+  readonly hostLeft: Promise<void>
+  /** Ends within the drain time: open calls first, then the servers. */
+  stop(): Promise<void>
+}
+
+const IDENTITY = { name: 'trunkline', title: 'Trunkline', version: VERSION }
+/** The last of the drain time belongs to the servers' processes. */
+const CHILDREN_STOP_MS = 6_000
+
+export const startGateway = async (configuration: Configuration, surroundings: Surroundings): Promise<Running> => {
+  const { log } = surroundings
+  const { host: hostOptions, gateway: gatewayOptions } = configuration
+  const sweeper = new Sweeper()
+  const stateDir = makeStateDir(configuration.stateDir, log)
+  const introduction = Promise.withResolvers<Capabilities>()
+  // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
+  const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)
+  const journal = stateDir === undefined ? undefined : await PidJournal.open(stateDir)
+  const launch = createLauncher({
+    ...(surroundings.path !== undefined && { path: surroundings.path }),
+    ...(journal !== undefined && { journal }),
+  })
+  const client = new UndiciClient()
+  const fleet: Fleet = new Fleet({
+    sweeper,
+    identity: IDENTITY,
+    log,
+    openers: makeOpeners(async (...args) => (await swept, launch(...args)), client, log),
+    memory: openMemory(stateDir, log),
+    backoff: surroundings.backoff ?? DEFAULT_BACKOFF,
+    legacyTtlMs: gatewayOptions.legacyTtlMs,
+    legacyPollMs: gatewayOptions.legacyPollMs,
+    soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
+    updated: (key, uri, params) => gateway.updated(key, uri, params),
+    reconnected: (downstream) => void gateway.restored(downstream),
+  })
+  const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir)] }), gatewayOptions)
+  let refs = 0
+  const hub: Hub = { core: gateway, identity: IDENTITY, options: hostOptions, log, nextRef: () => ++refs }
+  const front = new Front(hub, sweeper)
+  if (surroundings.pipe === undefined) await front.listen()
+  const piped = surroundings.pipe === undefined ? undefined : serveStdio(surroundings.pipe, hub, introduction.resolve)
+  fleet.apply(configuration.servers)
+
+  const end = async (): Promise<void> => {
+    front.drain()
+    gateway.stop()
+    const deadlineMs = performance.now() + Math.max(0, hostOptions.drainMs - CHILDREN_STOP_MS)
+    while (front.inFlight + (piped?.listener.inFlight ?? 0) > 0 && performance.now() < deadlineMs)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    piped?.listener.close()
+    await Promise.all([front.close(), fleet.stop(), piped?.pipe.close()])
+    await client.close()
+    journal?.[Symbol.dispose]()
+    sweeper[Symbol.dispose]()
+  }
+  let ending: Promise<void> | undefined
+  const stop = (): Promise<void> => (ending ??= end())
+  return {
+    gateway,
+    fleet,
+    front,
+    hub,
+    configuration,
+    hostLeft: piped?.hostLeft ?? new Promise(() => undefined),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+const serveStdio = (streams: NonNullable<Surroundings['pipe']>, hub: Hub, introduced: (capabilities: Capabilities) => void) => {
+  const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
+  const listener = new StdioListener(pipe, { principal: 'local', scope: { server: undefined }, introduced }, hub)
+  const hostLeft = new Promise<void>((resolve) => {
+    pipe.open({
+      line: (line) => listener.receive(line),
+      overflow: (head, tail) => listener.overflow(readEnds(head, tail).id),
+      ended: () => resolve(),
+    })
+  })
+  return { pipe, listener, hostLeft }
+}
+
+const makeStateDir = (folder: string | undefined, log: Log): string | undefined => {
+  if (folder === undefined) return undefined
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    chmodSync(folder, 0o700)
+    return folder
+  } catch (error) {
+    log.warn({ folder, error: String(error) }, 'the state folder cannot be used (state.dir); going on in memory')
+    return undefined
+  }
+}
+
+/** The key of sealed tokens: kept, so that they outlive a restart. */
+const sealKey = (folder: string | undefined): Buffer => {
+  if (folder === undefined) return randomBytes(32)
+  const file = join(folder, 'seal.key')
+  try {
+    const key = readFileSync(file)
+    if (key.length === 32) return key
+  } catch {
+    // made below
+  }
+  const key = randomBytes(32)
+  writeFileSync(file, key, { mode: 0o600 })
+  return key
+}

@@ -1,0 +1,40 @@
+/** Channels to configured servers, by what carries them. The one place that knows every transport. */
+import { ChildProcessChannel, DEFAULT_CHILD_PROCESS } from '../transport/child-process.ts'
+import type { HttpClient } from '../transport/http-client.ts'
+import type { Launcher } from '../transport/launcher.ts'
+import { SseChannel } from '../transport/sse-channel.ts'
+import { StreamableChannel } from '../transport/streamable-channel.ts'
+import { Failure } from '../wire/failure.ts'
+import type { Log, Openers } from './environment.ts'
+import type { LaunchOptions, ServerOptions } from './options.ts'
+
+export const makeOpeners = (launcher: Launcher, client: HttpClient, log: Log): Openers => {
+  const onStderr = ({ key }: ServerOptions) => (line: string) => log.debug({ server: key }, line)
+  return {
+    pipe: (options) =>
+      new ChildProcessChannel({
+        ...DEFAULT_CHILD_PROCESS,
+        launch: launchOf(options),
+        launcher,
+        maxMessageBytes: options.limits.maxMessageBytes,
+        onStderr: onStderr(options),
+      }),
+    http: (options) => new StreamableChannel(client, urlOf(options), options.headers, { maxMessageBytes: options.limits.maxMessageBytes }),
+    sse: (options) => new SseChannel(client, urlOf(options), options.headers, { maxMessageBytes: options.limits.maxMessageBytes }),
+    companion: async (options) => {
+      const tree = await launcher(launchOf(options), { onStderr: onStderr(options) })
+      tree.drainStdout()
+      return { pid: tree.pid, exited: tree.exited, stop: () => tree.stop() }
+    },
+  }
+}
+
+const launchOf = ({ key, launch }: ServerOptions): LaunchOptions => {
+  if (launch === undefined) throw new Failure('spawn_failed', `servers.${key} has no command`, { executed: 'no' })
+  return launch
+}
+
+const urlOf = ({ key, url }: ServerOptions): URL => {
+  if (url === undefined) throw new Failure('unreachable', `servers.${key} has no url`, { executed: 'no' })
+  return url
+}
