@@ -25,7 +25,7 @@ export interface ExchangePorts {
   hadSession(): boolean
   receive(message: Envelope): void
   garbage(garbage: Garbage): void
-  /** Nothing more comes of it; `failure` if it was not answered. Once, and not after `abort()`. */
+  /** Nothing more comes of it; `failure` says why, should it still be unanswered. Once, and not after `abort()`. */
   ended(failure: Failure | undefined): void
 }
 
@@ -84,9 +84,8 @@ export class RequestExchange {
 
   #end(failure: Failure | undefined): void {
     if (this.#state === 'over') return
-    const isAnswered = this.#state === 'answered'
     this.abort()
-    this.#ports.ended(isAnswered ? undefined : failure)
+    this.#ports.ended(failure)
   }
 
   #onEvent(event: SseEvent): void {

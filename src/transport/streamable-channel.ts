@@ -86,8 +86,7 @@ export class StreamableChannel implements Channel {
   send(message: Outgoing): boolean {
     const { id } = message
     if (this.#closing !== undefined) {
-      const failure = new Failure('lost', 'the channel is closed', { executed: 'no' })
-      if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, failure))
+      if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, notOpen()))
     } else if (id === undefined) this.#gate.pass(false, () => this.#notify(message))
     else {
       const exchange = this.#exchangeFor(message, id)
@@ -124,6 +123,7 @@ export class StreamableChannel implements Channel {
 
   /** One POST outside of the channel's bookkeeping, for the era probe and the handshake; it does take up the session. */
   exchange(message: Outgoing, timeoutMs: number): Promise<RawAnswer> {
+    if (this.#closing !== undefined) return Promise.reject(notOpen())
     const raw = rawExchange(this.#endpoint, message, timeoutMs)
     const stop = (): void => raw.stop()
     this.#loose.add(stop)
@@ -224,3 +224,5 @@ export class StreamableChannel implements Channel {
     this.#loose.add(stop)
   }
 }
+
+const notOpen = (): Failure => new Failure('lost', 'the channel is closed', { executed: 'no' })

@@ -306,6 +306,23 @@ describe('statuses', () => {
     expect(await link.events.end(1)).toMatchObject({ kind: 'session_expired', executed: 'no', facts: { status: 404 } })
   })
 
+  test('F-16 of many calls each is refused for itself, once, and no other is lost with it', async () => {
+    await using server = await scripted(
+      withSession((seen, response) => {
+        if (Number(seen.message.id) % 50 === 1)
+          void server.until(({ message }) => message.id === 200).then(() => json(response, 200, result(seen.message.id)))
+        else response.writeHead(404).end()
+      }),
+    )
+    await using link = await connect(server.url)
+    await begin(link)
+    const ids = Array.from({ length: 200 }, (_, index) => index + 1)
+    for (const id of ids) link.channel.send(request(id))
+    const ends = await Promise.all(ids.map((id) => link.events.end(id)))
+    expect(ends.filter((end) => 'result' in end)).toHaveLength(4)
+    expect(link.events.losses.map(({ failure }) => failure.kind)).toEqual(Array.from({ length: 196 }, () => 'session_expired'))
+  })
+
   test('a server that is not there is unreachable, certainly not executed', async () => {
     const gone = await scripted(() => undefined)
     await gone[Symbol.asyncDispose]()
@@ -585,5 +602,6 @@ describe('raw exchanges for the probe', () => {
     const caught = expect(answer).rejects.toMatchObject({ kind: 'lost' })
     await link.channel.close()
     await caught
+    await expect(link.channel.exchange(request(2), 5_000)).rejects.toMatchObject({ kind: 'lost', executed: 'no' })
   })
 })
