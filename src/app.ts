@@ -46,6 +46,8 @@ export interface Running extends AsyncDisposable {
   readonly configuration: Configuration
   /** Settles when the one host of a pipe has gone. */
   readonly hostLeft: Promise<void>
+  /** Makes another configuration the one in force: what it does not change goes on as it is. `restart`: keys of changed servers. */
+  apply(configuration: Configuration, restart: ReadonlySet<string>): void
   /** Ends within the drain time: open calls first, then the servers. */
   stop(): Promise<void>
 }
@@ -110,6 +112,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     hub,
     configuration,
     hostLeft: piped?.hostLeft ?? new Promise(() => undefined),
+    apply: (next, restart) => {
+      fleet.apply(next.servers, restart)
+      gateway.apply(next.gateway)
+    },
     stop,
     [Symbol.asyncDispose]: stop,
   }

@@ -20,7 +20,9 @@ const humanForm = (stream: NodeJS.WritableStream): Writable =>
     write: (chunk: Buffer, _encoding, done) => {
       const { level, time, msg, server, ...facts } = JSON.parse(chunk.toString()) as Record<string, unknown>
       const at = new Date(Number(time)).toISOString().slice(11, 19)
-      const rest = Object.entries(facts).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+      const rest = Object.entries(facts).map(
+        ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+      )
       const who = server === undefined ? '' : `${String(server)}: `
       stream.write(`${at} ${LEVELS[Number(level)] ?? 'info'} ${printable(`${who}${String(msg)} ${rest.join(' ')}`.trimEnd())}\n`)
       done()
@@ -30,4 +32,7 @@ const humanForm = (stream: NodeJS.WritableStream): Writable =>
 /** No escape sequence, line break or direction mark of a stranger reaches a terminal (T-15). */
 export const printable = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
-  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

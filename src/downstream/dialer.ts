@@ -134,6 +134,7 @@ export class Dialer {
 }
 
 const isUnreachable = (error: unknown): boolean => {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof Failure && cause.kind === 'unreachable') return true
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof Failure && cause.kind === 'unreachable') return true
   return false
 }

@@ -135,7 +135,8 @@ export class Downstream {
 
   async #attempt(call: Call): Promise<Outcome> {
     const main = await this.#ready()
-    if (main.era === 'modern' || this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method)) return main.handle(call)
+    if (main.era === 'modern' || this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
+      return main.handle(call)
     return this.#links.lease(call, async (link) => {
       const level = call.caller.session?.logLevel
       if (level !== undefined) await link.setLevel(level)
@@ -157,7 +158,10 @@ export class Downstream {
     await this.#untilReady(this.options.timeouts.connectTimeoutMs)
     if (this.#main !== undefined) return this.#main
     if (this.health$.value.failure !== undefined && this.health$.value.state !== 'starting') return this.#ready()
-    throw new Failure('starting', `still starting: ${this.health$.value.reason ?? 'no answer yet'}`, { executed: 'no', retryable: true })
+    throw new Failure('starting', `still starting: ${this.health$.value.reason ?? 'no answer yet'}`, {
+      executed: 'no',
+      retryable: true,
+    })
   }
 
   #untilReady(timeoutMs: number): Promise<void> {
@@ -217,7 +221,9 @@ export class Downstream {
       return (await link.closed) ?? new Failure('lost', 'the connection was closed', { retryable: true })
     } catch (error) {
       await link?.close()
-      return error instanceof Failure ? error : new Failure('bad_response', `the handshake failed: ${String(error)}`, { executed: 'no' }, error)
+      return error instanceof Failure
+        ? error
+        : new Failure('bad_response', `the handshake failed: ${String(error)}`, { executed: 'no' }, error)
     }
   }
 
@@ -226,7 +232,10 @@ export class Downstream {
     this.#change({ type: 'ready', complaints: inventory?.warnings ?? [] })
     this.#settleWaiters()
     const tools = inventory?.lists.tools.length ?? 0
-    this.#environment.log.info({ server: this.options.key, revision: link.revision, transport: link.transport, tools }, 'server is ready')
+    this.#environment.log.info(
+      { server: this.options.key, revision: link.revision, transport: link.transport, tools },
+      'server is ready',
+    )
     this.#rereads.poll(inventory === undefined ? undefined : this.#pollMs(link))
     if (this.health$.value.failures > 0) this.#environment.reconnected(this)
   }
@@ -247,7 +256,7 @@ export class Downstream {
     const inventory = await readInventory(link, { limits: this.options.limits, legacyTtlMs, legacyPollMs, nowMs })
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
-    this.inventory$.next(isNew ? inventory : { ...this.inventory$.value, freshness: inventory.freshness } as Inventory)
+    this.inventory$.next(isNew ? inventory : ({ ...this.inventory$.value, freshness: inventory.freshness } as Inventory))
   }
 
   #giveUp(failure: Failure): void {
@@ -333,4 +342,3 @@ export class Downstream {
 }
 
 const errorAnswer = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })
-

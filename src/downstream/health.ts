@@ -27,7 +27,9 @@ export const STARTING: Health = { state: 'starting', reason: undefined, failure:
 export const nextHealth = (health: Health, event: HealthEvent): Health => {
   switch (event.type) {
     case 'dialing':
-      return health.state === 'down' ? { ...health, nextTryMs: undefined } : { ...health, state: 'starting', nextTryMs: undefined }
+      return health.state === 'down'
+        ? { ...health, nextTryMs: undefined }
+        : { ...health, state: 'starting', nextTryMs: undefined }
     case 'ready': {
       const reason = event.complaints.length === 0 ? undefined : event.complaints.join('; ')
       return { ...health, state: reason === undefined ? 'healthy' : 'degraded', reason, failure: undefined, nextTryMs: undefined }
@@ -41,7 +43,13 @@ export const nextHealth = (health: Health, event: HealthEvent): Health => {
         nextTryMs: event.nextTryMs,
       }
     case 'hopeless':
-      return { state: 'failed', reason: event.failure.message, failure: event.failure, failures: health.failures + 1, nextTryMs: undefined }
+      return {
+        state: 'failed',
+        reason: event.failure.message,
+        failure: event.failure,
+        failures: health.failures + 1,
+        nextTryMs: undefined,
+      }
     case 'stopping':
       return { ...health, state: 'draining', nextTryMs: undefined }
   }

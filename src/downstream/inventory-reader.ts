@@ -45,7 +45,10 @@ interface ReadList {
 export const readInventory = async (link: Link, options: ReadingOptions): Promise<Inventory> => {
   const leftOut: LeftOut[] = []
   const warnings: string[] = []
-  const read = async (kind: ListKind): Promise<[ListKind, ReadList]> => [kind, await readList(link, kind, options, leftOut, warnings)]
+  const read = async (kind: ListKind): Promise<[ListKind, ReadList]> => [
+    kind,
+    await readList(link, kind, options, leftOut, warnings),
+  ]
   const lists = Object.fromEntries(await Promise.all(LIST_KINDS.map(read))) as Record<ListKind, ReadList>
   const pick = <T>(of: (list: ReadList) => T): Record<ListKind, T> =>
     Object.fromEntries(LIST_KINDS.map((kind) => [kind, of(lists[kind])])) as Record<ListKind, T>
@@ -142,7 +145,8 @@ const readEntry = (payload: Payload, kind: ListKind, row: ListRow, link: Link, l
   const out = (reason: string): LeftOut => ({ kind, name: original, reason })
   for (const name of ['title', 'description', row.field]) {
     const member = payload.member(name)
-    if (member !== undefined && member.end - member.start > limits.maxTextBytes) return out(`${name} exceeds limits.text (${limits.maxTextBytes} bytes)`)
+    if (member !== undefined && member.end - member.start > limits.maxTextBytes)
+      return out(`${name} exceeds limits.text (${limits.maxTextBytes} bytes)`)
   }
   for (const name of ['inputSchema', 'outputSchema']) {
     const member = payload.member(name)

@@ -84,7 +84,8 @@ export class Links {
   sweep(): void {
     const nowMs = this.#environment.nowMs()
     for (const held of this.#held.values()) {
-      const isIdle = held.leases === 0 && held.owner.caller.session === undefined && nowMs - held.idleSinceMs >= this.#options.idleStopMs
+      const isIdle =
+        held.leases === 0 && held.owner.caller.session === undefined && nowMs - held.idleSinceMs >= this.#options.idleStopMs
       if (isIdle) void this.#close(held)
     }
   }

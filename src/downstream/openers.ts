@@ -9,7 +9,10 @@ import type { Log, Openers } from './environment.ts'
 import type { LaunchOptions, ServerOptions } from './options.ts'
 
 export const makeOpeners = (launcher: Launcher, client: HttpClient, log: Log): Openers => {
-  const onStderr = ({ key }: ServerOptions) => (line: string) => log.debug({ server: key }, line)
+  const onStderr =
+    ({ key }: ServerOptions) =>
+    (line: string) =>
+      log.debug({ server: key }, line)
   return {
     pipe: (options) =>
       new ChildProcessChannel({
@@ -19,8 +22,10 @@ export const makeOpeners = (launcher: Launcher, client: HttpClient, log: Log): O
         maxMessageBytes: options.limits.maxMessageBytes,
         onStderr: onStderr(options),
       }),
-    http: (options) => new StreamableChannel(client, urlOf(options), options.headers, { maxMessageBytes: options.limits.maxMessageBytes }),
-    sse: (options) => new SseChannel(client, urlOf(options), options.headers, { maxMessageBytes: options.limits.maxMessageBytes }),
+    http: (options) =>
+      new StreamableChannel(client, urlOf(options), options.headers, { maxMessageBytes: options.limits.maxMessageBytes }),
+    sse: (options) =>
+      new SseChannel(client, urlOf(options), options.headers, { maxMessageBytes: options.limits.maxMessageBytes }),
     companion: async (options) => {
       const tree = await launcher(launchOf(options), { onStderr: onStderr(options) })
       tree.drainStdout()

@@ -62,4 +62,5 @@ export class Slots {
   }
 }
 
-const overloaded = (message: string): Failure => new Failure('overloaded', message, { executed: 'no', retryable: true, retryAfterMs: 1_000 })
+const overloaded = (message: string): Failure =>
+  new Failure('overloaded', message, { executed: 'no', retryable: true, retryAfterMs: 1_000 })

@@ -78,7 +78,9 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
 /** What must be the same for anything remembered to be believed. */
 const launchDigest = (options: ServerOptions): string => {
   const { launch, url, transport, era, headers } = options
-  return createHash('sha256').update(JSON.stringify([launch, url?.href, transport, era, headers])).digest('base64url')
+  return createHash('sha256')
+    .update(JSON.stringify([launch, url?.href, transport, era, headers]))
+    .digest('base64url')
 }
 
 const fileOf = (folder: string, options: ServerOptions): string => join(folder, `server-${options.key}.json`)
@@ -107,7 +109,9 @@ const readRecord = (file: string, log: Log): Stored | undefined => {
   }
   try {
     const record = JSON.parse(text) as Stored
-    const isWhole = typeof record.launch === 'string' && (record.inventory === undefined || LIST_KINDS.every((kind) => Array.isArray(record.inventory?.lists[kind])))
+    const isWhole =
+      typeof record.launch === 'string' &&
+      (record.inventory === undefined || LIST_KINDS.every((kind) => Array.isArray(record.inventory?.lists[kind])))
     if (isWhole) return record
   } catch {
     // set aside below
@@ -129,5 +133,7 @@ const store = (inventory: Inventory): StoredInventory => ({
 const revive = (stored: StoredInventory): Inventory => ({
   ...stored,
   lists: mapLists(stored.lists, (entry) => ({ ...entry, raw: Buffer.from(entry.raw) })),
-  freshness: Object.fromEntries(LIST_KINDS.map((kind) => [kind, { ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 }])) as Inventory['freshness'],
+  freshness: Object.fromEntries(
+    LIST_KINDS.map((kind) => [kind, { ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 }]),
+  ) as Inventory['freshness'],
 })

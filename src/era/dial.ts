@@ -81,7 +81,10 @@ const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: bo
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
   const handshake = link.initialize(dialing.declared, dialing.identity).then(() => link)
   handshake.catch(() => undefined)
-  const winner = await Promise.race([asked.then((message) => readDiscover(message).says), handshake.then(() => 'initialized' as const)])
+  const winner = await Promise.race([
+    asked.then((message) => readDiscover(message).says),
+    handshake.then(() => 'initialized' as const),
+  ])
   if (winner === 'modern') throw new Reopen('modern')
   return { era: 'legacy', handshake }
 }
@@ -143,12 +146,13 @@ export const dialHttp = async (
 const probeHttp = async (channel: HttpChannel, dialing: Dialing, attempts: string[]): Promise<ModernServer | undefined> => {
   for (let attempt = 0; attempt < 2; attempt++) {
     const parts = discoverMessage(0, dialing.declared, dialing.identity)
-    const { status, message } = await channel.exchange({ parts, headers: DISCOVER_HEADERS })
+    const { status, message } = await channel.exchange({ parts, headers: DISCOVER_HEADERS }, dialing.timeouts.startMs)
     if (status === 401) throw new Failure('auth_required', 'the server asks for authorization', { status, executed: 'no' })
     if (status === 403) throw new Failure('forbidden', 'the server denied access', { status, executed: 'no' })
     if (status === 408 || status === 425 || status === 429 || status >= 500)
       throw new Failure('downstream_error', `the server answered HTTP ${status}`, { status, executed: 'no', retryable: true })
-    if (status >= 300 && status < 400) throw new Failure('not_found', `the server redirects (HTTP ${status})`, { status, executed: 'no' })
+    if (status >= 300 && status < 400)
+      throw new Failure('not_found', `the server redirects (HTTP ${status})`, { status, executed: 'no' })
     const reading: Reading = message === undefined ? { says: 'legacy' } : readDiscover(message)
     if (reading.says === 'modern') return reading.server
     if (reading.says === 'no common version') throw noCommonVersion(reading)
@@ -194,7 +198,9 @@ const modern = (connection: Connection, server: ModernServer, dialing: Dialing):
 }
 
 const noCommonVersion = (reading: { readonly offered: readonly string[] }): Failure =>
-  new Failure('version', `no common protocol version; the server offers ${reading.offered.join(', ') || 'none'}`, { executed: 'no' })
+  new Failure('version', `no common protocol version; the server offers ${reading.offered.join(', ') || 'none'}`, {
+    executed: 'no',
+  })
 
 const refusedTwice = (): Failure => new Failure('protocol', 'the server refused server/discover twice', { executed: 'no' })
 

@@ -79,7 +79,8 @@ export class LegacyLink implements Link {
       clientInfo: identity,
     })
     const revision = result.text('protocolVersion') ?? ''
-    if (!isLegacyRevision(revision)) throw new Failure('version', `the server answered initialize with unsupported version "${revision}"`)
+    if (!isLegacyRevision(revision))
+      throw new Failure('version', `the server answered initialize with unsupported version "${revision}"`)
     this.#handshake = {
       revision,
       capabilities: (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>,
@@ -89,19 +90,22 @@ export class LegacyLink implements Link {
     const http = channel.kind === 'http' ? (channel as HttpChannel) : undefined
     http?.setRevision(revision)
     this.connection.notify('notifications/initialized')
-    http?.openStream()
+    void http?.openStream()
   }
 
   readonly handle = async (call: Call): Promise<Outcome> => {
     const { idleMs, totalMs } = this.#timeouts
-    const message = await this.connection.request((id) => ({ id, parts: requestMessage(id, call.method, this.#params(call, id)) }), {
-      idleMs,
-      totalMs,
-      call,
-      signal: call.signal,
-      cancel: this.#cancel,
-      progress: (progress) => progress.params && call.notify(progress.method, progress.params),
-    })
+    const message = await this.connection.request(
+      (id) => ({ id, parts: requestMessage(id, call.method, this.#params(call, id)) }),
+      {
+        idleMs,
+        totalMs,
+        call,
+        signal: call.signal,
+        cancel: this.#cancel,
+        progress: (progress) => progress.params && call.notify(progress.method, progress.params),
+      },
+    )
     return complete(resultOf(message))
   }
 

@@ -24,7 +24,8 @@ export const readInitialize = (message: Envelope): Introduction => {
   const asked = params?.text('protocolVersion')
   if (params === undefined || asked === undefined) throw new Refusal(-32602, 'initialize needs params.protocolVersion')
   const capabilities = params.value('capabilities') ?? {}
-  if (typeof capabilities !== 'object' || Array.isArray(capabilities)) throw new Refusal(-32602, 'params.capabilities must be an object')
+  if (typeof capabilities !== 'object' || Array.isArray(capabilities))
+    throw new Refusal(-32602, 'params.capabilities must be an object')
   return {
     revision: isLegacyRevision(asked) ? asked : LATEST_LEGACY,
     capabilities: capabilities as Capabilities,

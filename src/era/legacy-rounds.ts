@@ -30,7 +30,10 @@ export const askLegacyHosts: Layer = (inner) => async (call) => {
   return outcome
 }
 
-const answered = async (outcome: Outcome & { kind: 'input_required' }, ask: NonNullable<Call['ask']>): Promise<NonNullable<Call['resume']>> => {
+const answered = async (
+  outcome: Outcome & { kind: 'input_required' },
+  ask: NonNullable<Call['ask']>,
+): Promise<NonNullable<Call['resume']>> => {
   const { result, state } = outcome
   const requests = result.object('inputRequests')
   if (requests === undefined) {

@@ -123,6 +123,7 @@ export class Listening {
   }
 
   #cancel(id: number): void {
-    if (this.#connection.channel.kind !== 'http') this.#connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id }))])
+    if (this.#connection.channel.kind !== 'http')
+      this.#connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id }))])
   }
 }

@@ -111,7 +111,8 @@ export class ModernLink implements Link {
 
   /** Starts hearing of list changes, as far as the server announces them. */
   listen(): void {
-    const announces = (name: string): boolean => (this.capabilities[name] as { listChanged?: unknown } | undefined)?.listChanged === true
+    const announces = (name: string): boolean =>
+      (this.capabilities[name] as { listChanged?: unknown } | undefined)?.listChanged === true
     this.#listening.lists({
       ...(announces('tools') && { toolsListChanged: true }),
       ...(announces('prompts') && { promptsListChanged: true }),
@@ -178,7 +179,8 @@ export class ModernLink implements Link {
 
   readonly #cancel = (id: number, reason: string): void => {
     // Over HTTP closing the stream says it (B140).
-    if (this.transport !== 'http') this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
+    if (this.transport !== 'http')
+      this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
   }
 
   #onNotification(message: Envelope, during: Call | undefined): void {
@@ -199,7 +201,8 @@ const outcomeOf = (method: string, result: Payload): Outcome => {
   if (type === 'complete') return complete(result)
   if (type !== 'input_required') throw new Failure('protocol', `unknown resultType "${type}"`)
   if (METHODS[method]?.mayAskInput !== true) throw new Failure('protocol', `input_required in answer to ${method}`)
-  if (!result.has('inputRequests') && !result.has('requestState')) throw new Failure('protocol', 'input_required without anything required')
+  if (!result.has('inputRequests') && !result.has('requestState'))
+    throw new Failure('protocol', 'input_required without anything required')
   return { kind: 'input_required', result, state: result.text('requestState') }
 }
 

@@ -34,10 +34,16 @@ export const readModern = (message: Envelope): ModernRequest => {
   if (capabilities === undefined) throw malformed(META.capabilities, 'an object')
   const level = meta.text(META.logLevel)
   if (meta.has(META.logLevel) && !isLogLevel(level)) throw new Refusal(-32602, `unknown log level in ${META.logLevel}`)
-  return { revision: version, capabilities, logLevel: level as LogLevel | undefined, progressToken: progressTokenOf(message.params) }
+  return {
+    revision: version,
+    capabilities,
+    logLevel: level as LogLevel | undefined,
+    progressToken: progressTokenOf(message.params),
+  }
 }
 
-export const progressTokenOf = (params: Payload | undefined): Id | undefined => params?.object('_meta')?.raw('progressToken')?.toString()
+export const progressTokenOf = (params: Payload | undefined): Id | undefined =>
+  params?.object('_meta')?.raw('progressToken')?.toString()
 
 /** Row 10: the header says the version that the body says (B190). */
 export const checkVersionHeader = (message: Envelope, sent: string | undefined): void => {
@@ -64,7 +70,10 @@ export const checkMirrors = (message: Envelope, header: (name: string) => string
 export const mismatch = (what: string): Refusal => new Refusal(-32020, `Header mismatch: ${what}`, { status: 400 })
 
 const unsupportedVersion = (requested: string): Refusal =>
-  new Refusal(-32022, `Unsupported protocol version: ${requested}`, { status: 400, data: { supported: MODERN_REVISIONS, requested } })
+  new Refusal(-32022, `Unsupported protocol version: ${requested}`, {
+    status: 400,
+    data: { supported: MODERN_REVISIONS, requested },
+  })
 
 const malformed = (key: string, expected: string): Refusal =>
   new Refusal(-32602, `params._meta["${key}"] must be ${expected}`, { status: 400 })

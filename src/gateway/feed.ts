@@ -85,7 +85,10 @@ export class Feed {
   }
 
   #build(downstreams: readonly Downstream[]): Catalog {
-    const sources: CatalogSource[] = downstreams.map(({ options, inventory$ }) => ({ server: options, inventory: inventory$.value }))
+    const sources: CatalogSource[] = downstreams.map(({ options, inventory$ }) => ({
+      server: options,
+      inventory: inventory$.value,
+    }))
     return buildCatalog(sources, this.#options)
   }
 

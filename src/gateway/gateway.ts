@@ -51,7 +51,12 @@ export class Gateway {
     this.#fleet = fleet
     this.#options = options
     this.feed = new Feed(fleet.downstreams$, options)
-    this.#lists = new Lists(this.feed, () => fleet.downstreams$.value, seal, () => this.#options)
+    this.#lists = new Lists(
+      this.feed,
+      () => fleet.downstreams$.value,
+      seal,
+      () => this.#options,
+    )
     this.#router = new Router(this.feed, this.#lists, new Rounds(seal, ROUND_TTL_MS), (key) => fleet.get(key))
     this.handle = stack([askLegacyHosts], (call) => this.#route(call))
   }
@@ -139,7 +144,8 @@ export class Gateway {
       return complete(Payload.of({}))
     }
     if (route === undefined) throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
-    if (!(await this.subscribe(session, call.caller, call.target))) throw new Refusal(-32602, `${call.target} is not subscribable`)
+    if (!(await this.subscribe(session, call.caller, call.target)))
+      throw new Refusal(-32602, `${call.target} is not subscribable`)
     return complete(Payload.of({}))
   }
 }

@@ -39,7 +39,14 @@ export class Lists {
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
     const cursor = call.params.has('cursor') ? (call.params.text('cursor') ?? '') : undefined
-    const page = pageOf(view, row.kind, cursor, { maxItems: pageMaxItems, maxBytes: pageMaxBytes }, this.#seal, call.caller.principal)
+    const page = pageOf(
+      view,
+      row.kind,
+      cursor,
+      { maxItems: pageMaxItems, maxBytes: pageMaxBytes },
+      this.#seal,
+      call.caller.principal,
+    )
     const contributors = view.sources.flatMap(({ inventory }) => (inventory === undefined ? [] : [inventory.freshness[row.kind]]))
     const hints = listHints(contributors, {
       nowMs: performance.now(),
@@ -77,7 +84,9 @@ export class Lists {
 
   /** Servers that are starting and of which nothing is stored. */
   #unknown(scope: Scope): Downstream[] {
-    return this.#inScope(scope).filter(({ inventory$, health$ }) => inventory$.value === undefined && health$.value.state === 'starting')
+    return this.#inScope(scope).filter(
+      ({ inventory$, health$ }) => inventory$.value === undefined && health$.value.state === 'starting',
+    )
   }
 
   /** A list fails only if every server has failed and nothing is known of any (BRIDGING 7.1 rule 5). */

@@ -40,7 +40,8 @@ export class Rounds {
     const token = call.params.text('requestState')
     if (token === undefined) return undefined
     const sealed = this.#seal.open(PURPOSE, token) as Sealed | undefined
-    const isOurs = sealed !== undefined && sealed.principal === call.caller.principal && sealed.digest === digestOf(call, sealed.original)
+    const isOurs =
+      sealed !== undefined && sealed.principal === call.caller.principal && sealed.digest === digestOf(call, sealed.original)
     if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
     const { server, original, state } = sealed
     return { server, original, resume: { state, responses: call.params.object('inputResponses')?.fresh() } }
@@ -50,7 +51,13 @@ export class Rounds {
   close(outcome: Outcome, call: Call, server: string, original: string): Outcome {
     if (outcome.kind !== 'input_required') return outcome
     const { result, state } = outcome
-    const sealed: Sealed = { server, original, digest: digestOf(call, original), principal: call.caller.principal, ...(state !== undefined && { state }) }
+    const sealed: Sealed = {
+      server,
+      original,
+      digest: digestOf(call, original),
+      principal: call.caller.principal,
+      ...(state !== undefined && { state }),
+    }
     const token = this.#seal.seal(PURPOSE, sealed, this.#ttlMs)
     result.set('requestState', JSON.stringify(token))
     return { kind: 'input_required', result, state: token }

@@ -21,7 +21,11 @@ import type { Lists } from './lists.ts'
 import type { Rounds } from './rounds.ts'
 
 /** Where results of a method hold URIs. */
-const PLACES: Readonly<Record<string, UriPlace>> = { 'tools/call': 'content', 'prompts/get': 'messages', 'resources/read': 'contents' }
+const PLACES: Readonly<Record<string, UriPlace>> = {
+  'tools/call': 'content',
+  'prompts/get': 'messages',
+  'resources/read': 'contents',
+}
 const MAX_COMPLETIONS = 100
 
 export class Router {
@@ -40,7 +44,8 @@ export class Router {
   async forward(call: Call): Promise<Outcome> {
     const isModern = call.caller.session === undefined
     const round = isModern ? this.#rounds.open(call) : undefined
-    const route = round === undefined ? await this.#find(call) : { serverKey: round.server, original: round.original, entry: undefined }
+    const route =
+      round === undefined ? await this.#find(call) : { serverKey: round.server, original: round.original, entry: undefined }
     const downstream = this.#downstream(route.serverKey)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
@@ -52,7 +57,8 @@ export class Router {
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
     }
     const outcome = await downstream.handle(routed).catch((error: unknown) => this.#failed(error, call, downstream, view))
-    if (outcome.kind === 'input_required') return isModern ? this.#rounds.close(outcome, call, route.serverKey, route.original) : outcome
+    if (outcome.kind === 'input_required')
+      return isModern ? this.#rounds.close(outcome, call, route.serverKey, route.original) : outcome
     return this.#expose(outcome, call, route, downstream, view)
   }
 
@@ -75,7 +81,8 @@ export class Router {
       if (name === undefined) throw new Refusal(-32602, 'params.ref must name a prompt or a resource')
       return type === 'ref/prompt' ? findPrompt(view, name) : findTemplateRef(view, name)
     }
-    if (call.target === undefined) throw new Refusal(-32602, `params.${call.method === 'resources/read' ? 'uri' : 'name'} must be a string`)
+    if (call.target === undefined)
+      throw new Refusal(-32602, `params.${call.method === 'resources/read' ? 'uri' : 'name'} must be a string`)
     if (call.method === 'tools/call') return findTool(view, call.target)
     return call.method === 'prompts/get' ? findPrompt(view, call.target) : findResource(view, call.target)
   }
@@ -89,7 +96,10 @@ export class Router {
       ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', json)
     } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', json)
     const { options } = downstream
-    const args = call.method === 'tools/call' && options.unaliasArguments && isNamespaced(downstream, view) ? params.raw('arguments') : undefined
+    const args =
+      call.method === 'tools/call' && options.unaliasArguments && isNamespaced(downstream, view)
+        ? params.raw('arguments')
+        : undefined
     if (args === undefined) return
     const plain = unaliasArguments(args, options.prefix)
     if (plain !== args) params.set('arguments', plain)
@@ -112,7 +122,8 @@ export class Router {
   /** A server's own error, with the URI in the spelling of the host; a missing completion is an empty one (B112). */
   #failed(error: unknown, call: Call, downstream: Downstream, view: View): Outcome {
     if (!(error instanceof ServerError)) throw error
-    if (call.method === 'completion/complete' && error.code === -32601) return complete(Payload.of({ completion: { values: [] } }))
+    if (call.method === 'completion/complete' && error.code === -32601)
+      return complete(Payload.of({ completion: { values: [] } }))
     const data = error.error.object('data')
     const isNotFound = error.code === -32002 || (error.code === -32602 && data?.has('uri') === true)
     if (call.method === 'resources/read' && isNotFound) error.error.setIn('data', 'uri', JSON.stringify(call.target))
@@ -122,7 +133,8 @@ export class Router {
   }
 }
 
-const isNamespaced = (downstream: Downstream, view: View): boolean => uriMode(downstream.options, view.catalog.naming) === 'namespaced'
+const isNamespaced = (downstream: Downstream, view: View): boolean =>
+  uriMode(downstream.options, view.catalog.naming) === 'namespaced'
 
 /** The host's own spelling for what it asked for, the exposed form for everything else. */
 const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
@@ -147,7 +159,10 @@ const unknown = (call: Call): Refusal => {
 /** Legacy servers answer emptily for what they do not have; what no list names is then not found (BRIDGING 3.4; B103). */
 const refuseEmpty = (result: Payload, call: Call, route: Route, { link }: Downstream, view: View): void => {
   if (link?.era !== 'legacy' || !/^\[\s*\]$/.test(result.raw('contents')?.toString() ?? '')) return
-  const isListed = route.entry !== undefined || view.bare.resources.has(route.original) || view.bare.patterns.some(({ row }) => row.server.key === route.serverKey)
+  const isListed =
+    route.entry !== undefined ||
+    view.bare.resources.has(route.original) ||
+    view.bare.patterns.some(({ row }) => row.server.key === route.serverKey)
   if (!isListed) throw unknown(call)
 }
 

@@ -90,6 +90,8 @@ export class Subscriptions {
     watched.subscribers.delete(subscriber)
     if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
     this.#watched.delete(key)
-    void watched.accepted.then((accepted) => (accepted ? watched.downstream.unsubscribe(watched.original) : undefined)).catch(() => undefined)
+    void watched.accepted
+      .then((accepted) => (accepted ? watched.downstream.unsubscribe(watched.original) : undefined))
+      .catch(() => undefined)
   }
 }

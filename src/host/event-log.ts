@@ -61,7 +61,11 @@ export class EventLog {
     if (stream === undefined) return `${name}-0`
     const sequence = stream.next++
     const id = `${name}-${sequence}`
-    if (replaces !== undefined) this.#drop(stream, stream.events.findIndex((event) => event.replaces === replaces))
+    if (replaces !== undefined)
+      this.#drop(
+        stream,
+        stream.events.findIndex((event) => event.replaces === replaces),
+      )
     const bytes = byteLength(parts)
     stream.events.push({ id, parts, sequence, bytes, atMs: performance.now(), replaces })
     stream.bytes += bytes
@@ -74,13 +78,19 @@ export class EventLog {
    * What followed `eventId` on its own stream. `undefined`: no such stream is kept. A `standing` stream whose event is gone
    * goes on from the oldest kept one.
    */
-  after(eventId: string): { readonly stream: string; readonly events: readonly LoggedEvent[]; readonly isEnded: boolean } | undefined {
+  after(
+    eventId: string,
+  ): { readonly stream: string; readonly events: readonly LoggedEvent[]; readonly isEnded: boolean } | undefined {
     const match = /^([0-9a-z]{1,12})-(\d{1,15})$/.exec(eventId)
     const name = match?.[1] ?? ''
     const stream = this.#streams.get(name)
     const sequence = Number(match?.[2])
     if (stream === undefined || sequence >= stream.next) return undefined
-    return { stream: name, events: stream.events.filter((event) => event.sequence > sequence), isEnded: stream.endedAtMs !== undefined }
+    return {
+      stream: name,
+      events: stream.events.filter((event) => event.sequence > sequence),
+      isEnded: stream.endedAtMs !== undefined,
+    }
   }
 
   end(name: string): void {
@@ -105,7 +115,8 @@ export class EventLog {
 
   #trim(stream: Stream): void {
     const { maxEvents, maxStreamBytes, maxSessionBytes } = this.#limits
-    const isOver = (): boolean => stream.events.length > maxEvents || stream.bytes > maxStreamBytes || this.#bytes > maxSessionBytes
+    const isOver = (): boolean =>
+      stream.events.length > maxEvents || stream.bytes > maxStreamBytes || this.#bytes > maxSessionBytes
     while (stream.events.length > 1 && isOver()) this.#drop(stream, 0)
   }
 

@@ -84,7 +84,11 @@ export class PostExchange implements Exchange {
 
   sweep(nowMs: number, limits: HostLimits): void {
     if (this.#stream === undefined && nowMs >= this.#streamAtMs) this.#open()
-    this.#stream?.sweep({ keepAliveMs: limits.sseKeepAliveMs, stallMs: limits.writeStallMs, maxQueuedBytes: limits.maxQueuedBytes })
+    this.#stream?.sweep({
+      keepAliveMs: limits.sseKeepAliveMs,
+      stallMs: limits.writeStallMs,
+      maxQueuedBytes: limits.maxQueuedBytes,
+    })
   }
 
   #open(): void {

@@ -34,7 +34,10 @@ export class Front {
     this.#sse = new SseListener(hub)
     this.#sweeper = sweeper
     const { allowedHosts, allowedOrigins } = hub.options
-    this.#rules = { allowedHosts: new Set(allowedHosts.map((host) => host.toLowerCase())), allowedOrigins: new Set(allowedOrigins) }
+    this.#rules = {
+      allowedHosts: new Set(allowedHosts.map((host) => host.toLowerCase())),
+      allowedOrigins: new Set(allowedOrigins),
+    }
     sweeper.watch(this)
   }
 
@@ -56,11 +59,18 @@ export class Front {
     try {
       for (const address of addresses) {
         const isLoopback = isLoopbackAddress(address.host)
-        const listening = await listenHttp(address, limits, (request) => this.#handle(request, isLoopback)).catch((error: NodeJS.ErrnoException) => {
-          // A machine without IPv6 still has its other loopback address.
-          if (address.host === '::1' && addresses.length > 1 && (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT')) return undefined
-          throw Object.assign(error, { address: `${address.host}:${address.port}`, port: address.port })
-        })
+        const listening = await listenHttp(address, limits, (request) => this.#handle(request, isLoopback)).catch(
+          (error: NodeJS.ErrnoException) => {
+            // A machine without IPv6 still has its other loopback address.
+            if (
+              address.host === '::1' &&
+              addresses.length > 1 &&
+              (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT')
+            )
+              return undefined
+            throw Object.assign(error, { address: `${address.host}:${address.port}`, port: address.port })
+          },
+        )
         if (listening !== undefined) this.#listening.push(listening)
       }
     } catch (error) {
@@ -117,7 +127,10 @@ export class Front {
   /** CORS for listed origins only; preflights are answered before anything else (T-02). */
   #allowOrigin(request: HttpRequest, origin: string): void {
     const asked = request.header('access-control-request-headers') ?? ''
-    const params = asked.split(',').map((name) => name.trim()).filter((name) => /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name))
+    const params = asked
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name))
     request.addHeaders({
       'Access-Control-Allow-Origin': origin,
       'Access-Control-Allow-Methods': 'GET, POST, DELETE',

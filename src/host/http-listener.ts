@@ -83,12 +83,14 @@ export class HttpListener {
   #post(entrance: Entrance): void {
     const { request } = entrance
     const { limits } = this.#hub.options
-    if (mediaType(request.header('content-type')) !== JSON_BODY) return refuse(request, 415, -32600, 'Content-Type must be application/json')
+    if (mediaType(request.header('content-type')) !== JSON_BODY)
+      return refuse(request, 415, -32600, 'Content-Type must be application/json')
     if (!accepts(request, JSON_BODY) || !accepts(request, EVENTS))
       return refuse(request, 406, -32600, 'Accept must list application/json and text/event-stream')
     if (this.#isDraining) return request.reply(503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (body === undefined) return refuse(request, 413, -32600, `the body exceeds listen.limits.max_body (${limits.maxBodyBytes} bytes)`)
+      if (body === undefined)
+        return refuse(request, 413, -32600, `the body exceeds listen.limits.max_body (${limits.maxBodyBytes} bytes)`)
       this.#message(entrance, body)
     })
   }
@@ -136,7 +138,12 @@ export class HttpListener {
     try {
       const session = new Session(readInitialize(message), principal, scope)
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
-      session.log = new EventLog({ maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs })
+      session.log = new EventLog({
+        maxEvents,
+        maxStreamBytes: maxEventBytes,
+        maxSessionBytes: maxSessionEventBytes,
+        maxAgeMs: maxEventAgeMs,
+      })
       this.#sessions.add(session)
       announceChanges(session, this.#hub)
       const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
@@ -153,7 +160,8 @@ export class HttpListener {
     const { request } = entrance
     const held = this.#session(entrance, message)
     if (held === undefined) return
-    if (version !== undefined && !isRevision(version)) return refuse(request, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+    if (version !== undefined && !isRevision(version))
+      return refuse(request, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
     if (message.kind !== 'request') {
       hearLegacy(message, held.session, this.#hub)
       return request.reply(202, {})
@@ -177,7 +185,13 @@ export class HttpListener {
   #session({ request, principal, scope }: Entrance, message?: Envelope): HttpSession | undefined {
     const id = request.header('mcp-session-id')
     if (id === undefined) {
-      refuse(request, 400, -32600, 'Mcp-Session-Id is missing: send initialize first, or describe the request by params._meta', message)
+      refuse(
+        request,
+        400,
+        -32600,
+        'Mcp-Session-Id is missing: send initialize first, or describe the request by params._meta',
+        message,
+      )
       return undefined
     }
     const held = this.#sessions.find(id, principal, (session) => session.scope.server === scope.server)
@@ -218,7 +232,8 @@ export class HttpListener {
   #resume(held: HttpSession, request: HttpRequest, lastEventId: string): void {
     const { log } = held.session
     const missed = log?.after(lastEventId)
-    if (log === undefined || missed === undefined) return refuse(request, 400, -32600, 'that event is not kept: the stream cannot be resumed')
+    if (log === undefined || missed === undefined)
+      return refuse(request, 400, -32600, 'that event is not kept: the stream cannot be resumed')
     const post = [...held.posts].find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) {
       this.#openStandalone(held, request, missed.stream)

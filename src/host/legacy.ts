@@ -49,9 +49,15 @@ export const serveLegacy = (message: Envelope, session: Session, exchange: Excha
     if (methodRow(message.method, 'legacy') === undefined) throw new Refusal(-32601, `Method not found: ${message.method}`)
     const { maxInFlightPerSession } = hub.options.limits
     if (session.inFlight > maxInFlightPerSession)
-      throw new Failure('overloaded', `listen.limits.in_flight_per_session (${maxInFlightPerSession}) reached`, { executed: 'no', retryable: true })
+      throw new Failure('overloaded', `listen.limits.in_flight_per_session (${maxInFlightPerSession}) reached`, {
+        executed: 'no',
+        retryable: true,
+      })
     if (message.method === 'logging/setLevel') return answer(setLevel(message, session))
-    hub.core.handle(makeCall(message, session, running, ref)).then(answer).catch(fail)
+    hub.core
+      .handle(makeCall(message, session, running, ref))
+      .then(answer)
+      .catch(fail)
   } catch (error) {
     fail(error)
   }
@@ -67,7 +73,9 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
 
 /** Tells a session of changed lists for as long as it lives. */
 export const announceChanges = (session: Session, hub: Hub): void => {
-  const changes = hub.core.changes(callerOf(session)).subscribe((list) => session.notify(`notifications/${list}/list_changed`, undefined))
+  const changes = hub.core
+    .changes(callerOf(session))
+    .subscribe((list) => session.notify(`notifications/${list}/list_changed`, undefined))
   session.onEnd(() => {
     changes.unsubscribe()
     hub.core.unsubscribe(session)

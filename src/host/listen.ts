@@ -18,7 +18,14 @@ const FLAGS: Readonly<Record<string, ChangedList>> = {
 }
 
 /** Serves one stream until `signal` fires (the host left) or the gateway ends it. */
-export const listen = (message: Envelope, caller: Caller, exchange: Exchange, signal: AbortSignal, isPipe: boolean, hub: Hub): void => {
+export const listen = (
+  message: Envelope,
+  caller: Caller,
+  exchange: Exchange,
+  signal: AbortSignal,
+  isPipe: boolean,
+  hub: Hub,
+): void => {
   const id = message.id ?? 'null'
   const filter = message.params?.object('notifications')
   if (filter === undefined) throw new Refusal(-32602, 'subscriptions/listen needs params.notifications')
@@ -28,7 +35,10 @@ export const listen = (message: Envelope, caller: Caller, exchange: Exchange, si
     params.setIn('_meta', META.subscriptionId, id)
     exchange.message(notificationMessage(method, params.parts()), replaces)
   }
-  const accepted = { ...Object.fromEntries(flags.map((flag) => [flag, true])), ...(uris !== undefined && { resourceSubscriptions: uris }) }
+  const accepted = {
+    ...Object.fromEntries(flags.map((flag) => [flag, true])),
+    ...(uris !== undefined && { resourceSubscriptions: uris }),
+  }
   say('notifications/subscriptions/acknowledged', Payload.of({ notifications: accepted }))
 
   const wanted = new Set(flags.map((flag) => FLAGS[flag]))
@@ -60,6 +70,7 @@ export const listen = (message: Envelope, caller: Caller, exchange: Exchange, si
 const subscribable = (filter: Payload, caller: Caller, hub: Hub): string[] | undefined => {
   const asked = filter.value('resourceSubscriptions')
   if (asked === undefined) return undefined
-  if (!Array.isArray(asked) || !asked.every((uri) => typeof uri === 'string')) throw new Refusal(-32602, 'resourceSubscriptions must be URIs')
+  if (!Array.isArray(asked) || !asked.every((uri) => typeof uri === 'string'))
+    throw new Refusal(-32602, 'resourceSubscriptions must be URIs')
   return (asked as string[]).filter((uri) => hub.core.maySubscribe(caller, uri))
 }

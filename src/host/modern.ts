@@ -1,5 +1,13 @@
 /** Requests of modern hosts, wherever they come in: checked, made a `Call`, answered in the words of their era. */
-import { checkMirrors, checkVersionHeader, mismatch, readModern, SUPERSET_CAPABILITIES, SUPPORTED_VERSIONS, wordModern } from '../era/modern-host.ts'
+import {
+  checkMirrors,
+  checkVersionHeader,
+  mismatch,
+  readModern,
+  SUPERSET_CAPABILITIES,
+  SUPPORTED_VERSIONS,
+  wordModern,
+} from '../era/modern-host.ts'
 import type { ModernRequest } from '../era/modern-host.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
@@ -27,20 +35,38 @@ export interface ModernOrigin {
 const DISCOVER_TTL_MS = 60_000
 
 /** Serves one request; the answer goes to `exchange`, and nothing more is said once `abort` has fired. */
-export const serveModern = (message: Envelope, origin: ModernOrigin, exchange: Exchange, abort: AbortController, hub: Hub): void => {
+export const serveModern = (
+  message: Envelope,
+  origin: ModernOrigin,
+  exchange: Exchange,
+  abort: AbortController,
+  hub: Hub,
+): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, hub.identity)
   const fail = (error: unknown): void => {
     if (abort.signal.aborted) return exchange.end()
-    const failed = { id, era: 'modern' as const, method: message.method, ref, word: (result: Outcome['result']) => word(complete(result)) }
+    const failed = {
+      id,
+      era: 'modern' as const,
+      method: message.method,
+      ref,
+      word: (result: Outcome['result']) => word(complete(result)),
+    }
     const { status, message: parts } = errorReply(error, failed)
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
     exchange.answer(parts, status)
   }
   try {
     const request = check(message, origin)
-    const caller: Caller = { principal: origin.principal, revision: request.revision, capabilities: request.capabilities, scope: origin.scope, session: undefined }
+    const caller: Caller = {
+      principal: origin.principal,
+      revision: request.revision,
+      capabilities: request.capabilities,
+      scope: origin.scope,
+      session: undefined,
+    }
     if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.isPipe, hub)
     const answer = (outcome: Outcome): void => {
       if (!abort.signal.aborted) exchange.answer(resultMessage(id, word(outcome).parts()), 200)
@@ -117,7 +143,10 @@ const relay = (request: ModernRequest, exchange: Exchange): Call['notify'] => {
       if (request.progressToken === undefined || !gate.passes(params)) return
       params.set('progressToken', request.progressToken)
     } else if (request.logLevel === undefined || !isSevere(params, request.logLevel)) return
-    exchange.message(notificationMessage(method, params.parts()), method === 'notifications/progress' ? request.progressToken : undefined)
+    exchange.message(
+      notificationMessage(method, params.parts()),
+      method === 'notifications/progress' ? request.progressToken : undefined,
+    )
   }
 }
 
@@ -136,4 +165,3 @@ const discovery = (caller: Caller, { core }: Hub): Draft => {
   result.set('cacheScope', '"private"')
   return result
 }
-

@@ -107,7 +107,8 @@ const gatewayData = (error: Failure | undefined, failed: Failed): Record<string,
 /** 7.3: a server's own error passes as it is, unless its code would say something untrue about the gateway. */
 const serverError = (error: ServerError, failed: Failed): Reply => {
   const { code } = error
-  const own = (kind: FailureKind, text: string): Reply => failure(new Failure(kind, text, { code }, error), { ...failed, method: '' })
+  const own = (kind: FailureKind, text: string): Reply =>
+    failure(new Failure(kind, text, { code }, error), { ...failed, method: '' })
   if (code === -32601 || code === -32600 || code === -32700) return own('protocol', error.message)
   if (code === -32020 || code === -32022) return own('protocol', error.message)
   const isUnreadableRange = failed.era === 'modern' && code <= -32000 && code >= -32019 && code !== -32002
@@ -119,7 +120,8 @@ const serverError = (error: ServerError, failed: Failed): Reply => {
 const relayed = ({ code, error }: ServerError, failed: Failed): Reply => {
   const isNotFound = failed.method === 'resources/read'
   if (failed.era === 'modern' && code === -32002) error.set('code', '-32602')
-  if (failed.era === 'legacy' && code === -32602 && isNotFound && error.object('data')?.has('uri') === true) error.set('code', '-32002')
+  if (failed.era === 'legacy' && code === -32602 && isNotFound && error.object('data')?.has('uri') === true)
+    error.set('code', '-32002')
   return { status: 200, message: errorMessage(failed.id, error.parts()) }
 }
 

@@ -28,7 +28,11 @@ export interface Outlet {
   send(parts: Parts): void
 }
 
-const CHANGES = new Set(['notifications/tools/list_changed', 'notifications/prompts/list_changed', 'notifications/resources/list_changed'])
+const CHANGES = new Set([
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+])
 
 export class Session implements HostSession, Subscriber {
   /** 128 random bits; what the host presents over HTTP, and nothing it could guess (B197). */

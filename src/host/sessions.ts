@@ -35,7 +35,11 @@ export class Sessions {
   add(session: Session): HttpSession {
     const { maxSessions } = this.#limits
     if (this.#byId.size >= maxSessions && !this.#evictIdle())
-      throw new Failure('overloaded', `listen.limits.sessions (${maxSessions}) reached`, { executed: 'no', retryable: true, retryAfterMs: 1_000 })
+      throw new Failure('overloaded', `listen.limits.sessions (${maxSessions}) reached`, {
+        executed: 'no',
+        retryable: true,
+        retryAfterMs: 1_000,
+      })
     const held: HttpSession = { session, posts: new Set(), stream: undefined }
     this.#byId.set(session.id, held)
     return held

@@ -64,7 +64,11 @@ export class SseListener {
         message = readHostMessage(body, limits)
       } catch (error) {
         if (!(error instanceof EnvelopeError)) throw error
-        return request.reply(400, { 'Content-Type': 'application/json' }, errorMessage(error.id, errorObject(error.code, error.message)))
+        return request.reply(
+          400,
+          { 'Content-Type': 'application/json' },
+          errorMessage(error.id, errorObject(error.code, error.message)),
+        )
       }
       request.reply(202, {})
       this.#message(message, connected)
@@ -108,7 +112,10 @@ export class SseListener {
       announceChanges(session, this.#hub)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      send(errorReply(error, { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result }).message)
+      send(
+        errorReply(error, { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result })
+          .message,
+      )
     }
   }
 }

@@ -77,12 +77,14 @@ export class StdioListener {
 
   #request(message: Envelope): void {
     const id = message.id ?? 'null'
-    if (this.#modern.has(id) || this.#session?.isRunning(id) === true) return this.#refuse(id, -32600, `a request with id ${id} is under way`)
+    if (this.#modern.has(id) || this.#session?.isRunning(id) === true)
+      return this.#refuse(id, -32600, `a request with id ${id} is under way`)
     if (isModern(message)) return this.#serveModern(message, id)
     if (message.method === 'initialize' && this.#session === undefined) return this.#initialize(message, id)
     if (this.#session !== undefined) return serveLegacy(message, this.#session, this.#exchange(), this.#hub)
     const meta = message.params?.object('_meta')
-    if (PER_EXCHANGE.some((key) => meta?.has(key) === true)) return this.#refuse(id, -32602, `params._meta["${META.version}"] is missing`)
+    if (PER_EXCHANGE.some((key) => meta?.has(key) === true))
+      return this.#refuse(id, -32602, `params._meta["${META.version}"] is missing`)
     this.#refuse(id, -32600, `send initialize first, or describe the request by params._meta["${META.version}"]`)
   }
 
@@ -117,7 +119,13 @@ export class StdioListener {
       announceChanges(session, this.#hub)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      const reply = errorReply(error, { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result })
+      const reply = errorReply(error, {
+        id,
+        era: 'legacy',
+        method: message.method,
+        ref: this.#hub.nextRef(),
+        word: (result) => result,
+      })
       this.#pipe.write(reply.message)
     }
   }

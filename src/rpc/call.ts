@@ -88,7 +88,8 @@ export type Handler = (call: Call) => Promise<Outcome>
 export type Layer = (inner: Handler) => Handler
 
 /** The layers in the order in which a call meets them, around `innermost`. */
-export const stack = (layers: readonly Layer[], innermost: Handler): Handler => layers.reduceRight((inner, layer) => layer(inner), innermost)
+export const stack = (layers: readonly Layer[], innermost: Handler): Handler =>
+  layers.reduceRight((inner, layer) => layer(inner), innermost)
 
 export const complete = (result: JsonObject): Outcome => ({ kind: 'complete', result })
 

@@ -46,14 +46,14 @@ export interface Channel {
 export interface HttpReply {
   readonly status: number
   /** The JSON-RPC response it carried, if it carried one. */
-  readonly message: Envelope | undefined
+  readonly message?: Envelope | undefined
 }
 export interface HttpChannel extends Channel {
   readonly kind: 'http'
   /** One POST looked at as HTTP, apart from everything pending. Rejects with `Failure` for what is no HTTP answer at all. */
-  exchange(message: Outgoing): Promise<HttpReply>
+  exchange(message: Outgoing, timeoutMs: number): Promise<HttpReply>
   /** The legacy handshake is done: `MCP-Protocol-Version` from now on. */
   setRevision(revision: string): void
-  /** Opens the standalone GET stream, and keeps it open where the server offers one. */
-  openStream(): void
+  /** Opens the standalone GET stream and keeps it open; false: the server offers none. */
+  openStream(): Promise<boolean>
 }

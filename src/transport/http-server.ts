@@ -198,7 +198,11 @@ export class EventStream {
 
   send(data: Parts, options: { id?: string; event?: string; retryMs?: number } = {}): void {
     const { id, event, retryMs } = options
-    const fields = { ...(id !== undefined && { id }), ...(event !== undefined && { event }), ...(retryMs !== undefined && { retry: retryMs }) }
+    const fields = {
+      ...(id !== undefined && { id }),
+      ...(event !== undefined && { event }),
+      ...(retryMs !== undefined && { retry: retryMs }),
+    }
     this.#write(join(encodeEvent({ data, ...fields })))
   }
 

@@ -14,7 +14,11 @@ export const notificationMessage = (method: string, params?: Parts): Parts => {
   return params === undefined ? [Buffer.from(`${head}}`)] : [Buffer.from(`${head},"params":`), ...params, CLOSE]
 }
 
-export const resultMessage = (id: Id, result: Parts): Parts => [Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`), ...result, CLOSE]
+export const resultMessage = (id: Id, result: Parts): Parts => [
+  Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`),
+  ...result,
+  CLOSE,
+]
 
 /** `id` is left out where the request's could not be read. `error` is the JSON of the error object. */
 export const errorMessage = (id: Id | undefined, error: Parts): Parts => [

@@ -15,7 +15,7 @@ describe('encoding a header value', () => {
     ['', ''],
   ])('B219 %j is written as the specification shows', (text, value) => {
     expect(encodeHeaderValue(text)).toBe(value)
-    expect(decodeHeaderValue(value)).toEqual({ text })
+    expect(decodeHeaderValue(value)).toBe(text)
   })
 
   test('B219 any text comes back, and what is sent is always a safe field value', () => {
@@ -25,7 +25,7 @@ describe('encoding a header value', () => {
         const value = encodeHeaderValue(text)
         expect(value).toMatch(/^[\x20-\x7e\t]*$/)
         expect(value).toBe(value.trim())
-        expect(decodeHeaderValue(value)).toEqual({ text })
+        expect(decodeHeaderValue(value)).toBe(text)
       }),
     )
   })
@@ -44,6 +44,6 @@ describe('decoding a header value', () => {
     ['a control character', 'a\u0000b'],
     ['edge white space', ' a'],
   ])('refuses %s', (_what, value) => {
-    expect(decodeHeaderValue(value)).toHaveProperty('error')
+    expect(decodeHeaderValue(value)).toBeUndefined()
   })
 })
