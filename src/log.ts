@@ -15,23 +15,29 @@ export const createLog = (options: LogOptions, stream: NodeJS.WritableStream & {
 
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
 
+interface LogLine {
+  readonly level: number
+  readonly time: number
+  readonly msg: string
+  readonly server?: string
+}
+
 const humanForm = (stream: NodeJS.WritableStream): Writable =>
   new Writable({
     write: (chunk: Buffer, _encoding, done) => {
-      const { level, time, msg, server, ...facts } = JSON.parse(chunk.toString()) as Record<string, unknown>
-      const at = new Date(Number(time)).toISOString().slice(11, 19)
+      const { level, time, msg, server, ...facts } = JSON.parse(chunk.toString()) as LogLine
+      const at = new Date(time).toISOString().slice(11, 19)
       const rest = Object.entries(facts).map(
         ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
       )
-      const who = server === undefined ? '' : `${String(server)}: `
-      stream.write(`${at} ${LEVELS[Number(level)] ?? 'info'} ${printable(`${who}${String(msg)} ${rest.join(' ')}`.trimEnd())}\n`)
+      const who = server === undefined ? '' : `${server}: `
+      stream.write(`${at} ${LEVELS[level] ?? 'info'} ${printable(`${who}${msg} ${rest.join(' ')}`.trimEnd())}\n`)
       done()
     },
   })
 
 /** No escape sequence, line break or direction mark of a stranger reaches a terminal (T-15). */
 export const printable = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex
   text.replace(
     /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

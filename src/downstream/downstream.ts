@@ -256,7 +256,9 @@ export class Downstream {
     const inventory = await readInventory(link, { limits: this.options.limits, legacyTtlMs, legacyPollMs, nowMs })
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
-    this.inventory$.next(isNew ? inventory : ({ ...this.inventory$.value, freshness: inventory.freshness } as Inventory))
+    // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
+    const known = this.inventory$.value
+    this.inventory$.next(isNew || known === undefined ? inventory : { ...known, freshness: inventory.freshness })
   }
 
   #giveUp(failure: Failure): void {

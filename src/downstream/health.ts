@@ -1,5 +1,5 @@
 /** How a server is doing, as a value, and the pure rules by which it changes (DECISIONS 2, RELIABILITY F-04, F-08). */
-import { Failure } from '../wire/failure.ts'
+import type { Failure } from '../wire/failure.ts'
 
 export type HealthState = 'starting' | 'healthy' | 'degraded' | 'down' | 'failed' | 'draining'
 

@@ -17,6 +17,7 @@ const PRINCIPAL = 'local'
 const EVERYTHING: Scope = { server: undefined }
 const CORS_HEADERS =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name'
+const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
 const CORS_EXPOSED = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate'
 
 export class Front {
@@ -116,11 +117,9 @@ export class Front {
     const entrance = { request, principal: PRINCIPAL, scope: EVERYTHING }
     if (sse && request.path === '/sse') return request.method === 'GET' ? this.#sse.open(entrance) : wrongMethod('GET')
     if (sse && request.path === '/messages') return request.method === 'POST' ? this.#sse.post(entrance) : wrongMethod('POST')
-    if (request.path === '/healthz') return request.reply(200, { 'Content-Type': 'text/plain' }, [Buffer.from('ok\n')])
-    if (request.path === '/readyz') {
-      const [status, word] = this.#isReady ? [200, 'ready\n'] : [503, 'stopping\n']
-      return request.reply(Number(status), { 'Content-Type': 'text/plain' }, [Buffer.from(String(word))])
-    }
+    if (request.path === '/healthz') return request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
+    if (request.path === '/readyz')
+      return request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
     request.reply(404, {})
   }
 

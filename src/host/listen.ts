@@ -72,5 +72,5 @@ const subscribable = (filter: Payload, caller: Caller, hub: Hub): string[] | und
   if (asked === undefined) return undefined
   if (!Array.isArray(asked) || !asked.every((uri) => typeof uri === 'string'))
     throw new Refusal(-32602, 'resourceSubscriptions must be URIs')
-  return (asked as string[]).filter((uri) => hub.core.maySubscribe(caller, uri))
+  return asked.filter((uri) => hub.core.maySubscribe(caller, uri))
 }

@@ -204,7 +204,7 @@ export class Connection implements Sweepable, ChannelEvents {
 
   #end(failure: Failure): void {
     this.#ended = failure
-    for (const id of [...this.#pending.keys()]) this.#take(id)?.reject(failure)
+    for (const id of this.#pending.keys()) this.#take(id)?.reject(failure)
   }
 }
 
