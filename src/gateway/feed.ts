@@ -2,7 +2,7 @@
  * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
  * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
  */
-import { auditTime, BehaviorSubject, combineLatest, defer, from, map, mergeMap, of, skip, switchMap } from 'rxjs'
+import { auditTime, BehaviorSubject, combineLatest, defer, from, map, mergeMap, of, skip, switchMap, tap } from 'rxjs'
 import type { Observable, Subscription } from 'rxjs'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts'
@@ -25,6 +25,8 @@ export class Feed {
   readonly #views = new Views()
   readonly #subscription: Subscription
   #options: GatewayOptions
+  /** What is known by now, where the catalog in force does not say it yet. */
+  #unsettled: readonly Downstream[] | undefined
   /** Views of the catalog in force, by what was selected: a call pays one look-up. */
   #current = new Map<string, View>()
 
@@ -38,9 +40,10 @@ export class Feed {
             ? of(downstreams)
             : combineLatest(downstreams.map((downstream) => downstream.inventory$)).pipe(map(() => downstreams)),
         ),
+        tap((downstreams) => (this.#unsettled = downstreams)),
         auditTime(SETTLE_MS),
       )
-      .subscribe((downstreams) => this.#swap(this.#build(downstreams)))
+      .subscribe(() => this.settle())
   }
 
   get catalog(): Catalog {
@@ -73,6 +76,11 @@ export class Feed {
     })
   }
 
+  /** Puts in force what is known: whoever asks now does not wait for inventories that may change together. */
+  settle(): void {
+    if (this.#unsettled !== undefined) this.#swap(this.#build(this.#unsettled))
+  }
+
   /** Builds anew with other options, or from the inventories as they are now. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
@@ -94,6 +102,7 @@ export class Feed {
 
   #swap(catalog: Catalog): void {
     this.#current = new Map()
+    this.#unsettled = undefined
     this.catalog$.next(catalog)
   }
 

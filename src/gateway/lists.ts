@@ -35,6 +35,7 @@ export class Lists {
   async serve(call: Call): Promise<Outcome> {
     const row = KINDS[call.method]
     if (this.#unknown(call.caller.scope).length > 0) await this.known(call.caller.scope)
+    this.#feed.settle()
     this.#refuseIfAllFailed(call.caller.scope)
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
@@ -62,7 +63,8 @@ export class Lists {
     return complete(result)
   }
 
-  /** Waits until something is known of every server that is starting, at most as long as the budget of each has left. */
+  /** Waits until something is known of every server that is starting, at most as long as the budget of each has left; then it is in
+   * the catalog. */
   async known(scope: Scope): Promise<void> {
     const waits = this.#unknown(scope).map((downstream) => {
       const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
@@ -72,9 +74,8 @@ export class Lists {
       return firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })
     })
     const pending = waits.filter((wait) => wait !== undefined)
-    if (pending.length === 0) return
     await Promise.all(pending)
-    this.#feed.refresh(this.#downstreams(), this.#options())
+    this.#feed.settle()
   }
 
   /** Some server of this scope is still on its way up. */
