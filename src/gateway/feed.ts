@@ -43,14 +43,16 @@ export class Feed {
         tap((downstreams) => (this.#unsettled = downstreams)),
         auditTime(SETTLE_MS),
       )
-      .subscribe(() => this.settle())
+      .subscribe(() => this.#settle())
   }
 
   get catalog(): Catalog {
     return this.catalog$.value
   }
 
+  /** What the caller sees of all that is known now: whoever asks does not wait for inventories that may change together. */
   viewOf({ scope, revision }: { readonly scope: Scope; readonly revision: Revision }): View {
+    this.#settle()
     const key = `${listForm(revision)} ${scope.server ?? ''}`
     let view = this.#current.get(key)
     if (view === undefined) {
@@ -76,11 +78,6 @@ export class Feed {
     })
   }
 
-  /** Puts in force what is known: whoever asks now does not wait for inventories that may change together. */
-  settle(): void {
-    if (this.#unsettled !== undefined) this.#swap(this.#build(this.#unsettled))
-  }
-
   /** Builds anew with other options, or from the inventories as they are now. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
@@ -98,6 +95,10 @@ export class Feed {
       inventory: inventory$.value,
     }))
     return buildCatalog(sources, this.#options)
+  }
+
+  #settle(): void {
+    if (this.#unsettled !== undefined) this.#swap(this.#build(this.#unsettled))
   }
 
   #swap(catalog: Catalog): void {

@@ -35,7 +35,6 @@ export class Lists {
   async serve(call: Call): Promise<Outcome> {
     const row = KINDS[call.method]
     if (this.#unknown(call.caller.scope).length > 0) await this.known(call.caller.scope)
-    this.#feed.settle()
     this.#refuseIfAllFailed(call.caller.scope)
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
@@ -63,19 +62,16 @@ export class Lists {
     return complete(result)
   }
 
-  /** Waits until something is known of every server that is starting, at most as long as the budget of each has left; then it is in
-   * the catalog. */
+  /** Waits until something is known of every server that is starting, at most as long as the budget of each has left. */
   async known(scope: Scope): Promise<void> {
-    const waits = this.#unknown(scope).map((downstream) => {
+    const waits = this.#unknown(scope).map(async (downstream) => {
       const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
-      if (leftMs <= 0) return undefined
+      if (leftMs <= 0) return
       const isKnown = downstream.inventory$.pipe(filter((inventory) => inventory !== undefined))
       const isGone = downstream.health$.pipe(filter(({ state }) => state !== 'starting'))
-      return firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })
+      await firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })
     })
-    const pending = waits.filter((wait) => wait !== undefined)
-    await Promise.all(pending)
-    this.#feed.settle()
+    await Promise.all(waits)
   }
 
   /** Some server of this scope is still on its way up. */
