@@ -6,10 +6,11 @@
 import { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
-import type { Answer, Call, Caller, HostSession, Outcome, Question } from '../rpc/call.ts'
+import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
-import { Payload } from '../wire/payload.ts'
+import type { Payload } from '../wire/payload.ts'
+import { Asking } from './asking.ts'
 import { Backoff } from './backoff.ts'
 import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
@@ -36,6 +37,7 @@ export class Downstream {
   readonly #dialer: Dialer
   readonly #links: Links
   readonly #slots: Slots
+  readonly #asking = new Asking(() => this.options)
   readonly #rereads: Rereads
   #main: Link | undefined
   #isWanted = false
@@ -52,6 +54,7 @@ export class Downstream {
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
     this.#links = new Links(options, {
       open: (owner) => this.#dialer.dial(owner.declared, this.#eventsFor(owner)),
+      isShared: () => this.#main?.transport !== 'http',
       nowMs: () => environment.sweeper.nowMs,
     })
     this.#rereads = new Rereads(() => this.#read())
@@ -293,7 +296,9 @@ export class Downstream {
       listChanged: () => this.#rereads.request(),
       updated: (uri, params) => this.#environment.updated(this.options.key, uri, params),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
-      ask: (question, call) => (isSole ? this.#askHost(question, call, call?.caller) : Promise.resolve(this.#decline(question))),
+      ask: async (question, call) =>
+        isSole ? this.#asking.ask(question, call, call, call?.caller.session) : this.#asking.decline(question),
+      elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
   }
@@ -308,27 +313,10 @@ export class Downstream {
         if (call !== undefined) call.notify('notifications/message', labelled)
         else session?.notify('notifications/message', labelled)
       },
-      ask: (question, call) => this.#askHost(question, call, owner.caller),
+      ask: (question, call) => this.#asking.ask(question, call, [...owner.calls].at(-1), session),
+      elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
-  }
-
-  async #askHost(question: Question, call: Call | undefined, caller: Caller | undefined): Promise<Answer> {
-    if (question.method === 'roots/list' && this.options.roots !== undefined) return this.#configuredRoots()
-    if (call?.ask !== undefined) return call.ask(question)
-    if (question.method === 'roots/list' && caller?.session !== undefined) return caller.session.ask(question)
-    return errorAnswer(-32601, `nobody can be asked ${question.method} now`)
-  }
-
-  #decline(question: Question): Answer {
-    if (question.method === 'elicitation/create') return { result: Payload.of({ action: 'cancel' }) }
-    if (question.method === 'roots/list') return this.#configuredRoots()
-    return errorAnswer(-1, 'nobody to ask on this connection')
-  }
-
-  #configuredRoots(): Answer {
-    const uris = (this.options.roots ?? []).map((root) => ({ uri: root.includes('://') ? root : `file://${root}` }))
-    return { result: Payload.of({ roots: uris }) }
   }
 
   /** Log messages say which server they are from (BRIDGING 2.3). */
@@ -342,5 +330,3 @@ export class Downstream {
     this.#environment.log.debug({ server: this.options.key, sample: sample.slice(0, 200) }, reason)
   }
 }
-
-const errorAnswer = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })

@@ -11,8 +11,11 @@ import { unaliasArguments } from '../catalog/unalias.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import { refusalOf, wordQuestion } from '../era/questions.ts'
+import type { Asker } from '../era/questions.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
-import type { Call, Outcome } from '../rpc/call.ts'
+import type { Call, Outcome, Question } from '../rpc/call.ts'
+import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 import { isModernRevision } from '../wire/revisions.ts'
@@ -27,6 +30,8 @@ const PLACES: Readonly<Record<string, UriPlace>> = {
   'resources/read': 'contents',
 }
 const MAX_COMPLETIONS = 100
+/** Sampling costs the host money: so many per call (BRIDGING 3.14). */
+const MAX_SAMPLINGS = 10
 
 export class Router {
   readonly #feed: Feed
@@ -55,10 +60,13 @@ export class Router {
       target: route.original,
       paramHeaders: route.entry?.paramHeaders ?? view.catalog.index.tools.get(call.target ?? '')?.entry.paramHeaders ?? [],
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
+      ask: askAs(call, downstream, view),
     }
     const outcome = await downstream.handle(routed).catch((error: unknown) => this.#failed(error, call, downstream, view))
-    if (outcome.kind === 'input_required')
+    if (outcome.kind === 'input_required') {
+      wordRequests(outcome.result, askerOf(downstream, view), call)
       return isModern ? this.#rounds.close(outcome, call, route.serverKey, route.original) : outcome
+    }
     return this.#expose(outcome, call, route, downstream, view)
   }
 
@@ -140,6 +148,39 @@ const isNamespaced = (downstream: Downstream, view: View): boolean =>
 const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
   const isRead = call.method === 'resources/read'
   return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposeUri(options.prefix, uri))
+}
+
+/** Who asks: with several servers a person is told which (DECISIONS 7). */
+const askerOf = ({ options }: Downstream, view: View): Asker => ({
+  key: options.key,
+  label: view.catalog.sources.length > 1 ? options.displayName : undefined,
+})
+
+/** The host is asked only what it can answer, in words it knows, and not without end (BRIDGING 3.13, 3.14). */
+const askAs = (call: Call, downstream: Downstream, view: View): Call['ask'] => {
+  const { ask, caller } = call
+  if (ask === undefined) return undefined
+  let samplings = 0
+  return async (question) => {
+    const refusal = refusalOf(question, caller.capabilities)
+    if (refusal !== undefined) return refusal
+    if (question.method === 'sampling/createMessage' && ++samplings > MAX_SAMPLINGS)
+      return { error: Payload.of({ code: -1, message: `more than ${MAX_SAMPLINGS} sampling requests in one call` }) }
+    const worded = wordQuestion(question, askerOf(downstream, view), caller)
+    return 'method' in worded ? ask(worded) : worded
+  }
+}
+
+/** The same for questions that a modern server puts into its result. */
+const wordRequests = (result: Payload, asker: Asker, { caller }: Call): void => {
+  const requests = result.object('inputRequests')
+  for (const { key } of requests?.members ?? []) {
+    const request = requests?.object(key)
+    const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
+    if (refusalOf(question, caller.capabilities) !== undefined)
+      throw new Failure('protocol', `asks for undeclared input: ${question.method}`)
+    wordQuestion(question, asker, caller)
+  }
 }
 
 /** `inputResponses` without a state start afresh; a modern server may still want them (BRIDGING 3.2). */
