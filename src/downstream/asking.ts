@@ -34,7 +34,7 @@ export class Asking {
     waiting: Call | undefined,
     session: HostSession | undefined,
   ): Promise<Answer> {
-    if (question.method === 'roots/list') return this.#askRoots(question, call ?? waiting, session)
+    if (question.method === 'roots/list') return this.#askRoots(question, call, waiting, session)
     if (call?.ask === undefined) return error(-32601, `nobody can be asked ${question.method} now`)
     this.#remember(question, call)
     return call.ask(question)
@@ -48,14 +48,21 @@ export class Asking {
     session?.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
   }
 
-  async #askRoots(question: Question, call: Call | undefined, session: HostSession | undefined): Promise<Answer> {
+  async #askRoots(
+    question: Question,
+    call: Call | undefined,
+    waiting: Call | undefined,
+    session: HostSession | undefined,
+  ): Promise<Answer> {
     if (this.#options().roots !== undefined) return this.#configuredRoots()
     if (session !== undefined) return call?.ask?.(question) ?? session.ask(question)
-    const principal = call?.caller.principal ?? ''
-    const known = this.#roots.get(principal)
+    const principal = (call ?? waiting)?.caller.principal ?? ''
+    // In the middle of a call the host is asked; before any, as legacy servers do right after the handshake, it may have said it.
+    const known = call === undefined ? this.#roots.get(principal) : undefined
     if (known !== undefined && known.untilMs > performance.now()) return known.answer
-    if (call?.ask === undefined) return error(-32601, 'nobody can be asked for roots now')
-    const answer = await call.ask(question)
+    const ask = (call ?? waiting)?.ask
+    if (ask === undefined) return error(-32601, 'nobody can be asked for roots now')
+    const answer = await ask(question)
     if ('result' in answer) this.#roots.set(principal, { answer, untilMs: performance.now() + ROOTS_TTL_MS })
     return answer
   }

@@ -147,7 +147,7 @@ class ParkedCall {
   /** The nonce of the round the host holds, and of the one whose answers came last. */
   #nonce: string | undefined
   #usedNonce: string | undefined
-  #nextKey = 1
+  readonly #keys = new Set<string>()
   #siblings: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
 
@@ -223,7 +223,7 @@ class ParkedCall {
     if (!this.#lot.mayPark())
       return Promise.resolve({ error: Payload.of({ code: -32601, message: 'too many calls wait for input (limits.parked)' }) })
     return new Promise((resolve) => {
-      const key = `input-${this.#nextKey++}`
+      const key = this.#keyFor(question)
       this.#asked.set(key, { question, answer: resolve })
       question.onWithdrawn?.(() => this.#asked.delete(key))
       this.#siblings ??= setTimeout(() => {
@@ -231,6 +231,18 @@ class ParkedCall {
         if (this.#carrier !== undefined && this.#asked.size > 0) this.#endRound()
       }, this.#options.siblingsMs)
     })
+  }
+
+  /** A key that says what is asked, where the question has one field; unique for the life of the call (B060). */
+  #keyFor({ params }: Question): string {
+    const fields = params?.object('requestedSchema')?.object('properties')?.members ?? []
+    const field = fields.length === 1 ? fields[0]?.key : undefined
+    const key =
+      field !== undefined && /^[A-Za-z][\w-]{0,39}$/.test(field) && !this.#keys.has(field)
+        ? field
+        : `input-${this.#keys.size + 1}`
+    this.#keys.add(key)
+    return key
   }
 
   /** Ends the carrier's request with everything that is unanswered. */

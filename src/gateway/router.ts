@@ -19,6 +19,7 @@ import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 import { isModernRevision } from '../wire/revisions.ts'
+import { Asked } from './asked.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
 import type { Rounds } from './rounds.ts'
@@ -30,8 +31,6 @@ const PLACES: Readonly<Record<string, UriPlace>> = {
   'resources/read': 'contents',
 }
 const MAX_COMPLETIONS = 100
-/** Sampling costs the host money: so many per call (BRIDGING 3.14). */
-const MAX_SAMPLINGS = 10
 
 export class Router {
   readonly #feed: Feed
@@ -55,18 +54,20 @@ export class Router {
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
     this.#restore(call, route, downstream, view)
+    const asking = new Asked(call, askerOf(downstream, view))
     const routed: Call = {
       ...call,
       target: route.original,
       paramHeaders: route.entry?.paramHeaders ?? view.catalog.index.tools.get(call.target ?? '')?.entry.paramHeaders ?? [],
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
-      ask: askAs(call, downstream, view),
+      ask: (question) => asking.ask(question),
     }
     const outcome = await downstream.handle(routed).catch((error: unknown) => this.#failed(error, call, downstream, view))
     if (outcome.kind === 'input_required') {
       wordRequests(outcome.result, askerOf(downstream, view), call)
       return isModern ? this.#rounds.close(outcome, call, route.serverKey, route.original) : outcome
     }
+    if (isModern) asking.refuseIfMissing(outcome)
     return this.#expose(outcome, call, route, downstream, view)
   }
 
@@ -156,22 +157,7 @@ const askerOf = ({ options }: Downstream, view: View): Asker => ({
   label: view.catalog.sources.length > 1 ? options.displayName : undefined,
 })
 
-/** The host is asked only what it can answer, in words it knows, and not without end (BRIDGING 3.13, 3.14). */
-const askAs = (call: Call, downstream: Downstream, view: View): Call['ask'] => {
-  const { ask, caller } = call
-  if (ask === undefined) return undefined
-  let samplings = 0
-  return async (question) => {
-    const refusal = refusalOf(question, caller.capabilities)
-    if (refusal !== undefined) return refusal
-    if (question.method === 'sampling/createMessage' && ++samplings > MAX_SAMPLINGS)
-      return { error: Payload.of({ code: -1, message: `more than ${MAX_SAMPLINGS} sampling requests in one call` }) }
-    const worded = wordQuestion(question, askerOf(downstream, view), caller)
-    return 'method' in worded ? ask(worded) : worded
-  }
-}
-
-/** The same for questions that a modern server puts into its result. */
+/** Questions that a modern server puts into its result, checked and worded as if they came as requests. */
 const wordRequests = (result: Payload, asker: Asker, { caller }: Call): void => {
   const requests = result.object('inputRequests')
   for (const { key } of requests?.members ?? []) {
