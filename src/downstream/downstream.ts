@@ -27,8 +27,7 @@ import { Slots } from './slots.ts'
 const ON_MAIN_LINK = new Set(['completion/complete'])
 
 export class Downstream {
-  /** Replaced on reload where nothing in it asks for a restart. */
-  options: ServerOptions
+  #options: ServerOptions
   /** Monotonic time at which it was configured: what the list budget is counted from. */
   readonly startedMs = performance.now()
   readonly health$ = new BehaviorSubject<Health>(STARTING)
@@ -41,13 +40,14 @@ export class Downstream {
   readonly #rereads: Rereads
   #main: Link | undefined
   #isWanted = false
-  #isStopping = false
+  #stopping: Promise<void> | undefined
+  #drained: () => void = () => undefined
   #running: Promise<void> | undefined
   #wake: () => void = () => undefined
   #readyWaiters = new Set<() => void>()
 
   constructor(options: ServerOptions, environment: DownstreamEnvironment) {
-    this.options = options
+    this.#options = options
     this.#environment = environment
     this.#dialer = new Dialer(options, environment)
     this.inventory$ = new BehaviorSubject(environment.memory.inventory(options))
@@ -64,6 +64,23 @@ export class Downstream {
   start(): void {
     if (this.options.start === 'lazy' && this.inventory$.value !== undefined) return
     this.#run()
+  }
+
+  get options(): ServerOptions {
+    return this.#options
+  }
+
+  /** Other options, from a reload that asks for no restart: limits and time-outs hold from now on. */
+  adopt(options: ServerOptions): void {
+    this.#options = options
+    this.#dialer.adopt(options)
+    this.#links.adopt(options)
+    this.#slots.resize(options.limits.maxConcurrent, options.limits.maxQueued)
+  }
+
+  /** The last lines on stderr, oldest first; of a process that has ended, too (F-08). */
+  stderrTail(count: number): readonly string[] {
+    return this.#dialer.stderrTail(count)
   }
 
   /** The main link, for `ps`. */
@@ -95,6 +112,7 @@ export class Downstream {
       })
     } finally {
       this.#slots.release()
+      if (this.#slots.inUse === 0) this.#drained()
     }
   }
 
@@ -126,14 +144,35 @@ export class Downstream {
     this.#wake()
   }
 
-  async stop(): Promise<void> {
-    this.#isStopping = true
+  /** Ends when the calls under way have ended, at the latest after `drainMs`. Asked again without patience, it ends at once. */
+  stop(drainMs = 0): Promise<void> {
+    if (drainMs === 0) this.#drained()
+    return (this.#stopping ??= this.#stop(drainMs))
+  }
+
+  get #isStopping(): boolean {
+    return this.#stopping !== undefined
+  }
+
+  async #stop(drainMs: number): Promise<void> {
     this.#change({ type: 'stopping' })
     this.#wake()
+    this.#settleWaiters()
+    if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
     await Promise.all([this.#links.close(), this.#main?.close(), this.#dialer.close()])
     await this.#running
     this.health$.complete()
     this.inventory$.complete()
+  }
+
+  #untilDrained(drainMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, drainMs)
+      this.#drained = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
   async #attempt(call: Call): Promise<Outcome> {
@@ -217,7 +256,7 @@ export class Downstream {
         () => this.#isWanted,
       )
       if (link === undefined) throw new Failure('shutting_down', 'stopped before it was started')
-      if (this.#isStopping) await link.close()
+      if (this.#isStopping) throw new Failure('shutting_down', 'stopped while it was starting')
       this.#main = link
       onUp()
       this.#announce(link)

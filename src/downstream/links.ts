@@ -44,7 +44,7 @@ export const carried = (caller: Caller): Declared => {
 }
 
 export class Links {
-  readonly #options: ServerOptions
+  #options: ServerOptions
   readonly #environment: LinksEnvironment
   readonly #held = new Map<string, Held>()
   #calls = 0
@@ -52,6 +52,11 @@ export class Links {
   constructor(options: ServerOptions, environment: LinksEnvironment) {
     this.#options = options
     this.#environment = environment
+  }
+
+  /** Other options, none of which asks for a restart: links that are open stay. */
+  adopt(options: ServerOptions): void {
+    this.#options = options
   }
 
   get size(): number {
