@@ -105,7 +105,9 @@ export const registerInputOffers = (server: McpServer, codec: RequestStateCodec<
   })
 
   server.registerTool('test_input_required_result_capabilities', { description: 'Asks for what the host can do' }, (context) => {
-    const capabilities = server.server.getClientCapabilities() ?? {}
+    // On a pipe the server object keeps no host's capabilities: each modern request brings its own.
+    const capabilities =
+      context.mcpReq.envelope?.['io.modelcontextprotocol/clientCapabilities'] ?? server.server.getClientCapabilities() ?? {}
     return ask(
       {
         ...(capabilities.elicitation && { user_name: askName() }),
