@@ -25,10 +25,10 @@ export class Feed {
   readonly #views = new Views()
   readonly #subscription: Subscription
   #options: GatewayOptions
-  /** What is known by now, where the catalog in force does not say it yet. */
-  #unsettled: readonly Downstream[] | undefined
   /** Views of the catalog in force, by what was selected: a call pays one look-up. */
   #current = new Map<string, View>()
+  /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
+  #unsettled: readonly Downstream[] | undefined
 
   constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions) {
     this.#options = options
@@ -50,7 +50,6 @@ export class Feed {
     return this.catalog$.value
   }
 
-  /** What the caller sees of all that is known now: whoever asks does not wait for inventories that may change together. */
   viewOf({ scope, revision }: { readonly scope: Scope; readonly revision: Revision }): View {
     this.#settle()
     const key = `${listForm(revision)} ${scope.server ?? ''}`
@@ -78,7 +77,7 @@ export class Feed {
     })
   }
 
-  /** Builds anew with other options, or from the inventories as they are now. */
+  /** Builds anew with other options. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
     this.#swap(this.#build(downstreams))
@@ -89,6 +88,10 @@ export class Feed {
     this.catalog$.complete()
   }
 
+  #settle(): void {
+    if (this.#unsettled !== undefined) this.#swap(this.#build(this.#unsettled))
+  }
+
   #build(downstreams: readonly Downstream[]): Catalog {
     const sources: CatalogSource[] = downstreams.map(({ options, inventory$ }) => ({
       server: options,
@@ -97,13 +100,9 @@ export class Feed {
     return buildCatalog(sources, this.#options)
   }
 
-  #settle(): void {
-    if (this.#unsettled !== undefined) this.#swap(this.#build(this.#unsettled))
-  }
-
   #swap(catalog: Catalog): void {
-    this.#current = new Map()
     this.#unsettled = undefined
+    this.#current = new Map()
     this.catalog$.next(catalog)
   }
 
