@@ -137,6 +137,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
   runtimeDir: stateDir,
   watch: false,
   warnings: [],
+  secrets: [],
 })
 
 const settled = async (health$: Running['fleet']['downstreams$']['value'][number]['health$']): Promise<void> => {
