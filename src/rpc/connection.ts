@@ -107,19 +107,30 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   notify(method: string, params?: Parts): void {
-    if (this.#ended === undefined) this.channel.send({ parts: notificationMessage(method, params) })
+    this.#say(notificationMessage(method, params))
   }
 
   respond(id: Id, result: Parts): void {
-    if (this.#ended === undefined) this.channel.send({ parts: resultMessage(id, result) })
+    this.#say(resultMessage(id, result))
   }
 
   refuse(id: Id, code: number, message: string): void {
-    if (this.#ended === undefined) this.channel.send({ parts: errorMessage(id, errorObject(code, message)) })
+    this.#say(errorMessage(id, errorObject(code, message)))
   }
 
   respondError(id: Id, error: Parts): void {
-    if (this.#ended === undefined) this.channel.send({ parts: errorMessage(id, error) })
+    this.#say(errorMessage(id, error))
+  }
+
+  /** What needs no answer is lost without a word when the channel is closing or full: nobody waits for it. */
+  #say(parts: Parts): void {
+    if (this.#ended !== undefined) return
+    try {
+      this.channel.send({ parts })
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      this.#events.oddity('a message could not be sent', error.message)
+    }
   }
 
   /** Stops the idle clock of the request that carries `call` until the returned function is called. */
