@@ -141,7 +141,8 @@ export const configure = (
   stateDir,
   runtimeDir: stateDir,
   watch: false,
-  warnings: [],
+  secrets: [],
+    warnings: [],
 })
 
 const settled = async (health$: Running['fleet']['downstreams$']['value'][number]['health$']): Promise<void> => {
