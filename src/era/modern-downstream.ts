@@ -190,7 +190,7 @@ export class ModernLink implements Link {
     else if (message.method === 'notifications/cancelled') this.#listening.ended(params)
     else if (list !== undefined) this.#events.listChanged(list)
     else if (params === undefined) return
-    else if (message.method === 'notifications/message') this.#events.message(params, during)
+    else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
     else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
   }
 }

@@ -111,10 +111,25 @@ const serverError = (error: ServerError, failed: Failed): Reply => {
     failure(new Failure(kind, text, { code }, error), { ...failed, method: '' })
   if (code === -32601 || code === -32600 || code === -32700) return own('protocol', error.message)
   if (code === -32020 || code === -32022) return own('protocol', error.message)
+  if (code === -32021) return missingCapability(error, failed)
   const isUnreadableRange = failed.era === 'modern' && code <= -32000 && code >= -32019 && code !== -32002
   const isUndefined = code <= -32023 && code >= -32099 && code !== -32042
   if (isUnreadableRange || isUndefined) return { status: 200, message: errorMessage(failed.id, wrapped(error, failed)) }
   return relayed(error, failed)
+}
+
+/**
+ * The server needs a capability that the host did not declare. A modern host can declare it and try again; a legacy host
+ * cannot within its session, so its model is told in words.
+ */
+const missingCapability = (error: ServerError, failed: Failed): Reply => {
+  if (failed.era === 'modern') return { ...relayed(error, failed), status: 400 }
+  const data = error.error.value('data') as { requiredCapabilities?: object } | undefined
+  const names = Object.keys(data?.requiredCapabilities ?? {}).join(', ')
+  const text = `this action needs a client with ${names === '' ? 'more capabilities' : names}`
+  if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text)) }
+  const result = Payload.of({ content: [{ type: 'text', text }], isError: true })
+  return { status: 200, message: resultMessage(failed.id ?? 'null', failed.word(result).parts()) }
 }
 
 const relayed = ({ code, error }: ServerError, failed: Failed): Reply => {

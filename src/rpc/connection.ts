@@ -80,6 +80,12 @@ export class Connection implements Sweepable, ChannelEvents {
     return [...this.#pending.values()].flatMap((pending) => (pending.options.call === undefined ? [] : [pending.options.call]))
   }
 
+  /** The one call under way here, if there is exactly one: what comes without attribution can only be its. */
+  onlyCall(): Call | undefined {
+    const calls = this.calls()
+    return calls.length === 1 ? calls[0] : undefined
+  }
+
   /** Sends one request; `build` is given the id. Rejects with `Failure`; a JSON-RPC error is an answer like any other. */
   request(build: (id: number) => Outgoing, options: RequestOptions): Promise<Envelope> {
     return new Promise((resolve, reject) => {

@@ -105,7 +105,10 @@ export const registerInputOffers = (server: McpServer, codec: RequestStateCodec<
   })
 
   server.registerTool('test_input_required_result_capabilities', { description: 'Asks for what the host can do' }, (context) => {
-    const capabilities = server.server.getClientCapabilities() ?? {}
+    // On a pipe the server object keeps no host's capabilities: each modern request brings its own.
+    const envelope: Record<string, unknown> = { ...context.mcpReq.envelope }
+    const declared = envelope['io.modelcontextprotocol/clientCapabilities'] ?? server.server.getClientCapabilities() ?? {}
+    const capabilities = declared as { elicitation?: object; sampling?: object }
     return ask(
       {
         ...(capabilities.elicitation && { user_name: askName() }),
