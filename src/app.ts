@@ -21,6 +21,7 @@ import { StdioListener } from './host/stdio-listener.ts'
 import type { Capabilities } from './rpc/call.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import { UndiciClient } from './transport/http-client.ts'
+import { NetClient } from './transport/net-client.ts'
 import { createLauncher } from './transport/launcher.ts'
 import { PidJournal, sweep } from './transport/pid-journal.ts'
 import { HostPipe } from './transport/stdio-host.ts'
@@ -69,7 +70,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     ...(surroundings.path !== undefined && { path: surroundings.path }),
     ...(journal !== undefined && { journal }),
   })
-  const client = new UndiciClient()
+  const client = new NetClient(new UndiciClient())
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,

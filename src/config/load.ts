@@ -8,7 +8,7 @@ import type { Context } from './surroundings.ts'
 import type { Configuration } from './options.ts'
 import { ConfigError } from './problems.ts'
 import type { Problem } from './problems.ts'
-import { warnOfReadableSecrets } from './secrets.ts'
+import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildGateway, buildHost } from './settings.ts'
@@ -43,6 +43,7 @@ export const loadConfiguration = async (
     stateDir: join(stateFolder(gathered, context), id),
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
+    secrets: [...new Set([...gathered.servers.values()].flatMap(secretsOf))],
     warnings: [...warnings, ...warnOfReadableSecrets(gathered.servers.values())],
   })
 }

@@ -9,14 +9,26 @@ interface Waiter {
 const MAX_WAIT_MS = 10_000
 
 export class Slots {
-  readonly #maxConcurrent: number
-  readonly #maxQueued: number
+  #maxConcurrent: number
+  #maxQueued: number
   readonly #waiting = new Set<Waiter>()
   #taken = 0
 
   constructor(maxConcurrent: number, maxQueued: number) {
     this.#maxConcurrent = maxConcurrent
     this.#maxQueued = maxQueued
+  }
+
+  /** Other limits, for calls from now on; those inside stay. */
+  resize(maxConcurrent: number, maxQueued: number): void {
+    this.#maxConcurrent = maxConcurrent
+    this.#maxQueued = maxQueued
+    for (const waiter of this.#waiting) {
+      if (this.#taken >= maxConcurrent) return
+      this.#taken++
+      this.#waiting.delete(waiter)
+      waiter.enter()
+    }
   }
 
   get inUse(): number {

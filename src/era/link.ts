@@ -14,6 +14,8 @@ export interface LinkEvents {
   updated(uri: string, params: Payload): void
   /** A log message; `call` is the one it belongs to, where that is certain. */
   message(params: Payload, call: Call | undefined): void
+  /** What a person was sent away to do (URL mode of 2025-11-25) is done; the id is the server's. */
+  elicitationComplete(id: string): void
   /** The server asks for input. `call`: attributed as BRIDGING 3.0 says, `undefined` if that was impossible. */
   ask(question: Question, call: Call | undefined): Promise<Answer>
   oddity(reason: string, sample: string): void

@@ -6,7 +6,7 @@ import { Refusal } from '../rpc/call.ts'
 import type { Capabilities, Outcome } from '../rpc/call.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { decodeHeaderValue } from '../wire/header-value.ts'
-import { META } from '../wire/meta.ts'
+import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, METHODS } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { JsonObject, Payload } from '../wire/payload.ts'
@@ -41,9 +41,6 @@ export const readModern = (message: Envelope): ModernRequest => {
     progressToken: progressTokenOf(message.params),
   }
 }
-
-export const progressTokenOf = (params: Payload | undefined): Id | undefined =>
-  params?.object('_meta')?.raw('progressToken')?.toString()
 
 /** Row 10: the header says the version that the body says (B190). */
 export const checkVersionHeader = (message: Envelope, sent: string | undefined): void => {

@@ -18,6 +18,7 @@ import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
+import { Parking } from '../era/parking.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
@@ -40,6 +41,7 @@ const ROUND_TTL_MS = 600_000
 export class Gateway {
   readonly handle: Handler
   readonly feed: Feed
+  readonly parking: Parking
   readonly #fleet: Fleet
   readonly #lists: Lists
   readonly #router: Router
@@ -58,7 +60,8 @@ export class Gateway {
       () => this.#options,
     )
     this.#router = new Router(this.feed, this.#lists, new Rounds(seal, ROUND_TTL_MS), (key) => fleet.get(key))
-    this.handle = stack([askLegacyHosts], (call) => this.#route(call))
+    this.parking = new Parking(seal)
+    this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }
 
   hasScope(scope: Scope): boolean {
@@ -123,6 +126,7 @@ export class Gateway {
   /** Takes no new calls; change streams end with their closing result. */
   stop(): void {
     this.#isStopping = true
+    this.parking.close()
     this.feed.close()
   }
 

@@ -34,7 +34,7 @@ export class Lists {
 
   async serve(call: Call): Promise<Outcome> {
     const row = KINDS[call.method]
-    if (this.#unknown(call.caller.scope).length > 0) await this.known(call.caller.scope)
+    await this.known(call.caller.scope)
     this.#refuseIfAllFailed(call.caller.scope)
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
@@ -71,10 +71,7 @@ export class Lists {
       const isGone = downstream.health$.pipe(filter(({ state }) => state !== 'starting'))
       return firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })
     })
-    const pending = waits.filter((wait) => wait !== undefined)
-    if (pending.length === 0) return
-    await Promise.all(pending)
-    this.#feed.refresh(this.#downstreams(), this.#options())
+    await Promise.all(waits)
   }
 
   /** Some server of this scope is still on its way up. */

@@ -11,11 +11,15 @@ import { unaliasArguments } from '../catalog/unalias.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import { refusalOf, wordQuestion } from '../era/questions.ts'
+import type { Asker } from '../era/questions.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
-import type { Call, Outcome } from '../rpc/call.ts'
+import type { Call, Outcome, Question } from '../rpc/call.ts'
+import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 import { isModernRevision } from '../wire/revisions.ts'
+import { Asked } from './asked.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
 import type { Rounds } from './rounds.ts'
@@ -50,15 +54,20 @@ export class Router {
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
     this.#restore(call, route, downstream, view)
+    const asking = new Asked(call, askerOf(downstream, view))
     const routed: Call = {
       ...call,
       target: route.original,
       paramHeaders: route.entry?.paramHeaders ?? view.catalog.index.tools.get(call.target ?? '')?.entry.paramHeaders ?? [],
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
+      ask: (question) => asking.ask(question),
     }
     const outcome = await downstream.handle(routed).catch((error: unknown) => this.#failed(error, call, downstream, view))
-    if (outcome.kind === 'input_required')
+    if (outcome.kind === 'input_required') {
+      wordRequests(outcome.result, askerOf(downstream, view), call)
       return isModern ? this.#rounds.close(outcome, call, route.serverKey, route.original) : outcome
+    }
+    if (isModern) asking.refuseIfMissing(outcome)
     return this.#expose(outcome, call, route, downstream, view)
   }
 
@@ -140,6 +149,24 @@ const isNamespaced = (downstream: Downstream, view: View): boolean =>
 const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
   const isRead = call.method === 'resources/read'
   return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposeUri(options.prefix, uri))
+}
+
+/** Who asks: with several servers a person is told which (DECISIONS 7). */
+const askerOf = ({ options }: Downstream, view: View): Asker => ({
+  key: options.key,
+  label: view.catalog.sources.length > 1 ? options.displayName : undefined,
+})
+
+/** Questions that a modern server puts into its result, checked and worded as if they came as requests. */
+const wordRequests = (result: Payload, asker: Asker, { caller }: Call): void => {
+  const requests = result.object('inputRequests')
+  for (const { key } of requests?.members ?? []) {
+    const request = requests?.object(key)
+    const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
+    if (refusalOf(question, caller.capabilities) !== undefined)
+      throw new Failure('protocol', `asks for undeclared input: ${question.method}`)
+    wordQuestion(question, asker, caller)
+  }
 }
 
 /** `inputResponses` without a state start afresh; a modern server may still want them (BRIDGING 3.2). */

@@ -46,6 +46,8 @@ export interface HostSession {
 export interface Question {
   readonly method: string
   readonly params: Payload | undefined
+  /** Calls back if the server takes the question back before it is answered. */
+  readonly onWithdrawn?: (callback: () => void) => void
 }
 export type Answer = { readonly result: Payload } | { readonly error: Payload }
 
@@ -76,7 +78,7 @@ export interface Call {
   readonly unknownHeaders: Readonly<Record<string, string>>
   /** Progress and log messages, to this caller only. The params keep the server's own progress token. */
   notify(method: string, params: Payload): void
-  /** Asks the host on the stream of this very request; legacy hosts only. Never rejects for a refusal: that is an answer. */
+  /** Asks the host in the middle of this request, in the way of its era. Never rejects for a refusal: that is an answer. */
   readonly ask: ((question: Question) => Promise<Answer>) | undefined
 }
 

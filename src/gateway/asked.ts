@@ -1,0 +1,54 @@
+/**
+ * What one server asked during one call: only what the host can answer, in words it knows, and not without end
+ * (BRIDGING 3.13, 3.14); and what it asked in vain, because that may be why the call fails.
+ */
+import { refusalOf, wordQuestion } from '../era/questions.ts'
+import type { Asker } from '../era/questions.ts'
+import { Refusal } from '../rpc/call.ts'
+import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
+import { Payload } from '../wire/payload.ts'
+
+/** Sampling costs the host money. */
+const MAX_SAMPLINGS = 10
+/** What a host would have had to declare ([2026-07-28 basic/index], -32021). */
+const CAPABILITIES: Readonly<Record<string, object>> = {
+  'elicitation/create': { elicitation: { form: {} } },
+  'sampling/createMessage': { sampling: {} },
+  'roots/list': { roots: {} },
+}
+
+export class Asked {
+  readonly #call: Call
+  readonly #asker: Asker
+  #samplings = 0
+  #missing: object | undefined
+
+  constructor(call: Call, asker: Asker) {
+    this.#call = call
+    this.#asker = asker
+  }
+
+  async ask(question: Question): Promise<Answer> {
+    const { ask, caller } = this.#call
+    const refusal = refusalOf(question, caller.capabilities)
+    if (refusal !== undefined) {
+      this.#missing = CAPABILITIES[question.method]
+      return refusal
+    }
+    if (ask === undefined) return error(-32601, `nobody can be asked ${question.method} now`)
+    if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
+      return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
+    const worded = wordQuestion(question, this.#asker, caller)
+    return 'method' in worded ? ask(worded) : worded
+  }
+
+  /** A call that failed after asking in vain: a modern host can declare what was missing and try again (BRIDGING 5.1 row 16). */
+  refuseIfMissing({ result }: Outcome): void {
+    const hasFailed = result instanceof Payload && result.raw('isError')?.toString() === 'true'
+    if (this.#missing === undefined || !hasFailed) return
+    const data = { requiredCapabilities: this.#missing }
+    throw new Refusal(-32021, 'the server needs a capability that the request does not declare', { status: 400, data })
+  }
+}
+
+const error = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })
