@@ -9,6 +9,7 @@ import type { JsonObject } from '../wire/payload.ts'
 import { isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
 import type { Identity } from './link.ts'
+import { project } from './projections.ts'
 import { SUPERSET_CAPABILITIES } from './modern-host.ts'
 
 export interface Introduction {
@@ -40,9 +41,9 @@ export const initializeResult = (revision: LegacyRevision, identity: Identity, i
   ...(instructions !== undefined && { instructions }),
 })
 
-/** Takes out of a result what only the modern era knows (B106). */
-export const wordLegacy = (outcome: Outcome): JsonObject => {
-  const { result } = outcome
+/** A result in the shapes of the host's revision, without what only the modern era knows (B106). */
+export const wordLegacy = (outcome: Outcome, method: string, revision: LegacyRevision): JsonObject => {
+  const result = project(outcome.result, method, revision)
   result.delete('resultType')
   result.delete('ttlMs')
   result.delete('cacheScope')

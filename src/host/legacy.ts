@@ -32,7 +32,7 @@ export const serveLegacy = (message: Envelope, session: Session, exchange: Excha
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(id, running)
-    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome).parts()), 200)
+    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome, message.method, session.revision).parts()), 200)
   }
   const fail = (error: unknown): void => {
     session.finish(id, running)

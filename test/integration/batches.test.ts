@@ -38,7 +38,7 @@ describe('over legacy Streamable HTTP', () => {
     const reply = await post(gateway, host, body)
     expect(reply.status).toBe(200)
     const answers = await answersOf(reply)
-    expect([...answers.keys()].toSorted()).toEqual([1, 3, 'two'])
+    expect(new Set(answers.keys())).toEqual(new Set([1, 3, 'two']))
     expect(answers.get(1)?.result).toMatchObject({ content: [{ text: '{"id":1}' }] })
     expect(answers.get('two')?.error?.code).toBe(-32601)
     expect(answers.get(3)?.result).toEqual({})
@@ -60,7 +60,7 @@ describe('over legacy Streamable HTTP', () => {
     await reply.events.until(({ data }) => data.includes('"p"'))
     await reply.events.until(({ data }) => data.includes('"id":2'))
     resolve()
-    expect([...(await answersOf(reply)).keys()].toSorted()).toEqual([1, 2])
+    expect(new Set((await answersOf(reply)).keys())).toEqual(new Set([1, 2]))
   })
   test('B206 a batch of notifications and responses is answered 202 without a body', async () => {
     await using gateway = await start()

@@ -27,7 +27,7 @@ const form = (message: string, field: string, type: 'string' | 'boolean' = 'stri
 const sample = (prompt: string, maxTokens = 100): InputRequest =>
   inputRequired.createMessage({ messages: [{ role: 'user', content: { type: 'text', text: prompt } }], maxTokens })
 
-const askName = () => form('What is your name?', 'name')
+const askName = () => form('What is your name?', 'user_name')
 const confirm = () => form('Please confirm', 'ok', 'boolean')
 
 /** Asks until every one of `requests` has an answer, then hands the answers to `finish`. */
