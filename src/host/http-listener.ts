@@ -128,9 +128,11 @@ export class HttpListener {
       request,
       headers: {},
       streamAfterMs,
+      pollAfterMs: Infinity,
       log: undefined,
       primes: false,
       onDone: (post) => this.#posts.delete(post),
+      onOrphaned: () => undefined,
     })
     // Closing the connection before the answer is how a modern host cancels (B138).
     request.onDisconnect(() => abort.abort())
@@ -195,9 +197,11 @@ export class HttpListener {
       request,
       headers: {},
       streamAfterMs: mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs,
+      pollAfterMs: options.pollAfterMs,
       log: held.session.log,
       primes: held.session.revision >= '2025-11-25',
       onDone: (post) => held.posts.delete(post),
+      onOrphaned: (post) => held.session.abandon(post),
     })
     held.posts.add(exchange)
     return exchange
