@@ -37,7 +37,7 @@ export const inline = async <T>(
   await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
   if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
   const reloader = { problems: [], reload: async () => ({ kind: 'refused', problems: [] }) as const }
-  return use(localControl(gateway, reloader, redactor))
+  return await use(localControl(gateway, reloader, redactor))
 }
 
 const findRunning = ({ configuration, context }: Invocation): Promise<Control | undefined> =>

@@ -4,6 +4,7 @@
  *
  * - `good`: tools `echo` (answers its text), `fail` (answers `isError`), `refuse` (a JSON-RPC error), `wait` (answers when the
  *   file named by `until` exists), `env` (answers one of its variables), `add` (numbers a and b)
+ * - `once`: good when it is the first that writes to LOG, else dying
  * - `deaf`: never answers; `dying`: says two lines on stderr and exits with 3; `noisy`: prints garbage, then is good
  */
 import { appendFileSync, existsSync, watch } from 'node:fs'
@@ -76,10 +77,11 @@ const answer = async ({ method, params }: Message): Promise<object> => {
   return { error: { code: -32601, message: 'Method not found' } }
 }
 
+const isDying = mode === 'dying' || (mode === 'once' && log !== undefined && existsSync(log))
 note('start')
 process.on('exit', () => note('end'))
 process.on('SIGTERM', () => process.exit(0))
-if (mode === 'dying') {
+if (isDying) {
   process.stderr.write('reading the settings\nno settings found\n', () => process.exit(3))
 } else {
   if (mode === 'noisy') process.stdout.write('*** welcome ***\n{"not": "rpc"}\n')
