@@ -300,7 +300,13 @@ export class Downstream {
     if (link === undefined) return
     const { legacyTtlMs, legacyPollMs, memory } = this.#environment
     const nowMs = (): number => performance.now()
-    const inventory = await readInventory(link, { limits: this.options.limits, legacyTtlMs, legacyPollMs, nowMs })
+    const inventory = await readInventory(link, {
+      limits: this.options.limits,
+      legacyTtlMs,
+      legacyPollMs,
+      nowMs,
+      known: this.inventory$.value,
+    })
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
