@@ -64,12 +64,12 @@ export class Lists {
 
   /** Waits until something is known of every server that is starting, at most as long as the budget of each has left. */
   async known(scope: Scope): Promise<void> {
-    const waits = this.#unknown(scope).map((downstream) => {
+    const waits = this.#unknown(scope).flatMap((downstream) => {
       const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
-      if (leftMs <= 0) return undefined
+      if (leftMs <= 0) return []
       const isKnown = downstream.inventory$.pipe(filter((inventory) => inventory !== undefined))
       const isGone = downstream.health$.pipe(filter(({ state }) => state !== 'starting'))
-      return firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })
+      return [firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })]
     })
     await Promise.all(waits)
   }

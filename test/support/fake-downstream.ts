@@ -195,8 +195,10 @@ export class FakeDownstream implements AsyncDisposable {
       completions: {},
     }
     const own = spec.instructions === undefined ? {} : { instructions: spec.instructions }
-    const list = (result: () => JsonMap): Handle => () =>
-      this.era === 'modern' ? { ttlMs: 60_000, cacheScope: 'public', ...result() } : result()
+    const list =
+      (result: () => JsonMap): Handle =>
+      () =>
+        this.era === 'modern' ? { ttlMs: 60_000, cacheScope: 'public', ...result() } : result()
     const both: Record<string, Handle> = {
       'tools/list': list(() => ({ tools: offers.tools })),
       'resources/list': list(() => ({ resources: offers.resources })),

@@ -110,8 +110,7 @@ export const serverOptions = (key: string, downstream: FakeDownstream, overrides
     prefix: key,
     displayName: key.toUpperCase(),
     place: `test:${key}`,
-    launch:
-      'args' in address ? { command: process.execPath, args: address.args, env: {}, cwd: process.cwd() } : undefined,
+    launch: 'args' in address ? { command: process.execPath, args: address.args, env: {}, cwd: process.cwd() } : undefined,
     url: 'url' in address ? address.url : undefined,
     transport: downstream.kind === 'legacy sse' ? 'sse' : 'auto',
     ...overrides,
@@ -120,11 +119,7 @@ export const serverOptions = (key: string, downstream: FakeDownstream, overrides
   }
 }
 
-export const configure = (
-  setup: GatewaySetup,
-  fakes: ReadonlyMap<string, FakeDownstream>,
-  stateDir: string,
-): Configuration => ({
+export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDownstream>, stateDir: string): Configuration => ({
   id: '0123456789abcdef',
   files: [],
   globs: [],
@@ -142,7 +137,7 @@ export const configure = (
   runtimeDir: stateDir,
   watch: false,
   secrets: [],
-    warnings: [],
+  warnings: [],
 })
 
 const settled = async (health$: Running['fleet']['downstreams$']['value'][number]['health$']): Promise<void> => {

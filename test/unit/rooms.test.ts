@@ -17,6 +17,7 @@ const ROOMS = [
   'host',
   'config',
   'version.ts',
+  'redactor.ts',
   'log.ts',
   'app.ts',
   'admin',

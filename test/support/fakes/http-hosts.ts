@@ -86,7 +86,11 @@ export class SessionHost extends PostingHost {
   async listen(lastEventId?: string): Promise<RawReply> {
     const reply = await send(this.url, {
       method: 'GET',
-      headers: { ...this.headers(), accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) },
+      headers: {
+        ...this.headers(),
+        accept: 'text/event-stream',
+        ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+      },
     })
     this.stream = reply
     void this.read(reply)

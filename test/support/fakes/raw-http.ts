@@ -42,7 +42,8 @@ export interface RawOptions {
 export const send = (url: URL, options: RawOptions = {}): Promise<RawReply> =>
   new Promise((resolve, reject) => {
     const { method = 'POST', body } = options
-    const defaults = method === 'POST' ? { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } : {}
+    const defaults =
+      method === 'POST' ? { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } : {}
     const headers: OutgoingHttpHeaders = { ...defaults, ...options.headers }
     for (const [name, value] of Object.entries(headers)) if (value === undefined) delete headers[name]
     const request = httpRequest(url, { method, headers, agent: false }, (response) => resolve(readReply(response)))
@@ -54,7 +55,13 @@ export const send = (url: URL, options: RawOptions = {}): Promise<RawReply> =>
 const readReply = (response: IncomingMessage): RawReply => {
   const events = new Journal<RawEvent>()
   const comments = new Journal<string>()
-  const reply = { status: response.statusCode ?? 0, headers: response.headers, events, comments, retryMs: undefined as number | undefined }
+  const reply = {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    events,
+    comments,
+    retryMs: undefined as number | undefined,
+  }
   const parser = createParser({
     onEvent: ({ id, event, data }) => events.push({ id, event, data }),
     onComment: (comment) => comments.push(comment),
