@@ -36,7 +36,9 @@ export class Asking {
   ): Promise<Answer> {
     if (question.method === 'roots/list') return this.#askRoots(question, call, waiting, session)
     if (call?.ask === undefined) return error(-32601, `nobody can be asked ${question.method} now`)
-    this.#remember(question, call)
+    const elicitationId = question.params?.text('elicitationId')
+    const own = call.caller.session
+    if (elicitationId !== undefined && own !== undefined) this.sentAway(elicitationId, own)
     return call.ask(question)
   }
 
@@ -72,12 +74,11 @@ export class Asking {
     return { result: Payload.of({ roots }) }
   }
 
-  #remember({ params }: Question, { caller }: Call): void {
-    const id = params?.text('elicitationId')
-    if (id === undefined || caller.session === undefined) return
+  /** A person of this session is on the way to a URL of the server. */
+  sentAway(id: string, session: HostSession): void {
     const [oldest] = this.#sentAway.keys()
     if (this.#sentAway.size >= MAX_SENT_AWAY && oldest !== undefined) this.#sentAway.delete(oldest)
-    this.#sentAway.set(id, caller.session)
+    this.#sentAway.set(id, session)
   }
 }
 

@@ -134,6 +134,11 @@ export class Downstream {
     await this.#links.ofSession(session)?.setLevel(level)
   }
 
+  /** A session was told to visit a URL of this server, known to the server by `id`. */
+  sentAway(id: string, session: HostSession | undefined): void {
+    if (session !== undefined) this.#asking.sentAway(id, session)
+  }
+
   rootsChanged(session: HostSession): void {
     this.#links.ofSession(session)?.rootsChanged()
   }

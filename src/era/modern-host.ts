@@ -13,6 +13,7 @@ import type { JsonObject, Payload } from '../wire/payload.ts'
 import { isModernRevision, MODERN, MODERN_REVISIONS } from '../wire/revisions.ts'
 import type { ModernRevision } from '../wire/revisions.ts'
 import type { Identity } from './link.ts'
+import { project } from './projections.ts'
 
 export interface ModernRequest {
   readonly revision: ModernRevision
@@ -82,7 +83,7 @@ const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
 
 /** Writes into a result what every result of this era carries (B008, B011, B149, B150). */
 export const wordModern = (outcome: Outcome, method: string, identity: Identity): JsonObject => {
-  const { result } = outcome
+  const result = outcome.kind === 'complete' ? project(outcome.result, method, MODERN) : outcome.result
   if (outcome.kind === 'input_required') {
     result.delete('ttlMs')
     result.delete('cacheScope')

@@ -6,7 +6,7 @@ import { elementsAt } from '../wire/members.ts'
 import { join, Payload } from '../wire/payload.ts'
 import type { JsonObject } from '../wire/payload.ts'
 import type { Span } from '../wire/scan.ts'
-import { isAtLeast } from '../wire/revisions.ts'
+import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
 
 /** The result of a call as this host can read it; the same object where nothing had to change. */
@@ -17,6 +17,10 @@ export const project = (result: JsonObject, method: string, revision: Revision):
 }
 
 const projectTool = (result: Payload, revision: Revision): Payload => {
+  if (isModernRevision(revision)) {
+    if (result.has('structuredContent') && !result.has('content')) result.set('content', '[]')
+    return result
+  }
   const projected = isAtLeast(revision, '2025-06-18') ? result : projectBlocks(result, 'content', revision)
   const structured = projected.raw('structuredContent')
   if (structured !== undefined) projectStructured(projected, structured, revision)

@@ -71,7 +71,7 @@ export class Lists {
       const isGone = downstream.health$.pipe(filter(({ state }) => state !== 'starting'))
       return [firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })]
     })
-    await Promise.all(waits)
+    await Promise.all(waits.filter((wait) => wait !== undefined))
   }
 
   /** Some server of this scope is still on its way up. */

@@ -23,6 +23,7 @@ import { Asked } from './asked.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
 import type { Rounds } from './rounds.ts'
+import { URL_REQUIRED, urlRequired } from './url-required.ts'
 
 /** Where results of a method hold URIs. */
 const PLACES: Readonly<Record<string, UriPlace>> = {
@@ -131,6 +132,8 @@ export class Router {
   /** A server's own error, with the URI in the spelling of the host; a missing completion is an empty one (B112). */
   #failed(error: unknown, call: Call, downstream: Downstream, view: View): Outcome {
     if (!(error instanceof ServerError)) throw error
+    if (error.code === URL_REQUIRED)
+      return urlRequired(error, call, askerOf(downstream, view), (id) => downstream.sentAway(id, call.caller.session))
     if (call.method === 'completion/complete' && error.code === -32601)
       return complete(Payload.of({ completion: { values: [] } }))
     const data = error.error.object('data')

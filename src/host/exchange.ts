@@ -54,6 +54,10 @@ export class PostExchange implements Exchange {
     return this.#name
   }
 
+  get isStream(): boolean {
+    return this.#stream !== undefined
+  }
+
   message(parts: Parts, replaces?: string): void {
     if (this.#isDone) return
     this.#open()

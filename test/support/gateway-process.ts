@@ -25,6 +25,9 @@ export interface GatewayProcess extends AsyncDisposable {
   /** Of HTTP+SSE. */
   sseUrl: string
   pid: number
+  /** What it said on stderr, line by line; `saw` resolves once `seen` is true of all that was said so far. */
+  readonly said: readonly string[]
+  saw(seen: (said: readonly string[]) => boolean): Promise<void>
   /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>
 }
@@ -51,33 +54,42 @@ export const stdioGateway = (file: string): Extract<Target, { command: string }>
 })
 
 /**
- * Runs `trunkline up` on a free port and resolves once it says that it is ready. Rejects with what it said when it ends before.
- * It keeps answering while its servers start.
+ * Runs `trunkline up` on a free port and resolves once it says that it is ready; its servers may still be starting. Rejects with
+ * what it said when it ends before.
  */
 export const startGatewayProcess = async (file: string, ...args: string[]): Promise<GatewayProcess> => {
   const child = spawn(process.execPath, [main, 'up', '-c', file, '--listen', '127.0.0.1:0', ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const exited = once(child, 'exit') as Promise<[number | null]>
+  const said: string[] = []
+  const waiters = new Set<() => void>()
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    said.push(line)
+    for (const check of waiters) check()
+  })
+  const saw: GatewayProcess['saw'] = (seen) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const check = () => (seen(said) ? resolve() : undefined)
+    waiters.add(check)
+    check()
+    void exited.then(() => reject(new Error(`the gateway ended: ${said.join('\n')}`)))
+    return promise.finally(() => waiters.delete(check))
+  }
   const stop = async (): Promise<number | null> => {
     child.kill()
     return (await exited)[0]
   }
-  const said: string[] = []
-  for await (const line of createInterface({ input: child.stderr })) {
-    const url = /^trunkline is ready: (\S+)$/.exec(line)?.[1]
-    if (url === undefined) {
-      said.push(line)
-      continue
-    }
-    child.stderr.resume()
-    return {
-      url,
-      sseUrl: new URL('/sse', url).href,
-      pid: child.pid ?? 0,
-      stop,
-      [Symbol.asyncDispose]: async () => void (await stop()),
-    }
+  const readyUrl = () => said.map((line) => /^trunkline is ready: (\S+)$/.exec(line)?.[1]).find((url) => url !== undefined)
+  await saw(() => readyUrl() !== undefined)
+  const url = readyUrl() ?? ''
+  return {
+    url,
+    sseUrl: new URL('/sse', url).href,
+    pid: child.pid ?? 0,
+    said,
+    saw,
+    stop,
+    [Symbol.asyncDispose]: async () => void (await stop()),
   }
-  throw new Error(`the gateway ended before it was ready: ${said.join('\n')}`)
 }

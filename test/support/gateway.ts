@@ -136,8 +136,8 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
   stateDir,
   runtimeDir: stateDir,
   watch: false,
-  secrets: [],
   warnings: [],
+  secrets: [],
 })
 
 const settled = async (health$: Running['fleet']['downstreams$']['value'][number]['health$']): Promise<void> => {
