@@ -27,7 +27,10 @@ interface Block {
 }
 
 const pages = [
-  ...['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md'],
+  'README.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
   ...['docs', 'examples'].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.md') && !file.startsWith('files'))
@@ -55,18 +58,12 @@ const commands = blocks.flatMap((block, at) => {
 
 describe('commands against the demo, started as `npm start` does', () => {
   let demo: Trunkline
-  let state: string
   beforeAll(async () => {
     const { scripts } = JSON.parse(textOfPage('package.json')) as { scripts: { start: string } }
-    const [program, main, ...words] = scripts.start.split(' ')
-    expect([program, main]).toEqual(['node', 'src/main.ts'])
-    state = await mkdtemp(join(tmpdir(), 'trunkline-demo-'))
-    demo = await startTrunkline('', { cwd: ROOT, words: [...words, '--listen', '127.0.0.1:0', '--state', state] })
+    const config = /^node src\/main\.ts up -c (\S+)$/.exec(scripts.start)?.[1] ?? scripts.start
+    demo = await startTrunkline(config, { cwd: ROOT })
   })
-  afterAll(async () => {
-    await demo[Symbol.asyncDispose]()
-    await rm(state, { recursive: true, force: true })
-  })
+  afterAll(() => demo[Symbol.asyncDispose]())
 
   test('README shows both eras', () => {
     expect(commands.filter(({ at }) => at.startsWith('README.md')).length).toBeGreaterThanOrEqual(2)
@@ -77,7 +74,7 @@ describe('commands against the demo, started as `npm start` does', () => {
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', shown], { cwd: ROOT })
     if (answer === undefined) return expect(stdout).not.toBe('')
     // One JSON body, or the last event of a stream.
-    const body = stdout.includes('\ndata: ') ? stdout.slice(stdout.lastIndexOf('\ndata: ') + 7) : stdout
+    const body = [...stdout.matchAll(/^data: (.+)$/gm)].at(-1)?.[1] ?? stdout
     expect(JSON.parse(body)).toMatchObject(JSON.parse(answer) as object)
   })
 })
