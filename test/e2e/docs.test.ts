@@ -10,7 +10,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTrunkline } from '../../examples/run.ts'
+import { startTrunkline, TRUNKLINE } from '../../examples/run.ts'
 import type { Trunkline } from '../../examples/run.ts'
 import { loadConfiguration } from '../../src/config/load.ts'
 
@@ -76,6 +76,17 @@ describe('commands against the demo, started as `npm start` does', () => {
     // One JSON body, or the last event of a stream.
     const body = [...stdout.matchAll(/^data: (.+)$/gm)].at(-1)?.[1] ?? stdout
     expect(JSON.parse(body)).toMatchObject(JSON.parse(answer) as object)
+  })
+})
+
+describe('commands', () => {
+  test('README names every command, and no other', async () => {
+    const [program, ...words] = TRUNKLINE
+    const { stdout } = await promisify(execFile)(program, [...words, '--help'])
+    const known = [...(stdout.split(/^Commands:$/m)[1] ?? '').matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name)
+    const rows = textOfPage('README.md').match(/^\| `trunkline .*$/gm) ?? []
+    const named = rows.flatMap((row) => [...row.split('|')[1].matchAll(/`trunkline (\w+)/g)].map(([, name]) => name))
+    expect(named.sort()).toEqual(known.filter((name) => name !== 'help').sort())
   })
 })
 
