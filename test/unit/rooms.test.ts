@@ -128,6 +128,12 @@ describe('one place for each', () => {
     expect(places(/\bconsole\s*\./)).toEqual([])
   })
 
+  test('nothing needs more than Node 22.19, which the package promises', () => {
+    const newer =
+      /\b((Async)?DisposableStack|Promise\.try|RegExp\.escape|Error\.isError|Float16Array|URLPattern)\b|\.(to|from)(Base64|Hex)\(/
+    expect(places(newer)).toEqual([])
+  })
+
   test('nothing has the type any', () => {
     expect(places(/(:|<|\bas|,|\|)\s*any\b(?!['"`\w])/)).toEqual([])
   })
