@@ -2,7 +2,7 @@
  * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
  * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
  */
-import { auditTime, BehaviorSubject, combineLatest, defer, from, map, mergeMap, of, skip, switchMap } from 'rxjs'
+import { auditTime, BehaviorSubject, combineLatest, defer, from, map, mergeMap, of, skip, switchMap, tap } from 'rxjs'
 import type { Observable, Subscription } from 'rxjs'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts'
@@ -25,6 +25,8 @@ export class Feed {
   readonly #views = new Views()
   readonly #subscription: Subscription
   #options: GatewayOptions
+  /** The servers, if something about them is not in the catalog yet. */
+  #unsettled: readonly Downstream[] | undefined
   /** Views of the catalog in force, by what was selected: a call pays one look-up. */
   #current = new Map<string, View>()
 
@@ -38,9 +40,10 @@ export class Feed {
             ? of(downstreams)
             : combineLatest(downstreams.map((downstream) => downstream.inventory$)).pipe(map(() => downstreams)),
         ),
+        tap((downstreams) => (this.#unsettled = downstreams)),
         auditTime(SETTLE_MS),
       )
-      .subscribe((downstreams) => this.#swap(this.#build(downstreams)))
+      .subscribe(() => this.#settle())
   }
 
   get catalog(): Catalog {
@@ -48,6 +51,7 @@ export class Feed {
   }
 
   viewOf({ scope, revision }: { readonly scope: Scope; readonly revision: Revision }): View {
+    this.#settle()
     const key = `${listForm(revision)} ${scope.server ?? ''}`
     let view = this.#current.get(key)
     if (view === undefined) {
@@ -84,6 +88,11 @@ export class Feed {
     this.catalog$.complete()
   }
 
+  /** Whoever asks sees what is known by now: settling saves work, it hides nothing. */
+  #settle(): void {
+    if (this.#unsettled !== undefined) this.#swap(this.#build(this.#unsettled))
+  }
+
   #build(downstreams: readonly Downstream[]): Catalog {
     const sources: CatalogSource[] = downstreams.map(({ options, inventory$ }) => ({
       server: options,
@@ -93,6 +102,7 @@ export class Feed {
   }
 
   #swap(catalog: Catalog): void {
+    this.#unsettled = undefined
     this.#current = new Map()
     this.catalog$.next(catalog)
   }
