@@ -21,6 +21,7 @@ import { StdioListener } from './host/stdio-listener.ts'
 import type { Capabilities, Scope } from './rpc/call.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import { UndiciClient } from './transport/http-client.ts'
+import { NetClient } from './transport/net-client.ts'
 import { createLauncher } from './transport/launcher.ts'
 import { PidJournal, sweep } from './transport/pid-journal.ts'
 import { HostPipe } from './transport/stdio-host.ts'
@@ -82,7 +83,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     ...(surroundings.path !== undefined && { path: surroundings.path }),
     ...(journal !== undefined && { journal }),
   })
-  const client = new UndiciClient()
+  const client = new NetClient(new UndiciClient())
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,
@@ -94,6 +95,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
     updated: (key, uri, params) => gateway.updated(key, uri, params),
+    taskChanged: (key, task) => gateway.taskChanged(key, task),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
   const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir)] }), gatewayOptions)

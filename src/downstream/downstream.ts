@@ -6,10 +6,11 @@
 import { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
-import type { Answer, Call, Caller, HostSession, Outcome, Question } from '../rpc/call.ts'
+import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
-import { Payload } from '../wire/payload.ts'
+import type { Payload } from '../wire/payload.ts'
+import { Asking } from './asking.ts'
 import { Backoff } from './backoff.ts'
 import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
@@ -35,6 +36,7 @@ export class Downstream {
   readonly #dialer: Dialer
   readonly #links: Links
   readonly #slots: Slots
+  readonly #asking = new Asking(() => this.options)
   readonly #rereads: Rereads
   #main: Link | undefined
   #isWanted = false
@@ -52,6 +54,7 @@ export class Downstream {
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
     this.#links = new Links(options, {
       open: (owner) => this.#dialer.dial(owner.declared, this.#eventsFor(owner)),
+      isShared: () => this.#main?.transport !== 'http',
       nowMs: () => environment.sweeper.nowMs,
     })
     this.#rereads = new Rereads(() => this.#read())
@@ -126,9 +129,23 @@ export class Downstream {
     await this.#main?.unsubscribe(uri)
   }
 
+  /** Asks to be told of a task's changes. */
+  async followTask(id: string): Promise<void> {
+    await (await this.#ready()).followTask(id)
+  }
+
+  async unfollowTask(id: string): Promise<void> {
+    await this.#main?.unfollowTask(id)
+  }
+
   /** A legacy host chose its level: its link hears of it now, if it has one, else when it is opened. */
   async setLevel(session: HostSession, level: LogLevel): Promise<void> {
     await this.#links.ofSession(session)?.setLevel(level)
+  }
+
+  /** A session was told to visit a URL of this server, known to the server by `id`. */
+  sentAway(id: string, session: HostSession | undefined): void {
+    if (session !== undefined) this.#asking.sentAway(id, session)
   }
 
   rootsChanged(session: HostSession): void {
@@ -292,7 +309,13 @@ export class Downstream {
     if (link === undefined) return
     const { legacyTtlMs, legacyPollMs, memory } = this.#environment
     const nowMs = (): number => performance.now()
-    const inventory = await readInventory(link, { limits: this.options.limits, legacyTtlMs, legacyPollMs, nowMs })
+    const inventory = await readInventory(link, {
+      limits: this.options.limits,
+      legacyTtlMs,
+      legacyPollMs,
+      nowMs,
+      known: this.inventory$.value,
+    })
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
@@ -331,8 +354,11 @@ export class Downstream {
     return {
       listChanged: () => this.#rereads.request(),
       updated: (uri, params) => this.#environment.updated(this.options.key, uri, params),
+      taskChanged: (task) => this.#environment.taskChanged(this.options.key, task),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
-      ask: (question, call) => (isSole ? this.#askHost(question, call, call?.caller) : Promise.resolve(this.#decline(question))),
+      ask: async (question, call) =>
+        isSole ? this.#asking.ask(question, call, call, call?.caller.session) : this.#asking.decline(question),
+      elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
   }
@@ -342,32 +368,16 @@ export class Downstream {
     return {
       listChanged: () => this.#rereads.request(),
       updated: () => undefined,
+      taskChanged: (task) => this.#environment.taskChanged(this.options.key, task),
       message: (params, call) => {
         const labelled = this.#labelled(params)
         if (call !== undefined) call.notify('notifications/message', labelled)
         else session?.notify('notifications/message', labelled)
       },
-      ask: (question, call) => this.#askHost(question, call, owner.caller),
+      ask: (question, call) => this.#asking.ask(question, call, [...owner.calls].at(-1), session),
+      elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
-  }
-
-  async #askHost(question: Question, call: Call | undefined, caller: Caller | undefined): Promise<Answer> {
-    if (question.method === 'roots/list' && this.options.roots !== undefined) return this.#configuredRoots()
-    if (call?.ask !== undefined) return call.ask(question)
-    if (question.method === 'roots/list' && caller?.session !== undefined) return caller.session.ask(question)
-    return errorAnswer(-32601, `nobody can be asked ${question.method} now`)
-  }
-
-  #decline(question: Question): Answer {
-    if (question.method === 'elicitation/create') return { result: Payload.of({ action: 'cancel' }) }
-    if (question.method === 'roots/list') return this.#configuredRoots()
-    return errorAnswer(-1, 'nobody to ask on this connection')
-  }
-
-  #configuredRoots(): Answer {
-    const uris = (this.options.roots ?? []).map((root) => ({ uri: root.includes('://') ? root : `file://${root}` }))
-    return { result: Payload.of({ roots: uris }) }
   }
 
   /** Log messages say which server they are from (BRIDGING 2.3). */
@@ -381,5 +391,3 @@ export class Downstream {
     this.#environment.log.debug({ server: this.options.key, sample: sample.slice(0, 200) }, reason)
   }
 }
-
-const errorAnswer = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })

@@ -25,10 +25,10 @@ export class Feed {
   readonly #views = new Views()
   readonly #subscription: Subscription
   #options: GatewayOptions
-  /** The servers, if something about them is not in the catalog yet. */
-  #unsettled: readonly Downstream[] | undefined
   /** Views of the catalog in force, by what was selected: a call pays one look-up. */
   #current = new Map<string, View>()
+  /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
+  #unsettled: readonly Downstream[] | undefined
 
   constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions) {
     this.#options = options
@@ -77,7 +77,7 @@ export class Feed {
     })
   }
 
-  /** Builds anew with other options, or from the inventories as they are now. */
+  /** Builds anew with other options. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
     this.#swap(this.#build(downstreams))
@@ -88,7 +88,6 @@ export class Feed {
     this.catalog$.complete()
   }
 
-  /** Whoever asks sees what is known by now: settling saves work, it hides nothing. */
   #settle(): void {
     if (this.#unsettled !== undefined) this.#swap(this.#build(this.#unsettled))
   }

@@ -12,6 +12,8 @@ import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { isLegacyRevision, isModernRevision, isRevision } from '../wire/revisions.ts'
+import { isAnswered, readBatch, serveBatch } from './batch.ts'
+import type { BatchOutlet } from './batch.ts'
 import { EventLog } from './event-log.ts'
 import { JSON_TYPE, PostExchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -31,6 +33,8 @@ export interface Entrance {
 
 const EVENTS = 'text/event-stream'
 const JSON_BODY = 'application/json'
+/** The way back of a batch to which nothing is said. */
+const TAKEN: BatchOutlet = { isStream: false, message: () => undefined, answer: () => undefined, end: () => undefined }
 
 export class HttpListener {
   readonly #hub: Hub
@@ -99,6 +103,7 @@ export class HttpListener {
     const { request } = entrance
     let message: Envelope
     try {
+      if (this.#batch(entrance, body)) return
       message = readHostMessage(body, this.#hub.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
@@ -123,9 +128,11 @@ export class HttpListener {
       request,
       headers: {},
       streamAfterMs,
+      pollAfterMs: Infinity,
       log: undefined,
       primes: false,
       onDone: (post) => this.#posts.delete(post),
+      onOrphaned: () => undefined,
     })
     // Closing the connection before the answer is how a modern host cancels (B138).
     request.onDisconnect(() => abort.abort())
@@ -146,7 +153,12 @@ export class HttpListener {
       })
       this.#sessions.add(session)
       announceChanges(session, this.#hub)
-      const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
+      const result = initializeResult(
+        session.revision,
+        this.#hub.identity,
+        this.#hub.core.instructions(scope),
+        this.#hub.core.offersTasks,
+      )
       const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
     } catch (error) {
@@ -166,6 +178,23 @@ export class HttpListener {
       hearLegacy(message, held.session, this.#hub)
       return request.reply(202, {})
     }
+    serveLegacy(message, held.session, this.#exchange(held, request), this.#hub)
+  }
+
+  /** Row 8. False: this is no array. Throws what refuses the whole of it. */
+  #batch({ request, principal, scope }: Entrance, body: Buffer): boolean {
+    const id = request.header('mcp-session-id')
+    const held =
+      id === undefined ? undefined : this.#sessions.find(id, principal, (session) => session.scope.server === scope.server)
+    const elements = readBatch(body, held?.session, this.#hub.options.limits)
+    if (elements === undefined || held === undefined) return false
+    const exchange = isAnswered(elements) ? this.#exchange(held, request) : TAKEN
+    serveBatch(elements, held.session, exchange, this.#hub, false)
+    if (exchange === TAKEN) request.reply(202, {})
+    return true
+  }
+
+  #exchange(held: HttpSession, request: HttpRequest): PostExchange {
     const { options } = this.#hub
     const { elicitation, sampling, roots } = held.session.capabilities
     const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
@@ -173,12 +202,14 @@ export class HttpListener {
       request,
       headers: {},
       streamAfterMs: mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs,
+      pollAfterMs: options.pollAfterMs,
       log: held.session.log,
       primes: held.session.revision >= '2025-11-25',
       onDone: (post) => held.posts.delete(post),
+      onOrphaned: (post) => held.session.abandon(post),
     })
     held.posts.add(exchange)
-    serveLegacy(message, held.session, exchange, this.#hub)
+    return exchange
   }
 
   /** Row 9. Answers itself, and returns nothing, where there is no such session. */

@@ -107,19 +107,19 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   notify(method: string, params?: Parts): void {
-    if (this.#ended === undefined) this.channel.send({ parts: notificationMessage(method, params) })
+    this.#tell(notificationMessage(method, params))
   }
 
   respond(id: Id, result: Parts): void {
-    if (this.#ended === undefined) this.channel.send({ parts: resultMessage(id, result) })
+    this.#tell(resultMessage(id, result))
   }
 
   refuse(id: Id, code: number, message: string): void {
-    if (this.#ended === undefined) this.channel.send({ parts: errorMessage(id, errorObject(code, message)) })
+    this.#tell(errorMessage(id, errorObject(code, message)))
   }
 
   respondError(id: Id, error: Parts): void {
-    if (this.#ended === undefined) this.channel.send({ parts: errorMessage(id, error) })
+    this.#tell(errorMessage(id, error))
   }
 
   /** Stops the idle clock of the request that carries `call` until the returned function is called. */
@@ -160,6 +160,16 @@ export class Connection implements Sweepable, ChannelEvents {
       const limitMs = silent ? idleMs : totalMs
       this.#giveUp(id, `no answer within ${limitMs} ms`)
       pending.reject(new Failure('timeout', `no answer within ${limitMs} ms`, { amount: Math.round(limitMs / 1000) }))
+    }
+  }
+
+  /** Says what nobody waits for an answer to. A channel that takes nothing more, or is just ending, has no use for it. */
+  #tell(parts: Parts): void {
+    if (this.#ended !== undefined) return
+    try {
+      this.channel.send({ parts })
+    } catch (error) {
+      this.#events.oddity('a message could not be sent', String(error))
     }
   }
 

@@ -23,7 +23,7 @@ export interface HttpRequest {
 
 /**
  * What comes back, in this order: one head, chunks, then one `onEnd` or `onError`; `onError` may come at any time. Nothing
- * comes before `request` has returned, and nothing after `abort()`. A chunk belongs to the receiver.
+ * comes before `request` has returned, and nothing after `abort()`. A chunk is lent until `onData` returns: keep copies.
  */
 export interface HttpHandler {
   onHead(status: number, headers: IncomingHttpHeaders): void
@@ -132,7 +132,7 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
     if (this.#isOver || status < 200) return
     const encoding = headers['content-encoding']
     if (encoding === undefined || encoding === 'identity') this.#handler.onHead(status, headers)
-    else this.#fail(new Failure('bad_response', `the answer is encoded (${encoding}), which was not asked for`, { status }))
+    else this.#fail(refusedEncoding(encoding, status))
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -160,10 +160,21 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : error.name)
 
-const unreachable = (error: Error): Failure =>
+/** No connection, or nothing that could be written: the server has not seen the request. */
+export const unreachable = (error: Error): Failure =>
   new Failure('unreachable', `cannot connect: ${codeOf(error)}: ${error.message}`, { executed: 'no', retryable: true }, error)
 
-const interrupted = (error: Error): Failure =>
-  codeOf(error) === 'UND_ERR_HEADERS_TIMEOUT'
-    ? new Failure('timeout', 'no answer within the time for its headers', {}, error)
-    : new Failure('lost', `the connection broke: ${codeOf(error)}: ${error.message}`, {}, error)
+/** It broke after something was written. */
+export const interrupted = (error: Error): Failure => {
+  const code = codeOf(error)
+  if (code === 'UND_ERR_HEADERS_TIMEOUT') return headersLate(error)
+  if (code === 'ResponseError')
+    return new Failure('bad_response', `the server did not speak HTTP/1.1: ${error.message}`, {}, error)
+  return new Failure('lost', `the connection broke: ${code}: ${error.message}`, {}, error)
+}
+
+export const headersLate = (cause?: Error): Failure =>
+  new Failure('timeout', 'no answer within the time for its headers', {}, cause)
+
+export const refusedEncoding = (encoding: string, status: number): Failure =>
+  new Failure('bad_response', `the answer is encoded (${encoding}), which was not asked for`, { status })

@@ -4,7 +4,6 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../wire/failure.ts'
-import { join } from '../wire/payload.ts'
 import { SseDecoder } from '../wire/sse.ts'
 import type { SseEvent } from '../wire/sse.ts'
 import type { HttpClient, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
@@ -31,6 +30,7 @@ export interface ReplyEvents {
 const MAX_OTHER_BYTES = 64 * 1024
 const MAX_REDIRECTS = 3
 const MIB = 1024 * 1024
+const EMPTY = Buffer.alloc(0)
 
 /** Sends `request`; same-origin 307 and 308 are followed three times, every other redirect fails. */
 export class Reply implements HttpHandler {
@@ -42,7 +42,8 @@ export class Reply implements HttpHandler {
   #redirects = 0
   #head: ReplyHead | undefined
   #decoder: SseDecoder | undefined
-  #chunks: Buffer[] = []
+  /** Room for all of a body whose length is known, else for what has come. */
+  #body: Buffer = EMPTY
   #size = 0
   #isOver = false
 
@@ -63,20 +64,21 @@ export class Reply implements HttpHandler {
     if (status >= 300 && status < 400) return this.#redirect(status, headers.location)
     const head: ReplyHead = { status, headers, form: formOf(headers['content-type']), url: this.#request.url }
     this.#head = head
-    if (head.form === 'json' && Number(headers['content-length'] ?? 0) > this.#maxMessageBytes) return this.#tooLarge()
+    const length = Number(headers['content-length'] ?? 0)
+    if (head.form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
     if (head.form === 'sse') this.#decoder = this.#decode()
+    else if (head.form === 'json' && length > 0) this.#body = Buffer.allocUnsafe(length)
     this.#events.onHead?.(head)
   }
 
   onData(chunk: Buffer): void {
     if (this.#isOver) return
-    if (this.#decoder !== undefined) return this.#decoder.push(chunk)
-    this.#size += chunk.length
-    this.#chunks.push(chunk)
+    if (this.#decoder !== undefined) return this.#decoder.push(Buffer.from(chunk))
+    this.#keep(chunk)
     if (this.#head?.form === 'json' && this.#size > this.#maxMessageBytes) this.#tooLarge()
     else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
       this.#exchange.abort()
-      this.#chunks = []
+      this.#size = 0
       this.onEnd()
     }
   }
@@ -84,13 +86,25 @@ export class Reply implements HttpHandler {
   onEnd(): void {
     if (this.#isOver || this.#head === undefined) return
     this.#isOver = true
-    this.#events.onEnd(this.#head, join(this.#chunks))
+    this.#events.onEnd(this.#head, this.#body.subarray(0, this.#size))
   }
 
   onError(failure: Failure): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#events.onError(failure)
+  }
+
+  /** One copy where the length was known; where not, the room doubles. */
+  #keep(chunk: Buffer): void {
+    const size = this.#size + chunk.length
+    if (size > this.#body.length) {
+      const room = Buffer.allocUnsafe(this.#size === 0 ? size : Math.max(2 * this.#body.length, size))
+      this.#body.copy(room, 0, 0, this.#size)
+      this.#body = room
+    }
+    chunk.copy(this.#body, this.#size)
+    this.#size = size
   }
 
   #decode(): SseDecoder {
@@ -126,7 +140,7 @@ export class Reply implements HttpHandler {
   #tooLarge(): void {
     if (this.#isOver) return
     this.#exchange.abort()
-    this.#chunks = []
+    this.#body = EMPTY
     this.onError(tooLarge(this.#maxMessageBytes))
   }
 }

@@ -160,7 +160,8 @@ export class HttpRequest {
     const length = body === undefined ? 0 : byteLength(body)
     response.writeHead(status, { ...this.#extraHeaders, ...headers, 'Content-Length': length })
     if (body === undefined || length === 0) response.end()
-    else if (length < JOIN_BELOW_BYTES) response.end(join(body))
+    // As latin1 text node:http puts head and body into one write; of a Buffer it makes two pieces.
+    else if (length < JOIN_BELOW_BYTES) response.end(join(body).toString('latin1'), 'latin1')
     else {
       response.cork()
       for (const part of body) response.write(part)

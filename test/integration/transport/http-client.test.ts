@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http-client.ts'
 import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http-client.ts'
+import { NetClient } from '../../../src/transport/net-client.ts'
 import type { Failure } from '../../../src/wire/failure.ts'
 import { rawScripted, scripted } from './scripted.ts'
 import type { Script } from './scripted.ts'
@@ -26,7 +27,7 @@ const ask = (client: HttpClient, request: Partial<HttpRequest> & { url: URL }, o
       },
       onData: (chunk) => {
         calls.push('data')
-        chunks.push(chunk)
+        chunks.push(Buffer.from(chunk))
         onChunk?.(told)
       },
       onEnd: () => {
@@ -45,7 +46,10 @@ const ask = (client: HttpClient, request: Partial<HttpRequest> & { url: URL }, o
 
 const hello: Script = (_seen, response) => void response.end('hello')
 
-describe.each([['undici', () => new UndiciClient()]])('the HTTP client on %s', (_name, create) => {
+describe.each([
+  ['undici', () => new UndiciClient()],
+  ['bare sockets', () => new NetClient(new UndiciClient())],
+])('the HTTP client on %s', (_name, create) => {
   test('sends method, path with query, headers and a body of parts; tells head, data, end', async () => {
     await using server = await scripted(hello)
     const client = create()

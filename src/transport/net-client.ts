@@ -1,0 +1,166 @@
+/**
+ * HTTP/1.1 to `http://` origins on bare sockets: what most servers of one machine are reached by. It costs about half of what
+ * undici costs per call (docs/benchmarks.md); everything else, `https://` above all, stays with undici.
+ *
+ * One request at a time on a connection, and never a second try: a request that was written may have been executed.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Failure } from '../wire/failure.ts'
+import type { Parts } from '../wire/payload.ts'
+import { DEFAULT_HTTP_CLIENT, headersLate, interrupted, refusedEncoding, unreachable } from './http-client.ts'
+import type { HttpClient, HttpClientOptions, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
+import { NetConnection } from './net-connection.ts'
+import type { ConnectionUser } from './net-connection.ts'
+import { requestHead } from './request-head.ts'
+
+const READ_BUFFER_BYTES = 64 * 1024
+/** Free connections are looked at this often. */
+const SWEEP_MS = 1_000
+
+interface Origin {
+  readonly host: string
+  readonly port: number
+  /** The one used last is at the end, and is used next. */
+  readonly free: NetConnection[]
+}
+
+export class NetClient implements HttpClient {
+  readonly #options: HttpClientOptions
+  readonly #others: HttpClient
+  readonly #origins = new Map<string, Origin>()
+  readonly #connections = new Set<NetConnection>()
+  readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
+  #sweepTimer: NodeJS.Timeout | undefined
+
+  /** `others` serves the origins that are not `http://`; it is closed with this one. */
+  constructor(others: HttpClient, options: Partial<HttpClientOptions> = {}) {
+    this.#others = others
+    this.#options = { ...DEFAULT_HTTP_CLIENT, ...options }
+  }
+
+  request(request: HttpRequest, handler: HttpHandler): HttpExchange {
+    if (request.url.protocol !== 'http:') return this.#others.request(request, handler)
+    const exchange = new Exchange(handler)
+    try {
+      const head = requestHead(request)
+      exchange.begin(this.#connection(request.url), head, request.body ?? [], request.headersTimeoutMs)
+    } catch (error) {
+      queueMicrotask(() => exchange.fail(unreachable(error as Error)))
+    }
+    return exchange
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweepTimer)
+    this.#sweepTimer = undefined
+    this.#origins.clear()
+    for (const connection of this.#connections) connection.break(new Error('the client was closed'))
+    await this.#others.close()
+  }
+
+  /** A free connection to the origin, or a new one; callers bound how many there are (`limits.concurrency`). */
+  #connection(url: URL): NetConnection {
+    const origin = this.#origin(url)
+    const nowMs = performance.now()
+    for (let free = origin.free.pop(); free !== undefined; free = origin.free.pop()) {
+      if (free.isUsable(nowMs)) return free
+      free.destroy()
+    }
+    const connection = new NetConnection(origin.host, origin.port, {
+      connectTimeoutMs: this.#options.connectTimeoutMs,
+      readBuffer: this.#readBuffer,
+      onFree: (connection, isUsable) => {
+        if (isUsable) return void origin.free.push(connection)
+        this.#connections.delete(connection)
+        const at = origin.free.indexOf(connection)
+        if (at !== -1) origin.free.splice(at, 1)
+      },
+    })
+    this.#connections.add(connection)
+    this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
+    return connection
+  }
+
+  #origin(url: URL): Origin {
+    let origin = this.#origins.get(url.host)
+    if (origin === undefined) {
+      // An IPv6 address stands in brackets in a URL and without them everywhere else.
+      const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+      origin = { host, port: url.port === '' ? 80 : Number(url.port), free: [] }
+      this.#origins.set(url.host, origin)
+    }
+    return origin
+  }
+
+  #sweep(): void {
+    const nowMs = performance.now()
+    for (const { free } of this.#origins.values())
+      for (const connection of free) if (!connection.isUsable(nowMs)) connection.destroy()
+    if (this.#connections.size > 0) return
+    clearInterval(this.#sweepTimer)
+    this.#sweepTimer = undefined
+  }
+}
+
+class Exchange implements HttpExchange, ConnectionUser {
+  readonly #handler: HttpHandler
+  #connection: NetConnection | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isOver = false
+
+  constructor(handler: HttpHandler) {
+    this.#handler = handler
+  }
+
+  begin(connection: NetConnection, head: string, body: Parts, headersTimeoutMs: number | undefined): void {
+    this.#connection = connection
+    if (headersTimeoutMs !== undefined) this.#timer = setTimeout(() => this.fail(headersLate()), headersTimeoutMs)
+    connection.send(head, body, this)
+  }
+
+  abort(): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#connection?.destroy()
+  }
+
+  pause(): void {
+    if (!this.#isOver) this.#connection?.pause()
+  }
+
+  resume(): void {
+    if (!this.#isOver) this.#connection?.resume()
+  }
+
+  onHead(status: number, headers: IncomingHttpHeaders): void {
+    clearTimeout(this.#timer)
+    const encoding = headers['content-encoding']
+    if (encoding === undefined || encoding === 'identity') this.#handler.onHead(status, headers)
+    else this.fail(refusedEncoding(encoding, status))
+  }
+
+  onData(bytes: Buffer): void {
+    if (!this.#isOver) this.#handler.onData(bytes)
+  }
+
+  onDone(): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#handler.onEnd()
+  }
+
+  onBroken(error: Error, isWritten: boolean): void {
+    this.fail(isWritten ? interrupted(error) : unreachable(error))
+  }
+
+  fail(failure: Failure): void {
+    if (this.#isOver) return
+    this.abort()
+    this.#handler.onError(failure)
+  }
+
+  #end(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+  }
+}
