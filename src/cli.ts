@@ -1,6 +1,9 @@
 /** The command line: reads the words, finds the configuration, runs one command, turns what went wrong into words and a code. */
+import { resolve } from 'node:path'
 import { Command, CommanderError } from 'commander'
+import { adminPlace } from './admin/socket.ts'
 import { findConfiguration, userConfiguration } from './config/find.ts'
+import { configurationId, runtimeRoot } from './config/folders.ts'
 import { loadConfiguration } from './config/load.ts'
 import { ConfigError } from './config/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
@@ -50,8 +53,14 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
     const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
     const { listen, state, allowUnauthenticatedNetwork } = options
     const context = readSurroundings({ listen, state, allowUnauthenticatedNetwork })
-    const read = await reader(options.config, context, looksAround)
-    return { ...(await read()), read, context, io, json }
+    const files = await filesOf(options.config, context, looksAround)
+    const id = configurationId(resolve(context.cwd, files[0]))
+    const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
+    const read = async (): Promise<Read> => {
+      const sinceMs = Date.now()
+      return { configuration: await loadConfiguration({ files }, context), sinceMs }
+    }
+    return { files, place, read, context, io, json }
   }
 
   command('up', 'serve the configuration (what happens without a command)', true)
@@ -119,17 +128,16 @@ const withCommon = (command: Command): Command =>
     .option('--state <folder>', 'where to remember inventories and verdicts')
     .option('--json', 'answer for machines; on failure the last line on stderr is one JSON object')
 
-/** How to read the configuration, now and again on reload. A typed command looks in the working folder; `stdio` never does. */
-const reader = async (named: readonly string[], context: Context, looksAround: boolean): Promise<() => Promise<Read>> => {
-  const { cwd, home, env, uid } = context
-  const found = looksAround ? findConfiguration(cwd, home, env, uid) : userConfiguration(home, env)
-  const files = named.length > 0 ? named : [await found].filter((file) => file !== undefined)
-  if (files.length === 0)
-    throw new CommandError(EXIT.config, 'no configuration found: name one with -c FILE, or write trunkline.yaml')
-  return async () => {
-    const sinceMs = Date.now()
-    return { configuration: await loadConfiguration({ files }, context), sinceMs }
-  }
+/** Which configuration is meant. A typed command looks in the working folder; `stdio` never does. */
+const filesOf = async (
+  named: readonly string[],
+  { cwd, home, env, uid }: Context,
+  looksAround: boolean,
+): Promise<readonly string[]> => {
+  if (named.length > 0) return named
+  const found = await (looksAround ? findConfiguration(cwd, home, env, uid) : userConfiguration(home, env))
+  if (found !== undefined) return [found]
+  throw new CommandError(EXIT.config, 'no configuration found: name one with -c FILE, or write trunkline.yaml')
 }
 
 /** The exit code, and words for a person; under `--json` the last line is one object for machines. */

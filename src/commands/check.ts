@@ -1,14 +1,14 @@
 /** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
 import type { Status } from '../admin/status.ts'
 import { inline } from './inline.ts'
-import { CommandError, EXIT, printJson, printLines } from './io.ts'
+import { CommandError, EXIT, load, printJson, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
 import { painter, serverLines, stderrLines } from './table.ts'
 import type { Paint } from './table.ts'
 
-/** Reaching here, the configuration is valid: reading it would have thrown. */
 export const check = async (invocation: Invocation, live: boolean): Promise<number> => {
-  const { configuration, io, json, context } = invocation
+  const loaded = await load(invocation)
+  const { configuration, io, json, context } = loaded
   const { files, servers, warnings } = configuration
   if (!live) {
     if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), warnings })
@@ -16,7 +16,7 @@ export const check = async (invocation: Invocation, live: boolean): Promise<numb
       await printLines(io, [`${files[0]}: ok, ${servers.length} servers`, ...warnings.map((warning) => `  warning: ${warning}`)])
     return EXIT.ok
   }
-  const status = await inline(invocation, (control) => control.status())
+  const status = await inline(loaded, (control) => control.status())
   const lost = status.servers.filter(({ state }) => state !== 'healthy' && state !== 'degraded')
   if (json) await printJson(io, { ok: lost.length === 0, files, ...told(status) })
   else await printLines(io, reportLines(status, painter(io.stdout, context.env['NO_COLOR'])))

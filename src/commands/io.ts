@@ -1,5 +1,6 @@
 /** What a command has of the process: streams, signals, and the words for how it ended. */
 import type { Readable, Writable } from 'node:stream'
+import type { Place } from '../admin/socket.ts'
 import type { Configuration } from '../config/options.ts'
 import type { Context } from '../config/surroundings.ts'
 
@@ -26,17 +27,23 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-/** What a command is given: the configuration, how to read it again, and how it was asked. */
+/** What a command is given: which configuration is meant, how to read it, and how it was asked. */
 export interface Invocation {
-  readonly configuration: Configuration
-  /** When its reading began (wall clock, ms). */
-  readonly sinceMs: number
+  /** As named; relative ones count from the working folder. */
+  readonly files: readonly string[]
+  /** Where a process of this configuration can be asked, also while its files are wrong. */
+  readonly place: Place
   readonly read: () => Promise<Read>
   readonly context: Context
   readonly io: Io
   /** `--json`: machines read the answer. */
   readonly json: boolean
 }
+
+/** The same with the configuration read. */
+export type Loaded = Invocation & Read
+
+export const load = async (invocation: Invocation): Promise<Loaded> => ({ ...invocation, ...(await invocation.read()) })
 
 /** A configuration as it was read, and when the reading began (wall clock, ms). */
 export interface Read {

@@ -1,11 +1,10 @@
 /** What every serving process has beside its hosts: reloads, the admin socket, a log without secrets. */
 import { localControl } from '../admin/control.ts'
 import { openAdmin } from '../admin/server.ts'
-import { adminPlace } from '../admin/socket.ts'
 import type { Running } from '../app.ts'
 import { createLog } from '../log.ts'
 import { Redactor } from '../redactor.ts'
-import type { Invocation } from './io.ts'
+import type { Loaded } from './io.ts'
 import { Reloading } from './reloading.ts'
 
 export interface Voice {
@@ -14,7 +13,7 @@ export interface Voice {
 }
 
 /** The log of a serving process; what a person should know of the configuration is said at once. */
-export const openLog = ({ configuration, io }: Invocation): Voice => {
+export const openLog = ({ configuration, io }: Loaded): Voice => {
   const redactor = new Redactor(configuration.secrets)
   const log = createLog(configuration.log, io.stderr, redactor.hide)
   for (const warning of configuration.warnings) log.warn({}, warning)
@@ -24,13 +23,13 @@ export const openLog = ({ configuration, io }: Invocation): Voice => {
 /** Opens both for a gateway that runs; `takesHosts`: others may attach to it. */
 export const openServices = async (
   running: Running,
-  { sinceMs, read, context, io }: Invocation,
+  { sinceMs, read, place, io }: Loaded,
   { log, redactor }: Voice,
   takesHosts: boolean,
 ): Promise<AsyncDisposable> => {
   const stack = new AsyncDisposableStack()
   const reloading = stack.use(new Reloading(running, read, sinceMs, io, log, redactor))
-  const admin = await openAdmin(adminPlace(running.configuration, context.uid, context.platform), {
+  const admin = await openAdmin(place, {
     control: localControl(running, reloading, redactor),
     attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
     hasServer: (server) => running.gateway.hasScope({ server }),

@@ -5,10 +5,9 @@
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { openPipe } from '../admin/client.ts'
-import { adminPlace } from '../admin/socket.ts'
 import { startGateway } from '../app.ts'
-import { CommandError, EXIT } from './io.ts'
-import type { Invocation, Io } from './io.ts'
+import { CommandError, EXIT, load } from './io.ts'
+import type { Invocation, Io, Loaded } from './io.ts'
 import { openLog, openServices } from './serving.ts'
 
 export interface StdioOptions {
@@ -19,20 +18,18 @@ export interface StdioOptions {
 }
 
 export const stdio = async (invocation: Invocation, { inline, server }: StdioOptions): Promise<number> => {
-  const { configuration, context, io } = invocation
-  if (server !== undefined && !configuration.servers.some(({ key }) => key === server)) throw unknownServer(invocation, server)
-  const place = adminPlace(configuration, context.uid, context.platform)
-  const attached = inline === true ? undefined : await openPipe(place, server)
-  if (attached === 'unknown') throw unknownServer(invocation, server ?? '')
-  return attached === undefined ? serve(invocation, server) : relay(io, attached)
+  const attached = inline === true ? undefined : await openPipe(invocation.place, server)
+  if (attached === 'unknown') throw unknownServer(server)
+  return attached === undefined ? serve(await load(invocation), server) : relay(invocation.io, attached)
 }
 
-const serve = async (invocation: Invocation, server: string | undefined): Promise<number> => {
-  const { configuration, context, io } = invocation
-  const voice = openLog(invocation)
+const serve = async (loaded: Loaded, server: string | undefined): Promise<number> => {
+  const { configuration, context, io } = loaded
+  if (server !== undefined && !configuration.servers.some(({ key }) => key === server)) throw unknownServer(server)
+  const voice = openLog(loaded)
   const pipe = { input: io.stdin, output: io.stdout, scope: { server } }
   await using running = await startGateway(configuration, { log: voice.log, path: context.env['PATH'], pipe })
-  await using _services = await openServices(running, invocation, voice, false)
+  await using _services = await openServices(running, loaded, voice, false)
   const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
   await Promise.race([running.hostLeft, interrupted])
   await running.stop()
@@ -57,5 +54,5 @@ const relay = async (io: Io, socket: Duplex): Promise<number> => {
   throw new CommandError(EXIT.unreachable, 'the running trunkline ended; start it again, or use stdio --inline')
 }
 
-const unknownServer = ({ configuration: { servers } }: Invocation, server: string): CommandError =>
-  new CommandError(EXIT.config, `no server "${server}" is configured; known: ${servers.map(({ key }) => key).join(', ')}`)
+const unknownServer = (server = ''): CommandError =>
+  new CommandError(EXIT.config, `no server "${server}" is configured; see which are: trunkline check --json`)

@@ -4,8 +4,8 @@ import { serverStatuses, urlsOf } from '../admin/status.ts'
 import { startGateway } from '../app.ts'
 import type { Running } from '../app.ts'
 import type { Log } from '../downstream/environment.ts'
-import { CommandError, EXIT } from './io.ts'
-import type { Invocation } from './io.ts'
+import { CommandError, EXIT, load } from './io.ts'
+import type { Invocation, Loaded } from './io.ts'
 import { portHolder } from './port-holder.ts'
 import { openLog, openServices } from './serving.ts'
 import { settled } from './settled.ts'
@@ -13,10 +13,11 @@ import { painter, serverLines, thousands } from './table.ts'
 import type { Paint } from './table.ts'
 
 export const up = async (invocation: Invocation): Promise<number> => {
-  const { io, context, configuration } = invocation
-  const voice = openLog(invocation)
-  await using running = await start(invocation, voice.log)
-  await using services = await openServices(running, invocation, voice, true)
+  const loaded = await load(invocation)
+  const { io, context, configuration } = loaded
+  const voice = openLog(loaded)
+  await using running = await start(loaded, voice.log)
+  await using services = await openServices(running, loaded, voice, true)
   io.stderr.write(`trunkline is ready: ${urlsOf(running)[0]}\n`)
   await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
   if (!io.interrupted.aborted) {
@@ -36,7 +37,7 @@ const startTable = (running: Running, paint: Paint): string => {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-const start = async ({ configuration, context }: Invocation, log: Log): Promise<Running> => {
+const start = async ({ configuration, context }: Loaded, log: Log): Promise<Running> => {
   try {
     return await startGateway(configuration, { log, path: context.env['PATH'] })
   } catch (error) {

@@ -14,14 +14,17 @@ const MODERN = {
 }
 const ECHO = { name: 'a__echo', arguments: { text: '1.0 é 💡', big: 12345678901234567890n.toString() } }
 
-/** Sends one message at a time, each when the one before is answered, and returns the lines that came. */
+/** Sends one message at a time, each when the one before is answered, and returns the answers. */
 const converse = async (serving: Serving, messages: readonly string[]): Promise<string[]> => {
   const lines = createInterface({ input: serving.child.stdout! })[Symbol.asyncIterator]()
   const said: string[] = []
   for (const text of messages) {
     serving.child.stdin!.write(text)
     if (!text.includes('"id"')) continue
-    said.push((await lines.next()).value as string)
+    let line: string
+    do line = (await lines.next()).value as string
+    while (line.includes('"method":"notifications/'))
+    said.push(line)
   }
   serving.child.stdin!.end()
   expect(await serving.ended).toBe(0)
@@ -80,7 +83,10 @@ describe('trunkline stdio', () => {
     const attached = await converse(cli.spawn([...STDIO, '--server', 'a']), [INITIALIZE, message(1, 'tools/list')])
     expect(attached).toEqual(alone)
     expect(attached[1]).toContain('"name":"echo"')
-    expect(await cli.run([...STDIO, '--server', 'b'])).toMatchObject({ code: 2, errors: [expect.stringContaining('known: a')] })
+    expect(await cli.run([...STDIO, '--server', 'b'])).toMatchObject({
+      code: 2,
+      errors: [expect.stringContaining('no server "b" is configured')],
+    })
   })
 
   test('the end of stdin lets calls under way end, attached as inline', async () => {
