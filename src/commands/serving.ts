@@ -20,13 +20,14 @@ export const openLog = ({ configuration, io }: Loaded): Voice => {
   return { log, redactor }
 }
 
-/** Opens both for a gateway that runs; `takesHosts`: others may attach to it. */
+/** Opens both for a gateway that runs; `takesHosts`: others may attach to it. Disposing it again does nothing. */
 export const openServices = async (
   running: Running,
   { sinceMs, read, place, io }: Loaded,
   { log, redactor }: Voice,
   takesHosts: boolean,
 ): Promise<AsyncDisposable> => {
+<<<<<<< HEAD
   const stack = new AsyncDisposableStack()
   const reloading = stack.use(new Reloading(running, read, sinceMs, io, log, redactor))
   const admin = await openAdmin(place, {
@@ -37,4 +38,24 @@ export const openServices = async (
   })
   stack.use(admin)
   return stack
+=======
+  const reloading = new Reloading(running, read, sinceMs, io, log, redactor)
+  try {
+    const admin = await openAdmin(adminPlace(running.configuration, context.uid, context.platform), {
+      control: localControl(running, reloading, redactor),
+      attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
+      hasServer: (server) => running.gateway.hasScope({ server }),
+      log,
+    })
+    const end = async (): Promise<void> => {
+      await admin[Symbol.asyncDispose]()
+      await reloading[Symbol.asyncDispose]()
+    }
+    let ended: Promise<void> | undefined
+    return { [Symbol.asyncDispose]: () => (ended ??= end()) }
+  } catch (error) {
+    await reloading[Symbol.asyncDispose]()
+    throw error
+  }
+>>>>>>> refs/heads/docs
 }
