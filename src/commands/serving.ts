@@ -27,21 +27,9 @@ export const openServices = async (
   { log, redactor }: Voice,
   takesHosts: boolean,
 ): Promise<AsyncDisposable> => {
-<<<<<<< HEAD
-  const stack = new AsyncDisposableStack()
-  const reloading = stack.use(new Reloading(running, read, sinceMs, io, log, redactor))
-  const admin = await openAdmin(place, {
-    control: localControl(running, reloading, redactor),
-    attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
-    hasServer: (server) => running.gateway.hasScope({ server }),
-    log,
-  })
-  stack.use(admin)
-  return stack
-=======
   const reloading = new Reloading(running, read, sinceMs, io, log, redactor)
   try {
-    const admin = await openAdmin(adminPlace(running.configuration, context.uid, context.platform), {
+    const admin = await openAdmin(place, {
       control: localControl(running, reloading, redactor),
       attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
       hasServer: (server) => running.gateway.hasScope({ server }),
@@ -57,5 +45,4 @@ export const openServices = async (
     await reloading[Symbol.asyncDispose]()
     throw error
   }
->>>>>>> refs/heads/docs
 }
