@@ -10,38 +10,39 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 /** The command line in a checkout, which needs no build: `node src/main.ts …`. */
-export const TRUNKLINE: readonly string[] = [process.execPath, fileURLToPath(new URL('../src/main.ts', import.meta.url))]
+export const TRUNKLINE: readonly [program: string, ...words: string[]] = [
+  process.execPath,
+  fileURLToPath(new URL('../src/main.ts', import.meta.url)),
+]
 
 export interface Trunkline extends AsyncDisposable {
   /** The MCP URL it said when it was ready. */
   readonly url: URL
-  /** What it has said on stderr so far. */
-  said(): string
+  /** Variables that put state and admin socket into a folder of its own: what belongs to this process is started with them. */
+  readonly env: Readonly<Record<string, string>>
   /** Ends it with SIGTERM; the exit code. */
   stop(): Promise<number | null>
 }
 
 export interface RunOptions {
   /** Instead of `TRUNKLINE`. */
-  readonly command?: readonly string[]
+  readonly command?: readonly [program: string, ...words: string[]]
   readonly cwd?: string
   /** Beside our own environment. */
   readonly env?: Readonly<Record<string, string>>
-  /** The whole command, instead of `up -c CONFIG --listen … --state …`. */
-  readonly words?: readonly string[]
 }
 
 /**
- * Runs `trunkline up -c config` on a free port of 127.0.0.1, with a state folder of its own, and resolves when it is ready.
- * Rejects with what it said if it ends before.
+ * Runs `trunkline up -c config` on a free port of 127.0.0.1, with a folder of its own for its state, and resolves when it is
+ * ready. Rejects with what it said if it ends before.
  */
 export const startTrunkline = async (config: string, options: RunOptions = {}): Promise<Trunkline> => {
-  const state = await mkdtemp(join(tmpdir(), 'trunkline-state-'))
-  const words = options.words ?? ['up', '-c', config, '--listen', '127.0.0.1:0', '--state', state]
-  const [program = '', ...args] = [...(options.command ?? TRUNKLINE), ...words]
-  const child = spawn(program, args, {
+  const state = await mkdtemp(join(tmpdir(), 'trunkline-'))
+  const own = { XDG_STATE_HOME: state, XDG_RUNTIME_DIR: state }
+  const [program, ...words] = options.command ?? TRUNKLINE
+  const child = spawn(program, [...words, 'up', '-c', config, '--listen', '127.0.0.1:0'], {
     cwd: options.cwd,
-    env: { ...process.env, ...options.env },
+    env: { ...process.env, ...own, ...options.env },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const exited = once(child, 'exit')
@@ -64,7 +65,7 @@ export const startTrunkline = async (config: string, options: RunOptions = {}): 
     await rm(state, { recursive: true, force: true })
     throw error
   })
-  return { url, said: () => lines.join('\n'), stop, [Symbol.asyncDispose]: async () => void (await stop()) }
+  return { url, env: own, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
 }
 
 /** A port of 127.0.0.1 that nobody uses now. */

@@ -1,13 +1,13 @@
 /** A server of 2026-07-28 only, written with the official SDK 2: it refuses `initialize`, and one of its tools needs an answer. */
 import { inputRequired, McpServer } from '@modelcontextprotocol/server'
+import type { McpServerFactory } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 
-const build = (): McpServer => {
+const build: McpServerFactory = ({ era }) => {
   const server = new McpServer({ name: 'desk', version: '1.0.0' }, { capabilities: { tools: {} } })
-  server.registerTool('era', { description: 'Says which era it is called in' }, ({ mcpReq }) => {
-    const version = mcpReq.envelope?.['io.modelcontextprotocol/protocolVersion'] ?? 'none'
-    return { content: [{ type: 'text', text: `called in ${String(version)}` }] }
-  })
+  server.registerTool('era', { description: 'Says in which era it is spoken to' }, () => ({
+    content: [{ type: 'text', text: `this call is ${era}` }],
+  }))
   server.registerTool('book_desk', { description: 'Books a desk; asks for the floor' }, ({ mcpReq }) => {
     const answer = mcpReq.inputResponses?.['floor'] as { action: string; content?: { floor: string } } | undefined
     if (answer === undefined) {

@@ -1,5 +1,8 @@
 /** What a command has of the process: streams, signals, and the words for how it ended. */
 import type { Readable, Writable } from 'node:stream'
+import type { Place } from '../admin/socket.ts'
+import type { Configuration } from '../config/options.ts'
+import type { Context } from '../config/surroundings.ts'
 
 export interface Io {
   readonly stdin: Readable & { isTTY?: boolean }
@@ -24,6 +27,30 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
+/** What a command is given: which configuration is meant, how to read it, and how it was asked. */
+export interface Invocation {
+  /** As named; relative ones count from the working folder. */
+  readonly files: readonly string[]
+  /** Where a process of this configuration can be asked, also while its files are wrong. */
+  readonly place: Place
+  readonly read: () => Promise<Read>
+  readonly context: Context
+  readonly io: Io
+  /** `--json`: machines read the answer. */
+  readonly json: boolean
+}
+
+/** The same with the configuration read. */
+export type Loaded = Invocation & Read
+
+export const load = async (invocation: Invocation): Promise<Loaded> => ({ ...invocation, ...(await invocation.read()) })
+
+/** A configuration as it was read, and when the reading began (wall clock, ms). */
+export interface Read {
+  readonly configuration: Configuration
+  readonly sinceMs: number
+}
+
 /** Ends a command with its exit code and words for a person: what, which, what next. */
 export class CommandError extends Error {
   readonly exitCode: number
@@ -33,3 +60,12 @@ export class CommandError extends Error {
     this.exitCode = exitCode
   }
 }
+
+/** Data, to stdout; resolves when it is taken, or when nobody is there any more to take it. */
+export const print = (io: Io, data: string | Uint8Array): Promise<void> =>
+  new Promise((resolve) => void io.stdout.write(data, () => resolve()))
+
+export const printLines = (io: Io, lines: readonly string[]): Promise<void> =>
+  print(io, lines.map((line) => `${line}\n`).join(''))
+
+export const printJson = (io: Io, value: unknown): Promise<void> => print(io, `${JSON.stringify(value)}\n`)

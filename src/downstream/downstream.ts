@@ -129,6 +129,15 @@ export class Downstream {
     await this.#main?.unsubscribe(uri)
   }
 
+  /** Asks to be told of a task's changes. */
+  async followTask(id: string): Promise<void> {
+    await (await this.#ready()).followTask(id)
+  }
+
+  async unfollowTask(id: string): Promise<void> {
+    await this.#main?.unfollowTask(id)
+  }
+
   /** A legacy host chose its level: its link hears of it now, if it has one, else when it is opened. */
   async setLevel(session: HostSession, level: LogLevel): Promise<void> {
     await this.#links.ofSession(session)?.setLevel(level)
@@ -345,6 +354,7 @@ export class Downstream {
     return {
       listChanged: () => this.#rereads.request(),
       updated: (uri, params) => this.#environment.updated(this.options.key, uri, params),
+      taskChanged: (task) => this.#environment.taskChanged(this.options.key, task),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
       ask: async (question, call) =>
         isSole ? this.#asking.ask(question, call, call, call?.caller.session) : this.#asking.decline(question),
@@ -358,6 +368,7 @@ export class Downstream {
     return {
       listChanged: () => this.#rereads.request(),
       updated: () => undefined,
+      taskChanged: (task) => this.#environment.taskChanged(this.options.key, task),
       message: (params, call) => {
         const labelled = this.#labelled(params)
         if (call !== undefined) call.notify('notifications/message', labelled)

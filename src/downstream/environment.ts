@@ -77,6 +77,8 @@ export interface DownstreamEnvironment {
   readonly soleHost: Promise<Declared> | undefined
   /** A subscribed resource changed; the URI is the server's own. */
   readonly updated: (key: string, uri: string, params: Payload) => void
+  /** A task changed, in the words of the server's era. */
+  readonly taskChanged: (key: string, task: Payload) => void
   /** The main link is up again after a loss. */
   readonly reconnected: (downstream: Reconnected) => void
 }

@@ -40,8 +40,9 @@ export class Fleet {
       existing.adopt(options)
       return existing
     })
+    const known = new Set(this.downstreams$.value)
     this.downstreams$.next(after)
-    for (const downstream of after) downstream.start()
+    for (const downstream of after) if (!known.has(downstream)) downstream.start()
     for (const downstream of before.values()) void this.#end(downstream, drainMs)
   }
 

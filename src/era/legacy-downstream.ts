@@ -127,6 +127,14 @@ export class LegacyLink implements Link {
     await this.#request('resources/unsubscribe', { uri })
   }
 
+  async followTask(): Promise<void> {
+    // Told unasked, if at all.
+  }
+
+  async unfollowTask(): Promise<void> {
+    // As above.
+  }
+
   async setLevel(level: LogLevel): Promise<void> {
     if (this.capabilities['logging'] === undefined || this.#level === level) return
     this.#level = level
@@ -220,6 +228,7 @@ export class LegacyLink implements Link {
     else if (message.method === 'notifications/elicitation/complete')
       this.#events.elicitationComplete(params.text('elicitationId') ?? '')
     else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
+    else if (message.method === 'notifications/tasks/status') this.#events.taskChanged(params)
     else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
   }
 

@@ -12,6 +12,7 @@ import type { LogLevel } from '../wire/methods.ts'
 import type { JsonObject, Payload } from '../wire/payload.ts'
 import { isModernRevision, MODERN, MODERN_REVISIONS } from '../wire/revisions.ts'
 import type { ModernRevision } from '../wire/revisions.ts'
+import { TASKS } from '../wire/tasks.ts'
 import type { Identity } from './link.ts'
 import { project } from './projections.ts'
 
@@ -65,6 +66,13 @@ export const checkMirrors = (message: Envelope, header: (name: string) => string
   if (name !== message.params?.text(row.field)) throw mismatch(`the Mcp-Name header says "${name}", the body differs`)
 }
 
+/** The request needs the extension, and only the host can declare it (B172). */
+export const tasksNotDeclared = (): Refusal =>
+  new Refusal(-32021, 'Missing required client capability', {
+    status: 400,
+    data: { requiredCapabilities: { extensions: { [TASKS]: {} } } },
+  })
+
 export const mismatch = (what: string): Refusal => new Refusal(-32020, `Header mismatch: ${what}`, { status: 400 })
 
 const unsupportedVersion = (requested: string): Refusal =>
@@ -84,7 +92,8 @@ const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
 /** Writes into a result what every result of this era carries (B008, B011, B149, B150). */
 export const wordModern = (outcome: Outcome, method: string, identity: Identity): JsonObject => {
   const result = outcome.kind === 'complete' ? project(outcome.result, method, MODERN) : outcome.result
-  if (outcome.kind === 'input_required') {
+  if (outcome.kind === 'task') result.set('resultType', '"task"')
+  else if (outcome.kind === 'input_required') {
     result.delete('ttlMs')
     result.delete('cacheScope')
   } else {

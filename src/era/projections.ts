@@ -12,7 +12,7 @@ import type { Revision } from '../wire/revisions.ts'
 /** The result of a call as this host can read it; the same object where nothing had to change. */
 export const project = (result: JsonObject, method: string, revision: Revision): JsonObject => {
   if (!(result instanceof Payload)) return result
-  if (method === 'tools/call') return projectTool(result, revision)
+  if (method === 'tools/call' || method === 'tasks/result') return projectTool(result, revision)
   return method === 'prompts/get' && !isAtLeast(revision, '2025-06-18') ? projectPrompt(result, revision) : result
 }
 

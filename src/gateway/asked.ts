@@ -4,8 +4,10 @@
  */
 import { refusalOf, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
+import { relatedTask, relateTo } from '../era/task-shapes.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
+import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 
 /** Sampling costs the host money. */
@@ -20,12 +22,15 @@ const CAPABILITIES: Readonly<Record<string, object>> = {
 export class Asked {
   readonly #call: Call
   readonly #asker: Asker
+  readonly #exposeTask: (original: string) => string
   #samplings = 0
   #missing: object | undefined
 
-  constructor(call: Call, asker: Asker) {
+  /** `exposeTask`: the id under which the host knows a task of the server. */
+  constructor(call: Call, asker: Asker, exposeTask: (original: string) => string) {
     this.#call = call
     this.#asker = asker
+    this.#exposeTask = exposeTask
   }
 
   async ask(question: Question): Promise<Answer> {
@@ -39,7 +44,19 @@ export class Asked {
     if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
       return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
     const worded = wordQuestion(question, this.#asker, caller)
-    return 'method' in worded ? ask(worded) : worded
+    return 'method' in worded ? this.#related(worded, ask) : worded
+  }
+
+  /** A question that belongs to a task names it in the host's words, and the answer in the server's (B182). */
+  async #related(question: Question, ask: NonNullable<Call['ask']>): Promise<Answer> {
+    const { params } = question
+    const task = relatedTask(params)
+    if (params === undefined || task === undefined) return ask(question)
+    if (this.#call.caller.session === undefined) params.object('_meta')?.delete(META.relatedTask)
+    else relateTo(params, this.#exposeTask(task))
+    const answer = await ask(question)
+    if ('result' in answer) relateTo(answer.result, task)
+    return answer
   }
 
   /** A call that failed after asking in vain: a modern host can declare what was missing and try again (BRIDGING 5.1 row 16). */

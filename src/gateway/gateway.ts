@@ -25,7 +25,8 @@ import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
-import { LATEST_LEGACY } from '../wire/revisions.ts'
+import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
+import { withoutTasks } from '../wire/tasks.ts'
 import { Feed } from './feed.ts'
 import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
@@ -34,6 +35,8 @@ import { Rounds } from './rounds.ts'
 import { Router } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
+import type { TaskSubscriber } from './task-listeners.ts'
+import { Tasks } from './tasks.ts'
 
 /** How long a host may take to answer a round. */
 const ROUND_TTL_MS = 600_000
@@ -45,6 +48,7 @@ export class Gateway {
   readonly #fleet: Fleet
   readonly #lists: Lists
   readonly #router: Router
+  readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions()
   #options: GatewayOptions
   #isStopping = false
@@ -59,7 +63,8 @@ export class Gateway {
       seal,
       () => this.#options,
     )
-    this.#router = new Router(this.feed, this.#lists, new Rounds(seal, ROUND_TTL_MS), (key) => fleet.get(key))
+    this.#tasks = new Tasks(seal, this.feed, (key) => fleet.get(key))
+    this.#router = new Router(this.feed, this.#lists, new Rounds(seal, ROUND_TTL_MS), this.#tasks, (key) => fleet.get(key))
     this.parking = new Parking(seal)
     this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }
@@ -96,8 +101,26 @@ export class Gateway {
     return downstream === undefined ? false : this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, uri)
   }
 
-  unsubscribe(subscriber: Subscriber): void {
+  unsubscribe(subscriber: Subscriber & TaskSubscriber): void {
     this.#subscriptions.release(subscriber)
+    this.#tasks.release(subscriber)
+  }
+
+  get offersTasks(): boolean {
+    return this.#options.tasks
+  }
+
+  ownTasks(caller: Caller, ids: readonly string[]): string[] {
+    return this.#tasks.own(caller, ids)
+  }
+
+  followTask(subscriber: TaskSubscriber, caller: Caller, id: string): void {
+    this.#tasks.follow(subscriber, caller, id)
+  }
+
+  /** A server says that a task changed. */
+  taskChanged(key: string, task: Payload): void {
+    this.#tasks.changed(key, task)
   }
 
   rootsChanged(caller: Caller): void {
@@ -114,7 +137,7 @@ export class Gateway {
 
   /** A server is back after a loss. */
   async restored(downstream: Reconnected): Promise<void> {
-    await this.#subscriptions.restore(downstream)
+    await Promise.all([this.#subscriptions.restore(downstream), this.#tasks.restore(downstream)])
   }
 
   /** Other options, from a reload. */
@@ -134,8 +157,17 @@ export class Gateway {
     if (this.#isStopping) throw new Failure('shutting_down', 'no new calls while stopping', { executed: 'no', retryable: true })
     const way = METHODS[call.method]?.way
     if (way === 'list') return this.#lists.serve(call)
-    if (way === 'forward') return this.#router.forward(call)
+    if (way === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
+    if (way === 'task') return this.#task(call)
     return this.#subscription(call)
+  }
+
+  /** What the host cannot know of, because nobody declared it, does not exist (B174). */
+  #task(call: Call): Promise<Outcome> {
+    const { session, revision } = call.caller
+    const isKnown = this.#options.tasks && (session === undefined || isAtLeast(revision, '2025-11-25'))
+    if (!isKnown) throw new Refusal(-32601, `Method not found: ${call.method}`, { status: 404 })
+    return this.#tasks.serve(call)
   }
 
   /** `resources/subscribe` and `resources/unsubscribe` of legacy hosts. */
@@ -153,3 +185,9 @@ export class Gateway {
     return complete(Payload.of({}))
   }
 }
+
+/** To a server the host is then one that knows no tasks. */
+const withoutExtension = (call: Call): Call => ({
+  ...call,
+  caller: { ...call.caller, capabilities: withoutTasks(call.caller.capabilities) },
+})

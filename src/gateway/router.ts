@@ -4,26 +4,24 @@
  */
 import { exposeResult } from '../catalog/expose-result.ts'
 import type { UriPlace } from '../catalog/expose-result.ts'
-import { uriMode } from '../catalog/naming.ts'
 import { findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
 import type { Route } from '../catalog/routes.ts'
 import { unaliasArguments } from '../catalog/unalias.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import { refusalOf, wordQuestion } from '../era/questions.ts'
-import type { Asker } from '../era/questions.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
-import type { Call, Outcome, Question } from '../rpc/call.ts'
+import type { Call, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 import { isModernRevision } from '../wire/revisions.ts'
-import { Asked } from './asked.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
 import type { Rounds } from './rounds.ts'
+import type { Tasks } from './tasks.ts'
 import { URL_REQUIRED, urlRequired } from './url-required.ts'
+import { askerOf, isNamespaced, wordRequests } from './wording.ts'
 
 /** Where results of a method hold URIs. */
 const PLACES: Readonly<Record<string, UriPlace>> = {
@@ -37,12 +35,14 @@ export class Router {
   readonly #feed: Feed
   readonly #lists: Lists
   readonly #rounds: Rounds
+  readonly #tasks: Tasks
   readonly #downstream: (key: string) => Downstream | undefined
 
-  constructor(feed: Feed, lists: Lists, rounds: Rounds, downstream: (key: string) => Downstream | undefined) {
+  constructor(feed: Feed, lists: Lists, rounds: Rounds, tasks: Tasks, downstream: (key: string) => Downstream | undefined) {
     this.#feed = feed
     this.#lists = lists
     this.#rounds = rounds
+    this.#tasks = tasks
     this.#downstream = downstream
   }
 
@@ -55,7 +55,7 @@ export class Router {
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
     this.#restore(call, route, downstream, view)
-    const asking = new Asked(call, askerOf(downstream, view))
+    const asking = this.#tasks.asked(call, downstream)
     const routed: Call = {
       ...call,
       target: route.original,
@@ -65,10 +65,13 @@ export class Router {
     }
     const outcome = await downstream.handle(routed).catch((error: unknown) => this.#failed(error, call, downstream, view))
     if (outcome.kind === 'input_required') {
-      wordRequests(outcome.result, askerOf(downstream, view), call)
+      wordRequests(outcome.result, askerOf(downstream, view), call.caller, ({ method }) => {
+        throw new Failure('protocol', `asks for undeclared input: ${method}`)
+      })
       return isModern ? this.#rounds.close(outcome, call, route.serverKey, route.original) : outcome
     }
-    if (isModern) asking.refuseIfMissing(outcome)
+    if (outcome.kind === 'task') this.#tasks.created(outcome.result, call, downstream)
+    else if (isModern) asking.refuseIfMissing(outcome)
     return this.#expose(outcome, call, route, downstream, view)
   }
 
@@ -119,7 +122,7 @@ export class Router {
     const { result } = outcome
     if (!(result instanceof Payload)) return outcome
     if (call.method === 'completion/complete') limitCompletions(result)
-    else {
+    else if (outcome.kind === 'complete') {
       const place = PLACES[call.method]
       if (call.method === 'resources/read') refuseEmpty(result, call, route, downstream, view)
       if (isNamespaced(downstream, view) && place !== undefined) exposeResult(result, place, exposer(call, route, downstream))
@@ -145,31 +148,10 @@ export class Router {
   }
 }
 
-const isNamespaced = (downstream: Downstream, view: View): boolean =>
-  uriMode(downstream.options, view.catalog.naming) === 'namespaced'
-
 /** The host's own spelling for what it asked for, the exposed form for everything else. */
 const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
   const isRead = call.method === 'resources/read'
   return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposeUri(options.prefix, uri))
-}
-
-/** Who asks: with several servers a person is told which (DECISIONS 7). */
-const askerOf = ({ options }: Downstream, view: View): Asker => ({
-  key: options.key,
-  label: view.catalog.sources.length > 1 ? options.displayName : undefined,
-})
-
-/** Questions that a modern server puts into its result, checked and worded as if they came as requests. */
-const wordRequests = (result: Payload, asker: Asker, { caller }: Call): void => {
-  const requests = result.object('inputRequests')
-  for (const { key } of requests?.members ?? []) {
-    const request = requests?.object(key)
-    const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
-    if (refusalOf(question, caller.capabilities) !== undefined)
-      throw new Failure('protocol', `asks for undeclared input: ${question.method}`)
-    wordQuestion(question, asker, caller)
-  }
 }
 
 /** `inputResponses` without a state start afresh; a modern server may still want them (BRIDGING 3.2). */

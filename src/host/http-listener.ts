@@ -128,9 +128,11 @@ export class HttpListener {
       request,
       headers: {},
       streamAfterMs,
+      pollAfterMs: Infinity,
       log: undefined,
       primes: false,
       onDone: (post) => this.#posts.delete(post),
+      onOrphaned: () => undefined,
     })
     // Closing the connection before the answer is how a modern host cancels (B138).
     request.onDisconnect(() => abort.abort())
@@ -151,7 +153,12 @@ export class HttpListener {
       })
       this.#sessions.add(session)
       announceChanges(session, this.#hub)
-      const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
+      const result = initializeResult(
+        session.revision,
+        this.#hub.identity,
+        this.#hub.core.instructions(scope),
+        this.#hub.core.offersTasks,
+      )
       const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
     } catch (error) {
@@ -195,9 +202,11 @@ export class HttpListener {
       request,
       headers: {},
       streamAfterMs: mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs,
+      pollAfterMs: options.pollAfterMs,
       log: held.session.log,
       primes: held.session.revision >= '2025-11-25',
       onDone: (post) => held.posts.delete(post),
+      onOrphaned: (post) => held.session.abandon(post),
     })
     held.posts.add(exchange)
     return exchange

@@ -147,6 +147,17 @@ export class Session implements HostSession, Subscriber {
     running.exchange.end()
   }
 
+  /** Gives up the request of this exchange: nobody came back for its answer. */
+  abandon(exchange: Exchange): void {
+    for (const [id, all] of this.#running) {
+      const running = all.find((candidate) => candidate.exchange === exchange)
+      if (running === undefined) continue
+      this.finish(id, running)
+      running.abort.abort()
+      exchange.end()
+    }
+  }
+
   onEnd(callback: () => void): void {
     if (this.#isEnded) callback()
     else this.#endCallbacks.push(callback)

@@ -118,7 +118,12 @@ export class SseListener {
       const session = new Session(readInitialize(message), principal, scope)
       connected.session = session
       session.attach({ send })
-      const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
+      const result = initializeResult(
+        session.revision,
+        this.#hub.identity,
+        this.#hub.core.instructions(scope),
+        this.#hub.core.offersTasks,
+      )
       send(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)
     } catch (error) {

@@ -125,7 +125,12 @@ export class StdioListener {
       this.#session = session
       this.#introduce(session.capabilities)
       session.attach({ send: (parts) => this.#pipe.write(parts) })
-      const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
+      const result = initializeResult(
+        session.revision,
+        this.#hub.identity,
+        this.#hub.core.instructions(scope),
+        this.#hub.core.offersTasks,
+      )
       this.#pipe.write(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)
     } catch (error) {

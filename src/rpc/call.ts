@@ -61,7 +61,7 @@ export interface Call {
   /** Our own number: ties together in log and errors what belongs to one host request. */
   readonly ref: number
   readonly method: string
-  /** Tool or prompt name, or URI: as the host said it, the original once routed. */
+  /** Tool or prompt name, URI or task id: as the host said it, the original once routed. */
   readonly target: string | undefined
   readonly params: Payload
   readonly caller: Caller
@@ -85,6 +85,8 @@ export interface Call {
 export type Outcome =
   | { readonly kind: 'complete'; readonly result: JsonObject }
   | { readonly kind: 'input_required'; readonly result: Payload; readonly state: string | undefined }
+  /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
+  | { readonly kind: 'task'; readonly result: Payload }
 
 export type Handler = (call: Call) => Promise<Outcome>
 export type Layer = (inner: Handler) => Handler

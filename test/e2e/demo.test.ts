@@ -70,7 +70,7 @@ describe('the demo', () => {
   })
   afterAll(async () => {
     await gateway.stop()
-    await rm(folder, { recursive: true })
+    await rm(folder, { recursive: true, maxRetries: 5 })
   })
 
   test('every server becomes healthy, and nothing is complained about', async () => {

@@ -37,6 +37,9 @@ export const hostsOver = (...transports: string[]): HostKind[] =>
 /** The era in which a host ends up when it meets Trunkline, which speaks both. */
 export const eraOf = (host: HostKind): 'legacy' | 'modern' => (/sdk2 (modern|auto)/.test(host) ? 'modern' : 'legacy')
 
+/** The revision that is spoken in an era, on both sides of Trunkline. */
+export const revisionOf = (era: 'legacy' | 'modern'): string => (era === 'legacy' ? '2025-11-25' : '2026-07-28')
+
 /** Names a cell in test titles. */
 export const cellTitle = (host: HostKind, downstream: DownstreamKey): string => `${host} → Trunkline → ${downstream}`
 

@@ -81,14 +81,25 @@ describe('a legacy and a modern host at once on one URL', () => {
   })
 
   test('all hear of one change', async () => {
-    const heard = hosts.map(() => Promise.withResolvers<void>())
-    await Promise.all(hosts.map((host, at) => host.onToolsChanged(() => heard[at]?.resolve())))
+    const hearing = await Promise.all(hosts.map(hearsOfExtraTool))
     await hosts[0]?.callTool('http-modern__test_trigger_tool_change')
-    await Promise.all(heard.map(({ promise }) => promise))
+    await Promise.all(hearing.map((heard) => heard()))
     for (const tools of await Promise.all(hosts.map((host) => host.listTools())))
       expect(tools).toContainEqual(expect.objectContaining({ name: 'http-modern__extra_tool' }))
   })
 })
+
+/** Listens from now on; what it returns resolves once the host was told of a list in which it then finds the extra tool. */
+const hearsOfExtraTool = async (host: Host): Promise<() => Promise<void>> => {
+  let heard = Promise.withResolvers<void>()
+  await host.onToolsChanged(() => heard.resolve())
+  return async () => {
+    do {
+      await heard.promise
+      heard = Promise.withResolvers()
+    } while (!(await host.listTools()).some(({ name }) => name === 'http-modern__extra_tool'))
+  }
+}
 
 describe('naming: { prefix: never } with one server keeps original names and URIs', () => {
   const cells: { host: HostKind; downstream: DownstreamKey }[] = [

@@ -43,7 +43,7 @@ export const gatewayHome = async (): Promise<GatewayHome> => {
       await writeFile(file, JSON.stringify({ ...config, state: { dir: join(folder, `${name}-state`) } }))
       return file
     },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
   }
 }
 

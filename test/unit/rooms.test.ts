@@ -17,6 +17,7 @@ const ROOMS = [
   'host',
   'config',
   'version.ts',
+  'redactor.ts',
   'log.ts',
   'app.ts',
   'admin',
@@ -125,6 +126,12 @@ describe('one place for each', () => {
 
   test('nothing writes to the console', () => {
     expect(places(/\bconsole\s*\./)).toEqual([])
+  })
+
+  test('nothing needs more than Node 22.19, which the package promises', () => {
+    const newer =
+      /\b((Async)?DisposableStack|Promise\.try|RegExp\.escape|Error\.isError|Float16Array|URLPattern)\b|\.(to|from)(Base64|Hex)\(/
+    expect(places(newer)).toEqual([])
   })
 
   test('nothing has the type any', () => {

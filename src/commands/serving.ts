@@ -1,0 +1,48 @@
+/** What every serving process has beside its hosts: reloads, the admin socket, a log without secrets. */
+import { localControl } from '../admin/control.ts'
+import { openAdmin } from '../admin/server.ts'
+import type { Running } from '../app.ts'
+import { createLog } from '../log.ts'
+import { Redactor } from '../redactor.ts'
+import type { Loaded } from './io.ts'
+import { Reloading } from './reloading.ts'
+
+export interface Voice {
+  readonly log: ReturnType<typeof createLog>
+  readonly redactor: Redactor
+}
+
+/** The log of a serving process; what a person should know of the configuration is said at once. */
+export const openLog = ({ configuration, io }: Loaded): Voice => {
+  const redactor = new Redactor(configuration.secrets)
+  const log = createLog(configuration.log, io.stderr, redactor.hide)
+  for (const warning of configuration.warnings) log.warn({}, warning)
+  return { log, redactor }
+}
+
+/** Opens both for a gateway that runs; `takesHosts`: others may attach to it. Disposing it again does nothing. */
+export const openServices = async (
+  running: Running,
+  { sinceMs, read, place, io }: Loaded,
+  { log, redactor }: Voice,
+  takesHosts: boolean,
+): Promise<AsyncDisposable> => {
+  const reloading = new Reloading(running, read, sinceMs, io, log, redactor)
+  try {
+    const admin = await openAdmin(place, {
+      control: localControl(running, reloading, redactor),
+      attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
+      hasServer: (server) => running.gateway.hasScope({ server }),
+      log,
+    })
+    const end = async (): Promise<void> => {
+      await admin[Symbol.asyncDispose]()
+      await reloading[Symbol.asyncDispose]()
+    }
+    let ended: Promise<void> | undefined
+    return { [Symbol.asyncDispose]: () => (ended ??= end()) }
+  } catch (error) {
+    await reloading[Symbol.asyncDispose]()
+    throw error
+  }
+}

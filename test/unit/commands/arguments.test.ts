@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest'
+import { readArguments } from '../../../src/commands/arguments.ts'
+
+const SCHEMA = { type: 'object', properties: { text: { type: 'string' }, number: { type: 'number' }, list: { type: 'array' } } }
+
+describe('arguments of trunkline call', () => {
+  test.each([
+    ['a text stays one', ['text=12'], '{"text":"12"}'],
+    ['a number keeps its digits', ['number=1.0'], '{"number":1.0}'],
+    ['a value may hold =', ['text=a=b'], '{"text":"a=b"}'],
+    ['a list is JSON', ['list=[1, 2]'], '{"list":[1, 2]}'],
+    ['what the schema does not know is JSON if it reads so', ['other=true', 'more=word'], '{"other":true,"more":"word"}'],
+    ['none', [], '{}'],
+  ])('%s', (_, pairs, json) => {
+    expect(readArguments(pairs, undefined, SCHEMA)).toBe(json)
+  })
+
+  test('--args is relayed as it is typed', () => {
+    expect(readArguments([], '{"big": 12345678901234567890}', SCHEMA)).toBe('{"big": 12345678901234567890}')
+  })
+
+  test.each([
+    [['number=many'], undefined, /number is a number by the tool's schema, got "many"; write it as JSON/],
+    [['word'], undefined, /expected key=value, got "word"; or give all of them with --args JSON/],
+    [[], '[1]', /--args is no JSON object/],
+    [['a=1'], '{}', /not both/],
+  ])('%j %s is refused with what to do', (pairs, json, words) => {
+    expect(() => readArguments(pairs, json, SCHEMA)).toThrow(words)
+  })
+})
