@@ -21,6 +21,7 @@ import { Links } from './links.ts'
 import type { LinkOwner } from './links.ts'
 import type { ServerOptions } from './options.ts'
 import { Rereads } from './rereads.ts'
+import { attemptTwice } from './retries.ts'
 import { Slots } from './slots.ts'
 
 /** Methods whose answer does not depend on who asks: they go over the main link. */
@@ -102,14 +103,9 @@ export class Downstream {
       throw this.#located(error)
     }
     try {
-      return await this.#attempt(call)
+      return await attemptTwice(call, () => this.#attempt(call))
     } catch (error) {
-      // Refused unprocessed by a server that forgot our session: once more, over a new one (5.3).
-      const isForgotten = error instanceof Failure && error.kind === 'session_expired' && error.executed === 'no'
-      if (!isForgotten) throw this.#located(error)
-      return await this.#attempt(call).catch((second: unknown) => {
-        throw this.#located(second)
-      })
+      throw this.#located(error)
     } finally {
       this.#slots.release()
       if (this.#slots.inUse === 0) this.#drained()
