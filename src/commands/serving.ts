@@ -27,14 +27,17 @@ export const openServices = async (
   { log, redactor }: Voice,
   takesHosts: boolean,
 ): Promise<AsyncDisposable> => {
-  const stack = new AsyncDisposableStack()
-  const reloading = stack.use(new Reloading(running, read, sinceMs, io, log, redactor))
+  const reloading = new Reloading(running, read, sinceMs, io, log, redactor)
   const admin = await openAdmin(place, {
     control: localControl(running, reloading, redactor),
     attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
     hasServer: (server) => running.gateway.hasScope({ server }),
     log,
   })
-  stack.use(admin)
-  return stack
+  return {
+    async [Symbol.asyncDispose]() {
+      await admin[Symbol.asyncDispose]()
+      await reloading[Symbol.asyncDispose]()
+    },
+  }
 }

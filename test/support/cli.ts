@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, watch } from 'node:fs'
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,6 +50,8 @@ export interface Cli extends AsyncDisposable {
   fake(mode?: string, log?: string): string
   /** Lines that a fake server wrote to its log: `start 4711`. */
   log(name: string): readonly string[]
+  /** Resolves once a fake server with this log has been called (its tool `wait`) so many times. */
+  called(log: string, times?: number): Promise<void>
 }
 
 /** `env` is added to what the commands find in their environment. */
@@ -98,6 +100,17 @@ export const commandLine = async (
     fake: (mode = 'good', log) =>
       `{ command: ${JSON.stringify(process.execPath)}, args: ${JSON.stringify([FAKE, mode, ...(log === undefined ? [] : [path(log)])])} }`,
     log: (name) => readFileSync(path(name), 'utf8').trimEnd().split('\n'),
+    called: (name, times = 1) =>
+      new Promise((resolve) => {
+        const watcher = watch(folder, () => look())
+        const look = (): void => {
+          const log = existsSync(path(name)) ? readFileSync(path(name), 'utf8') : ''
+          if (log.split('called').length <= times) return
+          watcher.close()
+          resolve()
+        }
+        look()
+      }),
     async [Symbol.asyncDispose]() {
       await Promise.all([...serving].map((one) => one[Symbol.asyncDispose]()))
       await rm(folder, { recursive: true, force: true })
