@@ -20,7 +20,7 @@ export const openLog = ({ configuration, io }: Loaded): Voice => {
   return { log, redactor }
 }
 
-/** Opens both for a gateway that runs; `takesHosts`: others may attach to it. */
+/** Opens both for a gateway that runs; `takesHosts`: others may attach to it. Disposing it again does nothing. */
 export const openServices = async (
   running: Running,
   { sinceMs, read, place, io }: Loaded,
@@ -28,16 +28,21 @@ export const openServices = async (
   takesHosts: boolean,
 ): Promise<AsyncDisposable> => {
   const reloading = new Reloading(running, read, sinceMs, io, log, redactor)
-  const admin = await openAdmin(place, {
-    control: localControl(running, reloading, redactor),
-    attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
-    hasServer: (server) => running.gateway.hasScope({ server }),
-    log,
-  })
-  return {
-    async [Symbol.asyncDispose]() {
+  try {
+    const admin = await openAdmin(place, {
+      control: localControl(running, reloading, redactor),
+      attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
+      hasServer: (server) => running.gateway.hasScope({ server }),
+      log,
+    })
+    const end = async (): Promise<void> => {
       await admin[Symbol.asyncDispose]()
       await reloading[Symbol.asyncDispose]()
-    },
+    }
+    let ended: Promise<void> | undefined
+    return { [Symbol.asyncDispose]: () => (ended ??= end()) }
+  } catch (error) {
+    await reloading[Symbol.asyncDispose]()
+    throw error
   }
 }

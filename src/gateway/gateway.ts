@@ -26,6 +26,7 @@ import { METHODS } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
+import { withoutTasks } from '../wire/tasks.ts'
 import { Feed } from './feed.ts'
 import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
@@ -156,7 +157,7 @@ export class Gateway {
     if (this.#isStopping) throw new Failure('shutting_down', 'no new calls while stopping', { executed: 'no', retryable: true })
     const way = METHODS[call.method]?.way
     if (way === 'list') return this.#lists.serve(call)
-    if (way === 'forward') return this.#router.forward(call)
+    if (way === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
     if (way === 'task') return this.#task(call)
     return this.#subscription(call)
   }
@@ -184,3 +185,9 @@ export class Gateway {
     return complete(Payload.of({}))
   }
 }
+
+/** To a server the host is then one that knows no tasks. */
+const withoutExtension = (call: Call): Call => ({
+  ...call,
+  caller: { ...call.caller, capabilities: withoutTasks(call.caller.capabilities) },
+})

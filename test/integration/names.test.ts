@@ -47,7 +47,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     await host.call('prompts/get', { name: prompt })
     expect(a.all('prompts/get').map(({ params }) => params['name'])).toEqual(['p r'])
     const uris = await namesIn(host, 'resources/list', 'resources', 'uri')
-    expect(uris.toSorted((a, b) => (a < b ? -1 : 1))).toEqual(['a+file:///r', 'ui://~a/panel/x'])
+    expect(uris.map(String).toSorted()).toEqual(['a+file:///r', 'ui://~a/panel/x'])
     for (const uri of uris) await host.call('resources/read', { uri })
     expect(new Set(a.all('resources/read').map(({ params }) => params['uri']))).toEqual(new Set(['file:///r', 'ui://panel/x']))
     const argument = { name: 'path', value: '' }

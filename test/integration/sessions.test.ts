@@ -135,7 +135,8 @@ test('7.4 a cancellation of an id that is in flight twice ends the newest', asyn
   await using host = await connectHttp(gateway)
   const { promise: later, resolve: release } = Promise.withResolvers<void>()
   gateway.fake('a').on('tools/call', async () => (await later, { content: [] }))
-  const number = ({ message }: { message: { params?: JsonMap } }): unknown => (message.params?.['arguments'] as JsonMap | undefined)?.['n']
+  const number = ({ message }: { message: { params?: JsonMap } }): unknown =>
+    (message.params?.['arguments'] as JsonMap | undefined)?.['n']
   const first = call(gateway, host, 1, { arguments: { n: 1 } })
   await gateway.fake('a').until('tools/call', (turn) => number(turn) === 1)
   const second = call(gateway, host, 1, { arguments: { n: 2 } })

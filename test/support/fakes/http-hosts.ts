@@ -123,8 +123,9 @@ class ModernHost extends PostingHost {
 
 /** The headers that mirror a modern message. */
 export const mirrors = ({ method, params }: Message): Record<string, string> => {
-  const name = params?.['name'] ?? params?.['uri']
-  const isNamed = method === 'tools/call' || method === 'prompts/get' || method === 'resources/read'
+  const isTask = method === 'tasks/get' || method === 'tasks/update' || method === 'tasks/cancel'
+  const name = isTask ? params?.['taskId'] : (params?.['name'] ?? params?.['uri'])
+  const isNamed = isTask || method === 'tools/call' || method === 'prompts/get' || method === 'resources/read'
   return {
     'mcp-protocol-version': MODERN,
     ...(method !== undefined && { 'mcp-method': method }),
