@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const FAKE = fileURLToPath(new URL('./children/fake-server.ts', import.meta.url))
@@ -86,6 +87,12 @@ export const commandLine = async (
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
     return { code: code as number | null, stdout, stderr, errors: stderr.trimEnd().split('\n') }
   }
+  const dispose = async (): Promise<void> => {
+    await Promise.all([...serving].map((one) => one[Symbol.asyncDispose]()))
+    await rm(folder, { recursive: true, force: true })
+  }
+  // A test that runs into its time limit never leaves its scope.
+  onTestFinished(dispose)
   return {
     folder,
     path,
@@ -111,10 +118,7 @@ export const commandLine = async (
         }
         look()
       }),
-    async [Symbol.asyncDispose]() {
-      await Promise.all([...serving].map((one) => one[Symbol.asyncDispose]()))
-      await rm(folder, { recursive: true, force: true })
-    },
+    [Symbol.asyncDispose]: dispose,
   }
 }
 
