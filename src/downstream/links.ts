@@ -45,6 +45,8 @@ export class Links {
   readonly #options: ServerOptions
   readonly #environment: LinksEnvironment
   readonly #held = new Map<string, Held>()
+  /** The same links by session, where each has its own: a call then makes no key. */
+  readonly #bySession = new WeakMap<HostSession, Held>()
   #calls = 0
 
   constructor(options: ServerOptions, environment: LinksEnvironment) {
@@ -111,6 +113,9 @@ export class Links {
   }
 
   #hold(caller: Caller): Held {
+    const { session } = caller
+    const own = this.#options.sharing === 'session' && session !== undefined ? this.#bySession.get(session) : undefined
+    if (own !== undefined && this.#held.get(own.owner.key) === own) return own
     const owner = this.#owner(caller)
     const existing = this.#held.get(owner.key)
     if (existing !== undefined) return existing
@@ -131,6 +136,7 @@ export class Links {
       idleSinceMs: this.#environment.nowMs(),
     }
     this.#held.set(owner.key, held)
+    if (this.#options.sharing === 'session' && owner.caller.session !== undefined) this.#bySession.set(owner.caller.session, held)
     const forget = (): void => {
       if (this.#held.get(owner.key) === held) this.#held.delete(owner.key)
     }

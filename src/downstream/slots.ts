@@ -1,4 +1,5 @@
 /** At most so many calls at once at one server, a bounded number waiting for a bounded time; a counter until it is reached. */
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
 
 interface Waiter {
@@ -24,7 +25,7 @@ export class Slots {
   }
 
   /** Takes a slot at once, or says how long to wait for it; `undefined`: taken. Throws `overloaded`. */
-  take(signal: AbortSignal): Promise<void> | undefined {
+  take(signal: CancelSignal): Promise<void> | undefined {
     if (this.#taken < this.#maxConcurrent) {
       this.#taken++
       return undefined
@@ -43,12 +44,12 @@ export class Slots {
     }
   }
 
-  #wait(signal: AbortSignal): Promise<void> {
+  #wait(signal: CancelSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (failure: Failure): void => {
         if (this.#waiting.delete(waiter)) finish(() => reject(failure))
       }
-      const onAbort = (): void => leave(new Failure('cancelled', 'cancelled while waiting', { executed: 'no' }))
+      const onAbort = { handleEvent: () => leave(new Failure('cancelled', 'cancelled while waiting', { executed: 'no' })) }
       const timer = setTimeout(() => leave(overloaded(`no slot within ${MAX_WAIT_MS} ms (limits.concurrency)`)), MAX_WAIT_MS)
       const finish = (settle: () => void): void => {
         clearTimeout(timer)
@@ -57,7 +58,7 @@ export class Slots {
       }
       const waiter: Waiter = { enter: () => finish(resolve) }
       this.#waiting.add(waiter)
-      signal.addEventListener('abort', onAbort, { once: true })
+      signal.addEventListener('abort', onAbort)
     })
   }
 }

@@ -3,7 +3,7 @@
  * asks on the host's own stream and retries, round by round (BRIDGING 3.13, Example B).
  */
 import { complete } from '../rpc/call.ts'
-import type { Answer, Call, Layer, Outcome } from '../rpc/call.ts'
+import type { Answer, Call, Handler, Layer, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { Draft, Payload } from '../wire/payload.ts'
 
@@ -14,10 +14,14 @@ const SHED_PAUSE_MS = 500
 /** What kept a host from answering, in a form that ends the call. */
 class Declined extends Error {}
 
-export const askLegacyHosts: Layer = (inner) => async (call) => {
+export const askLegacyHosts: Layer = (inner) => (call) => {
   const { ask } = call
   if (call.caller.session === undefined || ask === undefined) return inner(call)
-  let outcome = await inner(call)
+  return inner(call).then((outcome) => (outcome.kind === 'input_required' ? goRounds(inner, call, ask, outcome) : outcome))
+}
+
+const goRounds = async (inner: Handler, call: Call, ask: NonNullable<Call['ask']>, first: Outcome): Promise<Outcome> => {
+  let outcome = first
   for (let round = 0; outcome.kind === 'input_required'; round++) {
     if (round === MAX_ROUNDS) return ended(call, 'too many input rounds')
     try {

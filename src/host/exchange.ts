@@ -22,7 +22,6 @@ const RETRY_MS = 1_000
 
 export interface PostOptions {
   readonly request: HttpRequest
-  readonly headers: Readonly<Record<string, string>>
   readonly streamAfterMs: number
   /** Of a legacy session: what is streamed is kept for resumption. */
   readonly log: EventLog | undefined
@@ -30,10 +29,13 @@ export interface PostOptions {
   readonly primes: boolean
   /** The answer is out, or nobody is there to take it. */
   readonly onDone: (exchange: PostExchange) => void
+  /** The host has gone before the answer was out. */
+  readonly onDisconnect?: () => void
 }
 
 /** An HTTP response in the making. Sweep it: silence makes it a stream after `streamAfterMs`. */
 export class PostExchange implements Exchange {
+  readonly number: number
   readonly #options: PostOptions
   readonly #streamAtMs: number
   #stream: EventStream | undefined
@@ -41,10 +43,13 @@ export class PostExchange implements Exchange {
   #name: string | undefined
   #isDone = false
 
-  constructor(options: PostOptions) {
+  /** `number`: the listener's own, different for each that is open. */
+  constructor(number: number, options: PostOptions) {
+    this.number = number
     this.#options = options
     this.#streamAtMs = performance.now() + options.streamAfterMs
     options.request.onDisconnect(() => {
+      options.onDisconnect?.()
       if (options.log === undefined || this.#name === undefined) this.#done()
     })
   }
@@ -62,7 +67,7 @@ export class PostExchange implements Exchange {
 
   answer(parts: Parts, status: number): void {
     if (this.#isDone) return
-    if (this.#stream === undefined) this.#options.request.reply(status, { ...JSON_TYPE, ...this.#options.headers }, parts)
+    if (this.#stream === undefined) this.#options.request.reply(status, JSON_TYPE, parts)
     else {
       this.#emit(parts)
       this.#stream.end()
@@ -93,8 +98,8 @@ export class PostExchange implements Exchange {
 
   #open(): void {
     if (this.#stream !== undefined) return
-    const { request, headers, log, primes } = this.#options
-    this.#stream = request.openEvents(headers)
+    const { request, log, primes } = this.#options
+    this.#stream = request.openEvents({})
     this.#name = log?.open()
     if (primes && log !== undefined && this.#name !== undefined)
       this.#stream.send([], { id: log.append(this.#name, []), retryMs: RETRY_MS })

@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../rpc/call.ts'
 import type { Caller } from '../rpc/call.ts'
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
@@ -22,7 +23,7 @@ export const listen = (
   message: Envelope,
   caller: Caller,
   exchange: Exchange,
-  signal: AbortSignal,
+  signal: CancelSignal,
   isPipe: boolean,
   hub: Hub,
 ): void => {
@@ -63,7 +64,7 @@ export const listen = (
     exchange.answer(resultMessage(id, result.parts()), 200)
     if (isPipe) exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
   }
-  signal.addEventListener('abort', release, { once: true })
+  signal.addEventListener('abort', { handleEvent: release })
 }
 
 /** B124: only URIs whose owner offers subscriptions are acknowledged. */

@@ -132,7 +132,7 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
     if (this.#isOver || status < 200) return
     const encoding = headers['content-encoding']
     if (encoding === undefined || encoding === 'identity') this.#handler.onHead(status, headers)
-    else this.#fail(refusedEncoding(String(encoding), status))
+    else this.#fail(refusedEncoding(encoding, status))
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
