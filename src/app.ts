@@ -18,7 +18,7 @@ import { Gateway } from './gateway/gateway.ts'
 import { Front } from './host/front.ts'
 import type { Hub } from './host/hub.ts'
 import { StdioListener } from './host/stdio-listener.ts'
-import type { Capabilities } from './rpc/call.ts'
+import type { Capabilities, Scope } from './rpc/call.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import { UndiciClient } from './transport/http-client.ts'
 import { NetClient } from './transport/net-client.ts'
@@ -34,8 +34,14 @@ export interface Surroundings {
   /** Where helper programs are looked for. */
   readonly path: string | undefined
   /** Serve one host on these streams instead of listening (`trunkline stdio`). */
-  readonly pipe?: { readonly input: Readable; readonly output: Writable }
+  readonly pipe?: HostStreams & { readonly scope?: Scope }
   readonly backoff?: BackoffOptions
+}
+
+/** The two directions of a host's pipe. */
+export interface HostStreams {
+  readonly input: Readable
+  readonly output: Writable
 }
 
 /** A gateway that runs. */
@@ -44,11 +50,17 @@ export interface Running extends AsyncDisposable {
   readonly fleet: Fleet
   readonly front: Front
   readonly hub: Hub
+  /** The one in force. */
   readonly configuration: Configuration
+  /** Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. */
+  attach(streams: HostStreams, scope: Scope): Promise<void>
   /** Settles when the one host of a pipe has gone. */
   readonly hostLeft: Promise<void>
-  /** Makes another configuration the one in force: what it does not change goes on as it is. `restart`: keys of changed servers. */
-  apply(configuration: Configuration, restart: ReadonlySet<string>): void
+  /**
+   * Makes another configuration the one in force: what it does not change goes on as it is. `restart`: keys of changed servers.
+   * Rejects with the system's error, and changes nothing, when an address cannot be bound.
+   */
+  apply(configuration: Configuration, restart: ReadonlySet<string>): Promise<void>
   /** Ends within the drain time: open calls first, then the servers. */
   stop(): Promise<void>
 }
@@ -60,6 +72,7 @@ const CHILDREN_STOP_MS = 6_000
 export const startGateway = async (configuration: Configuration, surroundings: Surroundings): Promise<Running> => {
   const { log } = surroundings
   const { host: hostOptions, gateway: gatewayOptions } = configuration
+  let current = configuration
   const sweeper = new Sweeper()
   const stateDir = makeStateDir(configuration.stateDir, log)
   const introduction = Promise.withResolvers<Capabilities>()
@@ -82,27 +95,50 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
     updated: (key, uri, params) => gateway.updated(key, uri, params),
+    taskChanged: (key, task) => gateway.taskChanged(key, task),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
   const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir)] }), gatewayOptions)
   let refs = 0
-  const hub: Hub = { core: gateway, identity: IDENTITY, options: hostOptions, log, nextRef: () => ++refs }
+  const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
+    core: gateway,
+    identity: IDENTITY,
+    options: hostOptions,
+    log,
+    nextRef: () => ++refs,
+  }
   const front = new Front(hub, sweeper)
-  if (surroundings.pipe === undefined) await front.listen()
-  const piped = surroundings.pipe === undefined ? undefined : serveStdio(surroundings.pipe, hub, introduction.resolve)
-  fleet.apply(configuration.servers)
-
-  const end = async (): Promise<void> => {
-    front.drain()
-    gateway.stop()
-    const deadlineMs = performance.now() + Math.max(0, hostOptions.drainMs - CHILDREN_STOP_MS)
-    while (front.inFlight + (piped?.listener.inFlight ?? 0) > 0 && performance.now() < deadlineMs)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    piped?.listener.close()
-    await Promise.all([front.close(), fleet.stop(), piped?.pipe.close()])
+  const dispose = async (): Promise<void> => {
     await client.close()
     journal?.[Symbol.dispose]()
     sweeper[Symbol.dispose]()
+  }
+  if (surroundings.pipe === undefined)
+    await front.listen().catch(async (error: unknown) => {
+      await dispose()
+      throw error
+    })
+  const pipes = new Set<Piped>()
+  const { pipe } = surroundings
+  const sole = pipe && servePipe(pipe, pipe.scope ?? { server: undefined }, hub, introduction.resolve)
+  if (sole !== undefined) pipes.add(sole)
+  fleet.apply(configuration.servers)
+
+  const answered = async (inFlight: () => number): Promise<void> => {
+    const deadlineMs = performance.now() + Math.max(0, hub.options.drainMs - CHILDREN_STOP_MS)
+    while (inFlight() > 0 && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const release = async (piped: Piped): Promise<void> => {
+    piped.listener.close()
+    await piped.pipe.close()
+    pipes.delete(piped)
+  }
+  const end = async (): Promise<void> => {
+    front.drain()
+    gateway.stop()
+    await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight))
+    await Promise.all([front.close(), fleet.stop(), ...[...pipes].map(release)])
+    await dispose()
   }
   let ending: Promise<void> | undefined
   const stop = (): Promise<void> => (ending ??= end())
@@ -111,20 +147,34 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     fleet,
     front,
     hub,
-    configuration,
-    hostLeft: piped?.hostLeft ?? new Promise(() => undefined),
-    apply: (next, restart) => {
-      fleet.apply(next.servers, restart)
+    get configuration() {
+      return current
+    },
+    hostLeft: sole?.hostLeft ?? new Promise(() => undefined),
+    attach: async (streams, scope) => {
+      const piped = servePipe(streams, scope, hub, () => undefined)
+      pipes.add(piped)
+      await piped.hostLeft
+      await answered(() => piped.listener.inFlight)
+      await release(piped)
+    },
+    apply: async (next, restart) => {
+      if (pipe === undefined) await front.rebind(next.host)
+      hub.options = next.host
+      fleet.apply(next.servers, restart, next.host.drainMs)
       gateway.apply(next.gateway)
+      current = next
     },
     stop,
     [Symbol.asyncDispose]: stop,
   }
 }
 
-const serveStdio = (streams: NonNullable<Surroundings['pipe']>, hub: Hub, introduced: (capabilities: Capabilities) => void) => {
+type Piped = ReturnType<typeof servePipe>
+
+const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: (capabilities: Capabilities) => void) => {
   const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
-  const listener = new StdioListener(pipe, { principal: 'local', scope: { server: undefined }, introduced }, hub)
+  const listener = new StdioListener(pipe, { principal: 'local', scope, introduced }, hub)
   const hostLeft = new Promise<void>((resolve) => {
     pipe.open({
       line: (line) => listener.receive(line),

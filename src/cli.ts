@@ -2,89 +2,151 @@
 import { Command, CommanderError } from 'commander'
 import { findConfiguration, userConfiguration } from './config/find.ts'
 import { loadConfiguration } from './config/load.ts'
-import type { Configuration } from './config/options.ts'
 import { ConfigError } from './config/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
 import type { Context } from './config/surroundings.ts'
 import { CommandError, EXIT } from './commands/io.ts'
-import type { Io } from './commands/io.ts'
+import type { Invocation, Io, Read } from './commands/io.ts'
 import { VERSION } from './version.ts'
 
 interface CommonOptions {
-  readonly config?: string[]
+  readonly config?: readonly string[]
   readonly listen?: string
   readonly state?: string
+  readonly json?: boolean
   readonly allowUnauthenticatedNetwork?: boolean
 }
 
 /** Runs one command and returns its exit code. */
 export const run = async (args: readonly string[], io: Io): Promise<number> => {
   let exitCode: number = EXIT.ok
-  const program = makeProgram(io, (code) => (exitCode = code))
+  const words = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length)
+  const json = words.includes('--json')
+  const program = makeProgram(io, json, (code) => (exitCode = code))
   try {
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
   } catch (error) {
-    return report(error, io)
+    return report(error, io, json)
   }
 }
 
-const makeProgram = (io: Io, end: (exitCode: number) => void): Command => {
+const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Command => {
   const program = new Command('trunkline')
+  program
     .description('One MCP endpoint for every host, many MCP servers behind it.')
     .version(VERSION)
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
-  const withConfiguration = (command: Command): Command =>
-    command
-      .option('-c, --config <file...>', 'configuration: trunkline.yaml, or a host file such as .mcp.json (repeatable)')
-      .option('--state <folder>', 'where to remember inventories and verdicts')
-  withConfiguration(program.command('up', { isDefault: true }).description('serve the configuration'))
+    .showHelpAfterError('(trunkline --help shows every command and option)')
+  withCommon(program)
+
+  const command = (words: string, description: string, isDefault = false): Command =>
+    withCommon(program.command(words, { isDefault }).description(description))
+  /** What a command is given; its own options win over those before it. */
+  const invoked = async (own: CommonOptions, looksAround = true): Promise<Invocation> => {
+    const before = program.opts<CommonOptions>()
+    const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
+    const { listen, state, allowUnauthenticatedNetwork } = options
+    const context = readSurroundings({ listen, state, allowUnauthenticatedNetwork })
+    const read = await reader(options.config, context, looksAround)
+    return { ...(await read()), read, context, io, json }
+  }
+
+  command('up', 'serve the configuration (what happens without a command)', true)
     .option('--listen <address>', 'HOST:PORT instead of what the configuration says')
     .option('--allow-unauthenticated-network', 'listen beyond this machine without authentication')
     .action(async (options: CommonOptions) => {
-      const context = readSurroundings(overridesOf(options))
-      const read = await reader(options, context, true)
       const { up } = await import('./commands/up.ts')
-      end(await up(await read(), read, context, io))
+      end(await up(await invoked(options)))
     })
-  withConfiguration(program.command('stdio').description('serve one host on stdin and stdout')).action(
-    async (options: CommonOptions) => {
-      const context = readSurroundings(overridesOf(options))
-      const read = await reader(options, context, false)
+  command('stdio', 'serve one host on stdin and stdout')
+    .option('--inline', 'start the servers here, even where a process of this configuration runs')
+    .option('--server <key>', 'this server alone, under its own names')
+    .action(async (options: CommonOptions & { readonly inline?: boolean; readonly server?: string }) => {
       const { stdio } = await import('./commands/stdio.ts')
-      end(await stdio(await read(), context, io))
-    },
-  )
+      end(await stdio(await invoked(options, false), options))
+    })
+  command('check', 'is the configuration right?')
+    .option('--live', 'start its servers and see whether they work')
+    .action(async (options: CommonOptions & { readonly live?: boolean }) => {
+      const { check } = await import('./commands/check.ts')
+      end(await check(await invoked(options), options.live === true))
+    })
+  command('schema', 'print the JSON Schema of the configuration').action(async () => {
+    const { schema } = await import('./commands/schema.ts')
+    end(await schema(io))
+  })
+  command('tools', 'what hosts see, and what it costs')
+    .argument('[query...]', 'words that the name, the server or the description holds')
+    .action(async (query: readonly string[], options: CommonOptions) => {
+      const { tools } = await import('./commands/tools.ts')
+      end(await tools(await invoked(options), query.join(' ')))
+    })
+  command('call', 'call one tool through the gateway')
+    .argument('<tool>', 'its exposed name')
+    .argument('[key=value...]', 'its arguments, read by its schema')
+    .option('--args <json>', 'its arguments as one JSON object')
+    .action(async (tool: string, pairs: readonly string[], options: CommonOptions & { readonly args?: string }) => {
+      const { call } = await import('./commands/call.ts')
+      end(await call(await invoked(options), tool, pairs, options.args))
+    })
+  command('ps', 'state of the running process and its servers').action(async (options: CommonOptions) => {
+    const { ps } = await import('./commands/running.ts')
+    end(await ps(await invoked(options)))
+  })
+  command('reload', 'make the running process read its files again').action(async (options: CommonOptions) => {
+    const { reload } = await import('./commands/running.ts')
+    end(await reload(await invoked(options)))
+  })
+  command('restart', 'restart one server of the running process')
+    .argument('<server>', 'its key')
+    .action(async (server: string, options: CommonOptions) => {
+      const { restart } = await import('./commands/running.ts')
+      end(await restart(await invoked(options), server))
+    })
   return program
 }
 
-const overridesOf = ({ listen, state, allowUnauthenticatedNetwork }: CommonOptions): NonNullable<Context['overrides']> => ({
-  listen,
-  state,
-  allowUnauthenticatedNetwork,
-})
+const withCommon = (command: Command): Command =>
+  command
+    .option(
+      '-c, --config <file>',
+      'configuration: trunkline.yaml, or a host file such as .mcp.json (repeatable)',
+      (file: string, before: readonly string[] | undefined) => [...(before ?? []), file],
+    )
+    .option('--state <folder>', 'where to remember inventories and verdicts')
+    .option('--json', 'answer for machines; on failure the last line on stderr is one JSON object')
 
 /** How to read the configuration, now and again on reload. A typed command looks in the working folder; `stdio` never does. */
-const reader = async (options: CommonOptions, context: Context, looksAround: boolean): Promise<() => Promise<Configuration>> => {
+const reader = async (named: readonly string[], context: Context, looksAround: boolean): Promise<() => Promise<Read>> => {
   const { cwd, home, env, uid } = context
   const found = looksAround ? findConfiguration(cwd, home, env, uid) : userConfiguration(home, env)
-  const files = options.config ?? [await found].filter((file) => file !== undefined)
+  const files = named.length > 0 ? named : [await found].filter((file) => file !== undefined)
   if (files.length === 0)
     throw new CommandError(EXIT.config, 'no configuration found: name one with -c FILE, or write trunkline.yaml')
-  return () => loadConfiguration({ files }, context)
+  return async () => {
+    const sinceMs = Date.now()
+    return { configuration: await loadConfiguration({ files }, context), sinceMs }
+  }
 }
 
-const report = (error: unknown, io: Io): number => {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-  if (error instanceof ConfigError) {
-    io.stderr.write(`${error.message}\n`)
-    return EXIT.config
-  }
-  if (error instanceof CommandError) {
-    io.stderr.write(`${error.message}\n`)
-    return error.exitCode
-  }
-  io.stderr.write(`unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
-  return EXIT.usage
+/** The exit code, and words for a person; under `--json` the last line is one object for machines. */
+const report = (error: unknown, io: Io, json: boolean): number => {
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
+  const { exitCode, message } = explain(error)
+  // What is wrong with the words themselves has been said, with the way to the help.
+  if (!(error instanceof CommanderError)) io.stderr.write(`${message}\n`)
+  const problems = error instanceof ConfigError ? { problems: error.problems } : {}
+  if (json) io.stderr.write(`${JSON.stringify({ error: { exitCode, message, ...problems } })}\n`)
+  return exitCode
+}
+
+const explain = (error: unknown): { readonly exitCode: number; readonly message: string } => {
+  if (error instanceof ConfigError) return { exitCode: EXIT.config, message: error.message }
+  if (error instanceof CommandError) return { exitCode: error.exitCode, message: error.message }
+  if (error instanceof CommanderError) return { exitCode: EXIT.usage, message: error.message }
+  const words = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return { exitCode: EXIT.usage, message: `unexpected: ${words}` }
 }

@@ -1,5 +1,4 @@
 /** The process's own log: pino to stderr, JSON lines, or a human form on a terminal. stdout belongs to data and the protocol. */
-import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 
@@ -8,9 +7,15 @@ export interface LogOptions {
   readonly format: 'auto' | 'json' | 'pretty'
 }
 
-export const createLog = (options: LogOptions, stream: NodeJS.WritableStream & { isTTY?: boolean }): Logger => {
+/** `hide`: what every line passes before it is written (`Redactor`). */
+export const createLog = (
+  options: LogOptions,
+  stream: NodeJS.WritableStream & { isTTY?: boolean },
+  hide: (text: string) => string = (text) => text,
+): Logger => {
   const isPretty = options.format === 'pretty' || (options.format === 'auto' && stream.isTTY === true)
-  return pino({ level: options.level, base: undefined }, isPretty ? humanForm(stream) : stream)
+  const write = (line: string): void => void stream.write(hide(isPretty ? humanForm(line) : line))
+  return pino({ level: options.level, base: undefined }, { write })
 }
 
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
@@ -22,19 +27,13 @@ interface LogLine {
   readonly server?: string
 }
 
-const humanForm = (stream: NodeJS.WritableStream): Writable =>
-  new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      const { level, time, msg, server, ...facts } = JSON.parse(chunk.toString()) as LogLine
-      const at = new Date(time).toISOString().slice(11, 19)
-      const rest = Object.entries(facts).map(
-        ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-      )
-      const who = server === undefined ? '' : `${server}: `
-      stream.write(`${at} ${LEVELS[level] ?? 'info'} ${printable(`${who}${msg} ${rest.join(' ')}`.trimEnd())}\n`)
-      done()
-    },
-  })
+const humanForm = (line: string): string => {
+  const { level, time, msg, server, ...facts } = JSON.parse(line) as LogLine
+  const at = new Date(time).toISOString().slice(11, 19)
+  const rest = Object.entries(facts).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  const who = server === undefined ? '' : `${server}: `
+  return `${at} ${LEVELS[level] ?? 'info'} ${printable(`${who}${msg} ${rest.join(' ')}`.trimEnd())}\n`
+}
 
 /** No escape sequence, line break or direction mark of a stranger reaches a terminal (T-15). */
 export const printable = (text: string): string =>

@@ -14,6 +14,9 @@ process.on('SIGTERM', onSignal)
 process.on('SIGINT', onSignal)
 hurry.signal.addEventListener('abort', () => process.exit(130))
 
+// Who reads us may leave early (`trunkline tools | head -1`); what happens then is decided where it is written.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
 process.exitCode = await run(process.argv.slice(2), {
   stdin: process.stdin,
   stdout: process.stdout,

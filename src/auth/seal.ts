@@ -3,8 +3,10 @@
  * purpose and the group of instances are associated data, so a token opens only for what it was made for.
  *
  *     token = base64url( version 1 B | key id 4 B | nonce 12 B | ciphertext | tag 16 B )
+ *
+ * Where what is handed out may be read by all and only must not be forged, a mark beside it is enough.
  */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 export interface SealOptions {
   /** 32 random bytes each. The first seals, all open: that is how a key is rotated. */
@@ -19,6 +21,7 @@ const VERSION = 1
 const HEADER = 5
 const NONCE = 12
 const TAG = 16
+const MARK = 16
 
 export class Seal {
   readonly #keys: readonly { id: Buffer; key: Buffer }[]
@@ -72,6 +75,26 @@ export class Seal {
     } catch {
       return undefined
     }
+  }
+
+  /** 22 characters that only a holder of the key can make for this text and purpose. */
+  mark(purpose: string, text: string): string {
+    return this.#marked(this.#keys[0].key, purpose, text).toString('base64url')
+  }
+
+  /** Whether `mark` was made by one of our keys. */
+  isMark(purpose: string, text: string, mark: string): boolean {
+    const given = Buffer.from(mark, 'base64url')
+    if (given.length !== MARK || given.toString('base64url') !== mark) return false
+    return this.#keys.some(({ key }) => timingSafeEqual(this.#marked(key, purpose, text), given))
+  }
+
+  #marked(key: Buffer, purpose: string, text: string): Buffer {
+    const own = createHmac('sha256', key).update('trunkline mark').digest()
+    return createHmac('sha256', own)
+      .update(JSON.stringify([this.#group, purpose, text]))
+      .digest()
+      .subarray(0, MARK)
   }
 
   #associated(header: Buffer, purpose: string): Buffer {

@@ -1,57 +1,89 @@
-/** Reads the configuration again when its files change or SIGHUP comes; a bad one changes nothing and says why. */
-import { debounceTime, exhaustMap, Subject } from 'rxjs'
+/** Reads the configuration again when its files change, SIGHUP comes or somebody asks; a bad one changes nothing and says why. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Subscription } from 'rxjs'
+import { problemsOf } from '../admin/control.ts'
+import type { Reloader, ReloadEnd } from '../admin/control.ts'
 import type { Running } from '../app.ts'
 import { diffConfigurations } from '../config/difference.ts'
 import type { Configuration } from '../config/options.ts'
-import { ConfigError } from '../config/problems.ts'
+import { formatProblem } from '../config/problems.ts'
+import type { Problem } from '../config/problems.ts'
 import { watchConfiguration } from '../config/watch.ts'
 import type { Log } from '../downstream/environment.ts'
-import type { Io } from './io.ts'
+import type { Redactor } from '../redactor.ts'
+import type { Io, Read } from './io.ts'
 
-/** Applies what `read` returns to a running gateway, from now until disposed. */
-export const reloading = (running: Running, read: () => Promise<Configuration>, io: Io, log: Log): AsyncDisposable => {
-  let current = running.configuration
-  const wanted$ = new Subject<void>()
-  let watching = watch(current)
-  const applied = wanted$
-    .pipe(
-      debounceTime(50),
-      exhaustMap(() => apply()),
-    )
-    .subscribe()
-  const offHangup = io.onHangup(() => wanted$.next())
+export class Reloading implements Reloader, AsyncDisposable {
+  readonly #running: Running
+  readonly #read: () => Promise<Read>
+  readonly #log: Log & { level: string }
+  readonly #redactor: Redactor
+  readonly #offHangup: () => void
+  #problems: readonly Problem[] = []
+  #watching: Subscription | undefined
+  /** One at a time, in order: none is lost because another is under way. */
+  #last: Promise<unknown> = Promise.resolve()
 
-  function watch(configuration: Configuration) {
-    return configuration.watch
-      ? watchConfiguration(configuration.files, configuration.globs).subscribe(() => wanted$.next())
+  constructor(
+    running: Running,
+    read: () => Promise<Read>,
+    sinceMs: number,
+    io: Pick<Io, 'onHangup'>,
+    log: Log & { level: string },
+    redactor: Redactor,
+  ) {
+    this.#running = running
+    this.#read = read
+    this.#log = log
+    this.#redactor = redactor
+    this.#offHangup = io.onHangup(() => void this.reload())
+    this.#watch(running.configuration, sinceMs)
+  }
+
+  get problems(): readonly Problem[] {
+    return this.#problems
+  }
+
+  reload(): Promise<ReloadEnd> {
+    const done = this.#last.then(() => this.#apply())
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#offHangup()
+    this.#watching?.unsubscribe()
+    await this.#last
+  }
+
+  #watch(configuration: Configuration, sinceMs: number): void {
+    this.#watching?.unsubscribe()
+    this.#watching = configuration.watch
+      ? watchConfiguration(configuration.files, configuration.globs, { sinceMs }).subscribe(() => void this.reload())
       : undefined
   }
 
-  async function apply(): Promise<void> {
+  async #apply(): Promise<ReloadEnd> {
+    const before = this.#running.configuration
     try {
-      const next = await read()
-      const { added, removed, changed, listeners, needsRestart } = diffConfigurations(current, next)
-      running.apply(next, new Set(changed))
-      const asks = [...needsRestart, ...(listeners ? ['listen'] : [])]
-      if (asks.length > 0) log.warn({ options: asks }, 'these changes take effect after a restart')
-      log.info({ added, removed, changed }, 'configuration reloaded')
-      current = next
-      watching?.unsubscribe()
-      watching = watch(next)
+      const { configuration, sinceMs } = await this.#read()
+      const { added, removed, changed, needsRestart } = diffConfigurations(before, configuration)
+      const end = { kind: 'applied', added, removed, changed, needsRestart } as const
+      this.#problems = []
+      if (JSON.stringify(before) === JSON.stringify(configuration)) return end
+      this.#redactor.learn(configuration.secrets)
+      await this.#running.apply(configuration, new Set(changed))
+      this.#log.level = configuration.log.level
+      const isWatchedAlike = ['watch', 'files', 'globs'] as const
+      if (!isWatchedAlike.every((key) => isDeepStrictEqual(before[key], configuration[key]))) this.#watch(configuration, sinceMs)
+      for (const warning of configuration.warnings) if (!before.warnings.includes(warning)) this.#log.warn({}, warning)
+      if (needsRestart.length > 0) this.#log.warn({ options: needsRestart }, 'these changes take effect after a restart')
+      this.#log.info({ added, removed, changed }, 'configuration reloaded')
+      return end
     } catch (error) {
-      if (!(error instanceof ConfigError)) throw error
-      log.error(
-        { problems: error.problems.map(({ place, message }) => `${place} ${message}`) },
-        'the new configuration is not used',
-      )
+      this.#problems = problemsOf(error)
+      this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration is not used')
+      return { kind: 'refused', problems: this.#problems }
     }
-  }
-
-  return {
-    async [Symbol.asyncDispose]() {
-      offHangup()
-      watching?.unsubscribe()
-      applied.unsubscribe()
-    },
   }
 }

@@ -1,21 +1,61 @@
-/** `trunkline stdio`: one host on stdin and stdout. stdout carries nothing but the protocol. */
+/**
+ * `trunkline stdio`: one host on stdin and stdout, which carry nothing but the protocol. Attaches to a process of the same
+ * configuration where one runs, else serves by itself; the host sees the same bytes (DECISIONS 1).
+ */
+import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
+import { openPipe } from '../admin/client.ts'
+import { adminPlace } from '../admin/socket.ts'
 import { startGateway } from '../app.ts'
-import type { Configuration } from '../config/options.ts'
-import type { Context } from '../config/surroundings.ts'
-import { createLog } from '../log.ts'
-import { EXIT } from './io.ts'
-import type { Io } from './io.ts'
+import { CommandError, EXIT } from './io.ts'
+import type { Invocation, Io } from './io.ts'
+import { openLog, openServices } from './serving.ts'
 
-export const stdio = async (configuration: Configuration, context: Context, io: Io): Promise<number> => {
-  const log = createLog(configuration.log, io.stderr)
-  for (const warning of configuration.warnings) log.warn({}, warning)
-  await using running = await startGateway(configuration, {
-    log,
-    path: context.env['PATH'],
-    pipe: { input: io.stdin, output: io.stdout },
-  })
-  const interrupted = new Promise<void>((resolve) => io.interrupted.addEventListener('abort', () => resolve(), { once: true }))
+export interface StdioOptions {
+  /** Serve by itself even where a process runs. */
+  readonly inline?: boolean
+  /** This server alone, under its own names. */
+  readonly server?: string
+}
+
+export const stdio = async (invocation: Invocation, { inline, server }: StdioOptions): Promise<number> => {
+  const { configuration, context, io } = invocation
+  if (server !== undefined && !configuration.servers.some(({ key }) => key === server)) throw unknownServer(invocation, server)
+  const place = adminPlace(configuration, context.uid, context.platform)
+  const attached = inline === true ? undefined : await openPipe(place, server)
+  if (attached === 'unknown') throw unknownServer(invocation, server ?? '')
+  return attached === undefined ? serve(invocation, server) : relay(io, attached)
+}
+
+const serve = async (invocation: Invocation, server: string | undefined): Promise<number> => {
+  const { configuration, context, io } = invocation
+  const voice = openLog(invocation)
+  const pipe = { input: io.stdin, output: io.stdout, scope: { server } }
+  await using running = await startGateway(configuration, { log: voice.log, path: context.env['PATH'], pipe })
+  await using _services = await openServices(running, invocation, voice, false)
+  const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
   await Promise.race([running.hostLeft, interrupted])
   await running.stop()
   return EXIT.ok
 }
+
+/** Bytes to the running process and back, until one side ends. The host's end is passed on: its open calls are answered first. */
+const relay = async (io: Io, socket: Duplex): Promise<number> => {
+  let hasLeft = false
+  const leave = (): void => {
+    hasLeft = true
+    socket.end()
+  }
+  io.stdin.on('end', leave)
+  io.interrupted.addEventListener('abort', leave)
+  io.stdout.on('error', leave)
+  socket.on('error', () => socket.destroy())
+  io.stdin.pipe(socket, { end: false })
+  socket.pipe(io.stdout, { end: false })
+  await once(socket, 'close')
+  if (hasLeft) return EXIT.ok
+  throw new CommandError(EXIT.unreachable, 'the running trunkline ended; start it again, or use stdio --inline')
+}
+
+const unknownServer = ({ configuration: { servers } }: Invocation, server: string): CommandError =>
+  new CommandError(EXIT.config, `no server "${server}" is configured; known: ${servers.map(({ key }) => key).join(', ')}`)

@@ -1,57 +1,56 @@
 /** `trunkline up`: serves the configuration until it is told to end. */
+import { once } from 'node:events'
+import { serverStatuses, urlsOf } from '../admin/status.ts'
 import { startGateway } from '../app.ts'
 import type { Running } from '../app.ts'
-import { createLog } from '../log.ts'
-import type { Configuration } from '../config/options.ts'
-import type { Context } from '../config/surroundings.ts'
+import type { Log } from '../downstream/environment.ts'
 import { CommandError, EXIT } from './io.ts'
-import type { Io } from './io.ts'
-import { reloading } from './reloading.ts'
-import { statusTable } from './status-table.ts'
+import type { Invocation } from './io.ts'
+import { portHolder } from './port-holder.ts'
+import { openLog, openServices } from './serving.ts'
+import { settled } from './settled.ts'
+import { painter, serverLines, thousands } from './table.ts'
+import type { Paint } from './table.ts'
 
-export const up = async (
-  configuration: Configuration,
-  reload: () => Promise<Configuration>,
-  context: Context,
-  io: Io,
-): Promise<number> => {
-  const log = createLog(configuration.log, io.stderr)
-  for (const warning of configuration.warnings) log.warn({}, warning)
-  await using running = await start(configuration, context, log)
-  const [first] = running.front.addresses
-  const url = `http://${first?.host.includes(':') ? `[${first.host}]` : first?.host}:${first?.port}${configuration.host.path}`
-  io.stderr.write(`trunkline is ready: ${url}\n`)
-  await using _reloads = reloading(running, reload, io, log)
+export const up = async (invocation: Invocation): Promise<number> => {
+  const { io, context, configuration } = invocation
+  const voice = openLog(invocation)
+  await using running = await start(invocation, voice.log)
+  await using services = await openServices(running, invocation, voice, true)
+  io.stderr.write(`trunkline is ready: ${urlsOf(running)[0]}\n`)
   await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
-  if (!io.interrupted.aborted) io.stderr.write(statusTable(running, url))
-  await until(io.interrupted)
+  if (!io.interrupted.aborted) {
+    io.stderr.write(voice.redactor.hide(startTable(running, painter(io.stderr, context.env['NO_COLOR']))))
+    await once(io.interrupted, 'abort')
+  }
   await running.stop()
+  await services[Symbol.asyncDispose]()
   return EXIT.ok
 }
 
-const start = async (configuration: Configuration, context: Context, log: ReturnType<typeof createLog>): Promise<Running> => {
+const startTable = (running: Running, paint: Paint): string => {
+  const servers = serverStatuses(running)
+  const tools = servers.reduce((sum, server) => sum + server.tools, 0)
+  const tokens = servers.reduce((sum, server) => sum + server.tokens, 0)
+  const lines = [...serverLines(servers, paint), `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`]
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+const start = async ({ configuration, context }: Invocation, log: Log): Promise<Running> => {
   try {
     return await startGateway(configuration, { log, path: context.env['PATH'] })
   } catch (error) {
-    const { code, address } = error as NodeJS.ErrnoException & { address?: string }
-    if (code === 'EADDRINUSE')
+    const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
+    if (code === 'EADDRINUSE' && port !== undefined) {
+      const holder = portHolder(port)
+      const by = holder === undefined ? '' : ` by ${holder}`
       throw new CommandError(
         EXIT.config,
-        `${address} is in use: end what listens there, or choose another with --listen HOST:PORT`,
+        `${address} is in use${by}: end what listens there, or choose another with --listen HOST:PORT`,
       )
-    if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
+    }
+    if (address !== undefined)
       throw new CommandError(EXIT.config, `${address} cannot be bound (${code}): choose another with --listen HOST:PORT`)
     throw error
   }
 }
-
-/** Until every server has said what it is, at most as long as the first list would wait. */
-const settled = async (running: Running, budgetMs: number, signal: AbortSignal): Promise<void> => {
-  const deadlineMs = performance.now() + budgetMs
-  const isStarting = (): boolean => running.fleet.downstreams$.value.some(({ health$ }) => health$.value.state === 'starting')
-  while (isStarting() && performance.now() < deadlineMs && !signal.aborted)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-}
-
-const until = (signal: AbortSignal): Promise<void> =>
-  signal.aborted ? Promise.resolve() : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))

@@ -9,11 +9,13 @@ import { fileSchema } from './file-schema.ts'
 import type { Settings } from './file-schema.ts'
 import { expandGlob, isGlob } from './glob.ts'
 import { hostConstants, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
+import type { Sources } from './load.ts'
 import type { Problem } from './problems.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from './server-key.ts'
 import { readSource } from './source.ts'
+import type { Source } from './source.ts'
 import type { Context } from './surroundings.ts'
-import { child, plain } from './tree.ts'
+import { child, plain, plantValue } from './tree.ts'
 import type { MapTree, Tree } from './tree.ts'
 import { unknownKey, validate } from './validate.ts'
 import { absolutePath, expandTree } from './variables.ts'
@@ -48,7 +50,7 @@ interface Include {
 }
 
 export const gather = async (
-  paths: readonly string[],
+  { files: paths, value }: Sources,
   context: Context,
   problems: Problem[],
   warnings: string[],
@@ -73,7 +75,7 @@ export const gather = async (
     }
     files.add(file)
     const found: Problem[] = []
-    const source = await readSource(file, nameOf(file), found)
+    const source = value !== undefined && from === undefined ? given(value, found) : await readSource(file, nameOf(file), found)
     // An unreadable include is told where it is asked for.
     problems.push(...found.map((problem) => (source || !from ? problem : besides(problem, from, nameOf(file)))))
     if (source === undefined) return
@@ -170,8 +172,19 @@ export const gather = async (
     servers.set(key, { key, tree, folder: scope.folder, tags: include.tags, enabled, readable })
   }
 
+  if (value !== undefined) await read(resolve(context.cwd, GIVEN), { tags: [], env: context.env })
   for (const path of paths) await read(resolve(context.cwd, path), { tags: [], env: context.env })
   return { files, globs, servers, settings, sections, stateFolder }
+}
+
+/** What an object given by a program is called in places. */
+const GIVEN = 'configuration'
+
+const given = (value: object, problems: Problem[]): Source | undefined => {
+  const tree = plantValue(value, GIVEN)
+  if (tree.kind === 'map') return { tree, readable: false }
+  problems.push({ place: GIVEN, path: '', message: 'expected an object', remedy: 'begin with { servers: … }' })
+  return undefined
 }
 
 const isOff = (tree: Tree | undefined) => tree?.kind === 'scalar' && String(tree.value) === 'false'

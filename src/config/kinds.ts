@@ -46,6 +46,14 @@ export const duration = kind(
   'write a number with ms, s, m or h',
 )
 
+/** As `duration`, or `0s`: at once. */
+export const pause = kind(
+  'a duration such as 200ms, or 0s',
+  { $ref: '#/$defs/duration' },
+  parseDuration,
+  'write a number with ms, s, m or h',
+)
+
 /** As `duration`, or `never`: `Infinity`. */
 export const durationOrNever = kind(
   'a duration such as 30m, or never',

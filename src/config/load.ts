@@ -8,21 +8,24 @@ import type { Context } from './surroundings.ts'
 import type { Configuration } from './options.ts'
 import { ConfigError } from './problems.ts'
 import type { Problem } from './problems.ts'
-import { warnOfReadableSecrets } from './secrets.ts'
+import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildGateway, buildHost } from './settings.ts'
 import { child, nearest } from './tree.ts'
 import { absolutePath } from './variables.ts'
 
-/** Throws `ConfigError` with all problems at once. `sources.files` are read in order; relative ones count from `context.cwd`. */
-export const loadConfiguration = async (
-  sources: { readonly files: readonly string[] },
-  context: Context,
-): Promise<Configuration> => {
+/** Where a configuration comes from: files, read in order (relative ones count from `context.cwd`), or `value`, the content of one. */
+export interface Sources {
+  readonly files: readonly string[]
+  readonly value?: object
+}
+
+/** Throws `ConfigError` with all problems at once. */
+export const loadConfiguration = async (sources: Sources, context: Context): Promise<Configuration> => {
   const problems: Problem[] = []
   const warnings: string[] = []
-  const gathered = await gather(sources.files, context, problems, warnings)
+  const gathered = await gather(sources, context, problems, warnings)
   const { settings } = gathered
   const servers = buildServers(gathered, context, problems)
   const host = buildHost(gathered, context, problems)
@@ -40,9 +43,10 @@ export const loadConfiguration = async (
     gateway,
     host,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
-    stateDir: join(stateFolder(gathered, context), id),
+    stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
+    secrets: [...new Set([...gathered.servers.values()].flatMap(secretsOf))],
     warnings: [...warnings, ...warnOfReadableSecrets(gathered.servers.values())],
   })
 }
@@ -71,6 +75,10 @@ const buildServers = ({ servers, settings }: Gathered, context: Context, problem
   }
   return built
 }
+
+/** A program that gives us an object has not asked for files in the home folder. */
+const keepsState = ({ value }: Sources, { settings }: Gathered, { overrides }: Context): boolean =>
+  value === undefined || settings.state?.dir !== undefined || overrides?.state !== undefined
 
 const stateFolder = ({ settings, stateFolder }: Gathered, context: Context): string => {
   const { state } = context.overrides ?? {}

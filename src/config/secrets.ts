@@ -1,9 +1,34 @@
-/** Secrets that stand in a file as they are, where others may read it (RELIABILITY 7). Only their paths are told. */
+/**
+ * Which values of a configuration are secrets: those to keep out of logs (T-14), and those that stand in a file as they are, where
+ * others may read it (RELIABILITY 7).
+ */
 import type { GatheredServer } from './gather.ts'
 import { child, scalars } from './tree.ts'
 import type { ScalarTree, Tree } from './tree.ts'
 
 const SECRET_NAME = /token|secret|passw|credential|authorization|cookie|(api|private|access)[-_]?key/i
+
+/** Below this a value is no secret worth the name, and hiding it would blacken ordinary words. */
+const SHORTEST_SECRET = 6
+
+/** The values of one server that must never be shown. */
+export const secretsOf = ({ tree }: GatheredServer): readonly string[] => {
+  const fromVariables = scalars(child(tree, 'env')).filter(({ variables }) => variables === true)
+  const namedSo = ['env', 'headers'].flatMap((key) => named(child(tree, key))).flatMap(scalars)
+  const bySource = ['args', 'headers'].flatMap((key) => scalars(child(tree, key))).filter(isFromSecret)
+  const values = [...scalars(child(tree, 'credentials')), ...fromVariables, ...namedSo, ...bySource]
+  return [...values.map(({ value }) => String(value ?? '')), ...inUrl(child(tree, 'url'))].filter(
+    (value) => value.length >= SHORTEST_SECRET,
+  )
+}
+
+/** `${API_KEY}` says of itself what it is; `${PROJECT_DIR}` does too. */
+const isFromSecret = ({ source, variables }: ScalarTree) => variables === true && SECRET_NAME.test(source)
+
+const inUrl = (tree: Tree | undefined): readonly string[] => {
+  const url = tree?.kind === 'scalar' ? URL.parse(String(tree.value)) : null
+  return url === null ? [] : [url.username, url.password, ...url.searchParams.values()]
+}
 
 /** One warning per file, with the paths of at most three of its secrets. */
 export const warnOfReadableSecrets = (servers: Iterable<GatheredServer>): readonly string[] => {

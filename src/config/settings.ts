@@ -43,7 +43,7 @@ export const buildGateway = ({ naming, timeouts, cache }: Settings): GatewayOpti
 
 /** Adds problems for addresses the network reaches without authentication, for paths in use, for revisions in the wrong order. */
 export const buildHost = ({ settings, sections }: Gathered, context: Context, problems: Problem[]): HostOptions => {
-  const { http, revisions, stream_after: streamAfter, limits } = settings.listen ?? {}
+  const { http, revisions, stream_after: streamAfter, poll_after: pollAfterMs, limits } = settings.listen ?? {}
   const complain = (path: readonly string[], message: string, remedy: string) => {
     const node = nearest(sections.get('listen')!, path)
     problems.push({ place: node.place, path: node.path, message, remedy })
@@ -56,6 +56,7 @@ export const buildHost = ({ settings, sections }: Gathered, context: Context, pr
       http,
     ),
     allowUnauthenticatedNetwork,
+    pollAfterMs: pollAfterMs ?? DEFAULT_HOST.pollAfterMs,
     revisions: { ...DEFAULT_HOST.revisions, ...revisions },
     drainMs: settings.reload?.drain ?? DEFAULT_HOST.drainMs,
     limits: fill(LIMIT_NAMES, DEFAULT_HOST.limits, limits),

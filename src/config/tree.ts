@@ -36,6 +36,19 @@ export const plain = (tree: Tree): unknown => {
   return Object.fromEntries([...tree.entries].map(([key, child]) => [key, plain(child)]))
 }
 
+/** Plain data as a tree; every node stands at `place`, and what is no JSON counts as nothing. */
+export const plantValue = (value: unknown, place: string, path = ''): Tree => {
+  if (Array.isArray(value))
+    return { kind: 'list', items: value.map((item, at) => plantValue(item, place, `${path}[${at}]`)), path, place }
+  if (typeof value === 'object' && value !== null) {
+    const said = Object.entries(value).filter(([, child]) => child !== undefined)
+    const entries = said.map(([key, child]) => [key, plantValue(child, place, childPath(path, key))] as const)
+    return { kind: 'map', entries: new Map(entries), path, place }
+  }
+  const scalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
+  return { kind: 'scalar', value: scalar, source: String(scalar ?? ''), path, place }
+}
+
 export const child = (tree: Tree | undefined, key: PropertyKey): Tree | undefined => {
   if (tree?.kind === 'map') return tree.entries.get(String(key))
   if (tree?.kind === 'list') return tree.items[Number(key)]

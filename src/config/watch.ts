@@ -13,6 +13,8 @@ export interface WatchOptions {
   readonly debounceMs?: number
   /** How long a file may be away while an editor replaces it; after that its absence is the change. */
   readonly vanishMs?: number
+  /** When the configuration in force began to be read (wall clock): what was written since then is a change, too. */
+  readonly sinceMs?: number
   /** For folders that cannot be watched. */
   readonly pollMs?: number
 }
@@ -26,9 +28,9 @@ type Looks = ReadonlyMap<string, string | undefined>
 export const watchConfiguration = (
   files: readonly string[],
   globs: readonly string[] = [],
-  { debounceMs = 100, vanishMs = 1_000, pollMs = 2_000 }: WatchOptions = {},
+  { debounceMs = 100, vanishMs = 1_000, pollMs = 2_000, sinceMs = Infinity }: WatchOptions = {},
 ): Observable<readonly string[]> =>
-  defer(async () => ({ folders: await foldersOf(files, globs), looks: await look(files, globs) })).pipe(
+  defer(async () => ({ folders: await foldersOf(files, globs), looks: asOf(await look(files, globs), sinceMs) })).pipe(
     switchMap(({ folders, looks }) => {
       let known = looks
       const compare = async () => {
@@ -63,6 +65,18 @@ const look = async (files: readonly string[], globs: readonly string[]): Promise
   })
   return new Map(await Promise.all(looks))
 }
+
+/** Clocks of file systems tick slowly: what was written just before the reading may count as written since. */
+const TICK_MS = 20
+
+/** Looks from which files that were written since then differ, whatever they look like. */
+const asOf = (looks: Looks, sinceMs: number): Looks =>
+  new Map(
+    [...looks].map(([file, seen]) => {
+      const writtenMs = seen === undefined ? 0 : Number(seen.split(' ')[3]) / 1e6
+      return [file, writtenMs > sinceMs - TICK_MS ? 'as it was read' : seen]
+    }),
+  )
 
 /** Looks again after `vanishMs` if a file that was there is away. */
 const lookTwice = async (files: readonly string[], globs: readonly string[], known: Looks, vanishMs: number): Promise<Looks> => {

@@ -6,8 +6,9 @@ import { dialHttp, dialPipe } from '../era/dial.ts'
 import type { Dialed, Dialing } from '../era/dial.ts'
 import type { Declared, Link, LinkEvents } from '../era/link.ts'
 import { Connection } from '../rpc/connection.ts'
+import type { Channel } from '../transport/channel.ts'
 import { Failure } from '../wire/failure.ts'
-import type { Companion, DownstreamEnvironment } from './environment.ts'
+import type { Companion, DownstreamEnvironment, PipeChannel } from './environment.ts'
 import type { ServerOptions } from './options.ts'
 
 /** What the catalogue link declares: everything that some host could be asked for (BRIDGING 3.0 rule 3). */
@@ -15,15 +16,29 @@ const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { too
 const COMPANION_POLL_MS = 100
 
 export class Dialer {
-  readonly #options: ServerOptions
+  #options: ServerOptions
   readonly #environment: DownstreamEnvironment
   #spare: Promise<Connection> | undefined
   #companion: Companion | undefined
+  /** What was started last for the main link; kept after its end, for what it said before. */
+  #mainProcess: Pick<PipeChannel, 'process'> | undefined
+  /** Everything that is open or opening. */
+  readonly #channels = new Set<Channel>()
   #isClosed = false
 
   constructor(options: ServerOptions, environment: DownstreamEnvironment) {
     this.#options = options
     this.#environment = environment
+  }
+
+  /** Other options, none of which asks for a restart. */
+  adopt(options: ServerOptions): void {
+    this.#options = options
+  }
+
+  /** The last lines on stderr of the process behind the main link, which may have ended (F-08). */
+  stderrTail(count: number): readonly string[] {
+    return this.#mainProcess?.process?.stderrTail(count) ?? []
   }
 
   superset(): Declared {
@@ -40,7 +55,7 @@ export class Dialer {
     const options = this.#options
     const { memory } = this.#environment
     if (options.launch !== undefined && options.url !== undefined) await this.#startCompanion()
-    const { link, verdict } = await this.#dial(declared, events).catch((error: unknown) => {
+    const { link, verdict } = await this.#dial(declared, events, true).catch((error: unknown) => {
       // A verdict that no longer holds is forgotten, so that the next attempt asks again (B213).
       if (!(error instanceof Failure) || error.executed === 'no') memory.keepVerdict(options, undefined)
       throw error
@@ -52,12 +67,20 @@ export class Dialer {
     return link
   }
 
+  /** Ends everything it opened, and what is still being opened. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all([this.#dropSpare(), this.#companion?.stop()])
+    await Promise.all([...[...this.#channels].map((channel) => channel.close()), this.#companion?.stop()])
   }
 
-  async #dial(declared: Declared, events: LinkEvents): Promise<Dialed> {
+  #opened<C extends Channel>(channel: C): C {
+    if (this.#isClosed) throw new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
+    this.#channels.add(channel)
+    void channel.closed.then(() => this.#channels.delete(channel))
+    return channel
+  }
+
+  async #dial(declared: Declared, events: LinkEvents, isMain = false): Promise<Dialed> {
     const { sweeper, identity, openers, memory } = this.#environment
     const options = this.#options
     const { startMs, probeMs, idleMs, totalMs } = options.timeouts
@@ -70,8 +93,8 @@ export class Dialer {
       sweeper,
       events,
     }
-    if (options.url === undefined) return dialPipe(() => this.#takeConnection(), dialing)
-    const open = { http: () => openers.http(options), sse: () => openers.sse(options) }
+    if (options.url === undefined) return dialPipe(() => this.#takeConnection(isMain), dialing)
+    const open = { http: () => this.#opened(openers.http(options)), sse: () => this.#opened(openers.sse(options)) }
     return this.#companion === undefined ? dialHttp(open, options.transport, dialing) : this.#dialWhenUp(open, dialing)
   }
 
@@ -92,23 +115,30 @@ export class Dialer {
   async #startCompanion(): Promise<void> {
     if (this.#companion !== undefined) return
     const companion = await this.#environment.openers.companion(this.#options)
+    if (this.#isClosed) {
+      await companion.stop()
+      throw new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
+    }
     this.#companion = companion
+    this.#mainProcess = { process: companion }
     void companion.exited.then(() => {
       if (this.#companion === companion) this.#companion = undefined
     })
   }
 
-  async #takeConnection(): Promise<Connection> {
+  async #takeConnection(isMain: boolean): Promise<Connection> {
     const spare = this.#spare
     this.#spare = undefined
-    if (spare === undefined) return this.#openPipe()
+    if (spare === undefined) return this.#openPipe(isMain)
     const connection = await spare.catch(() => this.#openPipe())
     this.#prepareSpare()
     return connection
   }
 
-  async #openPipe(): Promise<Connection> {
-    const connection = new Connection(this.#environment.openers.pipe(this.#options), this.#environment.sweeper)
+  async #openPipe(isMain = false): Promise<Connection> {
+    const channel = this.#opened(this.#environment.openers.pipe(this.#options))
+    if (isMain) this.#mainProcess = channel
+    const connection = new Connection(channel, this.#environment.sweeper)
     await connection.open()
     return connection
   }

@@ -6,10 +6,11 @@
 import { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
-import type { Answer, Call, Caller, HostSession, Outcome, Question } from '../rpc/call.ts'
+import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
-import { Payload } from '../wire/payload.ts'
+import type { Payload } from '../wire/payload.ts'
+import { Asking } from './asking.ts'
 import { Backoff } from './backoff.ts'
 import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
@@ -26,8 +27,7 @@ import { Slots } from './slots.ts'
 const ON_MAIN_LINK = new Set(['completion/complete'])
 
 export class Downstream {
-  /** Replaced on reload where nothing in it asks for a restart. */
-  options: ServerOptions
+  #options: ServerOptions
   /** Monotonic time at which it was configured: what the list budget is counted from. */
   readonly startedMs = performance.now()
   readonly health$ = new BehaviorSubject<Health>(STARTING)
@@ -36,22 +36,25 @@ export class Downstream {
   readonly #dialer: Dialer
   readonly #links: Links
   readonly #slots: Slots
+  readonly #asking = new Asking(() => this.options)
   readonly #rereads: Rereads
   #main: Link | undefined
   #isWanted = false
-  #isStopping = false
+  #stopping: Promise<void> | undefined
+  #drained: () => void = () => undefined
   #running: Promise<void> | undefined
   #wake: () => void = () => undefined
   #readyWaiters = new Set<() => void>()
 
   constructor(options: ServerOptions, environment: DownstreamEnvironment) {
-    this.options = options
+    this.#options = options
     this.#environment = environment
     this.#dialer = new Dialer(options, environment)
     this.inventory$ = new BehaviorSubject(environment.memory.inventory(options))
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
     this.#links = new Links(options, {
       open: (owner) => this.#dialer.dial(owner.declared, this.#eventsFor(owner)),
+      isShared: () => this.#main?.transport !== 'http',
       nowMs: () => environment.sweeper.nowMs,
     })
     this.#rereads = new Rereads(() => this.#read())
@@ -61,6 +64,23 @@ export class Downstream {
   start(): void {
     if (this.options.start === 'lazy' && this.inventory$.value !== undefined) return
     this.#run()
+  }
+
+  get options(): ServerOptions {
+    return this.#options
+  }
+
+  /** Other options, from a reload that asks for no restart: limits and time-outs hold from now on. */
+  adopt(options: ServerOptions): void {
+    this.#options = options
+    this.#dialer.adopt(options)
+    this.#links.adopt(options)
+    this.#slots.resize(options.limits.maxConcurrent, options.limits.maxQueued)
+  }
+
+  /** The last lines on stderr, oldest first; of a process that has ended, too (F-08). */
+  stderrTail(count: number): readonly string[] {
+    return this.#dialer.stderrTail(count)
   }
 
   /** The main link, for `ps`. */
@@ -92,6 +112,7 @@ export class Downstream {
       })
     } finally {
       this.#slots.release()
+      if (this.#slots.inUse === 0) this.#drained()
     }
   }
 
@@ -108,9 +129,23 @@ export class Downstream {
     await this.#main?.unsubscribe(uri)
   }
 
+  /** Asks to be told of a task's changes. */
+  async followTask(id: string): Promise<void> {
+    await (await this.#ready()).followTask(id)
+  }
+
+  async unfollowTask(id: string): Promise<void> {
+    await this.#main?.unfollowTask(id)
+  }
+
   /** A legacy host chose its level: its link hears of it now, if it has one, else when it is opened. */
   async setLevel(session: HostSession, level: LogLevel): Promise<void> {
     await this.#links.ofSession(session)?.setLevel(level)
+  }
+
+  /** A session was told to visit a URL of this server, known to the server by `id`. */
+  sentAway(id: string, session: HostSession | undefined): void {
+    if (session !== undefined) this.#asking.sentAway(id, session)
   }
 
   rootsChanged(session: HostSession): void {
@@ -123,14 +158,35 @@ export class Downstream {
     this.#wake()
   }
 
-  async stop(): Promise<void> {
-    this.#isStopping = true
+  /** Ends when the calls under way have ended, at the latest after `drainMs`. Asked again without patience, it ends at once. */
+  stop(drainMs = 0): Promise<void> {
+    if (drainMs === 0) this.#drained()
+    return (this.#stopping ??= this.#stop(drainMs))
+  }
+
+  get #isStopping(): boolean {
+    return this.#stopping !== undefined
+  }
+
+  async #stop(drainMs: number): Promise<void> {
     this.#change({ type: 'stopping' })
     this.#wake()
+    this.#settleWaiters()
+    if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
     await Promise.all([this.#links.close(), this.#main?.close(), this.#dialer.close()])
     await this.#running
     this.health$.complete()
     this.inventory$.complete()
+  }
+
+  #untilDrained(drainMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, drainMs)
+      this.#drained = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
   async #attemptLater(call: Call): Promise<Outcome> {
@@ -216,7 +272,7 @@ export class Downstream {
         () => this.#isWanted,
       )
       if (link === undefined) throw new Failure('shutting_down', 'stopped before it was started')
-      if (this.#isStopping) await link.close()
+      if (this.#isStopping) throw new Failure('shutting_down', 'stopped while it was starting')
       this.#main = link
       onUp()
       this.#announce(link)
@@ -255,7 +311,13 @@ export class Downstream {
     if (link === undefined) return
     const { legacyTtlMs, legacyPollMs, memory } = this.#environment
     const nowMs = (): number => performance.now()
-    const inventory = await readInventory(link, { limits: this.options.limits, legacyTtlMs, legacyPollMs, nowMs })
+    const inventory = await readInventory(link, {
+      limits: this.options.limits,
+      legacyTtlMs,
+      legacyPollMs,
+      nowMs,
+      known: this.inventory$.value,
+    })
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
@@ -294,8 +356,11 @@ export class Downstream {
     return {
       listChanged: () => this.#rereads.request(),
       updated: (uri, params) => this.#environment.updated(this.options.key, uri, params),
+      taskChanged: (task) => this.#environment.taskChanged(this.options.key, task),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
-      ask: (question, call) => (isSole ? this.#askHost(question, call, call?.caller) : Promise.resolve(this.#decline(question))),
+      ask: async (question, call) =>
+        isSole ? this.#asking.ask(question, call, call, call?.caller.session) : this.#asking.decline(question),
+      elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
   }
@@ -305,32 +370,16 @@ export class Downstream {
     return {
       listChanged: () => this.#rereads.request(),
       updated: () => undefined,
+      taskChanged: (task) => this.#environment.taskChanged(this.options.key, task),
       message: (params, call) => {
         const labelled = this.#labelled(params)
         if (call !== undefined) call.notify('notifications/message', labelled)
         else session?.notify('notifications/message', labelled)
       },
-      ask: (question, call) => this.#askHost(question, call, owner.caller),
+      ask: (question, call) => this.#asking.ask(question, call, [...owner.calls].at(-1), session),
+      elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
-  }
-
-  async #askHost(question: Question, call: Call | undefined, caller: Caller | undefined): Promise<Answer> {
-    if (question.method === 'roots/list' && this.options.roots !== undefined) return this.#configuredRoots()
-    if (call?.ask !== undefined) return call.ask(question)
-    if (question.method === 'roots/list' && caller?.session !== undefined) return caller.session.ask(question)
-    return errorAnswer(-32601, `nobody can be asked ${question.method} now`)
-  }
-
-  #decline(question: Question): Answer {
-    if (question.method === 'elicitation/create') return { result: Payload.of({ action: 'cancel' }) }
-    if (question.method === 'roots/list') return this.#configuredRoots()
-    return errorAnswer(-1, 'nobody to ask on this connection')
-  }
-
-  #configuredRoots(): Answer {
-    const uris = (this.options.roots ?? []).map((root) => ({ uri: root.includes('://') ? root : `file://${root}` }))
-    return { result: Payload.of({ roots: uris }) }
   }
 
   /** Log messages say which server they are from (BRIDGING 2.3). */
@@ -344,5 +393,3 @@ export class Downstream {
     this.#environment.log.debug({ server: this.options.key, sample: sample.slice(0, 200) }, reason)
   }
 }
-
-const errorAnswer = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })

@@ -8,8 +8,19 @@ import type { Payload } from '../wire/payload.ts'
 import type { BackoffOptions } from './backoff.ts'
 import type { ServerOptions } from './options.ts'
 
+/** What a process printed last on stderr, oldest first; kept after its end. */
+export interface Speaking {
+  stderrTail(count: number): readonly string[]
+}
+
+/** A channel over the pipes of a process of ours. */
+export interface PipeChannel extends Channel {
+  /** The process, once it was spawned. */
+  readonly process: Speaking | undefined
+}
+
 /** A started process that is spoken to over HTTP (`command` and `url` together). */
-export interface Companion {
+export interface Companion extends Speaking {
   readonly pid: number
   /** Resolves when the process has ended. */
   readonly exited: Promise<unknown>
@@ -18,7 +29,7 @@ export interface Companion {
 
 /** Makes channels out of options; opens nothing by itself. */
 export interface Openers {
-  pipe(options: ServerOptions): Channel
+  pipe(options: ServerOptions): PipeChannel
   http(options: ServerOptions): HttpChannel
   sse(options: ServerOptions): Channel
   /** Starts the command of a server that is reached at its URL. */
@@ -66,6 +77,8 @@ export interface DownstreamEnvironment {
   readonly soleHost: Promise<Declared> | undefined
   /** A subscribed resource changed; the URI is the server's own. */
   readonly updated: (key: string, uri: string, params: Payload) => void
+  /** A task changed, in the words of the server's era. */
+  readonly taskChanged: (key: string, task: Payload) => void
   /** The main link is up again after a loss. */
   readonly reconnected: (downstream: Reconnected) => void
 }

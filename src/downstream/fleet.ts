@@ -12,7 +12,7 @@ export class Fleet {
   readonly downstreams$ = new BehaviorSubject<readonly Downstream[]>([])
   readonly #environment: DownstreamEnvironment
   readonly #starts = new PQueue({ concurrency: STARTS_AT_ONCE })
-  readonly #leaving = new Set<Promise<void>>()
+  readonly #leaving = new Map<Downstream, Promise<void>>()
 
   /** Everything a server needs, but for the gate, which is the fleet's own. */
   constructor(environment: Omit<DownstreamEnvironment, 'gate'>) {
@@ -28,30 +28,55 @@ export class Fleet {
 
   /**
    * Makes the fleet match `servers`: what stays keeps its process, links and sessions; what is in `restart`, or gone, is
-   * drained and ended.
+   * drained for at most `drainMs` and ended.
    */
-  apply(servers: readonly ServerOptions[], restart: ReadonlySet<string> = new Set()): void {
+  apply(servers: readonly ServerOptions[], restart: ReadonlySet<string> = new Set(), drainMs = 0): void {
     const before = new Map(this.downstreams$.value.map((downstream) => [downstream.options.key, downstream]))
     const after = servers.map((options) => {
       const existing = before.get(options.key)
-      if (existing === undefined || restart.has(options.key)) return new Downstream(options, this.#environment)
+      if (existing === undefined) return new Downstream(options, this.#environment)
+      if (restart.has(options.key)) return this.#successor(existing, options, drainMs)
       before.delete(options.key)
-      existing.options = options
+      existing.adopt(options)
       return existing
     })
+    const known = new Set(this.downstreams$.value)
     this.downstreams$.next(after)
-    for (const downstream of after) downstream.start()
-    for (const downstream of before.values()) this.#end(downstream)
+    for (const downstream of after) if (!known.has(downstream)) downstream.start()
+    for (const downstream of before.values()) void this.#end(downstream, drainMs)
+  }
+
+  /** Ends one server's processes and connections and starts it anew; false if there is none of that key. */
+  restart(key: string, drainMs: number): boolean {
+    const all = this.downstreams$.value.map(({ options }) => options)
+    if (!all.some((options) => options.key === key)) return false
+    this.apply(all, new Set([key]), drainMs)
+    return true
   }
 
   async stop(): Promise<void> {
-    for (const downstream of this.downstreams$.value) this.#end(downstream)
-    await Promise.all(this.#leaving)
+    for (const downstream of [...this.#leaving.keys(), ...this.downstreams$.value]) void this.#end(downstream, 0)
+    await Promise.all(this.#leaving.values())
     this.downstreams$.complete()
   }
 
-  #end(downstream: Downstream): void {
-    const left = downstream.stop().finally(() => this.#leaving.delete(left))
-    this.#leaving.add(left)
+  /** Two processes that serve one URL would meet: there the new one waits until the old one has gone. */
+  #successor(old: Downstream, options: ServerOptions, drainMs: number): Downstream {
+    const isAlone = old.options.launch === undefined || old.options.url === undefined
+    const left = isAlone ? undefined : this.#end(old, drainMs)
+    const { gate } = this.#environment
+    return new Downstream(options, {
+      ...this.#environment,
+      gate: async (start, isWanted) => {
+        await left
+        return gate(start, isWanted)
+      },
+    })
+  }
+
+  #end(downstream: Downstream, drainMs: number): Promise<void> {
+    const left = downstream.stop(drainMs).finally(() => this.#leaving.delete(downstream))
+    this.#leaving.set(downstream, left)
+    return left
   }
 }

@@ -1,12 +1,13 @@
 /**
- * Reads everything a server offers, all pages of all lists, within the caps, as bytes (BRIDGING 3.18, 5.4; T-29). One list
- * that fails leaves that list out with a warning; it never takes the others along.
+ * Reads everything a server offers, all pages of all lists, within the caps, as bytes (BRIDGING 3.18, 5.4; T-29). A list that
+ * fails stays as it was known, with a warning; it never takes the others along.
  */
 import { digestInventory } from '../catalog/digest.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
 import type { Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
+import { Failure } from '../wire/failure.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { Scanner } from '../wire/scan.ts'
@@ -35,6 +36,8 @@ export interface ReadingOptions {
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
   readonly nowMs: () => number
+  /** What was read before, for lists that fail now. */
+  readonly known: Inventory | undefined
 }
 
 interface ReadList {
@@ -47,7 +50,11 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const warnings: string[] = []
   const read = async (kind: ListKind): Promise<[ListKind, ReadList]> => [
     kind,
-    await readList(link, kind, options, leftOut, warnings),
+    await readList(link, kind, options, leftOut, warnings).catch((error: unknown) => {
+      if (!isOfThisList(error)) throw error
+      warnings.push(`${LISTS[kind].method} failed: ${error.message}`)
+      return { entries: options.known?.lists[kind] ?? [], freshness: STALE }
+    }),
   ]
   const lists = Object.fromEntries(await Promise.all(LIST_KINDS.map(read))) as Record<ListKind, ReadList>
   const pick = <T>(of: (list: ReadList) => T): Record<ListKind, T> =>
@@ -63,6 +70,12 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   }
   return { ...inventory, digest: digestInventory(inventory) }
 }
+
+const STALE: Freshness = { receivedAtMs: 0, ttlMs: 0, scope: 'private' }
+
+/** The server answered, though not with a list; what ends the link is another matter. */
+const isOfThisList = (error: unknown): error is Error =>
+  error instanceof ServerError || (error instanceof Failure && (error.kind === 'bad_response' || error.kind === 'too_large'))
 
 const readList = async (
   link: Link,

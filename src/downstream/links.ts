@@ -14,6 +14,8 @@ export interface LinkOwner {
   readonly declared: Declared
   /** A legacy session whose end closes the link. */
   readonly caller: Caller
+  /** The calls it is leased to now, oldest first. */
+  readonly calls: Set<Call>
 }
 
 interface Held {
@@ -26,14 +28,14 @@ interface Held {
 
 export interface LinksEnvironment {
   readonly open: (owner: LinkOwner) => Promise<Link>
+  /** The server's messages come on one way for all calls, so that only one caller at a time may be asked (BRIDGING 3.0 b). */
+  readonly isShared: () => boolean
   readonly nowMs: () => number
 }
 
 /** What the gateway can carry back to this caller's host, and may therefore declare (B037). */
 export const carried = (caller: Caller): Declared => {
   const { elicitation, sampling, roots } = caller.capabilities
-  // A modern host is asked by ending its request; until a call can be parked for that, nothing is declared for it.
-  if (caller.session === undefined) return {}
   return {
     ...(elicitation !== undefined && { elicitation }),
     ...(sampling !== undefined && { sampling }),
@@ -42,7 +44,7 @@ export const carried = (caller: Caller): Declared => {
 }
 
 export class Links {
-  readonly #options: ServerOptions
+  #options: ServerOptions
   readonly #environment: LinksEnvironment
   readonly #held = new Map<string, Held>()
   /** The same links by session, where each has its own: a call then makes no key. */
@@ -52,6 +54,11 @@ export class Links {
   constructor(options: ServerOptions, environment: LinksEnvironment) {
     this.#options = options
     this.#environment = environment
+  }
+
+  /** Other options, none of which asks for a restart: links that are open stay. */
+  adopt(options: ServerOptions): void {
+    this.#options = options
   }
 
   get size(): number {
@@ -73,10 +80,12 @@ export class Links {
   async lease<T>(call: Call, use: (link: Link) => Promise<T>): Promise<T> {
     const held = this.#hold(call.caller)
     held.leases++
+    held.owner.calls.add(call)
     try {
       return await use(held.opened ?? (await held.link))
     } finally {
       held.leases--
+      held.owner.calls.delete(call)
       held.idleSinceMs = this.#environment.nowMs()
       if (this.#options.sharing === 'call') await this.#close(held)
     }
@@ -109,25 +118,31 @@ export class Links {
           : sharing === 'session' && session !== undefined
             ? `session:${session.id}`
             : `principal:${principal}`
-    return { key: `${isolation} ${JSON.stringify(declared)}`, principal, declared, caller }
+    return { key: `${isolation} ${JSON.stringify(declared)}`, principal, declared, caller, calls: new Set() }
   }
 
+  /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
   #hold(caller: Caller): Held {
     const { session } = caller
     const own = this.#options.sharing === 'session' && session !== undefined ? this.#bySession.get(session) : undefined
     if (own !== undefined && this.#held.get(own.owner.key) === own) return own
     const owner = this.#owner(caller)
-    const existing = this.#held.get(owner.key)
-    if (existing !== undefined) return existing
-    const { maxLinks } = this.#options.limits
-    const ofPrincipal = [...this.#held.values()].filter((held) => held.owner.principal === owner.principal)
-    // `local` is everybody on this machine: its sessions are bounded by the session limits, not by this one.
-    if (caller.session === undefined && ofPrincipal.filter((held) => held.owner.caller.session === undefined).length >= maxLinks)
-      throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, { executed: 'no', retryable: true })
-    return this.#open(owner)
+    const isExclusive = caller.session === undefined && Object.keys(owner.declared).length > 0 && this.#environment.isShared()
+    for (let at = 0; ; at++) {
+      const key = at === 0 ? owner.key : `${owner.key} ${at}`
+      const existing = this.#held.get(key)
+      if (existing === undefined) return this.#open({ ...owner, key })
+      if (!isExclusive || existing.leases === 0) return existing
+    }
   }
 
   #open(owner: LinkOwner): Held {
+    const { maxLinks } = this.#options.limits
+    const isOfPrincipal = (held: Held): boolean =>
+      held.owner.principal === owner.principal && held.owner.caller.session === undefined
+    // Links of sessions are bounded by the limit of sessions, not by this one.
+    if (owner.caller.session === undefined && [...this.#held.values()].filter(isOfPrincipal).length >= maxLinks)
+      throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, { executed: 'no', retryable: true })
     const held: Held = {
       owner,
       link: this.#environment.open(owner),

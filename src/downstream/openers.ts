@@ -29,7 +29,7 @@ export const makeOpeners = (launcher: Launcher, client: HttpClient, log: Log): O
     companion: async (options) => {
       const tree = await launcher(launchOf(options), { onStderr: onStderr(options) })
       tree.drainStdout()
-      return { pid: tree.pid, exited: tree.exited, stop: () => tree.stop() }
+      return { pid: tree.pid, exited: tree.exited, stop: () => tree.stop(), stderrTail: (count) => tree.stderrTail(count) }
     },
   }
 }

@@ -10,14 +10,26 @@ interface Waiter {
 const MAX_WAIT_MS = 10_000
 
 export class Slots {
-  readonly #maxConcurrent: number
-  readonly #maxQueued: number
+  #maxConcurrent: number
+  #maxQueued: number
   readonly #waiting = new Set<Waiter>()
   #taken = 0
 
   constructor(maxConcurrent: number, maxQueued: number) {
     this.#maxConcurrent = maxConcurrent
     this.#maxQueued = maxQueued
+  }
+
+  /** Other limits, for calls from now on; those inside stay. */
+  resize(maxConcurrent: number, maxQueued: number): void {
+    this.#maxConcurrent = maxConcurrent
+    this.#maxQueued = maxQueued
+    for (const waiter of this.#waiting) {
+      if (this.#taken >= maxConcurrent) return
+      this.#taken++
+      this.#waiting.delete(waiter)
+      waiter.enter()
+    }
   }
 
   get inUse(): number {
@@ -49,7 +61,7 @@ export class Slots {
       const leave = (failure: Failure): void => {
         if (this.#waiting.delete(waiter)) finish(() => reject(failure))
       }
-      const onAbort = { handleEvent: () => leave(new Failure('cancelled', 'cancelled while waiting', { executed: 'no' })) }
+      const onAbort = (): void => leave(new Failure('cancelled', 'cancelled while waiting', { executed: 'no' }))
       const timer = setTimeout(() => leave(overloaded(`no slot within ${MAX_WAIT_MS} ms (limits.concurrency)`)), MAX_WAIT_MS)
       const finish = (settle: () => void): void => {
         clearTimeout(timer)
@@ -58,7 +70,7 @@ export class Slots {
       }
       const waiter: Waiter = { enter: () => finish(resolve) }
       this.#waiting.add(waiter)
-      signal.addEventListener('abort', onAbort)
+      signal.addEventListener('abort', onAbort, { once: true })
     })
   }
 }

@@ -6,15 +6,16 @@ import { complete, ServerError } from '../rpc/call.ts'
 import type { Answer, Call, Outcome } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'
-import type { Envelope } from '../wire/envelope.ts'
+import type { Envelope, Id } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { requestMessage } from '../wire/message.ts'
-import { PER_EXCHANGE } from '../wire/meta.ts'
+import { PER_EXCHANGE, progressTokenOf } from '../wire/meta.ts'
 import { METHODS } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Parts, Payload } from '../wire/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
+import { QUESTION_METHODS } from './questions.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
@@ -22,7 +23,8 @@ const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
   'notifications/prompts/list_changed': 'prompts',
   'notifications/resources/list_changed': 'resources',
 }
-const QUESTIONS = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
+/** While a person thinks, servers that gave a progress token hear from us this often (BRIDGING 3.13 rule 3). */
+const KEEP_ALIVE_MS = 20_000
 const EMPTY: Parts = [Buffer.from('{}')]
 /** Until the handshake has said otherwise. */
 const NOTHING_KNOWN: Handshake = { revision: LATEST_LEGACY, capabilities: {}, instructions: undefined }
@@ -41,6 +43,8 @@ export class LegacyLink implements Link {
   readonly #timeouts: LinkTimeouts
   #handshake = NOTHING_KNOWN
   #level: LogLevel | undefined
+  /** Questions of the server that are not answered yet, and how to take them back. */
+  readonly #questions = new Map<Id, () => void>()
 
   constructor(connection: Connection, events: LinkEvents, timeouts: LinkTimeouts) {
     this.connection = connection
@@ -123,6 +127,14 @@ export class LegacyLink implements Link {
     await this.#request('resources/unsubscribe', { uri })
   }
 
+  async followTask(): Promise<void> {
+    // Told unasked, if at all.
+  }
+
+  async unfollowTask(): Promise<void> {
+    // As above.
+  }
+
   async setLevel(level: LogLevel): Promise<void> {
     if (this.capabilities['logging'] === undefined || this.#level === level) return
     this.#level = level
@@ -169,21 +181,54 @@ export class LegacyLink implements Link {
   #onRequest(message: Envelope, during: Call | undefined): void {
     const id = message.id ?? 'null'
     if (message.method === 'ping') return this.connection.respond(id, EMPTY)
-    if (!QUESTIONS.has(message.method)) return this.connection.refuse(id, -32601, `Method not found: ${message.method}`)
+    if (!QUESTION_METHODS.has(message.method)) return this.connection.refuse(id, -32601, `Method not found: ${message.method}`)
     const call = during ?? this.#attribute()
     const resume = call === undefined ? () => undefined : this.connection.pause(call)
+    const quiet = this.#keepPatient(message)
+    let isWithdrawn = false
+    const onWithdrawn = (callback: () => void): void => {
+      this.#questions.set(id, () => {
+        isWithdrawn = true
+        callback()
+      })
+    }
     void this.#events
-      .ask({ method: message.method, params: message.params }, call)
-      .then((answer) => this.#reply(id, answer))
-      .finally(resume)
+      .ask({ method: message.method, params: message.params, onWithdrawn }, call)
+      .then((answer) => (isWithdrawn ? undefined : this.#reply(id, answer)))
+      .finally(() => {
+        this.#questions.delete(id)
+        quiet()
+        resume()
+      })
+  }
+
+  /** Increasing progress resets the timer of most servers that wait for a person. Returns how to end it. */
+  #keepPatient(message: Envelope): () => void {
+    const token = progressTokenOf(message.params)
+    if (token === undefined) return () => undefined
+    let progress = 0
+    const timer = setInterval(() => {
+      this.connection.notify('notifications/progress', [Buffer.from(`{"progressToken":${token},"progress":${++progress}}`)])
+    }, KEEP_ALIVE_MS)
+    return () => clearInterval(timer)
+  }
+
+  /** The server takes a question back (BRIDGING 2.3). */
+  #withdraw(params: Payload | undefined): void {
+    const id = params?.raw('requestId')?.toString()
+    if (id !== undefined) this.#questions.get(id)?.()
   }
 
   #onNotification(message: Envelope, during: Call | undefined): void {
     const list = LIST_CHANGED[message.method]
     const params = message.params
     if (list !== undefined) this.#events.listChanged(list)
+    else if (message.method === 'notifications/cancelled') this.#withdraw(params)
     else if (params === undefined) return
+    else if (message.method === 'notifications/elicitation/complete')
+      this.#events.elicitationComplete(params.text('elicitationId') ?? '')
     else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
+    else if (message.method === 'notifications/tasks/status') this.#events.taskChanged(params)
     else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
   }
 

@@ -6,10 +6,13 @@ import { Refusal } from '../rpc/call.ts'
 import type { Capabilities, Outcome } from '../rpc/call.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { JsonObject } from '../wire/payload.ts'
-import { isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
+import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
+import { withoutTasks } from '../wire/tasks.ts'
 import type { Identity } from './link.ts'
+import { project } from './projections.ts'
 import { SUPERSET_CAPABILITIES } from './modern-host.ts'
+import { legacyCreation } from './task-shapes.ts'
 
 export interface Introduction {
   readonly revision: LegacyRevision
@@ -28,21 +31,37 @@ export const readInitialize = (message: Envelope): Introduction => {
     throw new Refusal(-32602, 'params.capabilities must be an object')
   return {
     revision: isLegacyRevision(asked) ? asked : LATEST_LEGACY,
-    capabilities: capabilities as Capabilities,
+    capabilities: ownCapabilities(capabilities as Capabilities),
     clientInfo: params.value('clientInfo'),
   }
 }
 
-export const initializeResult = (revision: LegacyRevision, identity: Identity, instructions: string | undefined): object => ({
+/** Tasks a host runs are not bridged, and the extension is not part of this era (SEP-2663, Backward Compatibility). */
+const ownCapabilities = (capabilities: Capabilities): Capabilities =>
+  withoutTasks(Object.fromEntries(Object.entries(capabilities).filter(([name]) => name !== 'tasks')))
+
+/** No `tasks.list`: without a credential everybody is one principal, and would see everybody's (B183). */
+const TASKS_CAPABILITY = { cancel: {}, requests: { tools: { call: {} } } } as const
+
+export const initializeResult = (
+  revision: LegacyRevision,
+  identity: Identity,
+  instructions: string | undefined,
+  offersTasks: boolean,
+): object => ({
   protocolVersion: revision,
-  capabilities: SUPERSET_CAPABILITIES,
+  capabilities: {
+    ...SUPERSET_CAPABILITIES,
+    ...(offersTasks && isAtLeast(revision, '2025-11-25') && { tasks: TASKS_CAPABILITY }),
+  },
   serverInfo: identity,
   ...(instructions !== undefined && { instructions }),
 })
 
-/** Takes out of a result what only the modern era knows (B106). */
-export const wordLegacy = (outcome: Outcome): JsonObject => {
-  const { result } = outcome
+/** A result in the shapes of the host's revision, without what only the modern era knows (B106). */
+export const wordLegacy = (outcome: Outcome, method: string, revision: LegacyRevision): JsonObject => {
+  if (outcome.kind === 'task') return legacyCreation(outcome.result)
+  const result = project(outcome.result, method, revision)
   result.delete('resultType')
   result.delete('ttlMs')
   result.delete('cacheScope')

@@ -3,65 +3,118 @@
  * asks on the host's own stream and retries, round by round (BRIDGING 3.13, Example B).
  */
 import { complete } from '../rpc/call.ts'
-import type { Answer, Call, Handler, Layer, Outcome } from '../rpc/call.ts'
+import type { Answer, Call, Handler, HostSession, Layer, Outcome, Question, Resume } from '../rpc/call.ts'
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
-import { Draft, Payload } from '../wire/payload.ts'
+import { Draft, join, Payload } from '../wire/payload.ts'
 
 const MAX_ROUNDS = 16
 /** A round that asks nothing is load-shedding: wait a little, with jitter. */
 const SHED_PAUSE_MS = 500
+/** Consent to visit a URL is not completion: the server is asked again after 2, 4, 8 … 30 s (rule 4). */
+const FIRST_VISIT_PAUSE_MS = 2_000
+const MAX_VISIT_PAUSE_MS = 30_000
 
 /** What kept a host from answering, in a form that ends the call. */
 class Declined extends Error {}
 
 export const askLegacyHosts: Layer = (inner) => (call) => {
   const { ask } = call
-  if (call.caller.session === undefined || ask === undefined) return inner(call)
-  return inner(call).then((outcome) => (outcome.kind === 'input_required' ? goRounds(inner, call, ask, outcome) : outcome))
+  const { session } = call.caller
+  if (session === undefined || ask === undefined) return inner(call)
+  return inner(call).then((outcome) =>
+    outcome.kind === 'input_required' ? goRounds(inner, call, { ask, session }, outcome) : outcome,
+  )
 }
 
-const goRounds = async (inner: Handler, call: Call, ask: NonNullable<Call['ask']>, first: Outcome): Promise<Outcome> => {
+interface Host {
+  readonly ask: NonNullable<Call['ask']>
+  readonly session: HostSession
+}
+
+const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, first: Outcome): Promise<Outcome> => {
+  const visits = new Visits()
   let outcome = first
   for (let round = 0; outcome.kind === 'input_required'; round++) {
-    if (round === MAX_ROUNDS) return ended(call, 'too many input rounds')
+    if (round - visits.waits >= MAX_ROUNDS) return ended(call, 'too many input rounds')
     try {
-      outcome = await inner({ ...call, params: call.params.fresh(), resume: await answered(outcome, ask) })
+      const resume = await nextRound(outcome, ask, visits, call.signal)
+      outcome = await inner({ ...call, params: call.params.fresh(), resume })
     } catch (error) {
       if (error instanceof Declined) return ended(call, error.message)
       throw error
     }
   }
+  visits.tell(session)
   return outcome
 }
 
-const answered = async (
-  outcome: Outcome & { kind: 'input_required' },
+/** URLs the host's person has agreed to visit: never asked for twice while the server waits (B086). */
+class Visits {
+  readonly #accepted = new Map<string, { readonly elicitationId: string | undefined; readonly answer: Payload }>()
+  #pauseMs = FIRST_VISIT_PAUSE_MS
+  /** Rounds that only waited for a visit. */
+  waits = 0
+
+  answerTo({ params }: Question): Payload | undefined {
+    return this.#accepted.get(params?.text('url') ?? '')?.answer
+  }
+
+  remember({ params }: Question, answer: Payload): void {
+    const url = params?.text('url')
+    if (url !== undefined && answer.text('action') === 'accept')
+      this.#accepted.set(url, { elicitationId: params?.text('elicitationId'), answer })
+  }
+
+  async pause(signal: CancelSignal): Promise<void> {
+    this.waits++
+    await pause(this.#pauseMs, signal)
+    this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_VISIT_PAUSE_MS)
+  }
+
+  /** What was begun out of band is done (rule 4). */
+  tell(session: HostSession): void {
+    for (const { elicitationId } of this.#accepted.values())
+      if (elicitationId !== undefined) session.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
+  }
+}
+
+type RequiredInput = Outcome & { kind: 'input_required' }
+
+const nextRound = async (
+  { result, state }: RequiredInput,
   ask: NonNullable<Call['ask']>,
-): Promise<NonNullable<Call['resume']>> => {
-  const { result, state } = outcome
+  visits: Visits,
+  signal: CancelSignal,
+): Promise<Resume> => {
   const requests = result.object('inputRequests')
   if (requests === undefined) {
-    await new Promise((resolve) => setTimeout(resolve, SHED_PAUSE_MS * (0.5 + Math.random())))
+    await pause(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
     return { state, responses: undefined }
   }
   const responses = new Draft()
   // Elicitations one after the other, as a person answers dialogs; the rest at once.
   let dialogs: Promise<unknown> = Promise.resolve()
+  let isNew = false
   await Promise.all(
     requests.members.map(async ({ key }) => {
       const request = requests.object(key)
-      const method = request?.text('method') ?? ''
+      const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
       const put = async (): Promise<void> => {
-        const answer = await ask({ method, params: request?.object('params') })
-        responses.set(key, resultOf(method, answer).parts())
+        const known = visits.answerTo(question)
+        isNew ||= known === undefined
+        const answer = known ?? resultOf(question.method, await ask(question))
+        visits.remember(question, answer)
+        responses.set(key, answer.parts())
       }
-      if (method !== 'elicitation/create') return put()
+      if (question.method !== 'elicitation/create') return put()
       const turn = dialogs.then(put)
       dialogs = turn.catch(() => undefined)
       return turn
     }),
   )
-  return { state, responses: Payload.at(Buffer.concat(responses.parts())) }
+  if (!isNew) await visits.pause(signal)
+  return { state, responses: Payload.at(join(responses.parts())) }
 }
 
 /** B3: an elicitation that failed counts as cancelled; nothing stands for a refused sampling or roots request. */
@@ -75,3 +128,16 @@ const ended = (call: Call, why: string): Outcome => {
   if (call.method !== 'tools/call') throw new Failure('protocol', why)
   return complete(Payload.of({ content: [{ type: 'text', text: why }], isError: true }))
 }
+
+const pause = (ms: number, signal: CancelSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer)
+      reject(new Failure('cancelled', 'cancelled by the host'))
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    signal.addEventListener('abort', onAbort, { once: true })
+  })

@@ -12,8 +12,12 @@ export interface LinkEvents {
   listChanged(list: ChangedList): void
   /** A subscribed resource changed; `uri` is the server's own. */
   updated(uri: string, params: Payload): void
+  /** A task changed: the task as the server says it, in the words of its era. */
+  taskChanged(task: Payload): void
   /** A log message; `call` is the one it belongs to, where that is certain. */
   message(params: Payload, call: Call | undefined): void
+  /** What a person was sent away to do (URL mode of 2025-11-25) is done; the id is the server's. */
+  elicitationComplete(id: string): void
   /** The server asks for input. `call`: attributed as BRIDGING 3.0 says, `undefined` if that was impossible. */
   ask(question: Question, call: Call | undefined): Promise<Answer>
   oddity(reason: string, sample: string): void
@@ -40,6 +44,9 @@ export interface Link {
   /** Watches one resource; false: the server does not offer it. Counting is the caller's. */
   subscribe(uri: string): Promise<boolean>
   unsubscribe(uri: string): Promise<void>
+  /** Asks to be told of a task's changes; legacy servers tell by themselves. */
+  followTask(id: string): Promise<void>
+  unfollowTask(id: string): Promise<void>
   /** Legacy: the least severe level the server should send. Modern servers are told per request. */
   setLevel(level: LogLevel): Promise<void>
   /** The host's roots changed; only legacy servers hear of it. */

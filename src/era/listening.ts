@@ -1,7 +1,7 @@
 /**
- * The `subscriptions/listen` streams we hold at one modern server: one for the lists, one for the current set of resources. A
- * filter cannot change on an open stream, so a new set opens a new stream, and the old one ends once the new one is
- * acknowledged (make before break; BRIDGING 3.7).
+ * The `subscriptions/listen` streams we hold at one modern server: one for the lists, one each for the resources and the tasks
+ * that are watched now. A filter cannot change on an open stream, so a new set opens a new stream, and the old one ends once the
+ * new one is acknowledged (make before break; BRIDGING 3.7).
  */
 import type { Connection } from '../rpc/connection.ts'
 import { requestMessage } from '../wire/message.ts'
@@ -27,32 +27,22 @@ export class Listening {
   readonly #connection: Connection
   readonly #wording: Wording
   readonly #streams = new Map<string, Stream>()
-  readonly #uris = new Set<string>()
-  #resources: AbortController | undefined
+  /** The sets that hosts watch now. */
+  readonly resources: Watched
+  readonly tasks: Watched
   #closed = false
 
   constructor(connection: Connection, wording: Wording) {
     this.#connection = connection
     this.#wording = wording
+    const open = (filter: Filter, abort: AbortController) => this.#open(filter, abort).acknowledged
+    this.resources = new Watched('resourceSubscriptions', open)
+    this.tasks = new Watched('taskIds', open)
   }
 
   /** Holds one stream for list changes, reopened for as long as the link lives. */
   lists(filter: Filter): void {
     if (Object.keys(filter).length > 0) void this.#hold(filter)
-  }
-
-  /** Adds one resource; false if the server's acknowledgement leaves it out. */
-  async add(uri: string): Promise<boolean> {
-    this.#uris.add(uri)
-    const accepted = await this.#replace()
-    const uris = accepted?.['resourceSubscriptions']
-    const isAccepted = Array.isArray(uris) && uris.includes(uri)
-    if (!isAccepted) this.#uris.delete(uri)
-    return isAccepted
-  }
-
-  async remove(uri: string): Promise<void> {
-    if (this.#uris.delete(uri)) await this.#replace()
   }
 
   acknowledged(params: Payload | undefined): void {
@@ -70,19 +60,6 @@ export class Listening {
   close(): void {
     this.#closed = true
     for (const stream of this.#streams.values()) stream.abort.abort()
-  }
-
-  async #replace(): Promise<Filter | undefined> {
-    const old = this.#resources
-    const abort = (this.#resources = new AbortController())
-    if (this.#uris.size === 0) {
-      old?.abort()
-      return undefined
-    }
-    const { acknowledged } = this.#open({ resourceSubscriptions: [...this.#uris] }, abort)
-    const accepted = await acknowledged
-    old?.abort()
-    return accepted
   }
 
   async #hold(filter: Filter): Promise<void> {
@@ -125,5 +102,42 @@ export class Listening {
   #cancel(id: number): void {
     if (this.#connection.channel.kind !== 'http')
       this.#connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id }))])
+  }
+}
+
+/** One member of the filter that is a set, and the stream that holds it open. */
+class Watched {
+  readonly #field: 'resourceSubscriptions' | 'taskIds'
+  readonly #open: (filter: Filter, abort: AbortController) => Promise<Filter | undefined>
+  readonly #ids = new Set<string>()
+  #abort: AbortController | undefined
+
+  constructor(
+    field: 'resourceSubscriptions' | 'taskIds',
+    open: (filter: Filter, abort: AbortController) => Promise<Filter | undefined>,
+  ) {
+    this.#field = field
+    this.#open = open
+  }
+
+  /** Adds one URI or id; false if the server's acknowledgement leaves it out. */
+  async add(id: string): Promise<boolean> {
+    this.#ids.add(id)
+    const accepted = (await this.#replace())?.[this.#field]
+    const isAccepted = Array.isArray(accepted) && accepted.includes(id)
+    if (!isAccepted) this.#ids.delete(id)
+    return isAccepted
+  }
+
+  async remove(id: string): Promise<void> {
+    if (this.#ids.delete(id)) await this.#replace()
+  }
+
+  async #replace(): Promise<Filter | undefined> {
+    const old = this.#abort
+    const abort = (this.#abort = new AbortController())
+    const accepted = this.#ids.size === 0 ? undefined : await this.#open({ [this.#field]: [...this.#ids] }, abort)
+    old?.abort()
+    return accepted
   }
 }

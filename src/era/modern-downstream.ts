@@ -14,8 +14,8 @@ import { META } from '../wire/meta.ts'
 import { METHODS } from '../wire/methods.ts'
 import { headersFor } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
-import type { Parts } from '../wire/payload.ts'
 import { MODERN } from '../wire/revisions.ts'
+import { declaresTasks, withTasks } from '../wire/tasks.ts'
 import { resultOf } from './legacy-downstream.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { Listening } from './listening.ts'
@@ -56,7 +56,7 @@ export class ModernLink implements Link {
     this.capabilities = server.capabilities
     this.instructions = server.instructions
     this.#identity = own.identity
-    this.#declared = own.declared
+    this.#declared = withTasks(own.declared)
     this.#events = events
     this.#timeouts = timeouts
     this.closed = connection.channel.closed
@@ -96,7 +96,7 @@ export class ModernLink implements Link {
         progress: (progress) => progress.params && call.notify(progress.method, progress.params),
       },
     )
-    return outcomeOf(call.method, resultOf(message))
+    return outcomeOf(call, resultOf(message))
   }
 
   async fetch(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload> {
@@ -122,11 +122,19 @@ export class ModernLink implements Link {
 
   async subscribe(uri: string): Promise<boolean> {
     const resources = this.capabilities['resources'] as { subscribe?: unknown } | undefined
-    return resources?.subscribe === true && this.#listening.add(uri)
+    return resources?.subscribe === true && this.#listening.resources.add(uri)
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    await this.#listening.remove(uri)
+    await this.#listening.resources.remove(uri)
+  }
+
+  async followTask(id: string): Promise<void> {
+    if (declaresTasks(this.capabilities)) await this.#listening.tasks.add(id)
+  }
+
+  async unfollowTask(id: string): Promise<void> {
+    await this.#listening.tasks.remove(id)
   }
 
   async setLevel(): Promise<void> {
@@ -191,14 +199,19 @@ export class ModernLink implements Link {
     else if (list !== undefined) this.#events.listChanged(list)
     else if (params === undefined) return
     else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
+    else if (message.method === 'notifications/tasks') this.#events.taskChanged(params)
     else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
   }
 }
 
-/** B009, B010, B057: what a modern result means. */
-const outcomeOf = (method: string, result: Payload): Outcome => {
-  const type: Parts | string = result.text('resultType') ?? 'complete'
+/** B009, B010, B057, B173: what a modern result means. */
+const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
+  const type = result.text('resultType') ?? 'complete'
   if (type === 'complete') return complete(result)
+  if (type === 'task' && method === 'tools/call' && declaresTasks(caller.capabilities)) {
+    if (result.text('taskId') === undefined) throw new Failure('bad_response', 'a task without an id')
+    return { kind: 'task', result }
+  }
   if (type !== 'input_required') throw new Failure('protocol', `unknown resultType "${type}"`)
   if (METHODS[method]?.mayAskInput !== true) throw new Failure('protocol', `input_required in answer to ${method}`)
   if (!result.has('inputRequests') && !result.has('requestState'))

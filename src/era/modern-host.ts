@@ -6,13 +6,15 @@ import { Refusal } from '../rpc/call.ts'
 import type { Capabilities, Outcome } from '../rpc/call.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { decodeHeaderValue } from '../wire/header-value.ts'
-import { META } from '../wire/meta.ts'
+import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, METHODS } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { JsonObject, Payload } from '../wire/payload.ts'
 import { isModernRevision, MODERN, MODERN_REVISIONS } from '../wire/revisions.ts'
 import type { ModernRevision } from '../wire/revisions.ts'
+import { TASKS } from '../wire/tasks.ts'
 import type { Identity } from './link.ts'
+import { project } from './projections.ts'
 
 export interface ModernRequest {
   readonly revision: ModernRevision
@@ -42,9 +44,6 @@ export const readModern = (message: Envelope): ModernRequest => {
   }
 }
 
-export const progressTokenOf = (params: Payload | undefined): Id | undefined =>
-  params?.object('_meta')?.raw('progressToken')?.toString()
-
 /** Row 10: the header says the version that the body says (B190). */
 export const checkVersionHeader = (message: Envelope, sent: string | undefined): void => {
   if (sent === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
@@ -67,6 +66,13 @@ export const checkMirrors = (message: Envelope, header: (name: string) => string
   if (name !== message.params?.text(row.field)) throw mismatch(`the Mcp-Name header says "${name}", the body differs`)
 }
 
+/** The request needs the extension, and only the host can declare it (B172). */
+export const tasksNotDeclared = (): Refusal =>
+  new Refusal(-32021, 'Missing required client capability', {
+    status: 400,
+    data: { requiredCapabilities: { extensions: { [TASKS]: {} } } },
+  })
+
 export const mismatch = (what: string): Refusal => new Refusal(-32020, `Header mismatch: ${what}`, { status: 400 })
 
 const unsupportedVersion = (requested: string): Refusal =>
@@ -85,8 +91,9 @@ const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
 
 /** Writes into a result what every result of this era carries (B008, B011, B149, B150). */
 export const wordModern = (outcome: Outcome, method: string, identity: Identity): JsonObject => {
-  const { result } = outcome
-  if (outcome.kind === 'input_required') {
+  const result = outcome.kind === 'complete' ? project(outcome.result, method, MODERN) : outcome.result
+  if (outcome.kind === 'task') result.set('resultType', '"task"')
+  else if (outcome.kind === 'input_required') {
     result.delete('ttlMs')
     result.delete('cacheScope')
   } else {

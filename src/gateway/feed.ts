@@ -2,7 +2,7 @@
  * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
  * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
  */
-import { auditTime, BehaviorSubject, combineLatest, defer, from, map, mergeMap, of, skip, switchMap } from 'rxjs'
+import { auditTime, BehaviorSubject, combineLatest, defer, from, map, mergeMap, of, skip, switchMap, tap } from 'rxjs'
 import type { Observable, Subscription } from 'rxjs'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts'
@@ -27,6 +27,8 @@ export class Feed {
   #options: GatewayOptions
   /** Views of the catalog in force, by what was selected: a call pays one look-up. */
   #current = new Map<string, View>()
+  /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
+  #unsettled: readonly Downstream[] | undefined
 
   constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions) {
     this.#options = options
@@ -38,9 +40,10 @@ export class Feed {
             ? of(downstreams)
             : combineLatest(downstreams.map((downstream) => downstream.inventory$)).pipe(map(() => downstreams)),
         ),
+        tap((downstreams) => (this.#unsettled = downstreams)),
         auditTime(SETTLE_MS),
       )
-      .subscribe((downstreams) => this.#swap(this.#build(downstreams)))
+      .subscribe(() => this.#settle())
   }
 
   get catalog(): Catalog {
@@ -48,6 +51,7 @@ export class Feed {
   }
 
   viewOf({ scope, revision }: { readonly scope: Scope; readonly revision: Revision }): View {
+    this.#settle()
     const key = `${listForm(revision)} ${scope.server ?? ''}`
     let view = this.#current.get(key)
     if (view === undefined) {
@@ -73,7 +77,7 @@ export class Feed {
     })
   }
 
-  /** Builds anew with other options, or from the inventories as they are now. */
+  /** Builds anew with other options. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
     this.#swap(this.#build(downstreams))
@@ -82,6 +86,10 @@ export class Feed {
   close(): void {
     this.#subscription.unsubscribe()
     this.catalog$.complete()
+  }
+
+  #settle(): void {
+    if (this.#unsettled !== undefined) this.#swap(this.#build(this.#unsettled))
   }
 
   #build(downstreams: readonly Downstream[]): Catalog {
@@ -93,6 +101,7 @@ export class Feed {
   }
 
   #swap(catalog: Catalog): void {
+    this.#unsettled = undefined
     this.#current = new Map()
     this.catalog$.next(catalog)
   }

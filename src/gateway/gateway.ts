@@ -18,13 +18,14 @@ import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
+import { Parking } from '../era/parking.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
-import { LATEST_LEGACY } from '../wire/revisions.ts'
+import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { Feed } from './feed.ts'
 import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
@@ -33,6 +34,8 @@ import { Rounds } from './rounds.ts'
 import { Router } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
+import type { TaskSubscriber } from './task-listeners.ts'
+import { Tasks } from './tasks.ts'
 
 /** How long a host may take to answer a round. */
 const ROUND_TTL_MS = 600_000
@@ -40,9 +43,11 @@ const ROUND_TTL_MS = 600_000
 export class Gateway {
   readonly handle: Handler
   readonly feed: Feed
+  readonly parking: Parking
   readonly #fleet: Fleet
   readonly #lists: Lists
   readonly #router: Router
+  readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions()
   #options: GatewayOptions
   #isStopping = false
@@ -57,8 +62,10 @@ export class Gateway {
       seal,
       () => this.#options,
     )
-    this.#router = new Router(this.feed, this.#lists, new Rounds(seal, ROUND_TTL_MS), (key) => fleet.get(key))
-    this.handle = stack([askLegacyHosts], (call) => this.#route(call))
+    this.#tasks = new Tasks(seal, this.feed, (key) => fleet.get(key))
+    this.#router = new Router(this.feed, this.#lists, new Rounds(seal, ROUND_TTL_MS), this.#tasks, (key) => fleet.get(key))
+    this.parking = new Parking(seal)
+    this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }
 
   hasScope(scope: Scope): boolean {
@@ -93,8 +100,26 @@ export class Gateway {
     return downstream === undefined ? false : this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, uri)
   }
 
-  unsubscribe(subscriber: Subscriber): void {
+  unsubscribe(subscriber: Subscriber & TaskSubscriber): void {
     this.#subscriptions.release(subscriber)
+    this.#tasks.release(subscriber)
+  }
+
+  get offersTasks(): boolean {
+    return this.#options.tasks
+  }
+
+  ownTasks(caller: Caller, ids: readonly string[]): string[] {
+    return this.#tasks.own(caller, ids)
+  }
+
+  followTask(subscriber: TaskSubscriber, caller: Caller, id: string): void {
+    this.#tasks.follow(subscriber, caller, id)
+  }
+
+  /** A server says that a task changed. */
+  taskChanged(key: string, task: Payload): void {
+    this.#tasks.changed(key, task)
   }
 
   rootsChanged(caller: Caller): void {
@@ -111,7 +136,7 @@ export class Gateway {
 
   /** A server is back after a loss. */
   async restored(downstream: Reconnected): Promise<void> {
-    await this.#subscriptions.restore(downstream)
+    await Promise.all([this.#subscriptions.restore(downstream), this.#tasks.restore(downstream)])
   }
 
   /** Other options, from a reload. */
@@ -123,6 +148,7 @@ export class Gateway {
   /** Takes no new calls; change streams end with their closing result. */
   stop(): void {
     this.#isStopping = true
+    this.parking.close()
     this.feed.close()
   }
 
@@ -133,7 +159,16 @@ export class Gateway {
     const way = METHODS[call.method]?.way
     if (way === 'list') return this.#lists.serve(call)
     if (way === 'forward') return this.#router.forward(call)
+    if (way === 'task') return this.#task(call)
     return this.#subscription(call)
+  }
+
+  /** What the host cannot know of, because nobody declared it, does not exist (B174). */
+  #task(call: Call): Promise<Outcome> {
+    const { session, revision } = call.caller
+    const isKnown = this.#options.tasks && (session === undefined || isAtLeast(revision, '2025-11-25'))
+    if (!isKnown) throw new Refusal(-32601, `Method not found: ${call.method}`, { status: 404 })
+    return this.#tasks.serve(call)
   }
 
   /** `resources/subscribe` and `resources/unsubscribe` of legacy hosts. */

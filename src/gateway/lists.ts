@@ -34,7 +34,7 @@ export class Lists {
 
   async serve(call: Call): Promise<Outcome> {
     const row = KINDS[call.method]
-    if (this.#unknown(call.caller.scope).length > 0) await this.known(call.caller.scope)
+    await this.known(call.caller.scope)
     this.#refuseIfAllFailed(call.caller.scope)
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
@@ -64,17 +64,14 @@ export class Lists {
 
   /** Waits until something is known of every server that is starting, at most as long as the budget of each has left. */
   async known(scope: Scope): Promise<void> {
-    const waits = this.#unknown(scope).map((downstream) => {
+    const waits = this.#unknown(scope).flatMap((downstream) => {
       const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
-      if (leftMs <= 0) return undefined
+      if (leftMs <= 0) return []
       const isKnown = downstream.inventory$.pipe(filter((inventory) => inventory !== undefined))
       const isGone = downstream.health$.pipe(filter(({ state }) => state !== 'starting'))
-      return firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })
+      return [firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })]
     })
-    const pending = waits.filter((wait) => wait !== undefined)
-    if (pending.length === 0) return
-    await Promise.all(pending)
-    this.#feed.refresh(this.#downstreams(), this.#options())
+    await Promise.all(waits.filter((wait) => wait !== undefined))
   }
 
   /** Some server of this scope is still on its way up. */

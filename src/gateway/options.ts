@@ -16,6 +16,8 @@ export interface GatewayOptions {
   /** A page of a merged list holds at most this many entries and bytes. */
   readonly pageMaxItems: number
   readonly pageMaxBytes: number
+  /** Whether hosts that know tasks get them. */
+  readonly tasks: boolean
   /** Bytes of one server's instructions, and of all. */
   readonly instructionsMaxBytes: number
   readonly instructionsTotalBytes: number
@@ -31,6 +33,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   legacyPollMs: 30_000,
   pageMaxItems: 5_000,
   pageMaxBytes: 4 * 1024 * 1024,
+  tasks: true,
   instructionsMaxBytes: 2_000,
   instructionsTotalBytes: 8_000,
 }

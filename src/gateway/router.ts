@@ -4,7 +4,6 @@
  */
 import { exposeResult } from '../catalog/expose-result.ts'
 import type { UriPlace } from '../catalog/expose-result.ts'
-import { uriMode } from '../catalog/naming.ts'
 import { findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
 import type { Route } from '../catalog/routes.ts'
 import { unaliasArguments } from '../catalog/unalias.ts'
@@ -13,12 +12,16 @@ import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
+import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 import { isModernRevision } from '../wire/revisions.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
 import type { Rounds } from './rounds.ts'
+import type { Tasks } from './tasks.ts'
+import { URL_REQUIRED, urlRequired } from './url-required.ts'
+import { askerOf, isNamespaced, wordRequests } from './wording.ts'
 
 /** Where results of a method hold URIs. */
 const PLACES: Readonly<Record<string, UriPlace>> = {
@@ -32,12 +35,14 @@ export class Router {
   readonly #feed: Feed
   readonly #lists: Lists
   readonly #rounds: Rounds
+  readonly #tasks: Tasks
   readonly #downstream: (key: string) => Downstream | undefined
 
-  constructor(feed: Feed, lists: Lists, rounds: Rounds, downstream: (key: string) => Downstream | undefined) {
+  constructor(feed: Feed, lists: Lists, rounds: Rounds, tasks: Tasks, downstream: (key: string) => Downstream | undefined) {
     this.#feed = feed
     this.#lists = lists
     this.#rounds = rounds
+    this.#tasks = tasks
     this.#downstream = downstream
   }
 
@@ -52,15 +57,23 @@ export class Router {
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
     this.#restore(call, route, downstream, view)
+    const asking = this.#tasks.asked(call, downstream)
     const routed: Call = {
       ...call,
       target: route.original,
       paramHeaders: route.entry?.paramHeaders ?? view.catalog.index.tools.get(call.target ?? '')?.entry.paramHeaders ?? [],
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
+      ask: (question) => asking.ask(question),
     }
     const outcome = await downstream.handle(routed).catch((error: unknown) => this.#failed(error, call, downstream, view))
-    if (outcome.kind === 'input_required')
+    if (outcome.kind === 'input_required') {
+      wordRequests(outcome.result, askerOf(downstream, view), call.caller, ({ method }) => {
+        throw new Failure('protocol', `asks for undeclared input: ${method}`)
+      })
       return isModern ? this.#rounds.close(outcome, call, route.serverKey, route.original) : outcome
+    }
+    if (outcome.kind === 'task') this.#tasks.created(outcome.result, call, downstream)
+    else if (isModern) asking.refuseIfMissing(outcome)
     return this.#expose(outcome, call, route, downstream, view)
   }
 
@@ -108,7 +121,7 @@ export class Router {
     const { result } = outcome
     if (!(result instanceof Payload)) return outcome
     if (call.method === 'completion/complete') limitCompletions(result)
-    else {
+    else if (outcome.kind === 'complete') {
       const place = PLACES[call.method]
       if (call.method === 'resources/read') refuseEmpty(result, call, route, downstream, view)
       if (isNamespaced(downstream, view) && place !== undefined) exposeResult(result, place, exposer(call, route, downstream))
@@ -121,6 +134,8 @@ export class Router {
   /** A server's own error, with the URI in the spelling of the host; a missing completion is an empty one (B112). */
   #failed(error: unknown, call: Call, downstream: Downstream, view: View): Outcome {
     if (!(error instanceof ServerError)) throw error
+    if (error.code === URL_REQUIRED)
+      return urlRequired(error, call, askerOf(downstream, view), (id) => downstream.sentAway(id, call.caller.session))
     if (call.method === 'completion/complete' && error.code === -32601)
       return complete(Payload.of({ completion: { values: [] } }))
     const data = error.error.object('data')
@@ -131,9 +146,6 @@ export class Router {
     throw error
   }
 }
-
-const isNamespaced = (downstream: Downstream, view: View): boolean =>
-  uriMode(downstream.options, view.catalog.naming) === 'namespaced'
 
 /** The host's own spelling for what it asked for, the exposed form for everything else. */
 const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {

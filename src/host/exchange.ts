@@ -22,7 +22,10 @@ const RETRY_MS = 1_000
 
 export interface PostOptions {
   readonly request: HttpRequest
+  /** 0: every answer is a stream. */
   readonly streamAfterMs: number
+  /** A resumable stream is closed after this long, for its host to come back when it likes (SEP-1699); `Infinity`: held open. */
+  readonly pollAfterMs: number
   /** Of a legacy session: what is streamed is kept for resumption. */
   readonly log: EventLog | undefined
   /** Streams begin with an event that has an id and no data (sessions of 2025-11-25). */
@@ -31,6 +34,8 @@ export interface PostOptions {
   readonly onDone: (exchange: PostExchange) => void
   /** The host has gone before the answer was out. */
   readonly onDisconnect?: () => void
+  /** The host has not come back for its stream within `orphanMs`. */
+  readonly onOrphaned: (exchange: PostExchange) => void
 }
 
 /** An HTTP response in the making. Sweep it: silence makes it a stream after `streamAfterMs`. */
@@ -41,6 +46,8 @@ export class PostExchange implements Exchange {
   #stream: EventStream | undefined
   /** Name in the event log, once this became a stream. */
   #name: string | undefined
+  #pollAtMs = Infinity
+  #detachedMs = Infinity
   #isDone = false
 
   /** `number`: the listener's own, different for each that is open. */
@@ -51,12 +58,18 @@ export class PostExchange implements Exchange {
     options.request.onDisconnect(() => {
       options.onDisconnect?.()
       if (options.log === undefined || this.#name === undefined) this.#done()
+      else this.#detach()
     })
+    if (options.streamAfterMs <= 0) this.#open()
   }
 
   /** The stream's name in the session's event log, for resumption. */
   get name(): string | undefined {
     return this.#name
+  }
+
+  get isStream(): boolean {
+    return this.#isStreaming
   }
 
   message(parts: Parts, replaces?: string): void {
@@ -67,11 +80,10 @@ export class PostExchange implements Exchange {
 
   answer(parts: Parts, status: number): void {
     if (this.#isDone) return
-    if (this.#stream === undefined) this.#options.request.reply(status, JSON_TYPE, parts)
-    else {
+    if (this.#isStreaming) {
       this.#emit(parts)
-      this.#stream.end()
-    }
+      this.#stream?.end()
+    } else this.#options.request.reply(status, JSON_TYPE, parts)
     this.#done()
   }
 
@@ -84,11 +96,18 @@ export class PostExchange implements Exchange {
 
   /** The host came back for the rest: further messages go to `stream`. */
   resume(stream: EventStream): void {
-    this.#stream = stream
+    this.#stream?.end()
+    this.#attach(stream)
+    stream.onClose(() => {
+      if (this.#stream === stream) this.#detach()
+    })
   }
 
   sweep(nowMs: number, limits: HostLimits): void {
-    if (this.#stream === undefined && nowMs >= this.#streamAtMs) this.#open()
+    const { log, onOrphaned } = this.#options
+    if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()
+    if (nowMs - this.#detachedMs >= limits.orphanMs) return onOrphaned(this)
+    if (log !== undefined && nowMs >= this.#pollAtMs) this.#poll()
     this.#stream?.sweep({
       keepAliveMs: limits.sseKeepAliveMs,
       stallMs: limits.writeStallMs,
@@ -96,13 +115,38 @@ export class PostExchange implements Exchange {
     })
   }
 
+  get #isStreaming(): boolean {
+    return this.#stream !== undefined || this.#name !== undefined
+  }
+
   #open(): void {
-    if (this.#stream !== undefined) return
-    const { request, log, primes } = this.#options
-    this.#stream = request.openEvents({})
+    if (this.#isStreaming) return
+    const { request, log, primes, pollAfterMs } = this.#options
+    const stream = request.openEvents({})
+    this.#attach(stream)
+    // Closed once at most: a host that has come back waits for the rest.
+    this.#pollAtMs = performance.now() + pollAfterMs
     this.#name = log?.open()
     if (primes && log !== undefined && this.#name !== undefined)
-      this.#stream.send([], { id: log.append(this.#name, []), retryMs: RETRY_MS })
+      stream.send([], { id: log.append(this.#name, []), retryMs: RETRY_MS })
+  }
+
+  #attach(stream: EventStream): void {
+    this.#stream = stream
+    this.#detachedMs = Infinity
+  }
+
+  #detach(): void {
+    this.#stream = undefined
+    this.#detachedMs = performance.now()
+  }
+
+  /** The host has an event id and was told when to come back: until then it needs no connection. */
+  #poll(): void {
+    if (this.#stream === undefined || !this.#options.primes) return
+    this.#pollAtMs = Infinity
+    this.#stream.end()
+    this.#detach()
   }
 
   #emit(parts: Parts, replaces?: string): void {

@@ -9,6 +9,7 @@ import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from './hub.ts'
 import { isAllowedHost, isAllowedOrigin, isLoopbackAddress } from './origins.ts'
+import type { Address, HostOptions } from './options.ts'
 import type { OriginRules } from './origins.ts'
 import { SseListener } from './sse-listener.ts'
 
@@ -24,9 +25,10 @@ export class Front {
   readonly #hub: Hub
   readonly #mcp: HttpListener
   readonly #sse: SseListener
-  readonly #rules: OriginRules
+  #rules: OriginRules
   readonly #sweeper: Sweeper
-  readonly #listening: Listening[] = []
+  /** By the address as configured. */
+  #listening = new Map<string, Listening>()
   #isReady = true
 
   constructor(hub: Hub, sweeper: Sweeper) {
@@ -34,11 +36,7 @@ export class Front {
     this.#mcp = new HttpListener(hub, sweeper)
     this.#sse = new SseListener(hub)
     this.#sweeper = sweeper
-    const { allowedHosts, allowedOrigins } = hub.options
-    this.#rules = {
-      allowedHosts: new Set(allowedHosts.map((host) => host.toLowerCase())),
-      allowedOrigins: new Set(allowedOrigins),
-    }
+    this.#rules = rulesOf(hub.options)
     sweeper.watch(this)
   }
 
@@ -51,32 +49,54 @@ export class Front {
 
   /** The addresses bound, with the ports the system gave. */
   get addresses(): readonly { readonly host: string; readonly port: number }[] {
-    return this.#listening
+    return [...this.#listening.values()]
   }
 
   /** Binds all addresses. Rejects with the system's error and leaves nothing bound. */
-  async listen(): Promise<void> {
-    const { addresses, limits } = this.#hub.options
+  listen(): Promise<void> {
+    return this.rebind(this.#hub.options)
+  }
+
+  /**
+   * Serves the addresses that `options` name: those that stay are not touched, new ones are bound before old ones go. Rejects
+   * with the system's error and changes nothing then.
+   */
+  async rebind(options: HostOptions): Promise<void> {
+    const { addresses } = options
+    const before = this.#listening
+    const after = new Map<string, Listening>()
     try {
       for (const address of addresses) {
-        const isLoopback = isLoopbackAddress(address.host)
-        const listening = await listenHttp(address, limits, (request) => this.#handle(request, isLoopback)).catch(
-          (error: NodeJS.ErrnoException) => {
-            // A machine without IPv6 still has its other loopback address.
-            if (
-              address.host === '::1' &&
-              addresses.length > 1 &&
-              (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT')
-            )
-              return undefined
-            throw Object.assign(error, { address: `${address.host}:${address.port}`, port: address.port })
-          },
-        )
-        if (listening !== undefined) this.#listening.push(listening)
+        const name = nameOf(address)
+        const listening = before.get(name) ?? (await this.#bind(address, options))
+        if (listening !== undefined) after.set(name, listening)
       }
     } catch (error) {
-      await this.close()
+      const bound = [...after].filter(([name]) => !before.has(name))
+      await Promise.all(bound.map(([, listening]) => listening.close()))
       throw error
+    }
+    this.#listening = after
+    this.#rules = rulesOf(options)
+    for (const [name, listening] of before) if (!after.has(name)) this.#retire(listening, options.drainMs)
+  }
+
+  /** No new connections; what is under way has the drain time. */
+  #retire(listening: Listening, drainMs: number): void {
+    listening.stopAccepting()
+    setTimeout(() => void listening.close(), drainMs).unref()
+  }
+
+  async #bind(address: Address, { addresses, limits }: HostOptions): Promise<Listening | undefined> {
+    const isLoopback = isLoopbackAddress(address.host)
+    try {
+      return await listenHttp(address, limits, (request) => this.#handle(request, isLoopback))
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      // A machine without IPv6 still has its other loopback address.
+      const isNoIpv6 = address.host === '::1' && addresses.length > 1 && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')
+      if (isNoIpv6) return undefined
+      throw Object.assign(error as Error, { address: nameOf(address), port: address.port })
     }
   }
 
@@ -84,14 +104,14 @@ export class Front {
   drain(): void {
     this.#isReady = false
     this.#mcp.drain()
-    for (const listening of this.#listening) listening.stopAccepting()
+    for (const listening of this.#listening.values()) listening.stopAccepting()
   }
 
   async close(): Promise<void> {
     this.#sweeper.unwatch(this)
     this.#mcp.close()
     this.#sse.close()
-    await Promise.all(this.#listening.map((listening) => listening.close()))
+    await Promise.all([...this.#listening.values()].map((listening) => listening.close()))
   }
 
   sweep(): void {
@@ -139,3 +159,10 @@ export class Front {
     })
   }
 }
+
+const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
+
+const rulesOf = ({ allowedHosts, allowedOrigins }: HostOptions): OriginRules => ({
+  allowedHosts: new Set(allowedHosts.map((host) => host.toLowerCase())),
+  allowedOrigins: new Set(allowedOrigins),
+})

@@ -14,6 +14,8 @@ import type { Envelope } from '../wire/envelope.ts'
 import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { isLegacyRevision, isModernRevision, isRevision } from '../wire/revisions.ts'
+import { isAnswered, readBatch, serveBatch } from './batch.ts'
+import type { BatchOutlet } from './batch.ts'
 import { EventLog } from './event-log.ts'
 import { JSON_TYPE, PostExchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -35,6 +37,8 @@ const EVENTS = 'text/event-stream'
 const JSON_BODY = 'application/json'
 /** What the SDKs send, letter for letter: taken without being taken apart. */
 const USUAL_ACCEPT = 'application/json, text/event-stream'
+/** The way back of a batch to which nothing is said. */
+const TAKEN: BatchOutlet = { isStream: false, message: () => undefined, answer: () => undefined, end: () => undefined }
 
 export class HttpListener {
   readonly #hub: Hub
@@ -104,6 +108,7 @@ export class HttpListener {
     const { request } = entrance
     let message: Envelope
     try {
+      if (this.#batch(entrance, body)) return
       message = readHostMessage(body, this.#hub.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
@@ -127,11 +132,13 @@ export class HttpListener {
     const exchange = new PostExchange(this.#nextPost++, {
       request,
       streamAfterMs,
+      pollAfterMs: Infinity,
       log: undefined,
       primes: false,
       onDone: (post) => this.#posts.delete(post.number),
       // Closing the connection before the answer is how a modern host cancels (B138).
       onDisconnect: () => abort.abort(),
+      onOrphaned: () => undefined,
     })
     this.#posts.set(exchange.number, exchange)
     serveModern(message, { principal, scope, headers: request.headers(), isPipe: false }, exchange, abort, this.#hub)
@@ -150,7 +157,12 @@ export class HttpListener {
       })
       this.#sessions.add(session)
       announceChanges(session, this.#hub)
-      const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
+      const result = initializeResult(
+        session.revision,
+        this.#hub.identity,
+        this.#hub.core.instructions(scope),
+        this.#hub.core.offersTasks,
+      )
       const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
     } catch (error) {
@@ -170,18 +182,37 @@ export class HttpListener {
       hearLegacy(message, held.session, this.#hub)
       return request.reply(202, {})
     }
+    serveLegacy(message, held.session, this.#exchange(held, request), this.#hub)
+  }
+
+  /** Row 8. False: this is no array. Throws what refuses the whole of it. */
+  #batch({ request, principal, scope }: Entrance, body: Buffer): boolean {
+    const id = request.header('mcp-session-id')
+    const held =
+      id === undefined ? undefined : this.#sessions.find(id, principal, (session) => session.scope.server === scope.server)
+    const elements = readBatch(body, held?.session, this.#hub.options.limits)
+    if (elements === undefined || held === undefined) return false
+    const exchange = isAnswered(elements) ? this.#exchange(held, request) : TAKEN
+    serveBatch(elements, held.session, exchange, this.#hub, false)
+    if (exchange === TAKEN) request.reply(202, {})
+    return true
+  }
+
+  #exchange(held: HttpSession, request: HttpRequest): PostExchange {
     const { options } = this.#hub
     const { elicitation, sampling, roots } = held.session.capabilities
     const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
     const exchange = new PostExchange(this.#nextPost++, {
       request,
       streamAfterMs: mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs,
+      pollAfterMs: options.pollAfterMs,
       log: held.session.log,
       primes: held.session.revision >= '2025-11-25',
       onDone: (post) => held.posts.delete(post.number),
+      onOrphaned: (post) => held.session.abandon(post),
     })
     held.posts.set(exchange.number, exchange)
-    serveLegacy(message, held.session, exchange, this.#hub)
+    return exchange
   }
 
   /** Row 9. Answers itself, and returns nothing, where there is no such session. */

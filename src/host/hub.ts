@@ -8,9 +8,11 @@ import type { HostOptions } from './options.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
 
-/** Somebody who is told when a resource changes; `params` are those of `notifications/resources/updated`, exposed. */
+/** Somebody who is told when a resource or a task changes; `params` are those of the notification, exposed. */
 export interface Subscriber {
   updated(params: Payload): void
+  /** Whoever follows tasks (`notifications/tasks`). */
+  task?(params: Payload): void
 }
 
 /** The routing core as the listeners see it. */
@@ -29,6 +31,12 @@ export interface Core {
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
   /** Whether the owner of the URI offers subscriptions, as far as is known now. */
   maySubscribe(caller: Caller, uri: string): boolean
+  /** Whether hosts that can are told of tasks at all. */
+  readonly offersTasks: boolean
+  /** Those of the exposed task ids that are this caller's. */
+  ownTasks(caller: Caller, ids: readonly string[]): string[]
+  /** Tells the subscriber of every change of its task, as far as the server announces them. */
+  followTask(subscriber: Subscriber, caller: Caller, id: string): void
   /** Takes back one subscription, or all of a subscriber. */
   unsubscribe(subscriber: Subscriber, uri?: string): void
   rootsChanged(caller: Caller): void

@@ -1,6 +1,5 @@
 /** Messages of legacy hosts inside a session, wherever they come in (BRIDGING 2.1, 2.4, 5.1). */
 import { wordLegacy } from '../era/legacy-host.ts'
-import { progressTokenOf } from '../era/modern-host.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
@@ -8,6 +7,7 @@ import { ProgressGate } from '../rpc/progress.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
+import { progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Exchange } from './exchange.ts'
@@ -33,7 +33,7 @@ export const serveLegacy = (message: Envelope, session: Session, exchange: Excha
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(running)
-    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome).parts()), 200)
+    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome, message.method, session.revision).parts()), 200)
   }
   const fail = (error: unknown): void => {
     session.finish(running)

@@ -2,6 +2,7 @@
  * `subscriptions/listen` of modern hosts: acknowledged first, then what was asked for and nothing else, every message tagged
  * with the id of the request ([2026-07-28 basic/patterns/subscriptions]; BRIDGING 3.7).
  */
+import { tasksNotDeclared } from '../era/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Caller } from '../rpc/call.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
@@ -9,6 +10,7 @@ import type { Envelope } from '../wire/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
+import { declaresTasks } from '../wire/tasks.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChangedList, Hub, Subscriber } from './hub.ts'
 
@@ -32,6 +34,7 @@ export const listen = (
   if (filter === undefined) throw new Refusal(-32602, 'subscriptions/listen needs params.notifications')
   const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
   const uris = subscribable(filter, caller, hub)
+  const tasks = followable(filter, caller, hub)
   const say = (method: string, params: Payload, replaces?: string): void => {
     params.setIn('_meta', META.subscriptionId, id)
     exchange.message(notificationMessage(method, params.parts()), replaces)
@@ -39,11 +42,15 @@ export const listen = (
   const accepted = {
     ...Object.fromEntries(flags.map((flag) => [flag, true])),
     ...(uris !== undefined && { resourceSubscriptions: uris }),
+    ...(tasks !== undefined && { taskIds: tasks }),
   }
   say('notifications/subscriptions/acknowledged', Payload.of({ notifications: accepted }))
 
   const wanted = new Set(flags.map((flag) => FLAGS[flag]))
-  const subscriber: Subscriber = { updated: (params) => say('notifications/resources/updated', params) }
+  const subscriber: Subscriber = {
+    updated: (params) => say('notifications/resources/updated', params),
+    task: (params) => say('notifications/tasks', params),
+  }
   const changes = hub.core.changes(caller).subscribe({
     next: (list) => {
       if (wanted.has(list)) say(`notifications/${list}/list_changed`, Payload.of({}), list)
@@ -51,6 +58,7 @@ export const listen = (
     complete: () => finish(),
   })
   for (const uri of uris ?? []) void hub.core.subscribe(subscriber, caller, uri)
+  for (const id of tasks ?? []) hub.core.followTask(subscriber, caller, id)
 
   const release = (): void => {
     changes.unsubscribe()
@@ -64,7 +72,16 @@ export const listen = (
     exchange.answer(resultMessage(id, result.parts()), 200)
     if (isPipe) exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
   }
-  signal.addEventListener('abort', { handleEvent: release })
+  signal.addEventListener('abort', release, { once: true })
+}
+
+/** Only the caller's own tasks are acknowledged; whoever names any must know them (B172). */
+const followable = (filter: Payload, caller: Caller, hub: Hub): string[] | undefined => {
+  const asked = filter.value('taskIds')
+  if (asked === undefined || !hub.core.offersTasks) return undefined
+  if (!declaresTasks(caller.capabilities)) throw tasksNotDeclared()
+  if (!Array.isArray(asked) || !asked.every((id) => typeof id === 'string')) throw new Refusal(-32602, 'taskIds must be task ids')
+  return hub.core.ownTasks(caller, asked)
 }
 
 /** B124: only URIs whose owner offers subscriptions are acknowledged. */

@@ -18,6 +18,7 @@ import { notificationMessage, resultMessage } from '../wire/message.ts'
 import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
+import { withTasks } from '../wire/tasks.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { listen } from './listen.ts'
@@ -160,7 +161,7 @@ const discovery = (caller: Caller, { core }: Hub): Draft => {
   const instructions = core.instructions(caller.scope)
   const result = new Draft()
   result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
-  result.set('capabilities', JSON.stringify(SUPERSET_CAPABILITIES))
+  result.set('capabilities', JSON.stringify(core.offersTasks ? withTasks(SUPERSET_CAPABILITIES) : SUPERSET_CAPABILITIES))
   if (instructions !== undefined) result.set('instructions', JSON.stringify(instructions))
   result.set('ttlMs', String(core.isStarting(caller.scope) ? 0 : DISCOVER_TTL_MS))
   result.set('cacheScope', '"private"')

@@ -53,6 +53,8 @@ export interface HostOptions {
   /** How long an answer may stay undecided between JSON and SSE: legacy sessions that accept requests / others. */
   readonly streamAfterLegacyMs: number
   readonly streamAfterMs: number
+  /** Resumable streams of requests are closed after this long, to be polled; `Infinity`: held open. */
+  readonly pollAfterMs: number
   /** SIGTERM, or end of stdin, to exit. */
   readonly drainMs: number
   readonly limits: HostLimits
@@ -97,6 +99,7 @@ export const DEFAULT_HOST: HostOptions = {
   revisions: { min: '2024-11-05', max: '2026-07-28' },
   streamAfterLegacyMs: 200,
   streamAfterMs: 2_000,
+  pollAfterMs: Infinity,
   drainMs: 25_000,
   limits: DEFAULT_HOST_LIMITS,
 }

@@ -146,6 +146,15 @@ export class Session implements HostSession, Subscriber {
     running.exchange.end()
   }
 
+  /** Gives up the request of this exchange: nobody came back for its answer. */
+  abandon(exchange: Exchange): void {
+    const running = this.#running.find((each) => each.running.exchange === exchange)?.running
+    if (running === undefined) return
+    this.finish(running)
+    running.abort.abort()
+    exchange.end()
+  }
+
   onEnd(callback: () => void): void {
     if (this.#isEnded) callback()
     else this.#endCallbacks.push(callback)

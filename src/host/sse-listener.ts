@@ -11,6 +11,7 @@ import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import { readBatch, serveBatch } from './batch.ts'
 import type { Exchange } from './exchange.ts'
 import type { Entrance } from './http-listener.ts'
 import type { Hub } from './hub.ts'
@@ -61,6 +62,7 @@ export class SseListener {
       if (body === undefined) return request.reply(413, {})
       let message: Envelope
       try {
+        if (this.#batch(body, connected)) return request.reply(202, {})
         message = readHostMessage(body, limits)
       } catch (error) {
         if (!(error instanceof EnvelopeError)) throw error
@@ -88,6 +90,15 @@ export class SseListener {
     }
   }
 
+  /** False: this is no array. */
+  #batch(body: Buffer, { events, session }: Connected): boolean {
+    const elements = readBatch(body, session, this.#hub.options.limits)
+    if (elements === undefined || session === undefined) return false
+    const send = (parts: Parts): void => events.send(parts, { event: 'message' })
+    serveBatch(elements, session, { isStream: false, message: send, answer: send, end: () => undefined }, this.#hub, true)
+    return true
+  }
+
   #message(message: Envelope, connected: Connected): void {
     const { events, session } = connected
     const send = (parts: Parts): void => events.send(parts, { event: 'message' })
@@ -107,7 +118,12 @@ export class SseListener {
       const session = new Session(readInitialize(message), principal, scope)
       connected.session = session
       session.attach({ send })
-      const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
+      const result = initializeResult(
+        session.revision,
+        this.#hub.identity,
+        this.#hub.core.instructions(scope),
+        this.#hub.core.offersTasks,
+      )
       send(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)
     } catch (error) {

@@ -14,6 +14,7 @@ import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { META, PER_EXCHANGE } from '../wire/meta.ts'
 import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import { readBatch, serveBatch } from './batch.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
@@ -57,6 +58,7 @@ export class StdioListener {
   receive(line: Buffer): void {
     let message: Envelope
     try {
+      if (this.#batch(line)) return
       message = readHostMessage(line, this.#hub.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
@@ -75,6 +77,15 @@ export class StdioListener {
   close(): void {
     for (const abort of this.#modern.values()) abort.abort()
     this.#session?.end()
+  }
+
+  /** False: this line is no array. */
+  #batch(line: Buffer): boolean {
+    const session = this.#session
+    const elements = readBatch(line, session, this.#hub.options.limits)
+    if (elements === undefined || session === undefined) return false
+    serveBatch(elements, session, { ...this.#exchange(), isStream: false }, this.#hub, true)
+    return true
   }
 
   #request(message: Envelope): void {
@@ -116,7 +127,12 @@ export class StdioListener {
       this.#session = session
       this.#introduce(session.capabilities)
       session.attach({ send: (parts) => this.#pipe.write(parts) })
-      const result = initializeResult(session.revision, this.#hub.identity, this.#hub.core.instructions(scope))
+      const result = initializeResult(
+        session.revision,
+        this.#hub.identity,
+        this.#hub.core.instructions(scope),
+        this.#hub.core.offersTasks,
+      )
       this.#pipe.write(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)
     } catch (error) {

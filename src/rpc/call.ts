@@ -47,6 +47,8 @@ export interface HostSession {
 export interface Question {
   readonly method: string
   readonly params: Payload | undefined
+  /** Calls back if the server takes the question back before it is answered. */
+  readonly onWithdrawn?: (callback: () => void) => void
 }
 export type Answer = { readonly result: Payload } | { readonly error: Payload }
 
@@ -60,7 +62,7 @@ export interface Call {
   /** Our own number: ties together in log and errors what belongs to one host request. */
   readonly ref: number
   readonly method: string
-  /** Tool or prompt name, or URI: as the host said it, the original once routed. */
+  /** Tool or prompt name, URI or task id: as the host said it, the original once routed. */
   readonly target: string | undefined
   readonly params: Payload
   readonly caller: Caller
@@ -77,13 +79,15 @@ export interface Call {
   readonly unknownHeaders: Readonly<Record<string, string>>
   /** Progress and log messages, to this caller only. The params keep the server's own progress token. */
   notify(method: string, params: Payload): void
-  /** Asks the host on the stream of this very request; legacy hosts only. Never rejects for a refusal: that is an answer. */
+  /** Asks the host in the middle of this request, in the way of its era. Never rejects for a refusal: that is an answer. */
   readonly ask: ((question: Question) => Promise<Answer>) | undefined
 }
 
 export type Outcome =
   | { readonly kind: 'complete'; readonly result: JsonObject }
   | { readonly kind: 'input_required'; readonly result: Payload; readonly state: string | undefined }
+  /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
+  | { readonly kind: 'task'; readonly result: Payload }
 
 export type Handler = (call: Call) => Promise<Outcome>
 export type Layer = (inner: Handler) => Handler

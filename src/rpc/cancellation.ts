@@ -3,14 +3,12 @@
  * those per call, with a listener, was 5 % of a small call. A real `AbortSignal` fits wherever a `CancelSignal` is asked for.
  */
 
-/** Told of the cancellation, at most once. */
-export interface CancelListener {
-  handleEvent(): void
-}
+/** Told of the cancellation, at most once. An object where a function would be made for every call. */
+export type CancelListener = (() => void) | { handleEvent(): void }
 
 export interface CancelSignal {
   readonly aborted: boolean
-  addEventListener(type: 'abort', listener: CancelListener): void
+  addEventListener(type: 'abort', listener: CancelListener, options?: { readonly once?: boolean }): void
   removeEventListener(type: 'abort', listener: CancelListener): void
 }
 
@@ -47,6 +45,9 @@ export class Cancellation implements Cancel, CancelSignal {
     this.#isAborted = true
     const listeners = this.#listeners ?? []
     this.#listeners = undefined
-    for (const listener of listeners) listener.handleEvent()
+    for (const listener of listeners) {
+      if (typeof listener === 'function') listener()
+      else listener.handleEvent()
+    }
   }
 }

@@ -121,19 +121,19 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   notify(method: string, params?: Parts): void {
-    if (this.#ended === undefined) this.channel.send({ parts: notificationMessage(method, params) })
+    this.#tell(notificationMessage(method, params))
   }
 
   respond(id: Id, result: Parts): void {
-    if (this.#ended === undefined) this.channel.send({ parts: resultMessage(id, result) })
+    this.#tell(resultMessage(id, result))
   }
 
   refuse(id: Id, code: number, message: string): void {
-    if (this.#ended === undefined) this.channel.send({ parts: errorMessage(id, errorObject(code, message)) })
+    this.#tell(errorMessage(id, errorObject(code, message)))
   }
 
   respondError(id: Id, error: Parts): void {
-    if (this.#ended === undefined) this.channel.send({ parts: errorMessage(id, error) })
+    this.#tell(errorMessage(id, error))
   }
 
   /** Stops the idle clock of the request that carries `call` until the returned function is called. */
@@ -181,6 +181,16 @@ export class Connection implements Sweepable, ChannelEvents {
     const pending = this.#pending.get(id)
     this.#giveUp(id, 'cancelled by the host')
     pending?.reject(new Failure('cancelled', 'cancelled by the host'))
+  }
+
+  /** Says what nobody waits for an answer to. A channel that takes nothing more, or is just ending, has no use for it. */
+  #tell(parts: Parts): void {
+    if (this.#ended !== undefined) return
+    try {
+      this.channel.send({ parts })
+    } catch (error) {
+      this.#events.oddity('a message could not be sent', String(error))
+    }
   }
 
   #giveUp(id: number, reason: string): void {

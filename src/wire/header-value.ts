@@ -13,16 +13,15 @@ export const encodeHeaderValue = (text: string): string =>
 
 /** The text a header value stands for; `undefined` if it holds characters it must not, or its Base64 is not Base64 of UTF-8. */
 export const decodeHeaderValue = (value: string): string | undefined => {
-  if (!isSentinel(value)) return isVisible(value) ? value : undefined
+  if (!isSentinel(value)) return isPlain(value) ? value : undefined
+  if (value.length < OPENING.length + CLOSING.length) return undefined
   const base64 = value.slice(OPENING.length, -CLOSING.length)
   const bytes = Buffer.from(base64, 'base64')
   return bytes.toString('base64') === base64 && isUtf8(bytes) ? bytes.toString() : undefined
 }
 
-const isSentinel = (text: string): boolean =>
-  text.length >= OPENING.length + CLOSING.length && text.startsWith(OPENING) && text.endsWith(CLOSING)
+/** Also what only looks like one, because its opening and its closing overlap. */
+const isSentinel = (text: string): boolean => text.startsWith(OPENING) && text.endsWith(CLOSING)
 
-/** Only visible ASCII, spaces and tabs. */
-const isVisible = (text: string): boolean => /^[\t\x20-\x7e]*$/.test(text)
-
-const isPlain = (text: string): boolean => isVisible(text) && !/^[\t ]/.test(text) && !/[\t ]$/.test(text)
+/** Only visible ASCII, with spaces and tabs inside. */
+const isPlain = (text: string): boolean => /^[\t\x20-\x7e]*$/.test(text) && !/^[\t ]|[\t ]$/.test(text)

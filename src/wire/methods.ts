@@ -4,15 +4,15 @@ import type { Era } from './revisions.ts'
 export interface MethodRow {
   readonly eras: readonly Era[]
   /**
-   * `list`: merged over all servers. `forward`: goes to the owner of `field`. `gateway`: the gateway answers, perhaps after
-   * telling servers. `listener`: answered where the host comes in, never a call.
+   * `list`: merged over all servers. `forward`: goes to the owner of `field`. `task`: goes to the server that the task id names.
+   * `gateway`: the gateway answers, perhaps after telling servers. `listener`: answered where the host comes in, never a call.
    */
-  readonly way: 'list' | 'forward' | 'gateway' | 'listener'
+  readonly way: 'list' | 'forward' | 'task' | 'gateway' | 'listener'
   /** The member of `params` that names what is wanted; mirrored in `Mcp-Name` where `named`. */
   readonly field?: 'name' | 'uri' | 'ref' | 'taskId'
   /** Modern HTTP requests carry `Mcp-Name` for it ([2026-07-28 basic/transports/streamable-http]). */
   readonly named?: boolean
-  /** May end in `input_required` ([2026-07-28 basic/patterns/mrtr], Supported Requests). */
+  /** The server may ask before it answers; modern, by `input_required` ([2026-07-28 basic/patterns/mrtr], Supported Requests). */
   readonly mayAskInput?: boolean
   /** Its complete result carries `ttlMs` and `cacheScope` ([2026-07-28 server/utilities/caching]). */
   readonly cacheable?: boolean
@@ -35,6 +35,10 @@ export const METHODS: Readonly<Record<string, MethodRow>> = Object.assign(Object
   'resources/read': { eras: BOTH, way: 'forward', field: 'uri', named: true, mayAskInput: true, cacheable: true },
   'prompts/get': { eras: BOTH, way: 'forward', field: 'name', named: true, mayAskInput: true },
   'completion/complete': { eras: BOTH, way: 'forward', field: 'ref' },
+  'tasks/get': { eras: BOTH, way: 'task', field: 'taskId', named: true },
+  'tasks/update': { eras: MODERN, way: 'task', field: 'taskId', named: true },
+  'tasks/cancel': { eras: BOTH, way: 'task', field: 'taskId', named: true },
+  'tasks/result': { eras: LEGACY, way: 'task', field: 'taskId', mayAskInput: true },
   'resources/subscribe': { eras: LEGACY, way: 'gateway', field: 'uri' },
   'resources/unsubscribe': { eras: LEGACY, way: 'gateway', field: 'uri' },
   'logging/setLevel': { eras: LEGACY, way: 'gateway' },

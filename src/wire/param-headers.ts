@@ -46,7 +46,7 @@ export const headersFor = (headers: readonly ParamHeader[], args: Buffer | undef
 
 /**
  * What is wrong with the `Mcp-Param-*` headers of a request (names in lower case), in words for a -32020 answer; `undefined` if
- * nothing is. A header whose parameter the body lacks is none of ours to expect or refuse.
+ * nothing is. A parameter that is absent or null has no header, and may have none (BRIDGING 5.1 row 15).
  */
 export const checkParamHeaders = (
   headers: readonly ParamHeader[],
@@ -55,9 +55,13 @@ export const checkParamHeaders = (
 ): string | undefined => {
   for (const { name, path, type } of headers) {
     const text = headerText(args, path)
-    if (text === undefined) continue
     const field = `Mcp-Param-${name}`
     const sent = requestHeaders[field.toLowerCase()]
+    if (text === undefined) {
+      if (sent !== undefined && isMissing(args, path))
+        return `the header ${field} is sent without the parameter ${path.join('.')}`
+      continue
+    }
     if (sent === undefined) return `the header ${field} is missing`
     const decoded = typeof sent === 'string' ? decodeHeaderValue(sent) : undefined
     if (decoded === undefined) return `the header ${field} cannot be decoded`
@@ -68,10 +72,21 @@ export const checkParamHeaders = (
   return undefined
 }
 
-/** The value at the path as header text, not yet encoded. */
-const headerText = (args: Buffer | undefined, path: readonly string[]): string | undefined => {
+const valueAt = (args: Buffer | undefined, path: readonly string[]): Span | undefined => {
   let value: Span | undefined = args && { start: 0, end: args.length }
   for (const key of path) value = value && args && lastMember(membersAt(args, value.start), key)
+  return value
+}
+
+/** Absent, or null. */
+const isMissing = (args: Buffer | undefined, path: readonly string[]): boolean => {
+  const value = valueAt(args, path)
+  return value === undefined || args?.[value.start] === 0x6e
+}
+
+/** The value at the path as header text, not yet encoded. */
+const headerText = (args: Buffer | undefined, path: readonly string[]): string | undefined => {
+  const value = valueAt(args, path)
   if (value === undefined || args === undefined) return undefined
   const first = args[value.start]
   if (first === 0x22) return stringAt(args, value)

@@ -9,6 +9,8 @@ import { promptOffers } from '../support/offers/prompts.ts'
 import { resourceOffers, templateOffers } from '../support/offers/resources.ts'
 import { extraTool, toolOffers } from '../support/offers/tools.ts'
 import type { Target } from '../support/processes.ts'
+import { features } from './features.ts'
+import type { Feature } from './features.ts'
 
 /** What differs between cells. */
 export interface MatrixOptions {
@@ -21,26 +23,6 @@ export interface MatrixOptions {
   /** The features to test; all unless given. */
   only?: readonly Feature[]
 }
-
-/** The features of one cell of the matrix, as they appear in test names; the documentation is generated from these. */
-export const features = [
-  'connects',
-  'lists every page of tools',
-  'lists every page of resources',
-  'lists every page of resource templates',
-  'lists every page of prompts',
-  'gets progress before the answer to its call',
-  'cancels a call and the server stops it',
-  'reads a resource',
-  'reads a resource through its template',
-  'gets a prompt with arguments',
-  'completes an argument of a prompt and of a template',
-  'hears that the list of tools changed',
-  'hears that a resource it subscribed to changed',
-] as const
-
-/** One of `features`. */
-export type Feature = (typeof features)[number]
 
 /**
  * Registers the tests of one cell: a host of this kind against one target. `target` is asked for once, before the

@@ -1,4 +1,5 @@
 /** The tools the conformance suite calls for their content, logging, errors, schema, headers and reconnection. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fromJsonSchema } from '@modelcontextprotocol/server'
 import type { CallToolResult, JsonSchemaType, McpServer } from '@modelcontextprotocol/server'
 import { PNG } from '../offers/resources.ts'
@@ -72,8 +73,9 @@ export const registerContentTools = (server: McpServer): void => {
   server.registerTool('test_error_handling', { description: 'Always fails' }, () => {
     throw new Error('This tool intentionally returns an error for testing')
   })
-  server.registerTool('test_reconnection', { description: 'Closes its stream before it answers' }, ({ http }) => {
+  server.registerTool('test_reconnection', { description: 'Closes its stream before it answers' }, async ({ http }) => {
     http?.closeSSE?.()
+    await sleep(400)
     return { content: [text('Answered after the stream was closed.')] }
   })
   server.registerTool(

@@ -27,7 +27,7 @@ const form = (message: string, field: string, type: 'string' | 'boolean' = 'stri
 const sample = (prompt: string, maxTokens = 100): InputRequest =>
   inputRequired.createMessage({ messages: [{ role: 'user', content: { type: 'text', text: prompt } }], maxTokens })
 
-const askName = () => form('What is your name?', 'name')
+const askName = () => form('What is your name?', 'user_name')
 const confirm = () => form('Please confirm', 'ok', 'boolean')
 
 /** Asks until every one of `requests` has an answer, then hands the answers to `finish`. */
@@ -106,8 +106,9 @@ export const registerInputOffers = (server: McpServer, codec: RequestStateCodec<
 
   server.registerTool('test_input_required_result_capabilities', { description: 'Asks for what the host can do' }, (context) => {
     // On a pipe the server object keeps no host's capabilities: each modern request brings its own.
-    const capabilities =
-      context.mcpReq.envelope?.['io.modelcontextprotocol/clientCapabilities'] ?? server.server.getClientCapabilities() ?? {}
+    const envelope: Record<string, unknown> = { ...context.mcpReq.envelope }
+    const declared = envelope['io.modelcontextprotocol/clientCapabilities'] ?? server.server.getClientCapabilities() ?? {}
+    const capabilities = declared as { elicitation?: object; sampling?: object }
     return ask(
       {
         ...(capabilities.elicitation && { user_name: askName() }),

@@ -50,6 +50,7 @@ state: { dir: ./state }
       streamAfterMs: 1000,
       drainMs: 1000,
       limits: {
+        ...DEFAULT_HOST.limits,
         maxBodyBytes: 1024,
         maxHeaderBytes: 2048,
         maxBatch: 3,

@@ -1,0 +1,89 @@
+/** What the checks of the examples share: Trunkline as a process on a free port, and one line per thing that was seen. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+/** The command line in a checkout, which needs no build: `node src/main.ts …`. */
+export const TRUNKLINE: readonly [program: string, ...words: string[]] = [
+  process.execPath,
+  fileURLToPath(new URL('../src/main.ts', import.meta.url)),
+]
+
+export interface Trunkline extends AsyncDisposable {
+  /** The MCP URL it said when it was ready. */
+  readonly url: URL
+  /** Variables that put state and admin socket into a folder of its own: what belongs to this process is started with them. */
+  readonly env: Readonly<Record<string, string>>
+  /** Ends it with SIGTERM; the exit code. */
+  stop(): Promise<number | null>
+}
+
+export interface RunOptions {
+  /** Instead of `TRUNKLINE`. */
+  readonly command?: readonly [program: string, ...words: string[]]
+  readonly cwd?: string
+  /** Beside our own environment. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/**
+ * Runs `trunkline up -c config` on a free port of 127.0.0.1, with a folder of its own for its state, and resolves when it is
+ * ready. Rejects with what it said if it ends before.
+ */
+export const startTrunkline = async (config: string, options: RunOptions = {}): Promise<Trunkline> => {
+  const state = await mkdtemp(join(tmpdir(), 'trunkline-'))
+  const own = { XDG_STATE_HOME: state, XDG_RUNTIME_DIR: state }
+  const [program, ...words] = options.command ?? TRUNKLINE
+  const child = spawn(program, [...words, 'up', '-c', config, '--listen', '127.0.0.1:0'], {
+    cwd: options.cwd,
+    env: { ...process.env, ...own, ...options.env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const exited = once(child, 'exit')
+  const lines: string[] = []
+  const ready = Promise.withResolvers<URL>()
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    lines.push(line)
+    const url = /^trunkline is ready: (\S+)$/.exec(line)?.[1]
+    if (url !== undefined) ready.resolve(new URL(url))
+  })
+  child.once('error', ready.reject)
+  child.once('close', () => ready.reject(new Error(`trunkline ended before it was ready:\n${lines.join('\n')}`)))
+  const stop = async (): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill()
+    const [code] = (await exited) as [number | null]
+    await rm(state, { recursive: true, force: true })
+    return code
+  }
+  const url = await ready.promise.catch(async (error: unknown) => {
+    await rm(state, { recursive: true, force: true })
+    throw error
+  })
+  return { url, env: own, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
+}
+
+/** A port of 127.0.0.1 that nobody uses now. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** The text a tool answered, in one piece. */
+export const textOf = (result: unknown): string =>
+  (result as { content: { text?: string }[] }).content.map(({ text }) => text ?? '').join('\n')
+
+/** Prints what was seen; throws, which ends the check with 1, if it is not so. */
+export const saw = (what: string, isSo: boolean): void => {
+  if (!isSo) throw new Error(`not so: ${what}`)
+  console.log(`ok  ${what}`)
+}

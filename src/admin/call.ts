@@ -1,0 +1,46 @@
+/** One tool called by a person at the command line: through the gateway, as principal `local`, like any host on this machine. */
+import { Refusal, ServerError } from '../rpc/call.ts'
+import type { Call } from '../rpc/call.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
+import { join, Payload } from '../wire/payload.ts'
+import { MODERN } from '../wire/revisions.ts'
+
+/** How a call ended: with what the tool said, byte for byte, or without. */
+export type CallEnd =
+  | { readonly kind: 'result'; readonly isError: boolean; readonly result: Buffer }
+  | { readonly kind: 'refused' | 'error' | FailureKind; readonly message: string }
+
+/** `args` is a JSON object as text. Never rejects for what a host would be told as an error. */
+export const callTool = async (gateway: Gateway, tool: string, args: string, signal: AbortSignal): Promise<CallEnd> => {
+  const call: Call = {
+    ref: 0,
+    method: 'tools/call',
+    target: tool,
+    params: Payload.at(Buffer.from(`{"name":${JSON.stringify(tool)},"arguments":${args}}`)),
+    caller: { principal: 'local', revision: MODERN, capabilities: {}, scope: { server: undefined }, session: undefined },
+    resume: undefined,
+    signal,
+    progressToken: undefined,
+    logLevel: undefined,
+    paramHeaders: [],
+    unknownHeaders: {},
+    notify: () => undefined,
+    ask: undefined,
+  }
+  try {
+    const { kind, result } = await gateway.handle(call)
+    if (kind === 'input_required') return { kind: 'refused', message: `${tool} asks questions, and nobody can answer them here` }
+    const bytes = join(result.parts())
+    return { kind: 'result', isError: Payload.at(bytes).value('isError') === true, result: bytes }
+  } catch (error) {
+    if (error instanceof Refusal) return { kind: 'refused', message: error.message }
+    if (error instanceof ServerError) return { kind: 'error', message: `${error.message} (${error.code})` }
+    if (error instanceof Failure) return { kind: error.kind, message: describe(error) }
+    throw error
+  }
+}
+
+const describe = ({ message, facts }: Failure): string =>
+  facts.server === undefined ? message : `server "${facts.server.key}": ${message}`

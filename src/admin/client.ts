@@ -1,0 +1,83 @@
+/** The other end of the admin socket: a running process of the same configuration, as the command line sees it. */
+import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { Payload } from '../wire/payload.ts'
+import type { CallEnd } from './call.ts'
+import type { Control } from './control.ts'
+import { isAnswered, isOurs, PIPE } from './socket.ts'
+import type { Place } from './socket.ts'
+
+/** `undefined`: no process of this configuration runs, or its socket cannot be trusted. */
+export const connectAdmin = async (place: Place): Promise<Control | undefined> =>
+  (await isOurs(place)) && (await isAnswered(place)) ? remoteControl(place) : undefined
+
+const remoteControl = (place: Place): Control => {
+  const ask = async <T>(method: string, path: string, query: Record<string, string> = {}): Promise<T> =>
+    JSON.parse((await exchange(place, method, path, query)).toString()) as T
+  return {
+    status: () => ask('GET', '/status'),
+    tools: (query) => ask('GET', '/tools', { query }),
+    reload: () => ask('POST', '/reload'),
+    restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
+    call: async (tool, args, signal) => {
+      const answer = Payload.at(await exchange(place, 'POST', '/call', { tool }, args, signal))
+      const result = answer.raw('result')
+      if (result === undefined) return JSON.parse(answer.bytes.toString()) as CallEnd
+      return { kind: 'result', isError: answer.value('isError') === true, result }
+    },
+  }
+}
+
+/** Asks a process that serves one host only to leave the socket to one that serves any; false: it needs it itself. */
+export const askToRelease = async (place: Place): Promise<boolean> => {
+  const answer = (await isOurs(place)) ? await exchange(place, 'POST', '/release', {}).catch(() => undefined) : undefined
+  return answer !== undefined && (JSON.parse(answer.toString()) as { released: boolean }).released
+}
+
+/** A pipe to the running process, `'unknown'` if it has no such server, `undefined` if it can take no host. */
+export const openPipe = async (place: Place, server: string | undefined): Promise<Duplex | 'unknown' | undefined> => {
+  if (!(await isOurs(place))) return undefined
+  const query = server === undefined ? '' : `?${new URLSearchParams({ server }).toString()}`
+  return new Promise((resolve) => {
+    const asked = request({
+      socketPath: place.path,
+      path: `/pipe${query}`,
+      headers: { Connection: 'Upgrade', Upgrade: PIPE },
+    })
+    asked.once('upgrade', (_response, socket, head) => {
+      if (head.length > 0) socket.unshift(head)
+      resolve(socket)
+    })
+    asked.once('response', (response) => {
+      response.resume()
+      resolve(response.statusCode === 404 ? 'unknown' : undefined)
+    })
+    asked.once('error', () => resolve(undefined))
+    asked.end()
+  })
+}
+
+const exchange = (
+  { path: socketPath }: Place,
+  method: string,
+  path: string,
+  query: Record<string, string>,
+  body = '',
+  signal?: AbortSignal,
+): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const target = `${path}?${new URLSearchParams(query).toString()}`
+    const asked = request({ socketPath, method, path: target, agent: false, ...(signal && { signal }) }, (response) => {
+      void collect(response).then(resolve, reject)
+    })
+    asked.once('error', reject)
+    asked.end(body)
+  })
+
+const collect = async (response: IncomingMessage): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
+  if (response.statusCode !== 200) throw new Error(`the running process answered ${response.statusCode}`)
+  return Buffer.concat(chunks)
+}

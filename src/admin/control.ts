@@ -1,0 +1,76 @@
+/** Everything the command line can ask of a gateway, whether it runs in this process or behind the admin socket. */
+import type { Running } from '../app.ts'
+import { ConfigError } from '../config/problems.ts'
+import type { Problem } from '../config/problems.ts'
+import type { Redactor } from '../redactor.ts'
+import { VERSION } from '../version.ts'
+import { callTool } from './call.ts'
+import type { CallEnd } from './call.ts'
+import { serverStatuses, urlsOf } from './status.ts'
+import type { Status } from './status.ts'
+import { listTools } from './tools.ts'
+import type { ToolRow } from './tools.ts'
+
+export interface Control {
+  status(): Promise<Status>
+  tools(query: string): Promise<readonly ToolRow[]>
+  /** `args` is a JSON object as text; `signal` gives the call up. */
+  call(tool: string, args: string, signal: AbortSignal): Promise<CallEnd>
+  /** Reads the files again. Never rejects: a configuration that is refused is an answer. */
+  reload(): Promise<ReloadEnd>
+  /** False: there is no such server. */
+  restart(server: string): Promise<boolean>
+}
+
+/** What a reload did: server keys, or why nothing was changed. */
+export type ReloadEnd =
+  | {
+      readonly kind: 'applied'
+      readonly added: readonly string[]
+      readonly removed: readonly string[]
+      readonly changed: readonly string[]
+      /** YAML paths whose change waits for a restart of the process. */
+      readonly needsRestart: readonly string[]
+    }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+
+/** Reloads, and what became of the last one. */
+export interface Reloader {
+  readonly problems: readonly Problem[]
+  reload(): Promise<ReloadEnd>
+}
+
+export const localControl = (running: Running, reloader: Reloader, redactor: Redactor): Control => {
+  const startedMs = performance.now()
+  return {
+    status: async () => {
+      const { configuration, gateway } = running
+      return redactor.hideIn({
+        pid: process.pid,
+        version: VERSION,
+        uptimeMs: Math.round(performance.now() - startedMs),
+        files: configuration.files,
+        urls: urlsOf(running),
+        servers: serverStatuses(running),
+        collisions: gateway.feed.catalog.problems.map(({ message }) => message),
+        warnings: configuration.warnings,
+        problems: reloader.problems,
+      })
+    },
+    tools: async (query) => listTools(running.gateway, query),
+    call: async (tool, args, signal) => {
+      const end = await callTool(running.gateway, tool, args, signal)
+      return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
+    },
+    reload: async () => redactor.hideIn(await reloader.reload()),
+    restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),
+  }
+}
+
+/** Why a configuration was refused, as problems: by its own words, or because an address it names cannot be bound. */
+export const problemsOf = (error: unknown): readonly Problem[] => {
+  if (error instanceof ConfigError) return error.problems
+  const { code, address, message } = error as NodeJS.ErrnoException & { address?: string }
+  if (address === undefined) return [{ place: '', path: '', message: `could not be applied: ${message}`, remedy: '' }]
+  return [{ place: address, path: 'listen', message: `cannot be bound (${code})`, remedy: 'choose another address' }]
+}

@@ -1,0 +1,150 @@
+/**
+ * The admin socket: what the command line asks of a running process, as HTTP/1.1 over a unix socket that only its owner can reach.
+ * It restarts and reloads; it takes no command line, no URL and no configuration (DECISIONS 7). Never on the MCP port (T-37).
+ */
+import { chmod } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { HostStreams } from '../app.ts'
+import type { Log } from '../downstream/environment.ts'
+import type { Control } from './control.ts'
+import { askToRelease } from './client.ts'
+import { isAnswered, PIPE, prepareFolder, removeStale } from './socket.ts'
+import type { Place } from './socket.ts'
+
+const MAX_BODY_BYTES = 16 * 1024 * 1024
+
+export interface AdminOptions {
+  readonly control: Control
+  /** Serves a host on a pipe; `undefined`: this process has no room for another. */
+  readonly attach: ((streams: HostStreams, server: string | undefined) => Promise<void>) | undefined
+  /** Whether there is a server of that key to attach to. */
+  readonly hasServer: (server: string) => boolean
+  readonly log: Log
+}
+
+type Handler = (query: URLSearchParams, body: string, control: Control, signal: AbortSignal) => Promise<Buffer | object>
+
+const ROUTES: Readonly<Record<string, Handler>> = {
+  'GET /status': (_query, _body, control) => control.status(),
+  'GET /tools': (query, _body, control) => control.tools(query.get('query') ?? ''),
+  'POST /reload': (_query, _body, control) => control.reload(),
+  'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),
+  'POST /call': async (query, body, control, signal) => {
+    const end = await control.call(query.get('tool') ?? '', body, signal)
+    if (end.kind !== 'result') return end
+    return Buffer.concat([Buffer.from(`{"kind":"result","isError":${end.isError},"result":`), end.result, Buffer.from('}')])
+  },
+}
+
+/** Takes the socket, or goes on without, which is logged: another process of this configuration may have it. */
+export const openAdmin = async (place: Place, options: AdminOptions): Promise<AsyncDisposable> => {
+  const { log } = options
+  const server = createServer((request, response) => {
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    void answer(request, options, gone.signal, () => server.close()).then(
+      (body) => {
+        const isKnown = body !== undefined
+        response.writeHead(isKnown ? 200 : 404, { 'Content-Type': 'application/json' }).end(isKnown ? body : '{}')
+      },
+      (error: unknown) => {
+        log.error({ error: String(error) }, 'the admin socket could not answer')
+        response.writeHead(500).end()
+      },
+    )
+  })
+  const pipes = new Set<Duplex>()
+  server.on('upgrade', (request, socket, head) => {
+    if (head.length > 0) socket.unshift(head)
+    pipes.add(socket)
+    socket.once('close', () => pipes.delete(socket))
+    socket.on('error', () => undefined)
+    void servePipe(request, socket, options)
+  })
+  try {
+    await prepareFolder(place)
+    await take(server, place, options.attach !== undefined)
+    if (place.folder !== undefined) await chmod(place.path, 0o600)
+  } catch (error) {
+    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+    const why = isTaken ? 'another process of this configuration has it' : (error as Error).message
+    log.warn({ socket: place.path }, `no admin socket: ${why}`)
+  }
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const socket of pipes) socket.destroy()
+      if (!server.listening) return
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/**
+ * Who has the socket first keeps it. Taken over: one that nobody answers at, and, by a process that takes any host, one whose
+ * owner serves the host that started it and no other.
+ */
+const take = async (server: Server, place: Place, servesAny: boolean): Promise<void> => {
+  try {
+    await listen(server, place.path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    if ((await isAnswered(place)) && !(servesAny && (await askToRelease(place)))) throw error
+    await removeStale(place)
+    await listen(server, place.path)
+  }
+}
+
+const listen = (server: Server, path: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+
+const answer = async (
+  request: IncomingMessage,
+  { control, attach }: AdminOptions,
+  gone: AbortSignal,
+  release: () => void,
+): Promise<Buffer | string | undefined> => {
+  const { pathname, searchParams } = urlOf(request)
+  const name = `${request.method} ${pathname}`
+  if (name === 'POST /release') {
+    if (attach === undefined) release()
+    return JSON.stringify({ released: attach === undefined })
+  }
+  const handler = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
+  if (handler === undefined) return undefined
+  const body = await handler(searchParams, await read(request), control, gone)
+  return Buffer.isBuffer(body) ? body : JSON.stringify(body)
+}
+
+const urlOf = ({ url }: IncomingMessage): URL => new URL(url ?? '/', 'http://admin')
+
+const read = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MAX_BODY_BYTES) throw new Error('a request of the admin socket is too large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+const servePipe = async (request: IncomingMessage, socket: Duplex, options: AdminOptions): Promise<void> => {
+  const { attach, hasServer, log } = options
+  const server = urlOf(request).searchParams.get('server') ?? undefined
+  if (request.headers.upgrade !== PIPE || (server !== undefined && !hasServer(server)))
+    return void socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n')
+  if (attach === undefined) return void socket.end('HTTP/1.1 409 Conflict\r\nConnection: close\r\n\r\n')
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PIPE}\r\n\r\n`)
+  log.info({}, 'a host is attached')
+  await attach({ input: socket, output: socket }, server)
+  socket.end()
+}

@@ -1,0 +1,83 @@
+/** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
+import type { Running } from '../app.ts'
+import { joinArray } from '../catalog/view.ts'
+import type { Problem } from '../config/problems.ts'
+import { LATEST_LEGACY } from '../wire/revisions.ts'
+import { estimateTokens } from './tools.ts'
+
+/** Lines of a server's stderr that are shown (F-08). */
+const STDERR_LINES = 20
+
+/** One server as `ps --json` prints it. Times in milliseconds. */
+export interface ServerStatus {
+  readonly key: string
+  readonly state: string
+  /** Why it is not healthy. */
+  readonly reason: string | undefined
+  readonly transport: string
+  readonly revision: string | undefined
+  readonly tools: number
+  readonly resources: number
+  readonly prompts: number
+  /** Estimate of what its tools cost a model, as they are listed. */
+  readonly tokens: number
+  readonly links: number
+  readonly inFlight: number
+  readonly failures: number
+  readonly nextTryMs: number | undefined
+  readonly leftOut: readonly { readonly kind: string; readonly name: string; readonly reason: string }[]
+  readonly warnings: readonly string[]
+  /** The last lines its process printed on stderr, oldest first, while it is not healthy. */
+  readonly stderr: readonly string[]
+}
+
+/** One process as `ps --json` prints it. */
+export interface Status {
+  readonly pid: number
+  readonly version: string
+  readonly uptimeMs: number
+  /** Absolute paths; the main one first. */
+  readonly files: readonly string[]
+  /** The MCP endpoints; empty where one host is served on a pipe. */
+  readonly urls: readonly string[]
+  readonly servers: readonly ServerStatus[]
+  /** Names that two servers wanted. */
+  readonly collisions: readonly string[]
+  readonly warnings: readonly string[]
+  /** Why the files as they are now are not in force; empty if they are. */
+  readonly problems: readonly Problem[]
+}
+
+export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly string[] =>
+  front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
+
+export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
+  const { rows, entries } = gateway.feed.viewOf({ scope: { server: undefined }, revision: LATEST_LEGACY }).list('tools')
+  return fleet.downstreams$.value.map((downstream) => {
+    const { options, health$, inventory$, link, linkCount, inFlight } = downstream
+    const { state, reason, failures, nextTryMs } = health$.value
+    const inventory = inventory$.value
+    const own = entries.filter((_, at) => rows[at].server.key === options.key)
+    return {
+      key: options.key,
+      state,
+      reason,
+      transport: transportName(link?.transport, options.url === undefined),
+      revision: link?.revision ?? inventory?.revision,
+      tools: own.length,
+      resources: (inventory?.lists.resources.length ?? 0) + (inventory?.lists.templates.length ?? 0),
+      prompts: inventory?.lists.prompts.length ?? 0,
+      tokens: own.length === 0 ? 0 : estimateTokens(joinArray(own)),
+      links: linkCount,
+      inFlight,
+      failures,
+      nextTryMs,
+      leftOut: gateway.feed.catalog.leftOut.filter(({ server }) => server === options.key),
+      warnings: inventory?.warnings ?? [],
+      stderr: state === 'healthy' ? [] : downstream.stderrTail(STDERR_LINES),
+    }
+  })
+}
+
+const transportName = (transport: 'pipe' | 'http' | 'sse' | undefined, isPipe: boolean): string =>
+  transport === 'pipe' || (transport === undefined && isPipe) ? 'stdio' : (transport ?? 'http')

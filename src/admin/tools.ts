@@ -1,0 +1,42 @@
+/** The tools of the catalog as a person looks for them, and what they cost. */
+import type { Gateway } from '../gateway/gateway.ts'
+import { MODERN } from '../wire/revisions.ts'
+
+/** One tool as `tools --json` prints it. */
+export interface ToolRow {
+  /** The exposed name. */
+  readonly name: string
+  /** Key of the server. */
+  readonly server: string
+  /** What the server calls it. */
+  readonly original: string
+  /** An estimate: the bytes of the definition as it is listed, divided by 4. */
+  readonly tokens: number
+  /** The definition as a modern host gets it. */
+  readonly definition: ToolDefinition
+}
+
+export interface ToolDefinition {
+  readonly name: string
+  readonly description?: string
+  readonly inputSchema?: unknown
+}
+
+/** What a definition of so many bytes costs a model, roughly. */
+export const estimateTokens = (bytes: Uint8Array): number => Math.ceil(bytes.length / 4)
+
+/** Tools whose name, server or description holds every word of `query`, in the order of the catalog. */
+export const listTools = (gateway: Gateway, query = ''): ToolRow[] => {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  const { rows, entries } = gateway.feed.viewOf({ scope: { server: undefined }, revision: MODERN }).list('tools')
+  return rows
+    .map(({ server, entry, exposed }, at): ToolRow => {
+      const definition = JSON.parse(entries[at].toString()) as ToolDefinition
+      const tokens = estimateTokens(entries[at])
+      return { name: exposed, server: server.key, original: entry.original, tokens, definition }
+    })
+    .filter(({ name, server, definition }) => {
+      const text = `${name} ${server} ${definition.description ?? ''}`.toLowerCase()
+      return words.every((word) => text.includes(word))
+    })
+}

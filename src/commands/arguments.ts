@@ -1,0 +1,50 @@
+/** Arguments of a tool as a person types them: `key=value` pairs, read by the tool's own schema, or one JSON object. */
+import { CommandError, EXIT } from './io.ts'
+
+/** JSON text of one object. `schema` is the tool's `inputSchema`; without it a value is JSON if it reads as JSON, else a text. */
+export const readArguments = (pairs: readonly string[], json: string | undefined, schema: unknown): string => {
+  if (json !== undefined) {
+    if (pairs.length > 0) throw new CommandError(EXIT.usage, 'give the arguments as key=value or with --args, not both')
+    if (!isPlainObject(parse(json)))
+      throw new CommandError(EXIT.usage, '--args is no JSON object; write for example --args \'{"a":1}\'')
+    return json
+  }
+  const types = typesOf(schema)
+  const members = pairs.map((pair) => {
+    const mark = pair.indexOf('=')
+    if (mark < 1) throw new CommandError(EXIT.usage, `expected key=value, got "${pair}"; or give all of them with --args JSON`)
+    const key = pair.slice(0, mark)
+    return `${JSON.stringify(key)}:${asJson(key, pair.slice(mark + 1), types.get(key))}`
+  })
+  return `{${members.join(',')}}`
+}
+
+/** The number keeps the digits it was typed with. */
+const asJson = (key: string, text: string, type: string | undefined): string => {
+  if (type === 'string') return JSON.stringify(text)
+  const isJson = parse(text) !== undefined
+  if (isJson) return text.trim()
+  if (type === undefined) return JSON.stringify(text)
+  throw new CommandError(EXIT.usage, `${key} is a ${type} by the tool's schema, got "${text}"; write it as JSON`)
+}
+
+/** `undefined` for what is no JSON. */
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+const isPlainObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const typesOf = (schema: unknown): ReadonlyMap<string, string> => {
+  const properties = isPlainObject(schema) && isPlainObject(schema['properties']) ? schema['properties'] : {}
+  return new Map(
+    Object.entries(properties).flatMap(([key, property]) =>
+      isPlainObject(property) && typeof property['type'] === 'string' ? [[key, property['type']] as const] : [],
+    ),
+  )
+}

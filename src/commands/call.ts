@@ -1,0 +1,48 @@
+/** `trunkline call`: one tool, once, through the gateway. */
+import type { CallEnd } from '../admin/call.ts'
+import type { Control } from '../admin/control.ts'
+import { readArguments } from './arguments.ts'
+import { withGateway } from './inline.ts'
+import { CommandError, EXIT, print, printLines } from './io.ts'
+import type { Invocation } from './io.ts'
+
+export const call = async (
+  invocation: Invocation,
+  tool: string,
+  pairs: readonly string[],
+  args: string | undefined,
+): Promise<number> => {
+  const { io, json } = invocation
+  const end = await withGateway(invocation, async (control) => {
+    const schema = pairs.length === 0 ? undefined : await schemaOf(control, tool)
+    return control.call(tool, readArguments(pairs, args, schema), io.interrupted)
+  })
+  if (end.kind !== 'result') throw failed(tool, end)
+  if (json) await print(io, Buffer.concat([end.result, Buffer.from('\n')]))
+  else await printLines(io, textsOf(end.result))
+  if (!end.isError) return EXIT.ok
+  throw new CommandError(EXIT.tool, `${tool} ended with an error, told above; its arguments: trunkline tools ${tool} --json`)
+}
+
+const schemaOf = async (control: Control, tool: string): Promise<unknown> =>
+  (await control.tools(tool)).find(({ name }) => name === tool)?.definition.inputSchema
+
+const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'result' }>): CommandError => {
+  if (kind === 'refused') return new CommandError(EXIT.usage, `${tool}: ${message}; see what there is: trunkline tools`)
+  if (kind === 'error') return new CommandError(EXIT.tool, `${tool}: ${message}; its arguments: trunkline tools ${tool} --json`)
+  if (kind === 'auth_required' || kind === 'scope_required')
+    return new CommandError(EXIT.authorization, `${tool}: ${message}; correct its credentials in the configuration`)
+  return new CommandError(EXIT.unreachable, `${tool}: ${message}; see trunkline check --live`)
+}
+
+interface Block {
+  readonly type?: string
+  readonly text?: string
+}
+
+/** What a person wants of a result: its texts, and everything else as JSON. */
+const textsOf = (result: Buffer): string[] => {
+  const { content, structuredContent } = JSON.parse(result.toString()) as { content?: Block[]; structuredContent?: unknown }
+  if (content === undefined || content.length === 0) return [JSON.stringify(structuredContent ?? {})]
+  return content.map((block) => (block.type === 'text' && block.text !== undefined ? block.text : JSON.stringify(block)))
+}

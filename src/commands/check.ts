@@ -1,0 +1,43 @@
+/** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
+import type { Status } from '../admin/status.ts'
+import { inline } from './inline.ts'
+import { CommandError, EXIT, printJson, printLines } from './io.ts'
+import type { Invocation } from './io.ts'
+import { painter, serverLines, stderrLines } from './table.ts'
+import type { Paint } from './table.ts'
+
+/** Reaching here, the configuration is valid: reading it would have thrown. */
+export const check = async (invocation: Invocation, live: boolean): Promise<number> => {
+  const { configuration, io, json, context } = invocation
+  const { files, servers, warnings } = configuration
+  if (!live) {
+    if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), warnings })
+    else
+      await printLines(io, [`${files[0]}: ok, ${servers.length} servers`, ...warnings.map((warning) => `  warning: ${warning}`)])
+    return EXIT.ok
+  }
+  const status = await inline(invocation, (control) => control.status())
+  const lost = status.servers.filter(({ state }) => state !== 'healthy' && state !== 'degraded')
+  if (json) await printJson(io, { ok: lost.length === 0, files, ...told(status) })
+  else await printLines(io, reportLines(status, painter(io.stdout, context.env['NO_COLOR'])))
+  if (lost.length === 0) return EXIT.ok
+  const names = lost.map(({ key }) => key).join(', ')
+  throw new CommandError(EXIT.unreachable, `not reachable: ${names}; the reason stands beside each, correct it in ${files[0]}`)
+}
+
+const told = ({ servers, collisions, warnings }: Status) => ({ servers, collisions, warnings })
+
+/** What can be said of a process and its servers, in lines. */
+export const reportLines = ({ servers, collisions, warnings, problems }: Status, paint: Paint): string[] => [
+  ...serverLines(servers, paint),
+  ...stderrLines(servers, paint),
+  ...servers.flatMap(({ key, leftOut }) =>
+    leftOut.map(({ kind, name, reason }) => `  left out: ${key} ${kind} "${name}": ${reason}`),
+  ),
+  ...servers.flatMap(({ key, warnings }) => warnings.map((warning) => `  ${key}: ${warning}`)),
+  ...collisions.map((collision) => `  collision: ${collision}`),
+  ...warnings.map((warning) => `  warning: ${warning}`),
+  ...problems.map(({ place, path, message, remedy }) =>
+    paint(`  not in force: ${[place, path].filter(Boolean).join(' ')}: ${message}${remedy && `; ${remedy}`}`, 'red'),
+  ),
+]

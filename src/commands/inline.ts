@@ -1,0 +1,44 @@
+/** What answers a command: the running process of the same configuration, else a gateway of our own, for as long as it takes. */
+import { connectAdmin } from '../admin/client.ts'
+import { localControl } from '../admin/control.ts'
+import type { Control } from '../admin/control.ts'
+import { adminPlace } from '../admin/socket.ts'
+import { startGateway } from '../app.ts'
+import { createLog } from '../log.ts'
+import { Redactor } from '../redactor.ts'
+import { CommandError, EXIT } from './io.ts'
+import type { Invocation } from './io.ts'
+import { settled } from './settled.ts'
+
+/** Asks the running process if there is one, else starts the servers here and ends them afterwards. */
+export const withGateway = async <T>(invocation: Invocation, use: (control: Control) => Promise<T>): Promise<T> => {
+  const remote = await findRunning(invocation)
+  return remote === undefined ? inline(invocation, use) : use(remote)
+}
+
+/** Rejects with exit code 4 where no process of this configuration runs. */
+export const running = async (invocation: Invocation): Promise<Control> => {
+  const remote = await findRunning(invocation)
+  if (remote !== undefined) return remote
+  const [file] = invocation.configuration.files
+  throw new CommandError(EXIT.unreachable, `no process runs ${file}; start one: trunkline up -c ${file}`)
+}
+
+/** A gateway that serves no host, with all its servers started. */
+export const inline = async <T>(
+  { configuration, context, io }: Invocation,
+  use: (control: Control) => Promise<T>,
+): Promise<T> => {
+  const redactor = new Redactor(configuration.secrets)
+  const log = createLog({ ...configuration.log, level: 'error' }, io.stderr, redactor.hide)
+  const { host, servers } = configuration
+  const silent = { ...configuration, host: { ...host, addresses: [] } }
+  await using gateway = await startGateway(silent, { log, path: context.env['PATH'] })
+  await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
+  if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
+  const reloader = { problems: [], reload: async () => ({ kind: 'refused', problems: [] }) as const }
+  return await use(localControl(gateway, reloader, redactor))
+}
+
+const findRunning = ({ configuration, context }: Invocation): Promise<Control | undefined> =>
+  connectAdmin(adminPlace(configuration, context.uid, context.platform))

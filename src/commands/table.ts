@@ -1,0 +1,54 @@
+/** Tables for people: aligned columns, colour on a terminal that wants it, nothing that a server could smuggle in. */
+import { printable } from '../log.ts'
+import type { ServerStatus } from '../admin/status.ts'
+
+export type Colour = 'green' | 'yellow' | 'red' | 'dim'
+const CODES: Readonly<Record<Colour, number>> = { green: 32, yellow: 33, red: 31, dim: 2 }
+
+/** Paints, or leaves the text alone. */
+export type Paint = (text: string, colour: Colour) => string
+
+/** `NO_COLOR` with any value switches colours off (no-color.org). */
+export const painter = (stream: { isTTY?: boolean }, noColor: string | undefined): Paint =>
+  stream.isTTY === true && !noColor ? (text, colour) => `\u001b[${CODES[colour]}m${text}\u001b[0m` : (text) => text
+
+/** Rows of cells as lines, every column but the last padded; `right`: the columns aligned to the right. */
+export const columns = (rows: readonly (readonly string[])[], right: ReadonlySet<number> = new Set()): string[] => {
+  const clean = rows.map((row) => row.map(printable))
+  const widths = clean.reduce<number[]>((most, row) => row.map((cell, at) => Math.max(most[at] ?? 0, cell.length)), [])
+  const pad = (cell: string, at: number): string => (right.has(at) ? cell.padStart(widths[at]) : cell.padEnd(widths[at]))
+  return clean.map((row) => row.map(pad).join('  ').trimEnd())
+}
+
+const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour]>> = {
+  healthy: ['●', 'green'],
+  degraded: ['▲', 'yellow'],
+  starting: ['○', 'dim'],
+  draining: ['○', 'dim'],
+  down: ['✗', 'red'],
+  failed: ['✗', 'red'],
+}
+
+/** One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. */
+export const serverLines = (servers: readonly ServerStatus[], paint: Paint): string[] => {
+  const cells = servers.map(({ key, state, transport, revision, tools, tokens, reason }) => [
+    key,
+    state,
+    transport,
+    revision ?? '-',
+    `${tools} tools`,
+    tools === 0 ? '' : `${thousands(tokens)} tok`,
+    reason === undefined ? '' : reason.split('\n', 1)[0],
+  ])
+  return columns(cells, new Set([4, 5])).map((line, at) => {
+    const [mark, colour] = MARKS[servers[at].state] ?? ['?', 'yellow']
+    return `  ${paint(mark, colour)} ${line}`
+  })
+}
+
+/** What the processes of servers in trouble said last (F-08). */
+export const stderrLines = (servers: readonly ServerStatus[], paint: Paint): string[] =>
+  servers.flatMap(({ key, stderr }) => stderr.map((line) => paint(`    ${key} | ${printable(line)}`, 'dim')))
+
+/** 9,840 is `9.8k`. */
+export const thousands = (number: number): string => (number < 1_000 ? String(number) : `${(number / 1_000).toFixed(1)}k`)

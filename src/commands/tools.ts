@@ -1,0 +1,25 @@
+/** `trunkline tools`: what hosts see, and what it costs them. */
+import { withGateway } from './inline.ts'
+import { EXIT, printJson, printLines } from './io.ts'
+import type { Invocation } from './io.ts'
+import { columns, thousands } from './table.ts'
+
+export const tools = async (invocation: Invocation, query: string): Promise<number> => {
+  const { io, json } = invocation
+  const rows = await withGateway(invocation, (control) => control.tools(query))
+  if (json) await printJson(io, rows)
+  else {
+    const cells = rows.map(({ name, server, tokens, definition }) => [
+      name,
+      server,
+      `${thousands(tokens)} tok`,
+      io.stdout.isTTY === true ? firstWords(definition.description) : '',
+    ])
+    await printLines(io, columns(cells, new Set([2])))
+    const total = rows.reduce((sum, { tokens }) => sum + tokens, 0)
+    io.stderr.write(`${rows.length} tools, about ${thousands(total)} tokens\n`)
+  }
+  return EXIT.ok
+}
+
+const firstWords = (text = ''): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text).split('\n', 1)[0]

@@ -1,0 +1,85 @@
+/**
+ * Whom a legacy server's question reaches: the call it belongs to, the configuration, or nobody; never somebody else
+ * (BRIDGING 3.0, 3.15; B048, B049, B051, B263).
+ */
+import { elicitationIdFor, noAnswer } from '../era/questions.ts'
+import type { Answer, Call, HostSession, Question } from '../rpc/call.ts'
+import { Payload } from '../wire/payload.ts'
+import type { ServerOptions } from './options.ts'
+
+/** A modern host's roots are believed this long, since it cannot announce a change. */
+const ROOTS_TTL_MS = 300_000
+const MAX_SENT_AWAY = 256
+
+export class Asking {
+  readonly #options: () => ServerOptions
+  /** Roots that modern hosts gave, by principal. */
+  readonly #roots = new Map<string, { readonly answer: Answer; readonly untilMs: number }>()
+  /** Sessions whose person was sent to a URL, by the server's own id for it. */
+  readonly #sentAway = new Map<string, HostSession>()
+
+  constructor(options: () => ServerOptions) {
+    this.#options = options
+  }
+
+  /** On a link that serves nobody: everything is declined at once. */
+  decline(question: Question): Answer {
+    return question.method === 'roots/list' ? this.#configuredRoots() : noAnswer(question)
+  }
+
+  /** `call`: the one the question belongs to. `waiting`: a call that is waiting on this link, for questions before any call. */
+  async ask(
+    question: Question,
+    call: Call | undefined,
+    waiting: Call | undefined,
+    session: HostSession | undefined,
+  ): Promise<Answer> {
+    if (question.method === 'roots/list') return this.#askRoots(question, call, waiting, session)
+    if (call?.ask === undefined) return error(-32601, `nobody can be asked ${question.method} now`)
+    const elicitationId = question.params?.text('elicitationId')
+    const own = call.caller.session
+    if (elicitationId !== undefined && own !== undefined) this.sentAway(elicitationId, own)
+    return call.ask(question)
+  }
+
+  /** What a person was sent away to do is done: the session that was asked hears of it, under its own id (B088). */
+  completed(original: string): void {
+    const session = this.#sentAway.get(original)
+    this.#sentAway.delete(original)
+    const elicitationId = session && elicitationIdFor(session.id, this.#options().key, original)
+    session?.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
+  }
+
+  async #askRoots(
+    question: Question,
+    call: Call | undefined,
+    waiting: Call | undefined,
+    session: HostSession | undefined,
+  ): Promise<Answer> {
+    if (this.#options().roots !== undefined) return this.#configuredRoots()
+    if (session !== undefined) return call?.ask?.(question) ?? session.ask(question)
+    const principal = (call ?? waiting)?.caller.principal ?? ''
+    // In the middle of a call the host is asked; before any, as legacy servers do right after the handshake, it may have said it.
+    const known = call === undefined ? this.#roots.get(principal) : undefined
+    if (known !== undefined && known.untilMs > performance.now()) return known.answer
+    const ask = (call ?? waiting)?.ask
+    if (ask === undefined) return error(-32601, 'nobody can be asked for roots now')
+    const answer = await ask(question)
+    if ('result' in answer) this.#roots.set(principal, { answer, untilMs: performance.now() + ROOTS_TTL_MS })
+    return answer
+  }
+
+  #configuredRoots(): Answer {
+    const roots = (this.#options().roots ?? []).map((root) => ({ uri: root.includes('://') ? root : `file://${root}` }))
+    return { result: Payload.of({ roots }) }
+  }
+
+  /** A person of this session is on the way to a URL of the server. */
+  sentAway(id: string, session: HostSession): void {
+    const [oldest] = this.#sentAway.keys()
+    if (this.#sentAway.size >= MAX_SENT_AWAY && oldest !== undefined) this.#sentAway.delete(oldest)
+    this.#sentAway.set(id, session)
+  }
+}
+
+const error = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })

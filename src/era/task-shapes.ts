@@ -1,0 +1,52 @@
+/** Tasks of 2025-11-25 in the words of the extension, and back: the same members under other names (BRIDGING 3.17). */
+import { META } from '../wire/meta.ts'
+import { Draft, join, Payload } from '../wire/payload.ts'
+
+const MODERN_NAMES: Readonly<Record<string, string>> = { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }
+const LEGACY_NAMES: Readonly<Record<string, string>> = { ttlMs: 'ttl', pollIntervalMs: 'pollInterval' }
+/** Said of the result, not of the task. */
+const OF_RESULT: ReadonlySet<string> = new Set(['_meta', 'resultType'])
+
+/** A legacy task (`tasks/get`, `notifications/tasks/status`) in modern words; an absent lifetime is an unlimited one. */
+export const modernTask = (task: Payload): Draft => {
+  const draft = renamed(task, MODERN_NAMES)
+  if (!draft.has('ttlMs')) draft.set('ttlMs', 'null')
+  return draft
+}
+
+/** A legacy `CreateTaskResult`, `{ task, _meta }`, as the flat modern one; `undefined`: it is another result. */
+export const modernCreation = (result: Payload): Payload | undefined => {
+  const task = result.object('task')
+  if (task?.text('taskId') === undefined) return undefined
+  const draft = modernTask(task)
+  const meta = result.object('_meta')
+  // The id stands beside it; the copy inside is of the other generation.
+  meta?.delete(META.relatedTask)
+  if (meta !== undefined) draft.set('_meta', meta.parts())
+  return Payload.at(join(draft.parts()))
+}
+
+/** A modern `CreateTaskResult` as 2025-11-25 words it. */
+export const legacyCreation = (result: Payload): Draft => {
+  const settled = Payload.at(join(result.parts()))
+  const draft = new Draft()
+  draft.set('task', renamed(settled, LEGACY_NAMES).parts())
+  const meta = settled.raw('_meta')
+  if (meta !== undefined) draft.set('_meta', meta)
+  return draft
+}
+
+/** The task that a message of 2025-11-25 belongs to; the id as the sender knows it. */
+export const relatedTask = (params: Payload | undefined): string | undefined =>
+  params?.object('_meta')?.object(META.relatedTask)?.text('taskId')
+
+/** Says which task a message belongs to. */
+export const relateTo = (params: Payload, taskId: string): void =>
+  params.setIn('_meta', META.relatedTask, JSON.stringify({ taskId }))
+
+const renamed = (task: Payload, names: Readonly<Record<string, string>>): Draft => {
+  const draft = new Draft()
+  for (const { key, start, end } of task.members)
+    if (!OF_RESULT.has(key)) draft.set(names[key] ?? key, task.bytes.subarray(start, end))
+  return draft
+}

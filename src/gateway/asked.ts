@@ -1,0 +1,71 @@
+/**
+ * What one server asked during one call: only what the host can answer, in words it knows, and not without end
+ * (BRIDGING 3.13, 3.14); and what it asked in vain, because that may be why the call fails.
+ */
+import { refusalOf, wordQuestion } from '../era/questions.ts'
+import type { Asker } from '../era/questions.ts'
+import { relatedTask, relateTo } from '../era/task-shapes.ts'
+import { Refusal } from '../rpc/call.ts'
+import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
+import { META } from '../wire/meta.ts'
+import { Payload } from '../wire/payload.ts'
+
+/** Sampling costs the host money. */
+const MAX_SAMPLINGS = 10
+/** What a host would have had to declare ([2026-07-28 basic/index], -32021). */
+const CAPABILITIES: Readonly<Record<string, object>> = {
+  'elicitation/create': { elicitation: { form: {} } },
+  'sampling/createMessage': { sampling: {} },
+  'roots/list': { roots: {} },
+}
+
+export class Asked {
+  readonly #call: Call
+  readonly #asker: Asker
+  readonly #exposeTask: (original: string) => string
+  #samplings = 0
+  #missing: object | undefined
+
+  /** `exposeTask`: the id under which the host knows a task of the server. */
+  constructor(call: Call, asker: Asker, exposeTask: (original: string) => string) {
+    this.#call = call
+    this.#asker = asker
+    this.#exposeTask = exposeTask
+  }
+
+  async ask(question: Question): Promise<Answer> {
+    const { ask, caller } = this.#call
+    const refusal = refusalOf(question, caller.capabilities)
+    if (refusal !== undefined) {
+      this.#missing = CAPABILITIES[question.method]
+      return refusal
+    }
+    if (ask === undefined) return error(-32601, `nobody can be asked ${question.method} now`)
+    if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
+      return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
+    const worded = wordQuestion(question, this.#asker, caller)
+    return 'method' in worded ? this.#related(worded, ask) : worded
+  }
+
+  /** A question that belongs to a task names it in the host's words, and the answer in the server's (B182). */
+  async #related(question: Question, ask: NonNullable<Call['ask']>): Promise<Answer> {
+    const { params } = question
+    const task = relatedTask(params)
+    if (params === undefined || task === undefined) return ask(question)
+    if (this.#call.caller.session === undefined) params.object('_meta')?.delete(META.relatedTask)
+    else relateTo(params, this.#exposeTask(task))
+    const answer = await ask(question)
+    if ('result' in answer) relateTo(answer.result, task)
+    return answer
+  }
+
+  /** A call that failed after asking in vain: a modern host can declare what was missing and try again (BRIDGING 5.1 row 16). */
+  refuseIfMissing({ result }: Outcome): void {
+    const hasFailed = result instanceof Payload && result.raw('isError')?.toString() === 'true'
+    if (this.#missing === undefined || !hasFailed) return
+    const data = { requiredCapabilities: this.#missing }
+    throw new Refusal(-32021, 'the server needs a capability that the request does not declare', { status: 400, data })
+  }
+}
+
+const error = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })

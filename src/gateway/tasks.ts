@@ -1,0 +1,135 @@
+/**
+ * Tasks on their way through: ids of ours to the hosts, ids of theirs to the servers, and each request about a task to the server
+ * that runs it, for nobody but the principal who made it (BRIDGING 3.17).
+ */
+import { TaskIds } from '../auth/task-ids.ts'
+import type { Seal } from '../auth/seal.ts'
+import { exposeResult } from '../catalog/expose-result.ts'
+import { exposeUri } from '../catalog/uris.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import { tasksNotDeclared } from '../era/modern-host.ts'
+import { project } from '../era/projections.ts'
+import { relatedTask, relateTo } from '../era/task-shapes.ts'
+import { Refusal } from '../rpc/call.ts'
+import type { Call, Caller, Outcome } from '../rpc/call.ts'
+import { META } from '../wire/meta.ts'
+import { Payload } from '../wire/payload.ts'
+import { MODERN } from '../wire/revisions.ts'
+import { declaresTasks } from '../wire/tasks.ts'
+import { Asked } from './asked.ts'
+import type { Feed } from './feed.ts'
+import { TaskListeners } from './task-listeners.ts'
+import type { TaskSubscriber } from './task-listeners.ts'
+import { askerOf, isNamespaced, wordRequests } from './wording.ts'
+
+/** A task as one host sees it, and where it runs. */
+interface Seen {
+  readonly downstream: Downstream
+  readonly original: string
+  readonly exposed: string
+  readonly caller: Caller
+}
+
+export class Tasks {
+  readonly #ids: TaskIds
+  readonly #feed: Feed
+  readonly #downstream: (key: string) => Downstream | undefined
+  readonly #listeners = new TaskListeners()
+
+  constructor(seal: Seal, feed: Feed, downstream: (key: string) => Downstream | undefined) {
+    this.#ids = new TaskIds(seal)
+    this.#feed = feed
+    this.#downstream = downstream
+  }
+
+  /** `tasks/get`, `tasks/update`, `tasks/result`, `tasks/cancel`. */
+  async serve(call: Call): Promise<Outcome> {
+    const { caller, params } = call
+    if (caller.session === undefined && !declaresTasks(caller.capabilities)) throw tasksNotDeclared()
+    const seen = this.#open(caller, call.target)
+    if (seen === undefined) throw new Refusal(-32602, 'invalid or expired task')
+    const { downstream, original } = seen
+    params.set('taskId', JSON.stringify(original))
+    const asked = this.asked(call, downstream)
+    const responses = params.object('inputResponses')?.fresh()
+    const outcome = await downstream.handle({
+      ...call,
+      target: original,
+      resume: responses && { state: undefined, responses },
+      ask: (question) => asked.ask(question),
+    })
+    if (outcome.result instanceof Payload) this.#expose(outcome.result, call.method, seen)
+    return outcome
+  }
+
+  /** A server made a task of a call: from here on it has an id of ours. */
+  created(result: Payload, { caller }: Call, downstream: Downstream): void {
+    const { key } = downstream.options
+    const original = result.text('taskId') ?? ''
+    const exposed = this.#ids.expose(caller.principal, key, original)
+    if (caller.session !== undefined) this.#listeners.created(caller.session, key, original, exposed)
+    this.#expose(result, 'tools/call', { downstream, original, exposed, caller })
+  }
+
+  /** The questions of one call; those that belong to a task name it as the host knows it (B182). */
+  asked(call: Call, downstream: Downstream): Asked {
+    const { caller } = call
+    return new Asked(call, askerOf(downstream, this.#feed.viewOf(caller)), (original) =>
+      this.#ids.expose(caller.principal, downstream.options.key, original),
+    )
+  }
+
+  /** Those of the ids that are this caller's. */
+  own(caller: Caller, ids: readonly string[]): string[] {
+    return ids.filter((id) => this.#open(caller, id) !== undefined)
+  }
+
+  follow(subscriber: TaskSubscriber, caller: Caller, id: string): void {
+    const seen = this.#open(caller, id)
+    if (seen !== undefined) this.#listeners.add(subscriber, { exposed: id, caller }, seen.downstream, seen.original)
+  }
+
+  release(subscriber: TaskSubscriber): void {
+    this.#listeners.release(subscriber)
+  }
+
+  async restore(downstream: Parameters<TaskListeners['restore']>[0]): Promise<void> {
+    await this.#listeners.restore(downstream)
+  }
+
+  /** A server says that a task changed: whoever made it or follows it hears of it under his own id. */
+  changed(key: string, task: Payload): void {
+    const downstream = this.#downstream(key)
+    const original = task.text('taskId')
+    if (downstream === undefined || original === undefined) return
+    for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(key, original)) {
+      const copy = task.fresh()
+      this.#expose(copy, 'tasks/get', { downstream, original, exposed, caller })
+      subscriber.task?.(copy)
+    }
+  }
+
+  #open(caller: Caller, exposed: string | undefined): Seen | undefined {
+    const opened = exposed === undefined ? undefined : this.#ids.open(caller.principal, exposed)
+    const downstream = opened && this.#downstream(opened.server)
+    if (exposed === undefined || opened === undefined || downstream === undefined) return undefined
+    const isInScope = caller.scope.server === undefined || caller.scope.server === opened.server
+    return isInScope ? { downstream, original: opened.original, exposed, caller } : undefined
+  }
+
+  /** A task, or the result of one, as this host is to see it. */
+  #expose(result: Payload, method: string, { downstream, exposed, caller }: Seen): void {
+    const view = this.#feed.viewOf(caller)
+    if (result.has('taskId')) result.set('taskId', JSON.stringify(exposed))
+    result.delete('requestState')
+    wordRequests(result, askerOf(downstream, view), caller)
+    const inner = method === 'tasks/result' ? result : result.object('result')
+    if (inner !== undefined) {
+      if (method !== 'tasks/result') project(inner, 'tools/call', MODERN)
+      if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)
+      if (isNamespaced(downstream, view)) exposeResult(inner, 'content', (uri) => exposeUri(downstream.options.prefix, uri))
+    }
+    if (caller.session === undefined && method !== 'tools/call' && view.catalog.sources.length > 1)
+      result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
+  }
+}

@@ -1,0 +1,33 @@
+/** What hosts are told of one server and its questions, wherever those stand: the label, the URIs, the shape of each question. */
+import { uriMode } from '../catalog/naming.ts'
+import type { View } from '../catalog/view.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import { refusalOf, wordQuestion } from '../era/questions.ts'
+import type { Asker } from '../era/questions.ts'
+import type { Caller, Question } from '../rpc/call.ts'
+import type { Payload } from '../wire/payload.ts'
+
+export const isNamespaced = (downstream: Downstream, view: View): boolean =>
+  uriMode(downstream.options, view.catalog.naming) === 'namespaced'
+
+/** Who asks: with several servers a person is told which (DECISIONS 7). */
+export const askerOf = ({ options }: Downstream, view: View): Asker => ({
+  key: options.key,
+  label: view.catalog.sources.length > 1 ? options.displayName : undefined,
+})
+
+/** The questions of `inputRequests`, worded as if they came as requests. `onRefusal` hears of those this host must not be asked. */
+export const wordRequests = (
+  result: Payload,
+  asker: Asker,
+  caller: Caller,
+  onRefusal: (question: Question) => void = () => undefined,
+): void => {
+  const requests = result.object('inputRequests')
+  for (const { key } of requests?.members ?? []) {
+    const request = requests?.object(key)
+    const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
+    if (refusalOf(question, caller.capabilities) !== undefined) onRefusal(question)
+    wordQuestion(question, asker, caller)
+  }
+}

@@ -1,0 +1,100 @@
+/** Trunkline inside another program: the same gateway, without a command line, signals or an admin socket. */
+import { callTool } from './admin/call.ts'
+import { serverStatuses, urlsOf } from './admin/status.ts'
+import type { ServerStatus } from './admin/status.ts'
+import { listTools } from './admin/tools.ts'
+import type { ToolRow } from './admin/tools.ts'
+import { startGateway } from './app.ts'
+import { diffConfigurations } from './config/difference.ts'
+import { loadConfiguration } from './config/load.ts'
+import type { Configuration } from './config/options.ts'
+import { ConfigError } from './config/problems.ts'
+import type { Problem } from './config/problems.ts'
+import { readSurroundings } from './config/surroundings.ts'
+import type { Log } from './downstream/environment.ts'
+import { createLog } from './log.ts'
+import { Redactor } from './redactor.ts'
+
+export { ConfigError }
+export type { Configuration, Log, Problem, ServerStatus, ToolRow }
+
+/** A configuration as it would stand in `trunkline.yaml`: the same keys, units and variables (docs/configuration.md). */
+export type ConfigurationInput = Readonly<Record<string, unknown>>
+
+export interface CreateGatewayOptions {
+  /**
+   * What to serve: an object as it would stand in the file, or the paths of files as with `-c`. Relative paths in an object count
+   * from the working directory. An object keeps nothing on disk unless it names `state.dir`.
+   */
+  readonly configuration: ConfigurationInput | { readonly files: readonly string[] }
+  /** False: bind no address; the gateway is used through `tools` and `call` only. Default: true. */
+  readonly listen?: boolean
+  /** Hears what happens. Default: warnings and errors as JSON lines on stderr. */
+  readonly log?: Log
+}
+
+/** What a tool answered. `isError`: the tool says that it failed. */
+export interface ToolResult {
+  readonly isError: boolean
+  /** The result as JSON, byte for byte what the server sent, with exposed URIs. */
+  readonly json: string
+}
+
+/** A gateway that runs until it is closed. */
+export interface EmbeddedGateway extends AsyncDisposable {
+  /** The MCP endpoints, with the ports the system gave. */
+  readonly urls: readonly string[]
+  /** How each server is doing now. */
+  servers(): readonly ServerStatus[]
+  /** The tools known now, under their exposed names. */
+  tools(): readonly ToolRow[]
+  /**
+   * Calls a tool by its exposed name; waits for servers that are starting. `args` are plain data. Rejects with an `Error` whose
+   * `kind` says why there is no result (`refused`, `error`, or a failure such as `unreachable`).
+   */
+  call(tool: string, args?: object, signal?: AbortSignal): Promise<ToolResult>
+  /**
+   * Puts another configuration in force; servers whose launch or address did not change keep running. Rejects with `ConfigError`,
+   * or the system's error where an address cannot be bound, and then changes nothing.
+   */
+  reload(configuration: CreateGatewayOptions['configuration']): Promise<void>
+  /** Ends within `reload.drain`: open calls first, then the servers and their processes. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts a gateway; resolves when its addresses are bound, which waits for no server. Rejects with `ConfigError` (all problems at
+ * once), or with the system's error where an address cannot be bound.
+ */
+export const createGateway = async (options: CreateGatewayOptions): Promise<EmbeddedGateway> => {
+  const context = readSurroundings()
+  const load = async (given: CreateGatewayOptions['configuration']): Promise<Configuration> => {
+    const configuration = await loadConfiguration(isFiles(given) ? given : { files: [], value: given }, context)
+    return options.listen === false ? { ...configuration, host: { ...configuration.host, addresses: [] } } : configuration
+  }
+  const configuration = await load(options.configuration)
+  const redactor = new Redactor(configuration.secrets)
+  const log = options.log ?? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hide)
+  const running = await startGateway(configuration, { log, path: context.env['PATH'] })
+  return {
+    get urls() {
+      return urlsOf(running)
+    },
+    servers: () => redactor.hideIn(serverStatuses(running)),
+    tools: () => listTools(running.gateway),
+    call: async (tool, args = {}, signal = new AbortController().signal) => {
+      const end = await callTool(running.gateway, tool, JSON.stringify(args), signal)
+      if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
+      throw Object.assign(new Error(redactor.hide(end.message)), { kind: end.kind })
+    },
+    reload: async (given) => {
+      const next = await load(given)
+      redactor.learn(next.secrets)
+      await running.apply(next, new Set(diffConfigurations(running.configuration, next).changed))
+    },
+    close: () => running.stop(),
+    [Symbol.asyncDispose]: () => running.stop(),
+  }
+}
+
+const isFiles = (given: CreateGatewayOptions['configuration']): given is { readonly files: readonly string[] } => 'files' in given

@@ -1,0 +1,38 @@
+/** What the two generations of tasks have in common, by name ([ext tasks]; [2025-11-25 basic/utilities/tasks]; BRIDGING 3.17). */
+
+/** The extension of 2026-07-28, under `extensions` of either side's capabilities. */
+export const TASKS = 'io.modelcontextprotocol/tasks'
+
+type Capabilities = Readonly<Record<string, unknown>>
+
+/** Whether capabilities, a host's or a server's, declare the extension. */
+export const declaresTasks = (capabilities: Capabilities): boolean => extensionsOf(capabilities)?.[TASKS] !== undefined
+
+/** The same capabilities with the extension. */
+export const withTasks = (capabilities: Capabilities): Capabilities => ({
+  ...capabilities,
+  extensions: { ...extensionsOf(capabilities), [TASKS]: {} },
+})
+
+/** The same capabilities without it. */
+export const withoutTasks = (capabilities: Capabilities): Capabilities => {
+  if (!declaresTasks(capabilities)) return capabilities
+  const others = Object.entries(extensionsOf(capabilities) ?? {}).filter(([name]) => name !== TASKS)
+  return { ...capabilities, extensions: Object.fromEntries(others) }
+}
+
+/** Whether a legacy server lets `tools/call` be made a task. */
+export const runsToolsAsTasks = (capabilities: Capabilities): boolean => {
+  const { tasks } = capabilities as { tasks?: { requests?: { tools?: { call?: unknown } } } }
+  return tasks?.requests?.tools?.call !== undefined
+}
+
+const TERMINAL: ReadonlySet<string | undefined> = new Set(['completed', 'failed', 'cancelled'])
+
+/** Whether a task of this status will never change again. */
+export const isTerminal = (status: string | undefined): boolean => TERMINAL.has(status)
+
+const extensionsOf = (capabilities: Capabilities): Readonly<Record<string, unknown>> | undefined => {
+  const { extensions } = capabilities as { extensions?: Readonly<Record<string, unknown>> }
+  return extensions
+}

@@ -1,0 +1,95 @@
+/** The package as a stranger gets it: packed, installed in an empty folder, started. */
+import { execFile } from 'node:child_process'
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTrunkline } from '../../examples/run.ts'
+import { connectHost } from '../support/hosts.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const run = promisify(execFile)
+/** The Node of this test for everything that npm starts; none of what npm told us about the folder it runs in. */
+const env = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|INIT_CWD|NODE_OPTIONS|VITEST)/.test(name))),
+  PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`,
+}
+
+/** What this test uses of the package's exports. */
+interface Embedding {
+  readonly createGateway: (options: { configuration: object }) => Promise<AsyncDisposable & { readonly urls: readonly string[] }>
+}
+
+let folder: string
+let npx: (...words: string[]) => Promise<{ stdout: string; stderr: string }>
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'trunkline-package-'))
+  const packed = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: ROOT, env, maxBuffer: 2 ** 24 })
+  // prepack may print before the JSON begins.
+  const [{ filename }] = JSON.parse(packed.stdout.slice(packed.stdout.search(/^\[/m))) as [{ filename: string }]
+  await writeFile(join(folder, 'package.json'), '{ "private": true }\n')
+  const words = ['install', '--prefer-offline', '--no-audit', '--no-fund', join(folder, filename)]
+  await run('npm', words, { cwd: folder, env })
+  npx = (...rest) => run('npx', ['--no-install', 'trunkline', ...rest], { cwd: folder, env })
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const installed = (path: string): string => join(folder, 'node_modules/trunkline', path)
+
+describe('the installed package', () => {
+  test('says its version', async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+    expect((await npx('--version')).stdout.trim()).toBe(version)
+  })
+
+  test('holds what its manifest names, and no sources or tests', async () => {
+    const { bin, exports } = JSON.parse(await readFile(installed('package.json'), 'utf8')) as {
+      bin: Record<string, string>
+      exports: Record<string, string | Record<string, string>>
+    }
+    const named = Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [entry] : Object.values(entry)))
+    const files = [...Object.values(bin), ...named, 'config/trunkline.yaml', 'README.md', 'CHANGELOG.md', 'LICENSE']
+    await Promise.all(files.map((file) => access(installed(file))))
+    await expect(access(installed('src'))).rejects.toThrow('ENOENT')
+    await expect(access(installed('test'))).rejects.toThrow('ENOENT')
+  })
+
+  test('its schema is found by the name that editors are told', async () => {
+    const require = createRequire(join(folder, 'package.json'))
+    const schema = JSON.parse(await readFile(require.resolve('trunkline/schema/v1.json'), 'utf8')) as { type: string }
+    expect(schema.type).toBe('object')
+  })
+
+  test('serves a configuration, and a host uses what is behind it', async () => {
+    const server = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+    const config = join(folder, 'trunkline.yaml')
+    await writeFile(config, JSON.stringify({ servers: { demo: { command: 'node', args: [server, 'stdio'] } } }))
+    await using trunkline = await startTrunkline(config, {
+      command: [process.execPath, installed('dist/main.js')],
+      cwd: folder,
+      env: { PATH: env.PATH },
+    })
+    await using host = await connectHost('sdk2 auto http', { url: trunkline.url.href })
+    expect(host.era).toBe('modern')
+    const { content } = await host.callTool('demo__echo', { message: 'packed' })
+    expect(content[0]?.text).toContain('packed')
+    await host.close()
+    expect(await trunkline.stop()).toBe(0)
+  })
+
+  test('is embedded by its public exports', async () => {
+    const { createGateway } = (await import(installed('dist/index.js'))) as Embedding
+    const configuration = { servers: {}, listen: { http: { bind: '127.0.0.1:0' } } }
+    await using gateway = await createGateway({ configuration })
+    await using host = await connectHost('sdk1 http', { url: gateway.urls[0] ?? '' })
+    expect(host.serverName).toBe('trunkline')
+  })
+
+  test('a wrong word ends with 1 and says which', async () => {
+    await expect(npx('--nonsense')).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('--nonsense') as string })
+  })
+})

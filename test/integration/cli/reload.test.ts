@@ -1,0 +1,124 @@
+/** A configuration that changes under a gateway that serves: by the file, by SIGHUP, by `trunkline reload`. */
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
+import type { Cli } from '../../support/cli.ts'
+
+const starts = (cli: Cli, log: string): readonly string[] => cli.log(log).filter((line) => line.startsWith('start'))
+const ends = (cli: Cli, log: string): readonly string[] => cli.log(log).filter((line) => line.startsWith('end'))
+
+describe('a reload', () => {
+  test('by the file, written right after the start, restarts only what changed', async () => {
+    await using cli = await commandLine()
+    const files = (env: string, extra = ''): string =>
+      `servers:\n  a: ${cli.fake('good', 'a.log').replace(' }', `, env: { WORD: ${env} } }`)}\n  b: ${cli.fake('good', 'b.log')}\n${extra}`
+    await cli.write('trunkline.yaml', files('one'))
+    const up = await cli.up()
+    await cli.write('trunkline.yaml', files('two', `  c: ${cli.fake()}\n`))
+    await up.said(/"added":\["c"\],"removed":\[\],"changed":\["a"\],"msg":"configuration reloaded"/)
+    await up.said(/"server":"c".*is ready/)
+    expect(await cli.run(['call', 'a__env', 'name=WORD'])).toMatchObject({ code: 0, stdout: 'two\n' })
+    expect(await cli.run(['call', 'c__echo', 'text=new'])).toMatchObject({ code: 0, stdout: 'new\n' })
+    expect(ends(cli, 'b.log')).toEqual([])
+  })
+
+  test('that fails changes nothing, and is told by its exit code, in the log and in ps', async () => {
+    await using cli = await commandLine()
+    const good = `reload: { watch: false }\nservers:\n  a: ${cli.fake('good', 'log')}\n`
+    await cli.write('trunkline.yaml', good)
+    const up = await cli.up()
+    await up.said(/is ready","?|server is ready/)
+    const before = starts(cli, 'log').length
+    await cli.write('trunkline.yaml', good.replace('servers:', 'nameing: {}\nservers:'))
+    const { code, errors } = await cli.run(['reload', '--json'])
+    expect(code).toBe(2)
+    expect(JSON.parse(errors.at(-1) ?? '')).toMatchObject({ error: { exitCode: 2, problems: [{ place: 'trunkline.yaml:2:1' }] } })
+    await up.said(/trunkline\.yaml:2:1: unknown key \\"nameing\\".*the new configuration is not used/)
+    expect((await cli.run(['call', 'a__echo', 'text=still'])).code).toBe(2)
+    await cli.write('trunkline.yaml', good)
+    expect(await cli.run(['call', 'a__echo', 'text=still'])).toMatchObject({ code: 0, stdout: 'still\n' })
+    expect(JSON.parse((await cli.run(['ps', '--json'])).stdout)).toMatchObject({
+      problems: [{ message: 'unknown key "nameing"' }],
+    })
+    expect(await cli.run(['reload'])).toMatchObject({ code: 0 })
+    expect(JSON.parse((await cli.run(['ps', '--json'])).stdout)).toMatchObject({ problems: [] })
+    expect(starts(cli, 'log')).toHaveLength(before)
+  })
+
+  test('by SIGHUP changes names without a restart', async () => {
+    await using cli = await commandLine()
+    const file = (prefix: string): string =>
+      `reload: { watch: false }\nservers:\n  a: ${cli.fake('good', 'log').replace(' }', `, prefix: ${prefix}, lifecycle: { spare: 0 } }`)}\n`
+    await cli.write('trunkline.yaml', file('one'))
+    const up = await cli.up()
+    await up.said(/server is ready/)
+    const before = ends(cli, 'log')
+    await cli.write('trunkline.yaml', file('two'))
+    up.signal('SIGHUP')
+    await up.said(/configuration reloaded/)
+    expect((await cli.run(['tools', 'echo'])).stdout).toMatch(/^two__echo /)
+    expect(ends(cli, 'log')).toEqual(before)
+  })
+
+  test('lets the calls of a removed server end, then ends it', async () => {
+    await using cli = await commandLine()
+    const entry = cli.fake('good', 'log').replace(' }', ', lifecycle: { spare: 0 } }')
+    await cli.write('trunkline.yaml', `servers:\n  a: ${entry}\n  b: ${cli.fake()}\n`)
+    const up = await cli.up()
+    await up.said(/"server":"a".*is ready/)
+    const answer = cli.run(['call', 'a__wait', '--args', JSON.stringify({ until: cli.path('go') })])
+    while (!cli.log('log').some((line) => line.startsWith('called'))) await new Promise((resolve) => setImmediate(resolve))
+    await cli.write('trunkline.yaml', `servers:\n  b: ${cli.fake()}\n`)
+    await up.said(/"removed":\["a"\]/)
+    expect(ends(cli, 'log')).toEqual([])
+    expect(await cli.run(['call', 'a__echo', 'text=x'])).toMatchObject({ code: 1 })
+    await writeFile(cli.path('go'), '')
+    expect(await answer).toMatchObject({ code: 0, stdout: 'waited\n' })
+    up.signal('SIGTERM')
+    expect(await up.ended).toBe(0)
+    expect(ends(cli, 'log')).toHaveLength(starts(cli, 'log').length)
+  })
+
+  test('moves the listener, and keeps the old one where the new address is taken', async () => {
+    const holder = createServer().listen(0, '127.0.0.1')
+    await once(holder, 'listening')
+    const taken = (holder.address() as AddressInfo).port
+    await using cli = await commandLine()
+    const file = (bind: string): string => `listen: { http: { bind: "${bind}" } }\nreload: { watch: false }\nservers: {}\n`
+    await cli.write('trunkline.yaml', file('127.0.0.1:0'))
+    const up = cli.spawn(['up'])
+    const ready = await up.said(/^trunkline is ready: /)
+    await cli.write('trunkline.yaml', file(`127.0.0.1:${taken}`))
+    const refused = await cli.run(['reload'])
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining(`127.0.0.1:${taken} listen: cannot be bound (EADDRINUSE)`),
+    ])
+    const status = async (): Promise<{ urls: string[] }> => JSON.parse((await cli.run(['ps', '--json'])).stdout) as never
+    expect((await status()).urls).toEqual([ready.replace('trunkline is ready: ', '')])
+    await cli.write('trunkline.yaml', file('localhost:0'))
+    expect(await cli.run(['reload'])).toMatchObject({ code: 0 })
+    const [url] = (await status()).urls
+    expect(url).toMatch(/^http:\/\/localhost:\d+\/mcp$/)
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'h', version: '1' } }
+    const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+    expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200)
+    holder.close()
+  })
+})
+
+test('stdio that serves by itself reloads, too', async () => {
+  await using cli = await commandLine()
+  await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n`)
+  const serving = cli.spawn(['stdio', '-c', 'trunkline.yaml'])
+  serving.child.stdin!.write(INITIALIZE + message(undefined, 'notifications/initialized'))
+  await serving.said(/server is ready/)
+  await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n  b: ${cli.fake()}\n`)
+  await serving.said(/"added":\["b"\]/)
+  serving.child.stdin!.end()
+  expect(await serving.ended).toBe(0)
+})

@@ -1,0 +1,140 @@
+/** `trunkline stdio`: attached to a running process or by itself, the host sees the same bytes. */
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { describe, expect, test } from 'vitest'
+import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
+import type { Cli, Serving } from '../../support/cli.ts'
+
+const MODERN = {
+  _meta: {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  },
+}
+const ECHO = { name: 'a__echo', arguments: { text: '1.0 é 💡', big: 12345678901234567890n.toString() } }
+
+/** Sends one message at a time, each when the one before is answered, and returns the lines that came. */
+const converse = async (serving: Serving, messages: readonly string[]): Promise<string[]> => {
+  const lines = createInterface({ input: serving.child.stdout! })[Symbol.asyncIterator]()
+  const said: string[] = []
+  for (const text of messages) {
+    serving.child.stdin!.write(text)
+    if (!text.includes('"id"')) continue
+    said.push((await lines.next()).value as string)
+  }
+  serving.child.stdin!.end()
+  expect(await serving.ended).toBe(0)
+  return said
+}
+
+const LEGACY_TALK = [
+  INITIALIZE,
+  message(undefined, 'notifications/initialized'),
+  message(1, 'tools/list'),
+  message(2, 'tools/call', ECHO),
+  message(3, 'tools/call', { name: 'a__fail' }),
+  message(4, 'tools/call', { name: 'nope' }),
+  '{"id":5,"broken"\n',
+  message(6, 'ping'),
+]
+const MODERN_TALK = [
+  message(1, 'server/discover', MODERN),
+  message(2, 'tools/list', MODERN),
+  message(3, 'tools/call', { ...ECHO, ...MODERN }),
+]
+
+/** What was left of its lifetime when a list was asked for is no part of what is compared. */
+const timeless = (lines: readonly string[]): string[] => lines.map((line) => line.replace(/"ttlMs":\d+/g, '"ttlMs":0'))
+
+const configure = (cli: Cli): Promise<void> => cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake('good', 'log')}\n`)
+const STDIO = ['stdio', '-c', 'trunkline.yaml']
+const starts = (cli: Cli): number => cli.log('log').filter((line) => line.startsWith('start')).length
+
+describe('trunkline stdio', () => {
+  test.each([
+    ['a legacy host', LEGACY_TALK],
+    ['a modern host', MODERN_TALK],
+  ])('%s sees the same bytes attached and inline', async (_, talk) => {
+    await using cli = await commandLine()
+    await configure(cli)
+    const up = await cli.up()
+    await up.said(/server is ready/)
+    const attached = await converse(cli.spawn(STDIO), talk)
+    expect(up.lines.filter((line) => line.includes('a host is attached'))).toHaveLength(1)
+    const inline = await converse(cli.spawn([...STDIO, '--inline']), talk)
+    expect(attached).toHaveLength(talk.filter((text) => text.includes('"id"')).length)
+    expect(timeless(attached)).toEqual(timeless(inline))
+    up.signal('SIGTERM')
+    expect(await up.ended).toBe(0)
+    const alone = await converse(cli.spawn(STDIO), talk)
+    expect(timeless(alone)).toEqual(timeless(inline))
+  })
+
+  test('--server serves one server under its own names; an unknown one ends with 2', async () => {
+    await using cli = await commandLine()
+    await configure(cli)
+    const alone = await converse(cli.spawn([...STDIO, '--server', 'a']), [INITIALIZE, message(1, 'tools/list')])
+    const up = await cli.up()
+    await up.said(/server is ready/)
+    const attached = await converse(cli.spawn([...STDIO, '--server', 'a']), [INITIALIZE, message(1, 'tools/list')])
+    expect(attached).toEqual(alone)
+    expect(attached[1]).toContain('"name":"echo"')
+    expect(await cli.run([...STDIO, '--server', 'b'])).toMatchObject({ code: 2, errors: [expect.stringContaining('known: a')] })
+  })
+
+  test('the end of stdin lets calls under way end, attached as inline', async () => {
+    await using cli = await commandLine()
+    await configure(cli)
+    const talk = INITIALIZE + message(undefined, 'notifications/initialized')
+    const wait = (name: string): string => message(9, 'tools/call', { name: 'a__wait', arguments: { until: cli.path(name) } })
+    const calls = (): number => cli.log('log').filter((line) => line.startsWith('called')).length
+    const leave = async (name: string, args: readonly string[], callsBefore: number): Promise<void> => {
+      const ended = cli.run(args, talk + wait(name))
+      while (calls() === callsBefore) await new Promise((resolve) => setImmediate(resolve))
+      await writeFile(cli.path(name), '')
+      expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('waited') })
+    }
+    await writeFile(cli.path('log'), '')
+    await leave('one', STDIO, 0)
+    const up = await cli.up()
+    await up.said(/server is ready/)
+    await leave('two', STDIO, 1)
+  })
+
+  test('attached hosts share what runs; the end of the process ends them with 4', async () => {
+    await using cli = await commandLine()
+    await cli.write(
+      'trunkline.yaml',
+      `servers:\n  a: ${cli.fake('good', 'log').replace(' }', ', lifecycle: { spare: 0, sharing: shared } }')}\n`,
+    )
+    const up = await cli.up()
+    await up.said(/server is ready/)
+    const host = cli.spawn(STDIO)
+    host.child.stdin!.write(INITIALIZE)
+    await once(host.child.stdout!, 'data')
+    expect(starts(cli)).toBe(1)
+    up.signal('SIGTERM')
+    expect(await up.ended).toBe(0)
+    expect(await host.ended).toBe(4)
+    expect(host.lines.at(-1)).toContain('--inline')
+  })
+
+  test('one that serves by itself answers ps, takes no other host, and leaves the socket to up', async () => {
+    await using cli = await commandLine()
+    await configure(cli)
+    const first = cli.spawn(STDIO)
+    first.child.stdin!.write(INITIALIZE)
+    await first.said(/server is ready/)
+    expect(JSON.parse((await cli.run(['ps', '--json'])).stdout)).toMatchObject({ pid: first.pid, urls: [] })
+    const second = cli.spawn(STDIO)
+    second.child.stdin!.write(INITIALIZE)
+    await second.said(/no admin socket: another process/)
+    const up = await cli.up()
+    expect(JSON.parse((await cli.run(['ps', '--json'])).stdout)).toMatchObject({ pid: up.pid })
+    first.child.stdin!.end()
+    second.child.stdin!.end()
+    expect([await first.ended, await second.ended]).toEqual([0, 0])
+    expect(JSON.parse((await cli.run(['ps', '--json'])).stdout)).toMatchObject({ pid: up.pid })
+  })
+})

@@ -1,0 +1,314 @@
+/** Handshakes and what every message of an era carries (BRIDGING 8.1, 8.2). */
+import { describe, expect, test } from 'vitest'
+import { everyFakeKind, fake } from '../support/fake-downstream.ts'
+import {
+  everyLegacyTransport,
+  everyModernTransport,
+  everyTransport,
+  legacyHttp,
+  legacyPipe,
+  modernHttp,
+} from '../support/fake-host.ts'
+import { KEY, LEGACY, metaOf, MODERN } from '../support/fakes/messages.ts'
+import type { JsonMap } from '../support/fakes/messages.ts'
+import { startGateway } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
+
+const start = (): Promise<TestGateway> =>
+  startGateway({
+    servers: { a: fake.of({ tools: ['echo'], resources: ['file:///r'], prompts: ['p'], instructions: 'Use it well.' }) },
+  })
+
+describe.each(everyLegacyTransport)('over $name', ({ connect }) => {
+  test.each(LEGACY)('B024 initialize for %s is answered with it', async (revision) => {
+    await using gateway = await start()
+    await using host = await connect(gateway, { revision })
+    expect(host.welcome['protocolVersion']).toBe(revision)
+  })
+  test.each(['2026-07-28', '2099-01-01', '1.0'])('B025 B026 initialize for %s is answered with 2025-11-25', async (revision) => {
+    await using gateway = await start()
+    await using host = await connect(gateway, { revision })
+    expect(host.welcome['protocolVersion']).toBe('2025-11-25')
+  })
+  test('B040 B043 B045 initialize tells the stable superset, our name, and the instructions of each server', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    expect(host.welcome).toMatchObject({
+      capabilities: {
+        tools: { listChanged: true },
+        prompts: { listChanged: true },
+        resources: { listChanged: true, subscribe: true },
+        completions: {},
+        logging: {},
+      },
+      serverInfo: { name: 'trunkline' },
+    })
+    expect(Object.keys(host.welcome['capabilities'] as JsonMap)).not.toContain('experimental')
+    expect(host.welcome['instructions']).toContain('Use it well.')
+    expect(host.welcome['instructions']).toContain('a__')
+  })
+  test('requests before initialized are answered, ping among them', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    expect(await host.call('ping')).toEqual({})
+  })
+  test('7.4 initialize a second time is answered -32600 on a pipe or connection, and the first stays', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway, { revision: '2025-06-18' })
+    const again = host.call('initialize', { protocolVersion: '2025-11-25', capabilities: {} })
+    if (connect === legacyHttp.connect) expect(await again).toMatchObject({ protocolVersion: '2025-11-25' })
+    else await expect(again).rejects.toMatchObject({ code: -32600 })
+    expect(await host.call('ping')).toEqual({})
+  })
+  test('initialize without a version is answered -32602', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    if (connect === legacyHttp.connect)
+      await expect(host.call('initialize', { capabilities: {} })).rejects.toMatchObject({ code: -32602 })
+    else await expect(host.call('initialize', { capabilities: {} })).rejects.toMatchObject({ code: -32600 })
+  })
+  test('B106 results carry nothing of the modern era', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'modern http', tools: ['echo'], resources: ['file:///r'], prompts: ['p'] }) },
+    })
+    await using host = await connect(gateway)
+    const results = await Promise.all([
+      host.call('tools/list'),
+      host.call('resources/list'),
+      host.call('tools/call', { name: 'a__echo' }),
+      host.call('resources/read', { uri: 'a+file:///r' }),
+    ])
+    for (const result of results)
+      expect(Object.keys(result).filter((key) => ['resultType', 'ttlMs', 'cacheScope'].includes(key))).toEqual([])
+  })
+})
+
+describe.each(everyModernTransport)('over $name', ({ connect }) => {
+  test('B029 B031 B008 B011 server/discover tells versions, capabilities and how long that holds', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    expect(host.welcome).toMatchObject({
+      resultType: 'complete',
+      supportedVersions: [MODERN],
+      capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
+      cacheScope: expect.stringMatching(/^(public|private)$/) as string,
+      _meta: { [KEY.serverInfo]: { name: 'trunkline' } },
+    })
+    expect(host.welcome['ttlMs']).toBeGreaterThan(0)
+    expect(host.welcome['instructions']).toContain('Use it well.')
+  })
+  test('B008 B011 B149 every result is complete, says who answered, and how long it holds where that is known', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    const cacheable = ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']
+    for (const method of cacheable) {
+      const result = await host.call(method)
+      expect([method, result]).toEqual([method, expect.objectContaining({ resultType: 'complete', cacheScope: 'public' })])
+      expect(result['ttlMs']).toBeGreaterThanOrEqual(0)
+    }
+    const read = await host.call('resources/read', { uri: 'a+file:///r' })
+    expect(read).toMatchObject({ resultType: 'complete', ttlMs: 0, cacheScope: 'private' })
+    const called = await host.call('tools/call', { name: 'a__echo' })
+    expect(called).toMatchObject({ resultType: 'complete', _meta: { [KEY.serverInfo]: { name: 'trunkline' } } })
+  })
+  test('B014 a request without protocolVersion or clientCapabilities is answered -32602', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    const missing = host.call('tools/list', {}, { meta: { [KEY.capabilities]: undefined } })
+    await expect(missing).rejects.toMatchObject({ code: -32602 })
+  })
+  test('B015 a request without clientInfo is served', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    expect(await host.call('tools/list', {}, { meta: { [KEY.clientInfo]: undefined } })).toHaveProperty('tools')
+  })
+  test('B030 an unsupported version is answered -32022 with what is supported', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    const headers = { 'mcp-protocol-version': '2099-01-01' }
+    await expect(host.call('tools/list', {}, { meta: { [KEY.version]: '2099-01-01' }, headers })).rejects.toMatchObject({
+      code: -32022,
+      data: { supported: [MODERN], requested: '2099-01-01' },
+    })
+  })
+  test('B036 capabilities are of one request only', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['echo'] }) } })
+    await using host = await connect(gateway)
+    await host.call('tools/call', { name: 'a__echo' }, { meta: { [KEY.capabilities]: { sampling: {}, elicitation: {} } } })
+    await host.call('tools/call', { name: 'a__echo' })
+    const declared = gateway
+      .fake('a')
+      .all('tools/call')
+      .map(({ message }) => metaOf(message)[KEY.capabilities])
+    expect(declared).toEqual([{ sampling: {}, elicitation: { form: {} } }, {}])
+  })
+})
+
+describe.each(everyTransport)('over $name', ({ connect, era }) => {
+  test.each(['one', '1', 1, 0, 9007199254740991])('B001 an id of %j comes back as it was', async (id) => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    expect((await host.begin('tools/list', {}, { id }).response).id).toBe(id)
+    expect((await host.begin('no/such', {}, { id }).response).id).toBe(id)
+    expect((await host.begin('tools/call', { name: 'a__echo' }, { id }).response).id).toBe(id)
+  })
+  test('B004 nothing is ever said to a notification', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    host.notify('notifications/unheard_of', { any: 1 })
+    host.notify('tools/list', {})
+    await host.call('tools/list')
+    expect(host.heard.entries).toEqual([])
+  })
+  test('B005 errors have an integer code and a message', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    for (const [method, params] of [
+      ['no/such', {}],
+      ['tools/call', { name: 'a__nope' }],
+      ['resources/read', { uri: 'nope:///x' }],
+      ['prompts/get', { name: 'a__nope' }],
+    ] as const) {
+      const { error } = await host.begin(method, params).response
+      expect(Number.isInteger(error?.code)).toBe(true)
+      expect(error?.message).toEqual(expect.any(String))
+      if (era === 'modern') expect([-32002, -32042]).not.toContain(error?.code)
+    }
+  })
+})
+
+describe.each(everyFakeKind)('a %s server', (kind) => {
+  test("B002 B003 B135 gets ids and progress tokens of ours, never the same twice, never the host's", async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['echo'] }) } })
+    await using host = await modernHttp.connect(gateway)
+    await using legacy = await legacyHttp.connect(gateway)
+    for (const who of [host, legacy])
+      for (let n = 0; n < 4; n++)
+        await who.call('tools/call', { name: 'a__echo', _meta: { progressToken: 'mine' } }, { id: `host-${n}` })
+    const calls = gateway.fake('a').all('tools/call')
+    const seen = calls.map(({ id, connection }) => `${gateway.fake('a').connections.indexOf(connection)}/${id}`)
+    expect(new Set(seen).size).toBe(8)
+    const tokens = calls.map(({ message }) => metaOf(message)['progressToken'])
+    expect(tokens).not.toContain('mine')
+    expect(tokens.every((token) => typeof token === 'number' || typeof token === 'string')).toBe(true)
+    expect(calls.some(({ raw }) => raw.includes('host-'))).toBe(false)
+    expect(calls.some(({ raw }) => raw.includes('"id":null'))).toBe(false)
+  })
+  test('B017 B020 never gets the per-request keys of the host, but all its other _meta', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['echo'] }) } })
+    await using host = await modernHttp.connect(gateway)
+    const meta = {
+      'com.example/x': { deep: [1] },
+      traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      baggage: 'a=1',
+    }
+    await host.call('tools/call', { name: 'a__echo' }, { meta })
+    const { message } = await gateway.fake('a').until('tools/call')
+    const sent = metaOf(message)
+    expect(sent).toMatchObject(meta)
+    if (kind.startsWith('legacy')) expect(Object.keys(sent).filter((key) => Object.values<string>(KEY).includes(key))).toEqual([])
+    else
+      expect(sent).toMatchObject({
+        [KEY.version]: MODERN,
+        [KEY.capabilities]: {},
+        [KEY.clientInfo]: { name: 'trunkline' },
+      })
+  })
+})
+
+test('B012 B013 all our own requests to a modern server describe themselves', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'modern stdio', tools: ['echo'], resources: ['file:///r'], prompts: ['p'] }) },
+    early: true,
+  })
+  const methods = ['server/discover', 'tools/list', 'resources/list', 'prompts/list', 'subscriptions/listen']
+  for (const method of methods)
+    expect(metaOf((await gateway.fake('a').until(method)).message)).toMatchObject({
+      [KEY.version]: MODERN,
+      [KEY.capabilities]: expect.any(Object) as object,
+      [KEY.clientInfo]: { name: 'trunkline' },
+    })
+})
+
+test.each(['legacy http', 'legacy sse', 'legacy stdio'] as const)(
+  'B027 a %s server hears initialized after its answer and before any other request',
+  async (kind) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['echo'] }) }, early: true })
+    await gateway.fake('a').until('tools/list')
+    const methods = gateway.fake('a').received.flatMap(({ message: { method } }) => (method === undefined ? [] : [method]))
+    const from = methods.indexOf('initialize')
+    expect(methods[from + 1]).toBe('notifications/initialized')
+  },
+)
+
+test('B009 an answer without resultType is complete, B010 one with an unknown resultType is an invalid response', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['echo'] }) } })
+  await using host = await modernHttp.connect(gateway)
+  gateway.fake('a').on('tools/call', (turn) => turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"result":{"content":[]}}`))
+  expect(await host.call('tools/call', { name: 'a__echo' })).toMatchObject({ resultType: 'complete', content: [] })
+  gateway.fake('a').on('tools/call', () => ({ resultType: 'strange', content: [] }))
+  expect(await host.call('tools/call', { name: 'a__echo' })).toMatchObject({
+    isError: true,
+    content: [{ text: 'A violated the protocol' }],
+  })
+})
+
+test('B032 hosts of both eras are served on one URL at the same time', async () => {
+  await using gateway = await start()
+  const hosts = await Promise.all([legacyHttp, modernHttp, legacyHttp, modernHttp].map(({ connect }) => connect(gateway)))
+  const lists = await Promise.all(hosts.map((host) => host.call('tools/list')))
+  for (const { tools } of lists) expect(tools).toEqual([{ name: 'a__echo', inputSchema: { type: 'object' } }])
+  await Promise.all(hosts.map((host) => host[Symbol.asyncDispose]()))
+})
+
+test('B034 the body decides the era: a legacy request with a modern header is no modern one, and the reverse', async () => {
+  await using gateway = await start()
+  await using host = await legacyHttp.connect(gateway)
+  const result = await host.call('tools/list', {}, { headers: { 'mcp-protocol-version': '2025-11-25' } })
+  expect(result).not.toHaveProperty('resultType')
+  const described = { [KEY.version]: MODERN, [KEY.capabilities]: {} }
+  const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' }
+  expect(await host.call('tools/list', {}, { meta: described, headers })).toHaveProperty('resultType', 'complete')
+})
+
+test.each([legacyHttp, legacyPipe, modernHttp])(
+  'B035 over $name the first answer does not wait for hanging servers',
+  async ({ connect }) => {
+    const hanging = fake.of({ tools: ['x'], on: { initialize: fake.never } })
+    await using gateway = await startGateway({
+      servers: Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`h${n}`, hanging])),
+      early: true,
+    })
+    const startedMs = performance.now()
+    await using host = await connect(gateway)
+    expect(performance.now() - startedMs).toBeLessThan(1_000)
+    expect(host.welcome).toHaveProperty('capabilities')
+  },
+)
+
+test('B023 nobody is treated differently for the name it gives itself', async () => {
+  await using gateway = await start()
+  await using host = await modernHttp.connect(gateway)
+  const results = await Promise.all(
+    ['claude', 'trunkline', '__proto__', ''].map((name) =>
+      host.call('tools/list', {}, { meta: { [KEY.clientInfo]: { name, version: '0' } } }),
+    ),
+  )
+  for (const { tools } of results) expect(tools).toEqual(results[0]['tools'])
+})
+
+test('B039 elicitation {} of a host is form only for a modern server', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['echo'] }) } })
+  await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {}, roots: {} } })
+  await host.call('tools/call', { name: 'a__echo' })
+  const { message } = await gateway.fake('a').until('tools/call')
+  expect(metaOf(message)[KEY.capabilities]).toEqual({ elicitation: { form: {} }, roots: {} })
+})
+
+test('B037 a legacy link declares what its host declared and nothing else', async () => {
+  await using gateway = await start()
+  await using host = await legacyHttp.connect(gateway, { capabilities: { sampling: {}, experimental: { x: {} } } })
+  await host.call('tools/call', { name: 'a__echo' })
+  const { connection } = await gateway.fake('a').until('tools/call')
+  expect(connection.declared).toEqual({ sampling: {} })
+})

@@ -1,0 +1,262 @@
+/** The four lists: complete, in order, and never lost because of one server (BRIDGING 3.18, 3.19; 8.6, 8.8). */
+import { describe, expect, test } from 'vitest'
+import { everyFakeKind, fake } from '../support/fake-downstream.ts'
+import type { FakeSpec } from '../support/fake-downstream.ts'
+import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
+import type { Host } from '../support/fake-host.ts'
+import type { JsonMap } from '../support/fakes/messages.ts'
+import { startGateway } from '../support/gateway.ts'
+
+const names = async (host: Host): Promise<unknown[]> =>
+  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
+
+/** A server that pages its tools: `pages` by cursor, the first under no cursor. */
+const paged = (kind: FakeSpec['kind'], pages: ReadonlyMap<string | undefined, JsonMap>): FakeSpec =>
+  fake.of({
+    ...(kind !== undefined && { kind }),
+    tools: ['x'],
+    on: { 'tools/list': ({ params }) => pages.get(params['cursor'] as string | undefined) ?? { tools: [] } },
+  })
+const tool = (name: string): JsonMap => ({ name, inputSchema: { type: 'object' } })
+
+describe.each(everyFakeKind)('from a %s server', (kind) => {
+  test('B116 pages are followed until there is no cursor; an empty one is a cursor', async () => {
+    const pages = new Map<string | undefined, JsonMap>([
+      [undefined, { tools: [tool('one')], nextCursor: '' }],
+      ['', { tools: [tool('two')], nextCursor: 'three' }],
+      ['three', { tools: [tool('three')] }],
+    ])
+    await using gateway = await startGateway({ servers: { a: paged(kind, pages) } })
+    await using host = await modernHttp.connect(gateway)
+    expect((await names(host)).toSorted((a, b) => (a < b ? -1 : 1))).toEqual(['a__one', 'a__three', 'a__two'])
+  })
+  test('B118 a repeated cursor ends the reading; what was read is served', async () => {
+    const pages = new Map<string | undefined, JsonMap>([
+      [undefined, { tools: [tool('one')], nextCursor: 'again' }],
+      ['again', { tools: [tool('two')], nextCursor: 'again' }],
+    ])
+    await using gateway = await startGateway({ servers: { a: paged(kind, pages) } })
+    await using host = await modernHttp.connect(gateway)
+    expect((await names(host)).toSorted((a, b) => (a < b ? -1 : 1))).toEqual(['a__one', 'a__two'])
+  })
+  test('B113 a list the server does not know is empty, the others stay', async () => {
+    const missing = { 'resources/templates/list': undefined, 'prompts/list': undefined }
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind, tools: ['x'], resources: ['file:///r'], prompts: ['p'] }) },
+      early: true,
+    })
+    for (const method of Object.keys(missing)) gateway.fake('a').on(method, (turn) => turn.fail(-32601, 'Method not found'))
+    await gateway.ready()
+    await using host = await modernHttp.connect(gateway)
+    expect(await names(host)).toEqual(['a__x'])
+    expect((await host.call('prompts/list'))['prompts']).toEqual([])
+    expect((await host.call('resources/templates/list'))['resourceTemplates']).toEqual([])
+    expect((await host.call('resources/list'))['resources']).toHaveLength(1)
+  })
+})
+
+describe.each(everyTransport)('over $name', ({ connect }) => {
+  test('B114 B115 servers come in configuration order, the same bytes each time', async () => {
+    await using gateway = await startGateway({
+      servers: { z: fake.offering('b', 'a'), m: fake.of({ kind: 'modern http', tools: ['b', 'a'] }), a: fake.offering('x') },
+    })
+    await using host = await connect(gateway)
+    expect(await names(host)).toEqual(['z__a', 'z__b', 'm__b', 'm__a', 'a__x'])
+    const [first, second] = await Promise.all([host.begin('tools/list', {}, { id: 'i' }).raw, connect(gateway)])
+    await using other = second
+    const entries = (raw: string): string => raw.slice(raw.indexOf('"tools":'), raw.lastIndexOf(']'))
+    expect(entries(await other.begin('tools/list', {}, { id: 'j' }).raw)).toBe(entries(first))
+  })
+  test('B117 B119 pages have cursors of our own; others are answered -32602', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.offering('a', 'b', 'c', 'd', 'e') },
+      gateway: { pageMaxItems: 2 },
+    })
+    await using host = await connect(gateway)
+    const found: unknown[] = []
+    let cursor: unknown
+    do {
+      const page = await host.call('tools/list', cursor === undefined ? {} : { cursor })
+      found.push(...(page['tools'] as JsonMap[]).map(({ name }) => name))
+      cursor = page['nextCursor']
+    } while (cursor !== undefined)
+    expect(found).toEqual(['a__a', 'a__b', 'a__c', 'a__d', 'a__e'])
+    const { nextCursor } = await host.call('tools/list')
+    for (const [method, wrong] of [
+      ['tools/list', 'nonsense'],
+      ['tools/list', ''],
+      ['tools/list', `${String(nextCursor)}x`],
+      ['prompts/list', nextCursor],
+    ] as const)
+      await expect(host.call(method, { cursor: wrong })).rejects.toMatchObject({ code: -32602 })
+  })
+  test('B120 a server that fails is left out, the list is answered', async () => {
+    await using gateway = await startGateway({
+      servers: {
+        bad: fake.of({ tools: ['x'], on: { initialize: (turn) => turn.fail(-32603, 'broken') } }),
+        good: fake.offering('y'),
+      },
+      gateway: { listBudgetMs: 300 },
+      early: true,
+    })
+    await using host = await connect(gateway)
+    expect(await names(host)).toEqual(['good__y'])
+  })
+})
+
+test('B120 RELIABILITY 1: a list that answers garbage leaves out that list only', async () => {
+  await using gateway = await startGateway({
+    servers: {
+      a: fake.of({ tools: ['x'], prompts: ['p'], on: { 'prompts/list': (turn) => turn.fail(-32603, 'broken') } }),
+      b: fake.of({ prompts: ['q'] }),
+    },
+    gateway: { listBudgetMs: 500 },
+    early: true,
+  })
+  await using host = await modernHttp.connect(gateway)
+  expect(await names(host)).toEqual(['a__x'])
+  expect(((await host.call('prompts/list'))['prompts'] as JsonMap[]).map(({ name }) => name)).toEqual(['b__q'])
+})
+
+test('7.1 a list fails only if every server has failed and nothing is stored', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ on: { initialize: () => ({ protocolVersion: '1999-01-01', capabilities: {} }) } }) },
+  })
+  await using host = await modernHttp.connect(gateway)
+  await expect(host.call('tools/list')).rejects.toMatchObject({
+    code: -32603,
+    data: { 'dev.trunkline/gateway': { downstream: 'a', kind: 'version' } },
+  })
+})
+
+test('B220 a tool of a modern HTTP server whose x-mcp-header breaks the rules is left out, the others stay', async () => {
+  const annotated = (name: string, annotation: unknown, type = 'string'): JsonMap => ({
+    name,
+    inputSchema: { type: 'object', properties: { p: { type, 'x-mcp-header': annotation } } },
+  })
+  const tools = [
+    annotated('good', 'Region'),
+    annotated('empty', ''),
+    annotated('space', 'a b'),
+    annotated('number', 'N', 'number'),
+  ]
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'modern http', tools }), b: fake.of({ kind: 'modern stdio', tools }) },
+  })
+  await using host = await modernHttp.connect(gateway)
+  const listed = (await host.call('tools/list'))['tools'] as JsonMap[]
+  expect(listed.map(({ name }) => name)).toEqual(['a__good', 'b__good', 'b__empty', 'b__space', 'b__number'])
+  expect(listed.filter((entry) => JSON.stringify(entry).includes('x-mcp-header')).map(({ name }) => name)).toEqual([
+    'a__good',
+    'b__good',
+  ])
+})
+
+test('B016 B018 B019 unknown members and numbers of definitions reach the host byte for byte', async () => {
+  const raw =
+    '{"name":"x","inputSchema":{"type":"object","properties":{"n":{"const":12345678901234567890,"default":1.0,"e":1e400,"z":-0}},"__proto__":{"a":1}},"vendor":{"keep":[1.50]},"annotations":{"readOnlyHint":true,"x":1},"icons":[{"src":"http://h/i.png"}],"title":"T"}'
+  await using gateway = await startGateway({
+    servers: {
+      a: fake.of({
+        tools: ['x'],
+        on: { 'tools/list': (turn) => turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"result":{"tools":[${raw}]}}`) },
+      }),
+    },
+  })
+  await using host = await modernHttp.connect(gateway)
+  expect(await host.begin('tools/list').raw).toContain(`[${raw.replace('"name":"x"', '"name":"a__x"')}]`)
+})
+
+test('B154 B149 ttlMs is the least of what remains, cacheScope the most private', async () => {
+  const server = (ttlMs: number, cacheScope: string): FakeSpec =>
+    fake.of({ kind: 'modern http', tools: ['x'], on: { 'tools/list': () => ({ tools: [tool('x')], ttlMs, cacheScope }) } })
+  await using both = await startGateway({ servers: { a: server(50_000, 'public'), b: server(20_000, 'private') } })
+  await using host = await modernHttp.connect(both)
+  const merged = await host.call('tools/list')
+  expect(merged['ttlMs']).toBeLessThanOrEqual(20_000)
+  expect(merged['ttlMs']).toBeGreaterThan(10_000)
+  expect(merged['cacheScope']).toBe('private')
+  await using negative = await startGateway({ servers: { a: server(-5, 'public') } })
+  await using second = await modernHttp.connect(negative)
+  expect(await second.call('tools/list')).toMatchObject({ ttlMs: 0, cacheScope: 'public' })
+})
+
+test('B153 all pages of a list have one cacheScope', async () => {
+  await using gateway = await startGateway({
+    servers: {
+      a: fake.of({ kind: 'modern http', tools: ['x'] }),
+      b: fake.of({
+        kind: 'modern http',
+        tools: ['y'],
+        on: { 'tools/list': () => ({ tools: [tool('y')], ttlMs: 1, cacheScope: 'private' }) },
+      }),
+    },
+    gateway: { pageMaxItems: 1 },
+  })
+  await using host = await modernHttp.connect(gateway)
+  const first = await host.call('tools/list')
+  const second = await host.call('tools/list', { cursor: first['nextCursor'] })
+  expect([first['cacheScope'], second['cacheScope']]).toEqual(['private', 'private'])
+})
+
+test('B149 hints of a read pass from a modern server and are none from a legacy one', async () => {
+  await using gateway = await startGateway({
+    servers: {
+      m: fake.of({
+        kind: 'modern http',
+        resources: ['m:///r'],
+        on: { 'resources/read': () => ({ contents: [{ uri: 'm:///r', text: '' }], ttlMs: 1234, cacheScope: 'public' }) },
+      }),
+      l: fake.of({ resources: ['l:///r'] }),
+    },
+  })
+  await using host = await modernHttp.connect(gateway)
+  expect(await host.call('resources/read', { uri: 'm+m:///r' })).toMatchObject({ ttlMs: 1234, cacheScope: 'public' })
+  expect(await host.call('resources/read', { uri: 'l+l:///r' })).toMatchObject({ ttlMs: 0, cacheScope: 'private' })
+})
+
+test('reads are never answered from a cache', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', resources: ['m:///r'] }) } })
+  await using host = await modernHttp.connect(gateway)
+  for (let n = 0; n < 3; n++) await host.call('resources/read', { uri: 'a+m:///r' })
+  expect(gateway.fake('a').all('resources/read')).toHaveLength(3)
+})
+
+describe('completion', () => {
+  test('B111 at most a hundred values are returned, and hasMore says so', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ prompts: ['p'] }) } })
+    await using host = await modernHttp.connect(gateway)
+    const values = Array.from({ length: 150 }, (_, n) => String(n))
+    gateway.fake('a').on('completion/complete', () => ({ completion: { values, total: 150 } }))
+    const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
+    const { completion } = await host.call('completion/complete', ask)
+    expect(completion).toEqual({ values: values.slice(0, 100), total: 150, hasMore: true })
+  })
+  test('B112 a server without completion is asked, and its -32601 is an empty answer', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ prompts: ['p'], revision: '2024-11-05', capabilities: { prompts: {} } }) },
+    })
+    await using host = await legacyHttp.connect(gateway)
+    gateway.fake('a').on('completion/complete', (turn) => turn.fail(-32601, 'Method not found'))
+    const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' }, context: { arguments: {} } }
+    expect(await host.call('completion/complete', ask)).toMatchObject({ completion: { values: [] } })
+    expect((await gateway.fake('a').until('completion/complete')).params).not.toHaveProperty('context')
+  })
+})
+
+test('B105 a tool result with isError reaches the host as it is', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('x') } })
+  await using host = await legacyHttp.connect(gateway)
+  const result = { content: [{ type: 'text', text: 'no' }], isError: true, vendor: { a: 1 } }
+  gateway.fake('a').on('tools/call', () => result)
+  expect(await host.call('tools/call', { name: 'a__x' })).toEqual(result)
+})
+
+test('3.4 empty contents for what no list names are not found, for what is listed they pass', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ resources: ['a:///listed'], on: { 'resources/read': () => ({ contents: [] }) } }) },
+  })
+  await using host = await modernHttp.connect(gateway)
+  expect(await host.call('resources/read', { uri: 'a+a:///listed' })).toMatchObject({ contents: [] })
+  await expect(host.call('resources/read', { uri: 'a+a:///other' })).rejects.toMatchObject({ code: -32602 })
+})

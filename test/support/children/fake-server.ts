@@ -1,0 +1,95 @@
+/**
+ * A fake legacy server on pipes for tests of the command line, written by hand and sharing no code with `src/`:
+ * `fake-server.ts MODE [LOG]`. It appends `start PID` and `end PID` to the file LOG, where one is named.
+ *
+ * - `good`: tools `echo` (answers its text), `fail` (answers `isError`), `refuse` (a JSON-RPC error), `wait` (answers when the
+ *   file named by `until` exists), `env` (answers one of its variables), `add` (numbers a and b)
+ * - `once`: good when it is the first that writes to LOG, else dying
+ * - `deaf`: never answers; `dying`: says two lines on stderr and exits with 3; `noisy`: prints garbage, then is good
+ */
+import { appendFileSync, existsSync, watch } from 'node:fs'
+import { dirname } from 'node:path'
+import { createInterface } from 'node:readline'
+
+interface Message {
+  id?: number | string
+  method?: string
+  params?: { name?: string; protocolVersion?: string; arguments?: Record<string, unknown> }
+}
+
+const [mode = 'good', log] = process.argv.slice(2)
+const note = (word: string): void => {
+  if (log !== undefined) appendFileSync(log, `${word} ${process.pid}\n`)
+}
+const say = (message: object): void => void process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+const text = (words: string, isError = false): object => ({ content: [{ type: 'text', text: words }], isError })
+
+const tool = (name: string, properties: Record<string, object>): object => ({
+  name,
+  description: `Does ${name}.`,
+  inputSchema: { type: 'object', properties },
+})
+const TOOLS = [
+  tool('echo', { text: { type: 'string' } }),
+  tool('fail', {}),
+  tool('refuse', {}),
+  tool('wait', { until: { type: 'string' } }),
+  tool('env', { name: { type: 'string' } }),
+  tool('add', { a: { type: 'number' }, b: { type: 'number' } }),
+]
+
+const exists = (file: string): Promise<void> =>
+  new Promise((resolve) => {
+    const watcher = watch(dirname(file), () => check())
+    const check = (): void => {
+      if (!existsSync(file)) return
+      watcher.close()
+      resolve()
+    }
+    check()
+  })
+
+const call = async (name: string | undefined, args: Record<string, unknown>): Promise<object> => {
+  if (name === 'echo') return { result: text(String(args['text'])) }
+  if (name === 'fail') return { result: text('it went wrong', true) }
+  if (name === 'env') return { result: text(process.env[String(args['name'])] ?? 'unset') }
+  if (name === 'add') return { result: text(JSON.stringify([args['a'], args['b']])) }
+  if (name === 'wait') {
+    note('called')
+    await exists(String(args['until']))
+    return { result: text('waited') }
+  }
+  return { error: { code: -32050, message: 'the tool refused' } }
+}
+
+const answer = async ({ method, params }: Message): Promise<object> => {
+  if (method === 'initialize')
+    return {
+      result: {
+        protocolVersion: params?.protocolVersion ?? '2025-11-25',
+        capabilities: { tools: {} },
+        serverInfo: { name: 'fake', version: '1' },
+      },
+    }
+  if (method === 'tools/list') return { result: { tools: TOOLS } }
+  if (method === 'tools/call') return call(params?.name, params?.arguments ?? {})
+  if (method === 'ping') return { result: {} }
+  return { error: { code: -32601, message: 'Method not found' } }
+}
+
+const isDying = mode === 'dying' || (mode === 'once' && log !== undefined && existsSync(log))
+note('start')
+process.on('exit', () => note('end'))
+process.on('SIGTERM', () => process.exit(0))
+if (isDying) {
+  process.stderr.write('reading the settings\nno settings found\n', () => process.exit(3))
+} else {
+  if (mode === 'noisy') process.stdout.write('*** welcome ***\n{"not": "rpc"}\n')
+  createInterface(process.stdin)
+    .on('line', (line) => {
+      const message = JSON.parse(line) as Message
+      if (mode === 'deaf' || message.id === undefined) return
+      void answer(message).then((outcome) => say({ id: message.id, ...outcome }))
+    })
+    .on('close', () => process.exit(0))
+}

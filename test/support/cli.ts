@@ -1,0 +1,161 @@
+/** The command line as a person uses it: a folder with a configuration, commands run in it as processes, a gateway that serves. */
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const FAKE = fileURLToPath(new URL('./children/fake-server.ts', import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+  /** The lines of stderr. */
+  readonly errors: readonly string[]
+}
+
+/** A process of ours that goes on until it is told to end. */
+export interface Serving extends AsyncDisposable {
+  readonly pid: number
+  readonly child: ChildProcess
+  /** Everything said on stderr so far. */
+  readonly lines: readonly string[]
+  /** Resolves with the first line of stderr that matches, said already or later. */
+  said(pattern: RegExp): Promise<string>
+  signal(name: NodeJS.Signals): void
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number | null>
+}
+
+/** A gateway that was started with `up` and is ready. */
+export interface Up extends Serving {
+  readonly url: string
+}
+
+export interface Cli extends AsyncDisposable {
+  readonly folder: string
+  path(name: string): string
+  /** Writes a file, `trunkline.yaml` for what is served. */
+  write(name: string, text: string): Promise<void>
+  run(args: readonly string[], input?: string): Promise<Ended>
+  spawn(args: readonly string[]): Serving
+  up(...args: readonly string[]): Promise<Up>
+  /** The entry of a fake server in `trunkline.yaml`. */
+  fake(mode?: string, log?: string): string
+  /** Lines that a fake server wrote to its log: `start 4711`. */
+  log(name: string): readonly string[]
+}
+
+/** `env` is added to what the commands find in their environment. */
+export const commandLine = async (
+  files: Readonly<Record<string, string>> = {},
+  env: Record<string, string> = {},
+): Promise<Cli> => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'tl-')))
+  const path = (name: string): string => join(folder, name)
+  const write = async (name: string, text: string): Promise<void> => {
+    await writeFile(path(name), text)
+    await chmod(path(name), 0o600)
+  }
+  await Promise.all(['run', 'home'].map((name) => mkdir(path(name), { mode: 0o700 })))
+  for (const [name, text] of Object.entries(files)) await write(name, text)
+  const around = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: path('home'),
+    XDG_RUNTIME_DIR: path('run'),
+    XDG_STATE_HOME: path('state'),
+    ...env,
+  }
+  const serving = new Set<Serving>()
+  const start = (args: readonly string[]): Serving => {
+    const made = serve(spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: around, stdio: 'pipe' }))
+    serving.add(made)
+    return made
+  }
+  const run: Cli['run'] = async (args, input = '') => {
+    const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: around, stdio: 'pipe' })
+    child.stdin.end(input)
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+    return { code: code as number | null, stdout, stderr, errors: stderr.trimEnd().split('\n') }
+  }
+  return {
+    folder,
+    path,
+    write,
+    run,
+    spawn: start,
+    up: async (...args) => {
+      const up = start(['up', '--listen', '127.0.0.1:0', ...args])
+      const line = await up.said(/^trunkline is ready: /)
+      return Object.assign(up, { url: line.replace('trunkline is ready: ', '') })
+    },
+    fake: (mode = 'good', log) =>
+      `{ command: ${JSON.stringify(process.execPath)}, args: ${JSON.stringify([FAKE, mode, ...(log === undefined ? [] : [path(log)])])} }`,
+    log: (name) => readFileSync(path(name), 'utf8').trimEnd().split('\n'),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...serving].map((one) => one[Symbol.asyncDispose]()))
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const serve = (child: ChildProcess): Serving => {
+  const lines: string[] = []
+  const waiting = new Set<() => void>()
+  const tell = (): void => {
+    for (const look of waiting) look()
+  }
+  const ended = once(child, 'exit').then(([code]) => {
+    tell()
+    return code as number | null
+  })
+  createInterface({ input: child.stderr! }).on('line', (line) => {
+    lines.push(line)
+    tell()
+  })
+  return {
+    pid: child.pid ?? 0,
+    child,
+    lines,
+    ended,
+    signal: (name) => void child.kill(name),
+    said: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const found = lines.find((line) => pattern.test(line))
+          if (found === undefined && child.exitCode === null) return
+          waiting.delete(look)
+          if (found === undefined) reject(new Error(`ended without saying ${String(pattern)}: ${lines.join('\n')}`))
+          else resolve(found)
+        }
+        waiting.add(look)
+        look()
+      }),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+const text = async (stream: AsyncIterable<Buffer>): Promise<string> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+/** A message as a host writes it. */
+export const message = (id: number | undefined, method: string, params: object = {}): string =>
+  `${JSON.stringify({ jsonrpc: '2.0', ...(id !== undefined && { id }), method, params })}\n`
+
+export const INITIALIZE = message(0, 'initialize', {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'host', version: '1' },
+})

@@ -1,0 +1,82 @@
+/**
+ * MCP hosts that write raw messages, over any transport of either era. `everyTransport` is what suites run over; a host says
+ * what a test tells it to and keeps everything it hears.
+ */
+import { connectHttp, connectModernHttp, connectSse } from './fakes/http-hosts.ts'
+import type { Journal } from './fakes/journal.ts'
+import type { JsonMap, Message } from './fakes/messages.ts'
+import { connectPipe } from './fakes/pipe-host.ts'
+import type { TestGateway } from './gateway.ts'
+
+export interface HostOptions {
+  /** Of legacy hosts; 2025-11-25 by default. */
+  readonly revision?: string
+  readonly capabilities?: JsonMap
+  /** In place of `/mcp`. */
+  readonly path?: string
+  /** What is added to `_meta` of every request. */
+  readonly meta?: JsonMap
+  /** Legacy Streamable HTTP: do not open the standalone stream. */
+  readonly deaf?: boolean
+}
+
+/** A request under way. */
+export interface Pending {
+  readonly id: string | number
+  /** The answer; rejects if its stream ends without one. */
+  readonly response: Promise<Message>
+  /** What came before it, on its own stream where it has one. */
+  readonly messages: Journal<Message>
+  /** The answer as text. */
+  readonly raw: Promise<string>
+  /** Gives up in the manner of the era: `notifications/cancelled`, or closing the stream. */
+  cancel(): void
+  /** Settles when nothing more can come for it. */
+  readonly over: Promise<void>
+}
+
+export interface CallOptions {
+  readonly id?: string | number
+  readonly meta?: JsonMap
+  readonly headers?: Readonly<Record<string, string | undefined>>
+}
+
+export interface Host extends AsyncDisposable {
+  readonly era: 'legacy' | 'modern'
+  /** What came and belonged to no request of this host, or could not be told to belong. */
+  readonly heard: Journal<Message>
+  /** The answer to `initialize` or `server/discover`. */
+  readonly welcome: JsonMap
+  /** A request; resolves with its result, rejects with `RpcError`. */
+  call(method: string, params?: JsonMap, options?: CallOptions): Promise<JsonMap>
+  begin(method: string, params?: JsonMap, options?: CallOptions): Pending
+  notify(method: string, params?: JsonMap): void
+  /** Answers requests of the gateway; without it they stay unanswered. */
+  answer(method: string, handle: (params: JsonMap) => JsonMap): void
+  /** One message as it stands; a request is tracked by the id given. */
+  sendRaw(text: string, id: string | number): Pending
+}
+
+export interface TransportRow {
+  readonly name: string
+  readonly era: 'legacy' | 'modern'
+  readonly connect: (gateway: TestGateway, options?: HostOptions) => Promise<Host>
+}
+
+export const legacyHttp: TransportRow = { name: 'legacy Streamable HTTP', era: 'legacy', connect: connectHttp }
+export const legacySse: TransportRow = { name: 'HTTP+SSE', era: 'legacy', connect: connectSse }
+export const modernHttp: TransportRow = { name: 'modern Streamable HTTP', era: 'modern', connect: connectModernHttp }
+export const legacyPipe: TransportRow = {
+  name: 'legacy stdio',
+  era: 'legacy',
+  connect: (gateway, options) => connectPipe('legacy', gateway, options),
+}
+export const modernPipe: TransportRow = {
+  name: 'modern stdio',
+  era: 'modern',
+  connect: (gateway, options) => connectPipe('modern', gateway, options),
+}
+
+export const everyTransport: readonly TransportRow[] = [legacyHttp, legacySse, legacyPipe, modernHttp, modernPipe]
+export const everyLegacyTransport = everyTransport.filter(({ era }) => era === 'legacy')
+export const everyModernTransport = everyTransport.filter(({ era }) => era === 'modern')

@@ -1,0 +1,187 @@
+/** Fake hosts over HTTP: sessions, HTTP+SSE, and requests that describe themselves. */
+import type { CallOptions, Host, HostOptions } from '../fake-host.ts'
+import type { TestGateway } from '../gateway.ts'
+import { BaseHost } from './base-host.ts'
+import type { Tracked } from './base-host.ts'
+import { MODERN } from './messages.ts'
+import type { JsonMap, Message } from './messages.ts'
+import { send } from './raw-http.ts'
+import type { RawReply } from './raw-http.ts'
+
+/** Reads the answer to one POST to its end. */
+abstract class PostingHost extends BaseHost {
+  protected readonly url: URL
+  readonly #open = new Set<RawReply>()
+  readonly #sent = new Set<Promise<void>>()
+
+  constructor(era: 'legacy' | 'modern', url: URL, options: HostOptions) {
+    super(era, options)
+    this.url = url
+  }
+
+  protected abstract headers(text: string): Record<string, string | undefined>
+  protected opened(_reply: RawReply): void {
+    // Legacy hosts take their session from here.
+  }
+
+  protected carry(text: string, pending?: Tracked, options: CallOptions = {}): void {
+    const sent = this.#post(text, pending, options)
+      .catch(() => undefined)
+      .finally(() => {
+        pending?.ended()
+        this.#sent.delete(sent)
+      })
+    this.#sent.add(sent)
+  }
+
+  async #post(text: string, pending: Tracked | undefined, options: CallOptions): Promise<void> {
+    let abort: () => void = () => undefined
+    if (pending !== undefined && this.era === 'modern') pending.cancel = () => abort()
+    const reply = await send(this.url, {
+      headers: { ...this.headers(text), ...options.headers },
+      body: text,
+      started: (stop) => (abort = stop),
+    })
+    this.opened(reply)
+    if (pending !== undefined) pending.status = reply.status
+    await this.read(reply, pending)
+  }
+
+  /** Takes up what comes on one answer until it ends. */
+  protected async read(reply: RawReply, pending?: Tracked): Promise<void> {
+    this.#open.add(reply)
+    let taken = 0
+    const takeEvents = (): true | undefined => {
+      for (; taken < reply.events.entries.length; taken++) {
+        const { data } = reply.events.entries[taken]
+        if (data !== '') this.take(data, pending)
+      }
+      return undefined
+    }
+    void reply.events.when(takeEvents)
+    const text = await reply.body.catch(() => '')
+    takeEvents()
+    this.#open.delete(reply)
+    if (text !== '') this.take(text, pending)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const reply of this.#open) reply.close()
+    await Promise.all(this.#sent)
+  }
+}
+
+export class SessionHost extends PostingHost {
+  session: string | undefined
+  /** The standalone stream. */
+  stream: RawReply | undefined
+
+  async start(): Promise<this> {
+    await this.initialize()
+    if (this.options.deaf !== true) await this.listen()
+    return this
+  }
+
+  /** Opens the standalone stream, or resumes one. */
+  async listen(lastEventId?: string): Promise<RawReply> {
+    const reply = await send(this.url, {
+      method: 'GET',
+      headers: {
+        ...this.headers(),
+        accept: 'text/event-stream',
+        ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+      },
+    })
+    this.stream = reply
+    void this.read(reply)
+    return reply
+  }
+
+  /** Another request of this session, raw. */
+  headers(): Record<string, string | undefined> {
+    const { revision = '2025-11-25' } = this.options
+    if (this.session === undefined) return {}
+    return { 'mcp-session-id': this.session, ...(revision >= '2025-06-18' && { 'mcp-protocol-version': revision }) }
+  }
+
+  protected override opened(reply: RawReply): void {
+    const id = reply.headers['mcp-session-id']
+    if (this.session === undefined && typeof id === 'string') this.session = id
+  }
+}
+
+class ModernHost extends PostingHost {
+  async start(): Promise<this> {
+    await this.discover()
+    return this
+  }
+
+  protected headers(text: string): Record<string, string | undefined> {
+    return mirrors(JSON.parse(text) as Message)
+  }
+}
+
+/** The headers that mirror a modern message. */
+export const mirrors = ({ method, params }: Message): Record<string, string> => {
+  const name = params?.['name'] ?? params?.['uri']
+  const isNamed = method === 'tools/call' || method === 'prompts/get' || method === 'resources/read'
+  return {
+    'mcp-protocol-version': MODERN,
+    ...(method !== undefined && { 'mcp-method': method }),
+    ...(isNamed && typeof name === 'string' && { 'mcp-name': headerText(name) }),
+  }
+}
+
+/** Plain where a header can carry it, else the sentinel. */
+export const headerText = (text: string): string =>
+  /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?base64?')
+    ? text
+    : `=?base64?${Buffer.from(text).toString('base64')}?=`
+
+class SseHost extends PostingHost {
+  #stream: RawReply | undefined
+  #messages: URL
+
+  constructor(url: URL, options: HostOptions) {
+    super('legacy', url, options)
+    this.#messages = url
+  }
+
+  async start(): Promise<this> {
+    const stream = await send(this.url, { method: 'GET', headers: { accept: 'text/event-stream' } })
+    this.#stream = stream
+    const { data } = await stream.events.until(({ event }) => event === 'endpoint')
+    this.#messages = new URL(data, this.url)
+    let taken = 1
+    void stream.events.when(() => {
+      for (; taken < stream.events.entries.length; taken++) this.take(stream.events.entries[taken].data)
+      return undefined
+    })
+    await this.initialize()
+    return this
+  }
+
+  protected override carry(text: string): void {
+    void send(this.#messages, { body: text }).then(
+      (reply) => reply.body,
+      () => undefined,
+    )
+  }
+
+  protected headers(): JsonMap & Record<string, string | undefined> {
+    return {}
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    this.#stream?.close()
+  }
+}
+
+export const connectHttp = (gateway: TestGateway, options: HostOptions = {}): Promise<SessionHost> =>
+  new SessionHost('legacy', new URL(options.path ?? '/mcp', gateway.url), options).start()
+
+export const connectModernHttp = (gateway: TestGateway, options: HostOptions = {}): Promise<Host> =>
+  new ModernHost('modern', new URL(options.path ?? '/mcp', gateway.url), options).start()
+
+export const connectSse = (gateway: TestGateway, options: HostOptions = {}): Promise<Host> =>
+  new SseHost(new URL('/sse', gateway.url), options).start()

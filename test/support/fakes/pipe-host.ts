@@ -1,0 +1,61 @@
+/** A fake host on a pair of streams: one message per line. */
+import type { PassThrough } from 'node:stream'
+import type { HostOptions } from '../fake-host.ts'
+import type { TestGateway } from '../gateway.ts'
+import { BaseHost } from './base-host.ts'
+import { Journal } from './journal.ts'
+
+export interface HostStreams {
+  /** What the host writes. */
+  readonly input: PassThrough
+  /** What the gateway writes. */
+  readonly output: PassThrough
+}
+
+export class PipeHost extends BaseHost {
+  /** Every line that came, as it stands. */
+  readonly lines = new Journal<string>()
+  readonly #streams: HostStreams
+
+  constructor(era: 'legacy' | 'modern', streams: HostStreams, options: HostOptions = {}) {
+    super(era, options)
+    this.#streams = streams
+    let rest = Buffer.alloc(0)
+    streams.output.on('data', (chunk: Buffer) => {
+      rest = Buffer.concat([rest, chunk])
+      for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
+        const line = rest.subarray(0, end).toString()
+        rest = rest.subarray(end + 1)
+        this.lines.push(line)
+        this.take(line)
+      }
+    })
+  }
+
+  async start(): Promise<this> {
+    await (this.era === 'legacy' ? this.initialize() : this.discover())
+    return this
+  }
+
+  /** Writes one line. */
+  write(text: string | Buffer): void {
+    this.#streams.input.write(text)
+    this.#streams.input.write('\n')
+  }
+
+  /** The host goes away. */
+  leave(): void {
+    this.#streams.input.end()
+  }
+
+  protected carry(text: string): void {
+    this.write(text)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.leave()
+  }
+}
+
+export const connectPipe = (era: 'legacy' | 'modern', gateway: TestGateway, options?: HostOptions): Promise<PipeHost> =>
+  new PipeHost(era, gateway.openPipe(), options).start()

@@ -1,0 +1,172 @@
+/** A gateway in this process, on a port of its own, in front of fake servers. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { startGateway as start } from '../../src/app.ts'
+import type { Running } from '../../src/app.ts'
+import type { Configuration } from '../../src/config/options.ts'
+import { DEFAULT_BACKOFF } from '../../src/downstream/backoff.ts'
+import type { BackoffOptions } from '../../src/downstream/backoff.ts'
+import type { Log } from '../../src/downstream/environment.ts'
+import { DEFAULT_LIMITS, DEFAULT_SERVER, DEFAULT_TIMEOUTS } from '../../src/downstream/options.ts'
+import type { ServerLimits, ServerOptions, ServerTimeouts } from '../../src/downstream/options.ts'
+import { DEFAULT_GATEWAY } from '../../src/gateway/options.ts'
+import type { GatewayOptions } from '../../src/gateway/options.ts'
+import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
+import type { HostLimits, HostOptions } from '../../src/host/options.ts'
+import { StdioListener } from '../../src/host/stdio-listener.ts'
+import { HostPipe } from '../../src/transport/stdio-host.ts'
+import { FakeDownstream } from './fake-downstream.ts'
+import type { FakeSpec } from './fake-downstream.ts'
+import { Journal } from './fakes/journal.ts'
+import type { HostStreams } from './fakes/pipe-host.ts'
+
+type ServerOverrides = Partial<Omit<ServerOptions, 'timeouts' | 'limits'>> & {
+  readonly timeouts?: Partial<ServerTimeouts>
+  readonly limits?: Partial<ServerLimits>
+}
+
+export interface GatewaySetup {
+  readonly servers: Readonly<Record<string, FakeSpec>>
+  /** What the configuration says of single servers beside how to reach them. */
+  readonly options?: Readonly<Record<string, ServerOverrides>>
+  readonly gateway?: Partial<GatewayOptions>
+  readonly host?: Partial<Omit<HostOptions, 'limits'>>
+  readonly hostLimits?: Partial<HostLimits>
+  readonly backoff?: Partial<BackoffOptions>
+  /** Serve one host on a pipe and nobody else, as `trunkline stdio` does. */
+  readonly pipe?: boolean
+  /** Do not wait until all servers are ready. */
+  readonly early?: boolean
+  /** Kept from one start to the next; a fresh one by default. */
+  readonly stateDir?: string
+  /** Fakes that outlive the gateway. */
+  readonly fakes?: ReadonlyMap<string, FakeDownstream>
+}
+
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly facts: Readonly<Record<string, unknown>>
+  readonly text: string
+}
+
+export interface TestGateway extends AsyncDisposable {
+  readonly url: URL
+  readonly running: Running
+  readonly log: Journal<LogLine>
+  fake(key: string): FakeDownstream
+  /** A further host on a pipe, beside those over HTTP; or the one host of a gateway started with `pipe`. */
+  openPipe(): HostStreams
+  /** Resolves once no server is starting any more, and lets the fakes forget how they were started. */
+  ready(): Promise<void>
+}
+
+/** Starts fakes and gateway; resolves once all servers are ready, unless `early` or `pipe` is set. */
+export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> => {
+  const fakes = new Map<string, FakeDownstream>(setup.fakes)
+  for (const [key, spec] of Object.entries(setup.servers)) if (!fakes.has(key)) fakes.set(key, await FakeDownstream.start(spec))
+  const stateDir = setup.stateDir ?? mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+  const configuration = configure(setup, fakes, stateDir)
+  const log = new Journal<LogLine>()
+  const streams = setup.pipe === true ? makeStreams() : undefined
+  const running = await start(configuration, {
+    log: keepIn(log),
+    path: process.env['PATH'],
+    backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 100, maxFailures: 1_000, ...setup.backoff },
+    ...(streams !== undefined && { pipe: streams }),
+  })
+  const ready = async (): Promise<void> => {
+    await Promise.all(running.fleet.downstreams$.value.map((downstream) => settled(downstream.health$)))
+    for (const downstream of fakes.values()) downstream.forget()
+  }
+  if (setup.early !== true && setup.pipe !== true) await ready()
+  return {
+    url: new URL(`http://127.0.0.1:${running.front.addresses[0]?.port ?? 0}/mcp`),
+    running,
+    log,
+    fake: (key) => {
+      const found = fakes.get(key)
+      if (found === undefined) throw new Error(`no fake "${key}"`)
+      return found
+    },
+    openPipe: () => streams ?? attachPipe(running),
+    ready,
+    [Symbol.asyncDispose]: async () => {
+      await running.stop()
+      for (const [key, downstream] of fakes) if (setup.fakes?.has(key) !== true) await downstream[Symbol.asyncDispose]()
+      if (setup.stateDir === undefined) rmSync(stateDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** One entry of `servers`, complete. */
+export const serverOptions = (key: string, downstream: FakeDownstream, overrides: ServerOverrides = {}): ServerOptions => {
+  const { address } = downstream
+  return {
+    ...DEFAULT_SERVER,
+    spare: 0,
+    key,
+    prefix: key,
+    displayName: key.toUpperCase(),
+    place: `test:${key}`,
+    launch: 'args' in address ? { command: process.execPath, args: address.args, env: {}, cwd: process.cwd() } : undefined,
+    url: 'url' in address ? address.url : undefined,
+    transport: downstream.kind === 'legacy sse' ? 'sse' : 'auto',
+    ...overrides,
+    timeouts: { ...DEFAULT_TIMEOUTS, ...overrides.timeouts },
+    limits: { ...DEFAULT_LIMITS, ...overrides.limits },
+  }
+}
+
+export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDownstream>, stateDir: string): Configuration => ({
+  id: '0123456789abcdef',
+  files: [],
+  globs: [],
+  servers: [...fakes].map(([key, downstream]) => serverOptions(key, downstream, setup.options?.[key])),
+  gateway: { ...DEFAULT_GATEWAY, ...setup.gateway },
+  host: {
+    ...DEFAULT_HOST,
+    addresses: [{ host: '127.0.0.1', port: 0 }],
+    drainMs: 6_000,
+    ...setup.host,
+    limits: { ...DEFAULT_HOST_LIMITS, ...setup.hostLimits },
+  },
+  log: { level: 'debug', format: 'json' },
+  stateDir,
+  runtimeDir: stateDir,
+  watch: false,
+  warnings: [],
+  secrets: [],
+})
+
+const settled = async (health$: Running['fleet']['downstreams$']['value'][number]['health$']): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const subscription = health$.subscribe(({ state }) => {
+    if (state !== 'starting') resolve()
+  })
+  await promise
+  subscription.unsubscribe()
+}
+
+const makeStreams = (): HostStreams => ({ input: new PassThrough(), output: new PassThrough() })
+
+const attachPipe = ({ hub }: Running): HostStreams => {
+  const streams = makeStreams()
+  const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
+  const listener = new StdioListener(pipe, { principal: 'local', scope: { server: undefined }, introduced: () => undefined }, hub)
+  pipe.open({
+    line: (line) => listener.receive(line),
+    overflow: () => listener.overflow(undefined),
+    ended: () => listener.close(),
+  })
+  return streams
+}
+
+const keepIn = (journal: Journal<LogLine>): Log => {
+  const at =
+    (level: LogLine['level']) =>
+    (facts: object, text: string): void =>
+      journal.push({ level, facts: facts as LogLine['facts'], text })
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}

@@ -1,0 +1,140 @@
+/** The house rules that no linter knows: which room may import which, and what belongs in one place only (ARCHITECTURE, CONVENTIONS). */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+/** Lowest first: a room imports only from rooms that stand before it, and from itself. Folders of `src/`, then its files. */
+const ROOMS = [
+  'wire',
+  'transport',
+  'rpc',
+  'auth',
+  'era',
+  'catalog',
+  'downstream',
+  'gateway',
+  'host',
+  'config',
+  'version.ts',
+  'redactor.ts',
+  'log.ts',
+  'app.ts',
+  'admin',
+  'index.ts',
+  'commands',
+  'cli.ts',
+  'main.ts',
+]
+
+const SRC = fileURLToPath(new URL('../../src', import.meta.url))
+
+interface Source {
+  /** Relative to `src/`. */
+  readonly file: string
+  readonly text: string
+  /** Without comments. */
+  readonly code: string
+}
+
+const withoutComments = (text: string): string => text.replace(/\/\*[^]*?\*\//g, '').replace(/(^|[\s;{(,])\/\/[^\n]*/g, '$1')
+
+const sources: Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => file.replaceAll('\\', '/'))
+  .sort()
+  .map((file) => {
+    const text = readFileSync(join(SRC, file), 'utf8')
+    return { file, text, code: withoutComments(text) }
+  })
+
+const roomOf = (file: string): string => file.split('/', 1)[0]
+
+/** What `import` and `export … from` name, static and dynamic. */
+const importsOf = ({ code }: Source): string[] =>
+  [/^(?:import|export)\s(?:[\w*{][^'=;()]*?\sfrom\s)?'([^']+)'/gm, /\bimport\('([^']+)'\)/g].flatMap((form) =>
+    [...code.matchAll(form)].map(([, specifier]) => specifier),
+  )
+
+const relativeImports = sources.flatMap((source) =>
+  importsOf(source)
+    .filter((specifier) => specifier.startsWith('.'))
+    .map((specifier) => ({
+      file: source.file,
+      specifier,
+      target: relative(SRC, join(SRC, dirname(source.file), specifier)).replaceAll('\\', '/'),
+    })),
+)
+
+/** `file:line  what stands there` for every place where `pattern` is found in code. */
+const places = (pattern: RegExp, isAllowed: (file: string) => boolean = () => false): string[] =>
+  sources
+    .filter(({ file }) => !isAllowed(file))
+    .flatMap(({ file, text }) =>
+      text.split('\n').flatMap((line, at) => {
+        const isComment = /^\s*(\/?\*|\/\/)/.test(line)
+        return !isComment && pattern.test(withoutComments(line)) ? [`${file}:${at + 1}  ${line.trim()}`] : []
+      }),
+    )
+
+describe('the order of rooms', () => {
+  test('every file of src stands in a room of the list', () => {
+    expect(sources.length).toBeGreaterThan(0)
+    expect(sources.map(({ file }) => file).filter((file) => !ROOMS.includes(roomOf(file)))).toEqual([])
+  })
+
+  test('a room imports only from lower rooms and from itself', () => {
+    expect(relativeImports.length).toBeGreaterThan(sources.length)
+    const upward = relativeImports.filter(({ file, target }) => ROOMS.indexOf(roomOf(target)) > ROOMS.indexOf(roomOf(file)))
+    expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
+  })
+
+  test('relative imports end in .ts and lead to a file of src', () => {
+    const known = new Set(sources.map(({ file }) => file))
+    const broken = relativeImports.filter(({ specifier, target }) => !specifier.endsWith('.ts') || !known.has(target))
+    expect(broken.map(({ file, specifier }) => `${file} imports ${specifier}`)).toEqual([])
+  })
+
+  test('wire is pure: it does no I/O and knows neither timers nor rxjs', () => {
+    const impure = sources
+      .filter(({ file }) => roomOf(file) === 'wire')
+      .flatMap((source) =>
+        importsOf(source)
+          .filter((specifier) => !specifier.startsWith('.') && specifier !== 'node:buffer')
+          .map((specifier) => `${source.file} imports ${specifier}`),
+      )
+    expect(impure).toEqual([])
+    expect(places(/\bset(Timeout|Interval|Immediate)\(/, (file) => roomOf(file) !== 'wire')).toEqual([])
+  })
+
+  test('rxjs stays off the call path', () => {
+    const below = new Set(['wire', 'transport', 'rpc', 'auth', 'era', 'catalog'])
+    const onPath = sources.filter((source) => below.has(roomOf(source.file)) || source.file === 'gateway/router.ts')
+    const streams = onPath.filter((source) => importsOf(source).some((specifier) => specifier.startsWith('rxjs')))
+    expect(streams.map(({ file }) => file)).toEqual([])
+  })
+})
+
+describe('one place for each', () => {
+  test('only config reads the environment of the process', () => {
+    expect(places(/\bprocess\s*(\.\s*env\b|\[)/, (file) => roomOf(file) === 'config')).toEqual([])
+  })
+
+  test('only main.ts exits and hears signals', () => {
+    expect(places(/\bprocess\.(exit|abort|on|once)\(|\bprocess\.exitCode\b/, (file) => file === 'main.ts')).toEqual([])
+  })
+
+  test('nothing writes to the console', () => {
+    expect(places(/\bconsole\s*\./)).toEqual([])
+  })
+
+  test('nothing needs more than Node 22.19, which the package promises', () => {
+    const newer =
+      /\b((Async)?DisposableStack|Promise\.try|RegExp\.escape|Error\.isError|Float16Array|URLPattern)\b|\.(to|from)(Base64|Hex)\(/
+    expect(places(newer)).toEqual([])
+  })
+
+  test('nothing has the type any', () => {
+    expect(places(/(:|<|\bas|,|\|)\s*any\b(?!['"`\w])/)).toEqual([])
+  })
+})
