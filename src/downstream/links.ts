@@ -47,6 +47,8 @@ export class Links {
   #options: ServerOptions
   readonly #environment: LinksEnvironment
   readonly #held = new Map<string, Held>()
+  /** The same links by session, where each has its own: a call then makes no key. */
+  readonly #bySession = new WeakMap<HostSession, Held>()
   #calls = 0
 
   constructor(options: ServerOptions, environment: LinksEnvironment) {
@@ -121,6 +123,9 @@ export class Links {
 
   /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
   #hold(caller: Caller): Held {
+    const { session } = caller
+    const own = this.#options.sharing === 'session' && session !== undefined ? this.#bySession.get(session) : undefined
+    if (own !== undefined && this.#held.get(own.owner.key) === own) return own
     const owner = this.#owner(caller)
     const isExclusive = caller.session === undefined && Object.keys(owner.declared).length > 0 && this.#environment.isShared()
     for (let at = 0; ; at++) {
@@ -146,6 +151,7 @@ export class Links {
       idleSinceMs: this.#environment.nowMs(),
     }
     this.#held.set(owner.key, held)
+    if (this.#options.sharing === 'session' && owner.caller.session !== undefined) this.#bySession.set(owner.caller.session, held)
     const forget = (): void => {
       if (this.#held.get(owner.key) === held) this.#held.delete(owner.key)
     }

@@ -50,7 +50,9 @@ export class Router {
     const isModern = call.caller.session === undefined
     const round = isModern ? this.#rounds.open(call) : undefined
     const route =
-      round === undefined ? await this.#find(call) : { serverKey: round.server, original: round.original, entry: undefined }
+      round === undefined
+        ? (this.#lookUp(call) ?? (await this.#findLater(call)))
+        : { serverKey: round.server, original: round.original, entry: undefined }
     const downstream = this.#downstream(route.serverKey)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
@@ -75,10 +77,8 @@ export class Router {
     return this.#expose(outcome, call, route, downstream, view)
   }
 
-  /** Owner of what the call names. While servers of which nothing is known are starting, an unknown name waits for them. */
-  async #find(call: Call): Promise<Route> {
-    const route = this.#lookUp(call)
-    if (route !== undefined) return route
+  /** Owner of what the call names: while servers of which nothing is known are starting, an unknown name waits for them. */
+  async #findLater(call: Call): Promise<Route> {
     await this.#lists.known(call.caller.scope)
     const late = this.#lookUp(call)
     if (late === undefined) throw unknown(call)
@@ -103,11 +103,10 @@ export class Router {
   /** Writes what the server calls it into the params. */
   #restore(call: Call, { original }: Route, downstream: Downstream, view: View): void {
     const { params } = call
-    const json = JSON.stringify(original)
     if (call.method === 'completion/complete') {
       const ref = params.object('ref')
-      ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', json)
-    } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', json)
+      ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', JSON.stringify(original))
+    } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', JSON.stringify(original))
     const { options } = downstream
     const args =
       call.method === 'tools/call' && options.unaliasArguments && isNamespaced(downstream, view)
