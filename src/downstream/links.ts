@@ -2,6 +2,7 @@
  * The links to one server beside its main one: which caller gets which, opened on first use, closed when nobody needs them
  * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
  */
+import { declaresApps, UI_EXTENSION } from '../catalog/apps.ts'
 import type { Declared, Link } from '../era/link.ts'
 import type { Call, Caller, HostSession } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
@@ -33,6 +34,9 @@ export interface LinksEnvironment {
   readonly nowMs: () => number
 }
 
+const appsOf = ({ capabilities }: Caller): unknown =>
+  (capabilities['extensions'] as Readonly<Record<string, unknown>>)[UI_EXTENSION]
+
 /** What the gateway can carry back to this caller's host, and may therefore declare (B037). */
 export const carried = (caller: Caller): Declared => {
   const { elicitation, sampling, roots } = caller.capabilities
@@ -40,6 +44,8 @@ export const carried = (caller: Caller): Declared => {
     ...(elicitation !== undefined && { elicitation }),
     ...(sampling !== undefined && { sampling }),
     ...(roots !== undefined && { roots }),
+    // Legacy eras know no such member; hosts that run apps put it there all the same (B044).
+    ...(declaresApps(caller.capabilities) && { extensions: { [UI_EXTENSION]: appsOf(caller) } }),
   }
 }
 

@@ -2,6 +2,7 @@
  * One call to one server: finds the owner in the catalog snapshot, puts the original name in, and the exposed URIs back into
  * the result (BRIDGING 2.5, 3.3–3.6, 4).
  */
+import { declaresApps, findAppTemplate, findAppTool } from '../catalog/apps.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
 import type { UriPlace } from '../catalog/expose-result.ts'
 import { findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
@@ -96,8 +97,11 @@ export class Router {
     }
     if (call.target === undefined)
       throw new Refusal(-32602, `params.${call.method === 'resources/read' ? 'uri' : 'name'} must be a string`)
-    if (call.method === 'tools/call') return findTool(view, call.target)
-    return call.method === 'prompts/get' ? findPrompt(view, call.target) : findResource(view, call.target)
+    if (call.method === 'prompts/get') return findPrompt(view, call.target)
+    const isTool = call.method === 'tools/call'
+    const route = isTool ? findTool(view, call.target) : findResource(view, call.target)
+    if (route !== undefined || !declaresApps(call.caller.capabilities)) return route
+    return isTool ? findAppTool(view, view.apps, call.target) : findAppTemplate(view, view.apps, call.target)
   }
 
   /** Writes what the server calls it into the params. */
