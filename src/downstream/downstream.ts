@@ -102,12 +102,12 @@ export class Downstream {
       throw this.#located(error)
     }
     try {
-      return await this.#attempt(call)
+      return await (this.#main === undefined ? this.#attemptLater(call) : this.#attempt(call, this.#main))
     } catch (error) {
       // Refused unprocessed by a server that forgot our session: once more, over a new one (5.3).
       const isForgotten = error instanceof Failure && error.kind === 'session_expired' && error.executed === 'no'
       if (!isForgotten) throw this.#located(error)
-      return await this.#attempt(call).catch((second: unknown) => {
+      return await this.#attemptLater(call).catch((second: unknown) => {
         throw this.#located(second)
       })
     } finally {
@@ -189,15 +189,17 @@ export class Downstream {
     })
   }
 
-  async #attempt(call: Call): Promise<Outcome> {
-    const main = await this.#ready()
+  async #attemptLater(call: Call): Promise<Outcome> {
+    return this.#attempt(call, await this.#ready())
+  }
+
+  #attempt(call: Call, main: Link): Promise<Outcome> {
     if (main.era === 'modern' || this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
       return main.handle(call)
-    return this.#links.lease(call, async (link) => {
-      const level = call.caller.session?.logLevel
-      if (level !== undefined) await link.setLevel(level)
-      return link.handle(call)
-    })
+    const level = call.caller.session?.logLevel
+    return this.#links.lease(call, (link) =>
+      level === undefined ? link.handle(call) : link.setLevel(level).then(() => link.handle(call)),
+    )
   }
 
   /** The main link, waiting for a server that is starting; throws at once where waiting is no use (BRIDGING 7.2). */
