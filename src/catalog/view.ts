@@ -4,6 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import type { Revision } from '../wire/revisions.ts'
+import { indexApps } from './apps.ts'
+import type { AppIndex } from './apps.ts'
 import { buildCatalog, servesApps } from './catalog.ts'
 import type { Catalog, CatalogSource, Exposed } from './catalog.ts'
 import { digestBytes } from './digest.ts'
@@ -67,6 +69,7 @@ export class View {
   readonly #readyBytes: (entry: Entry, exposure: Exposure) => Buffer
   readonly #lists = new Map<ListKind, ReadyList>()
   #bare: BareIndex | undefined
+  #apps: AppIndex | undefined
 
   constructor(id: string, catalog: Catalog, selection: Selection, readyBytes: (entry: Entry, exposure: Exposure) => Buffer) {
     this.id = id
@@ -87,6 +90,10 @@ export class View {
 
   get bare(): BareIndex {
     return (this.#bare ??= indexBare(this.catalog))
+  }
+
+  get apps(): AppIndex {
+    return (this.#apps ??= indexApps(this.catalog))
   }
 
   list(kind: ListKind): ReadyList {

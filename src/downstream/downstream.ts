@@ -21,7 +21,7 @@ import { Links } from './links.ts'
 import type { LinkOwner } from './links.ts'
 import type { ServerOptions } from './options.ts'
 import { Rereads } from './rereads.ts'
-import { attemptTwice } from './retries.ts'
+import { again } from './retries.ts'
 import { Slots } from './slots.ts'
 
 /** Methods whose answer does not depend on who asks: they go over the main link. */
@@ -103,9 +103,11 @@ export class Downstream {
       throw this.#located(error)
     }
     try {
-      return await attemptTwice(call, () => this.#attempt(call))
+      return await (this.#main === undefined ? this.#attemptLater(call) : this.#attempt(call, this.#main))
     } catch (error) {
-      throw this.#located(error)
+      return await again(error, call, () => this.#attemptLater(call)).catch((last: unknown) => {
+        throw this.#located(last)
+      })
     } finally {
       this.#slots.release()
       if (this.#slots.inUse === 0) this.#drained()
@@ -185,15 +187,17 @@ export class Downstream {
     })
   }
 
-  async #attempt(call: Call): Promise<Outcome> {
-    const main = await this.#ready()
+  async #attemptLater(call: Call): Promise<Outcome> {
+    return this.#attempt(call, await this.#ready())
+  }
+
+  #attempt(call: Call, main: Link): Promise<Outcome> {
     if (main.era === 'modern' || this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
       return main.handle(call)
-    return this.#links.lease(call, async (link) => {
-      const level = call.caller.session?.logLevel
-      if (level !== undefined) await link.setLevel(level)
-      return link.handle(call)
-    })
+    const level = call.caller.session?.logLevel
+    return this.#links.lease(call, (link) =>
+      level === undefined ? link.handle(call) : link.setLevel(level).then(() => link.handle(call)),
+    )
   }
 
   /** The main link, waiting for a server that is starting; throws at once where waiting is no use (BRIDGING 7.2). */

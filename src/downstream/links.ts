@@ -2,6 +2,7 @@
  * The links to one server beside its main one: which caller gets which, opened on first use, closed when nobody needs them
  * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
  */
+import { declaresApps, UI_EXTENSION } from '../catalog/apps.ts'
 import type { Declared, Link } from '../era/link.ts'
 import type { Call, Caller, HostSession } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
@@ -33,6 +34,9 @@ export interface LinksEnvironment {
   readonly nowMs: () => number
 }
 
+const appsOf = ({ capabilities }: Caller): unknown =>
+  (capabilities['extensions'] as Readonly<Record<string, unknown>>)[UI_EXTENSION]
+
 /** What the gateway can carry back to this caller's host, and may therefore declare (B037). */
 export const carried = (caller: Caller): Declared => {
   const { elicitation, sampling, roots } = caller.capabilities
@@ -40,6 +44,8 @@ export const carried = (caller: Caller): Declared => {
     ...(elicitation !== undefined && { elicitation }),
     ...(sampling !== undefined && { sampling }),
     ...(roots !== undefined && { roots }),
+    // Legacy eras know no such member; hosts that run apps put it there all the same (B044).
+    ...(declaresApps(caller.capabilities) && { extensions: { [UI_EXTENSION]: appsOf(caller) } }),
   }
 }
 
@@ -47,6 +53,8 @@ export class Links {
   #options: ServerOptions
   readonly #environment: LinksEnvironment
   readonly #held = new Map<string, Held>()
+  /** The same links by session, where each has its own: a call then makes no key. */
+  readonly #bySession = new WeakMap<HostSession, Held>()
   #calls = 0
 
   constructor(options: ServerOptions, environment: LinksEnvironment) {
@@ -121,6 +129,9 @@ export class Links {
 
   /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
   #hold(caller: Caller): Held {
+    const { session } = caller
+    const own = this.#options.sharing === 'session' && session !== undefined ? this.#bySession.get(session) : undefined
+    if (own !== undefined && this.#held.get(own.owner.key) === own) return own
     const owner = this.#owner(caller)
     const isExclusive = caller.session === undefined && Object.keys(owner.declared).length > 0 && this.#environment.isShared()
     for (let at = 0; ; at++) {
@@ -146,6 +157,7 @@ export class Links {
       idleSinceMs: this.#environment.nowMs(),
     }
     this.#held.set(owner.key, held)
+    if (this.#options.sharing === 'session' && owner.caller.session !== undefined) this.#bySession.set(owner.caller.session, held)
     const forget = (): void => {
       if (this.#held.get(owner.key) === held) this.#held.delete(owner.key)
     }

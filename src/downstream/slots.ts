@@ -1,4 +1,5 @@
 /** At most so many calls at once at one server, a bounded number waiting for a bounded time; a counter until it is reached. */
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
 
 interface Waiter {
@@ -36,7 +37,7 @@ export class Slots {
   }
 
   /** Takes a slot at once, or says how long to wait for it; `undefined`: taken. Throws `overloaded`. */
-  take(signal: AbortSignal): Promise<void> | undefined {
+  take(signal: CancelSignal): Promise<void> | undefined {
     if (this.#taken < this.#maxConcurrent) {
       this.#taken++
       return undefined
@@ -55,7 +56,7 @@ export class Slots {
     }
   }
 
-  #wait(signal: AbortSignal): Promise<void> {
+  #wait(signal: CancelSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (failure: Failure): void => {
         if (this.#waiting.delete(waiter)) finish(() => reject(failure))

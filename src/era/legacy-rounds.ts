@@ -3,7 +3,8 @@
  * asks on the host's own stream and retries, round by round (BRIDGING 3.13, Example B).
  */
 import { complete } from '../rpc/call.ts'
-import type { Answer, Call, HostSession, Layer, Outcome, Question, Resume } from '../rpc/call.ts'
+import type { Answer, Call, Handler, HostSession, Layer, Outcome, Question, Resume } from '../rpc/call.ts'
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
 import { Draft, join, Payload } from '../wire/payload.ts'
 
@@ -17,12 +18,23 @@ const MAX_VISIT_PAUSE_MS = 30_000
 /** What kept a host from answering, in a form that ends the call. */
 class Declined extends Error {}
 
-export const askLegacyHosts: Layer = (inner) => async (call) => {
+export const askLegacyHosts: Layer = (inner) => (call) => {
   const { ask } = call
   const { session } = call.caller
   if (session === undefined || ask === undefined) return inner(call)
+  return inner(call).then((outcome) =>
+    outcome.kind === 'input_required' ? goRounds(inner, call, { ask, session }, outcome) : outcome,
+  )
+}
+
+interface Host {
+  readonly ask: NonNullable<Call['ask']>
+  readonly session: HostSession
+}
+
+const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, first: Outcome): Promise<Outcome> => {
   const visits = new Visits()
-  let outcome = await inner(call)
+  let outcome = first
   for (let round = 0; outcome.kind === 'input_required'; round++) {
     if (round - visits.waits >= MAX_ROUNDS) return ended(call, 'too many input rounds')
     try {
@@ -54,7 +66,7 @@ class Visits {
       this.#accepted.set(url, { elicitationId: params?.text('elicitationId'), answer })
   }
 
-  async pause(signal: AbortSignal): Promise<void> {
+  async pause(signal: CancelSignal): Promise<void> {
     this.waits++
     await pause(this.#pauseMs, signal)
     this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_VISIT_PAUSE_MS)
@@ -73,7 +85,7 @@ const nextRound = async (
   { result, state }: RequiredInput,
   ask: NonNullable<Call['ask']>,
   visits: Visits,
-  signal: AbortSignal,
+  signal: CancelSignal,
 ): Promise<Resume> => {
   const requests = result.object('inputRequests')
   if (requests === undefined) {
@@ -117,7 +129,7 @@ const ended = (call: Call, why: string): Outcome => {
   return complete(Payload.of({ content: [{ type: 'text', text: why }], isError: true }))
 }
 
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+const pause = (ms: number, signal: CancelSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const onAbort = (): void => {
       clearTimeout(timer)

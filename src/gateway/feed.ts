@@ -2,8 +2,22 @@
  * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
  * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
  */
-import { auditTime, BehaviorSubject, combineLatest, defer, from, map, mergeMap, of, skip, switchMap, tap } from 'rxjs'
-import type { Observable, Subscription } from 'rxjs'
+import {
+  auditTime,
+  BehaviorSubject,
+  combineLatest,
+  defer,
+  from,
+  map,
+  mergeMap,
+  of,
+  skip,
+  Subject,
+  switchMap,
+  takeUntil,
+  tap,
+} from 'rxjs'
+import type { Observable } from 'rxjs'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts'
 import { listForm } from '../catalog/ready-entry.ts'
@@ -23,7 +37,7 @@ const SETTLE_MS = 20
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
   readonly #views = new Views()
-  readonly #subscription: Subscription
+  readonly #closed$ = new Subject<void>()
   #options: GatewayOptions
   /** Views of the catalog in force, by what was selected: a call pays one look-up. */
   #current = new Map<string, View>()
@@ -33,7 +47,7 @@ export class Feed {
   constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions) {
     this.#options = options
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
-    this.#subscription = downstreams$
+    downstreams$
       .pipe(
         switchMap((downstreams) =>
           downstreams.length === 0
@@ -73,6 +87,7 @@ export class Feed {
           before = after
           return from(changed)
         }),
+        takeUntil(this.#closed$),
       )
     })
   }
@@ -83,9 +98,9 @@ export class Feed {
     this.#swap(this.#build(downstreams))
   }
 
+  /** Ends the streams of changes. The catalog goes on, for calls under way that wait for a server to become known. */
   close(): void {
-    this.#subscription.unsubscribe()
-    this.catalog$.complete()
+    this.#closed$.next()
   }
 
   #settle(): void {

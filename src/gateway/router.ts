@@ -2,6 +2,7 @@
  * One call to one server: finds the owner in the catalog snapshot, puts the original name in, and the exposed URIs back into
  * the result (BRIDGING 2.5, 3.3–3.6, 4).
  */
+import { declaresApps, findAppTemplate, findAppTool } from '../catalog/apps.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
 import type { UriPlace } from '../catalog/expose-result.ts'
 import { findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
@@ -50,7 +51,9 @@ export class Router {
     const isModern = call.caller.session === undefined
     const round = isModern ? this.#rounds.open(call) : undefined
     const route =
-      round === undefined ? await this.#find(call) : { serverKey: round.server, original: round.original, entry: undefined }
+      round === undefined
+        ? (this.#lookUp(call) ?? (await this.#findLater(call)))
+        : { serverKey: round.server, original: round.original, entry: undefined }
     const downstream = this.#downstream(route.serverKey)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
@@ -75,10 +78,8 @@ export class Router {
     return this.#expose(outcome, call, route, downstream, view)
   }
 
-  /** Owner of what the call names. While servers of which nothing is known are starting, an unknown name waits for them. */
-  async #find(call: Call): Promise<Route> {
-    const route = this.#lookUp(call)
-    if (route !== undefined) return route
+  /** Owner of what the call names: while servers of which nothing is known are starting, an unknown name waits for them. */
+  async #findLater(call: Call): Promise<Route> {
     await this.#lists.known(call.caller.scope)
     const late = this.#lookUp(call)
     if (late === undefined) throw unknown(call)
@@ -96,18 +97,20 @@ export class Router {
     }
     if (call.target === undefined)
       throw new Refusal(-32602, `params.${call.method === 'resources/read' ? 'uri' : 'name'} must be a string`)
-    if (call.method === 'tools/call') return findTool(view, call.target)
-    return call.method === 'prompts/get' ? findPrompt(view, call.target) : findResource(view, call.target)
+    if (call.method === 'prompts/get') return findPrompt(view, call.target)
+    const isTool = call.method === 'tools/call'
+    const route = isTool ? findTool(view, call.target) : findResource(view, call.target)
+    if (route !== undefined || !declaresApps(call.caller.capabilities)) return route
+    return isTool ? findAppTool(view, view.apps, call.target) : findAppTemplate(view, view.apps, call.target)
   }
 
   /** Writes what the server calls it into the params. */
   #restore(call: Call, { original }: Route, downstream: Downstream, view: View): void {
     const { params } = call
-    const json = JSON.stringify(original)
     if (call.method === 'completion/complete') {
       const ref = params.object('ref')
-      ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', json)
-    } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', json)
+      ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', JSON.stringify(original))
+    } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', JSON.stringify(original))
     const { options } = downstream
     const args =
       call.method === 'tools/call' && options.unaliasArguments && isNamespaced(downstream, view)

@@ -22,7 +22,6 @@ const RETRY_MS = 1_000
 
 export interface PostOptions {
   readonly request: HttpRequest
-  readonly headers: Readonly<Record<string, string>>
   /** 0: every answer is a stream. */
   readonly streamAfterMs: number
   /** A resumable stream is closed after this long, for its host to come back when it likes (SEP-1699); `Infinity`: held open. */
@@ -33,12 +32,15 @@ export interface PostOptions {
   readonly primes: boolean
   /** The answer is out, or nobody is there to take it. */
   readonly onDone: (exchange: PostExchange) => void
+  /** The host has gone before the answer was out. */
+  readonly onDisconnect?: () => void
   /** The host has not come back for its stream within `orphanMs`. */
   readonly onOrphaned: (exchange: PostExchange) => void
 }
 
 /** An HTTP response in the making. Sweep it: silence makes it a stream after `streamAfterMs`. */
 export class PostExchange implements Exchange {
+  readonly number: number
   readonly #options: PostOptions
   readonly #streamAtMs: number
   #stream: EventStream | undefined
@@ -48,10 +50,13 @@ export class PostExchange implements Exchange {
   #detachedMs = Infinity
   #isDone = false
 
-  constructor(options: PostOptions) {
+  /** `number`: the listener's own, different for each that is open. */
+  constructor(number: number, options: PostOptions) {
+    this.number = number
     this.#options = options
     this.#streamAtMs = performance.now() + options.streamAfterMs
     options.request.onDisconnect(() => {
+      options.onDisconnect?.()
       if (options.log === undefined || this.#name === undefined) this.#done()
       else this.#detach()
     })
@@ -78,7 +83,7 @@ export class PostExchange implements Exchange {
     if (this.#isStreaming) {
       this.#emit(parts)
       this.#stream?.end()
-    } else this.#options.request.reply(status, { ...JSON_TYPE, ...this.#options.headers }, parts)
+    } else this.#options.request.reply(status, JSON_TYPE, parts)
     this.#done()
   }
 
@@ -116,8 +121,8 @@ export class PostExchange implements Exchange {
 
   #open(): void {
     if (this.#isStreaming) return
-    const { request, headers, log, primes, pollAfterMs } = this.#options
-    const stream = request.openEvents(headers)
+    const { request, log, primes, pollAfterMs } = this.#options
+    const stream = request.openEvents({})
     this.#attach(stream)
     // Closed once at most: a host that has come back waits for the rest.
     this.#pollAtMs = performance.now() + pollAfterMs

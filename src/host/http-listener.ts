@@ -6,10 +6,12 @@ import { initializeResult, readInitialize } from '../era/legacy-host.ts'
 import { isModern } from '../era/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Scope } from '../rpc/call.ts'
+import { Cancellation } from '../rpc/cancellation.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
+import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { isLegacyRevision, isModernRevision, isRevision } from '../wire/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
@@ -33,6 +35,8 @@ export interface Entrance {
 
 const EVENTS = 'text/event-stream'
 const JSON_BODY = 'application/json'
+/** What the SDKs send, letter for letter: taken without being taken apart. */
+const USUAL_ACCEPT = 'application/json, text/event-stream'
 /** The way back of a batch to which nothing is said. */
 const TAKEN: BatchOutlet = { isStream: false, message: () => undefined, answer: () => undefined, end: () => undefined }
 
@@ -41,7 +45,8 @@ export class HttpListener {
   readonly #sessions: Sessions
   readonly #sweeper: Sweeper
   /** Modern requests whose answer is not out yet. */
-  readonly #posts = new Set<PostExchange>()
+  readonly #posts = new IdTable<PostExchange>()
+  #nextPost = 0
   #isDraining = false
 
   constructor(hub: Hub, sweeper: Sweeper) {
@@ -67,12 +72,12 @@ export class HttpListener {
   close(): void {
     this.#sweeper.unwatch(this)
     this.#sessions.endAll()
-    for (const post of this.#posts) post.end()
+    for (const post of this.#posts.values()) post.end()
   }
 
   sweep(): void {
     const nowMs = performance.now()
-    for (const post of this.#posts) post.sweep(nowMs, this.#hub.options.limits)
+    for (const post of this.#posts.values()) post.sweep(nowMs, this.#hub.options.limits)
     this.#sessions.sweep(nowMs)
   }
 
@@ -123,20 +128,19 @@ export class HttpListener {
     if (message.kind === 'notification') return request.reply(202, {})
     const { limits, streamAfterMs } = this.#hub.options
     if (this.#posts.size >= limits.maxInFlight) return request.reply(503, { 'Retry-After': '1' })
-    const abort = new AbortController()
-    const exchange = new PostExchange({
+    const abort = new Cancellation()
+    const exchange = new PostExchange(this.#nextPost++, {
       request,
-      headers: {},
       streamAfterMs,
       pollAfterMs: Infinity,
       log: undefined,
       primes: false,
-      onDone: (post) => this.#posts.delete(post),
+      onDone: (post) => this.#posts.delete(post.number),
+      // Closing the connection before the answer is how a modern host cancels (B138).
+      onDisconnect: () => abort.abort(),
       onOrphaned: () => undefined,
     })
-    // Closing the connection before the answer is how a modern host cancels (B138).
-    request.onDisconnect(() => abort.abort())
-    this.#posts.add(exchange)
+    this.#posts.set(exchange.number, exchange)
     serveModern(message, { principal, scope, headers: request.headers(), isPipe: false }, exchange, abort, this.#hub)
   }
 
@@ -198,17 +202,16 @@ export class HttpListener {
     const { options } = this.#hub
     const { elicitation, sampling, roots } = held.session.capabilities
     const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
-    const exchange = new PostExchange({
+    const exchange = new PostExchange(this.#nextPost++, {
       request,
-      headers: {},
       streamAfterMs: mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs,
       pollAfterMs: options.pollAfterMs,
       log: held.session.log,
       primes: held.session.revision >= '2025-11-25',
-      onDone: (post) => held.posts.delete(post),
+      onDone: (post) => held.posts.delete(post.number),
       onOrphaned: (post) => held.session.abandon(post),
     })
-    held.posts.add(exchange)
+    held.posts.set(exchange.number, exchange)
     return exchange
   }
 
@@ -265,7 +268,7 @@ export class HttpListener {
     const missed = log?.after(lastEventId)
     if (log === undefined || missed === undefined)
       return refuse(request, 400, -32600, 'that event is not kept: the stream cannot be resumed')
-    const post = [...held.posts].find((candidate) => candidate.name === missed.stream)
+    const post = held.posts.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) {
       this.#openStandalone(held, request, missed.stream)
       for (const event of missed.events) held.stream?.events.send(event.parts, { id: event.id })
@@ -292,12 +295,14 @@ const isModernVersion = (request: HttpRequest): boolean => {
   return version !== undefined && !isLegacyRevision(version)
 }
 
-const mediaType = (header: string | undefined): string => (header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+const mediaType = (header: string | undefined): string =>
+  header === JSON_BODY ? header : ((header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '')
 
 /** Whether `Accept` covers a type; lenient with wildcards, and with hosts that send none. */
 const accepts = (request: HttpRequest, type: string): boolean => {
   const header = request.header('accept')
   if (header === undefined) return false
+  if (header === USUAL_ACCEPT) return true
   const [major] = type.split('/', 1)
   return header.split(',').some((entry) => {
     const range = mediaType(entry)

@@ -2,6 +2,8 @@
 import { wordLegacy } from '../era/legacy-host.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
+import { Cancellation } from '../rpc/cancellation.ts'
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
@@ -29,14 +31,14 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params))
-  const running: Running = { exchange, abort: new AbortController(), method: message.method }
+  const running: Running = { exchange, abort: new Cancellation(), method: message.method }
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
-    session.finish(id, running)
+    session.finish(running)
     if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome, message.method, session.revision).parts()), 200)
   }
   const fail = (error: unknown): void => {
-    session.finish(id, running)
+    session.finish(running)
     if (signal.aborted) return
     const failed = { id, era: 'legacy' as const, method: message.method, ref, word: (result: Outcome['result']) => result }
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')

@@ -5,6 +5,7 @@
 import { tasksNotDeclared } from '../era/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Caller } from '../rpc/call.ts'
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
@@ -24,7 +25,7 @@ export const listen = (
   message: Envelope,
   caller: Caller,
   exchange: Exchange,
-  signal: AbortSignal,
+  signal: CancelSignal,
   isPipe: boolean,
   hub: Hub,
 ): void => {

@@ -11,6 +11,7 @@ import {
 import type { ModernRequest } from '../era/modern-host.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
+import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
 import { progressTokenOf } from '../wire/meta.ts'
@@ -35,9 +36,10 @@ export interface ModernOrigin {
 }
 
 const DISCOVER_TTL_MS = 60_000
+const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 /** Serves one request; the answer goes the `way`, and nothing more is said once `abort` has fired. */
-export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchange, abort: AbortController, hub: Hub): void => {
+export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchange, abort: Cancel, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params))
@@ -92,7 +94,7 @@ const makeCall = (
   caller: Caller,
   origin: ModernOrigin,
   exchange: ProgressExchange,
-  abort: AbortController,
+  abort: Cancel,
   ref: number,
   hub: Hub,
 ): Call => {
@@ -124,12 +126,17 @@ const paramHeaders = (
   { headers }: ModernOrigin,
   hub: Hub,
 ): Readonly<Record<string, string>> => {
-  if (headers === undefined || message.method !== 'tools/call' || target === undefined) return {}
+  if (headers === undefined || message.method !== 'tools/call' || target === undefined) return NO_HEADERS
   const known = hub.core.paramHeaders(caller, target)
   const problem = checkParamHeaders(known, message.params?.raw('arguments'), headers)
   if (problem !== undefined) throw mismatch(problem)
-  const names = new Set(known.map(({ name }) => `mcp-param-${name.toLowerCase()}`))
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('mcp-param-') && !names.has(name)))
+  let unknown: Record<string, string> | undefined
+  for (const name in headers) {
+    if (!name.startsWith('mcp-param-') || known.some((param) => `mcp-param-${param.name.toLowerCase()}` === name)) continue
+    unknown ??= {}
+    unknown[name] = headers[name] ?? ''
+  }
+  return unknown ?? NO_HEADERS
 }
 
 /** Progress under the host's own token, and log messages if it asked for them (B136, B137, B146). */

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Introduction } from '../era/legacy-host.ts'
+import type { Cancel } from '../rpc/cancellation.ts'
 import type { Answer, Capabilities, HostSession, Question, Scope } from '../rpc/call.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { notificationMessage, requestMessage } from '../wire/message.ts'
@@ -19,7 +20,7 @@ import type { Subscriber } from './hub.ts'
 /** A host's request that is under way. */
 export interface Running {
   readonly exchange: Exchange
-  readonly abort: AbortController
+  readonly abort: Cancel
   readonly method: string
 }
 
@@ -46,7 +47,8 @@ export class Session implements HostSession, Subscriber {
   /** What was streamed to it, where its transport can resume. */
   log: EventLog | undefined
   activeMs = performance.now()
-  readonly #running = new Map<Id, Running[]>()
+  /** Oldest first; at most `in_flight_per_session`, so that looking through it is the fastest way to find one. */
+  readonly #running: { readonly id: Id; readonly running: Running }[] = []
   readonly #questions = new Map<Id, (answer: Answer) => void>()
   readonly #endCallbacks: (() => void)[] = []
   #outlet: Outlet | undefined
@@ -66,7 +68,7 @@ export class Session implements HostSession, Subscriber {
     return this.#isEnded
   }
   get inFlight(): number {
-    return this.#running.size
+    return this.#running.length
   }
   get hasOutlet(): boolean {
     return this.#outlet !== undefined
@@ -122,40 +124,35 @@ export class Session implements HostSession, Subscriber {
   }
 
   begin(id: Id, running: Running): void {
-    const others = this.#running.get(id)
-    if (others === undefined) this.#running.set(id, [running])
-    else others.push(running)
+    this.#running.push({ id, running })
   }
 
-  finish(id: Id, running: Running): void {
+  finish(running: Running): void {
     this.activeMs = performance.now()
-    const left = this.#running.get(id)?.filter((other) => other !== running)
-    if (left === undefined || left.length === 0) this.#running.delete(id)
-    else this.#running.set(id, left)
+    const at = this.#running.findIndex((each) => each.running === running)
+    if (at !== -1) this.#running.splice(at, 1)
   }
 
   isRunning(id: Id): boolean {
-    return this.#running.has(id)
+    return this.#running.some((each) => each.id === id)
   }
 
   /** `notifications/cancelled`: ends the newest request of that id, if there is one. */
   cancel(id: Id | undefined): void {
-    const running = id === undefined ? undefined : this.#running.get(id)?.at(-1)
-    if (running === undefined || id === undefined) return
-    this.finish(id, running)
+    const running = this.#running.findLast((each) => each.id === id)?.running
+    if (running === undefined) return
+    this.finish(running)
     running.abort.abort()
     running.exchange.end()
   }
 
   /** Gives up the request of this exchange: nobody came back for its answer. */
   abandon(exchange: Exchange): void {
-    for (const [id, all] of this.#running) {
-      const running = all.find((candidate) => candidate.exchange === exchange)
-      if (running === undefined) continue
-      this.finish(id, running)
-      running.abort.abort()
-      exchange.end()
-    }
+    const running = this.#running.find((each) => each.running.exchange === exchange)?.running
+    if (running === undefined) return
+    this.finish(running)
+    running.abort.abort()
+    exchange.end()
   }
 
   onEnd(callback: () => void): void {
@@ -166,11 +163,10 @@ export class Session implements HostSession, Subscriber {
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    for (const running of [...this.#running.values()].flat()) {
+    for (const { running } of this.#running.splice(0)) {
       running.abort.abort()
       running.exchange.end()
     }
-    this.#running.clear()
     for (const settle of this.#questions.values()) settle(noAnswer('the session has ended'))
     this.#questions.clear()
     for (const callback of this.#endCallbacks) callback()

@@ -1,5 +1,6 @@
 /** The legacy sessions that come over HTTP: found by id and principal, ended when idle or too old (BRIDGING 5.1). */
 import { Failure } from '../wire/failure.ts'
+import { IdTable } from '../wire/id-table.ts'
 import type { PostExchange } from './exchange.ts'
 import type { HostLimits } from './options.ts'
 import type { Session } from './session.ts'
@@ -9,7 +10,7 @@ import type { EventStream } from '../transport/http-server.ts'
 export interface HttpSession {
   readonly session: Session
   /** Requests whose answer is not out yet. */
-  readonly posts: Set<PostExchange>
+  readonly posts: IdTable<PostExchange>
   /** The standalone stream; the newest wins. */
   stream: { readonly events: EventStream; readonly name: string } | undefined
 }
@@ -40,7 +41,7 @@ export class Sessions {
         retryable: true,
         retryAfterMs: 1_000,
       })
-    const held: HttpSession = { session, posts: new Set(), stream: undefined }
+    const held: HttpSession = { session, posts: new IdTable(), stream: undefined }
     this.#byId.set(session.id, held)
     return held
   }
@@ -67,7 +68,7 @@ export class Sessions {
     for (const held of this.#byId.values()) {
       const { session, posts, stream } = held
       stream?.events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
-      for (const post of posts) post.sweep(nowMs, this.#limits)
+      for (const post of posts.values()) post.sweep(nowMs, this.#limits)
       session.log?.sweep(nowMs)
       if (stream !== undefined || posts.size > 0) session.activeMs = nowMs
       if (nowMs - session.activeMs >= sessionIdleMs || nowMs - session.startedMs >= sessionMaxMs) this.end(held)

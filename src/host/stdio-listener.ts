@@ -7,6 +7,8 @@ import { isModern } from '../era/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Capabilities, Scope } from '../rpc/call.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
+import { Cancellation } from '../rpc/cancellation.ts'
+import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { META, PER_EXCHANGE } from '../wire/meta.ts'
@@ -37,7 +39,7 @@ export class StdioListener {
   readonly #pipe: Pipe
   readonly #options: StdioOptions
   /** Modern requests under way, and how to give them up. */
-  readonly #modern = new Map<Id, AbortController>()
+  readonly #modern = new Map<Id, Cancel>()
   #session: Session | undefined
   #isIntroduced = false
 
@@ -101,7 +103,7 @@ export class StdioListener {
 
   #serveModern(message: Envelope, id: Id): void {
     const { principal, scope } = this.#options
-    const abort = new AbortController()
+    const abort = new Cancellation()
     const done = (): void => {
       this.#modern.delete(id)
     }

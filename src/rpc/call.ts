@@ -7,6 +7,7 @@ import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { JsonObject, Payload } from '../wire/payload.ts'
 import type { Revision } from '../wire/revisions.ts'
+import type { CancelSignal } from './cancellation.ts'
 
 /** Client capabilities as parsed JSON; unknown members are kept. */
 export type Capabilities = Readonly<Record<string, unknown>>
@@ -67,7 +68,7 @@ export interface Call {
   readonly caller: Caller
   readonly resume: Resume | undefined
   /** The host gave up. */
-  readonly signal: AbortSignal
+  readonly signal: CancelSignal
   /** JSON text of the host's progress token. */
   readonly progressToken: Id | undefined
   /** The level a modern request asks for; of legacy sessions the router knows it. */

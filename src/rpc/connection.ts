@@ -5,9 +5,11 @@
 import type { Channel, ChannelEvents, Outgoing } from '../transport/channel.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
+import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject, notificationMessage, resultMessage } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { Call } from './call.ts'
+import type { CancelSignal } from './cancellation.ts'
 import type { Sweepable, Sweeper } from './sweeper.ts'
 
 export interface ConnectionEvents {
@@ -25,7 +27,7 @@ export interface RequestOptions {
   readonly totalMs: number
   /** The host's call this request carries, for attribution and for its messages. */
   readonly call?: Call
-  readonly signal?: AbortSignal
+  readonly signal?: CancelSignal
   /** Progress of this request. */
   progress?(message: Envelope): void
   /** Tells the server that the request is given up, where that takes a message; its exchange is closed afterwards. */
@@ -33,6 +35,7 @@ export interface RequestOptions {
 }
 
 interface Pending {
+  readonly id: number
   readonly options: RequestOptions
   readonly startedMs: number
   activeMs: number
@@ -40,7 +43,8 @@ interface Pending {
   pauses: number
   resolve(message: Envelope): void
   reject(failure: Failure): void
-  unlisten: (() => void) | undefined
+  /** The host has cancelled. */
+  handleEvent(): void
 }
 
 /** Never-issued ids tolerated within a minute before the connection is closed (T-19). */
@@ -51,7 +55,7 @@ export class Connection implements Sweepable, ChannelEvents {
   /** Until somebody serves the connection, nothing but answers is expected on it. */
   #events: ConnectionEvents = { request: () => undefined, notification: () => undefined, oddity: () => undefined }
   readonly #sweeper: Sweeper
-  readonly #pending = new Map<number, Pending>()
+  readonly #pending = new IdTable<Pending>()
   #nextId = 1
   #ended: Failure | undefined
   #forged: number[] = []
@@ -77,7 +81,8 @@ export class Connection implements Sweepable, ChannelEvents {
 
   /** The calls of hosts that are under way here, oldest first. */
   calls(): Call[] {
-    return [...this.#pending.values()].flatMap((pending) => (pending.options.call === undefined ? [] : [pending.options.call]))
+    const oldestFirst = this.#pending.values().sort((a, b) => a.id - b.id)
+    return oldestFirst.flatMap(({ options }) => (options.call === undefined ? [] : [options.call]))
   }
 
   /** The one call under way here, if there is exactly one: what comes without attribution can only be its. */
@@ -93,8 +98,17 @@ export class Connection implements Sweepable, ChannelEvents {
       if (options.signal?.aborted) return reject(new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' }))
       const id = this.#nextId++
       const nowMs = this.#sweeper.nowMs
-      const pending: Pending = { options, startedMs: nowMs, activeMs: nowMs, pauses: 0, resolve, reject, unlisten: undefined }
-      this.#listen(id, pending)
+      const pending: Pending = {
+        id,
+        options,
+        startedMs: nowMs,
+        activeMs: nowMs,
+        pauses: 0,
+        resolve,
+        reject,
+        handleEvent: () => this.#cancelled(id),
+      }
+      options.signal?.addEventListener('abort', pending)
       if (this.#pending.size === 0) this.#sweeper.watch(this)
       this.#pending.set(id, pending)
       try {
@@ -153,14 +167,20 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   sweep(nowMs: number): void {
-    for (const [id, pending] of this.#pending) {
+    for (const pending of this.#pending.values()) {
       const { idleMs, totalMs } = pending.options
       const silent = pending.pauses === 0 && nowMs - pending.activeMs >= idleMs
       if (!silent && nowMs - pending.startedMs < totalMs) continue
       const limitMs = silent ? idleMs : totalMs
-      this.#giveUp(id, `no answer within ${limitMs} ms`)
+      this.#giveUp(pending.id, `no answer within ${limitMs} ms`)
       pending.reject(new Failure('timeout', `no answer within ${limitMs} ms`, { amount: Math.round(limitMs / 1000) }))
     }
+  }
+
+  #cancelled(id: number): void {
+    const pending = this.#pending.get(id)
+    this.#giveUp(id, 'cancelled by the host')
+    pending?.reject(new Failure('cancelled', 'cancelled by the host'))
   }
 
   /** Says what nobody waits for an answer to. A channel that takes nothing more, or is just ending, has no use for it. */
@@ -171,17 +191,6 @@ export class Connection implements Sweepable, ChannelEvents {
     } catch (error) {
       this.#events.oddity('a message could not be sent', String(error))
     }
-  }
-
-  #listen(id: number, pending: Pending): void {
-    const { signal } = pending.options
-    if (signal === undefined) return
-    const onAbort = (): void => {
-      this.#giveUp(id, 'cancelled by the host')
-      pending.reject(new Failure('cancelled', 'cancelled by the host'))
-    }
-    signal.addEventListener('abort', onAbort, { once: true })
-    pending.unlisten = () => signal.removeEventListener('abort', onAbort)
   }
 
   #giveUp(id: number, reason: string): void {
@@ -210,17 +219,16 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   #take(id: number): Pending | undefined {
-    const pending = this.#pending.get(id)
+    const pending = this.#pending.delete(id)
     if (pending === undefined) return undefined
-    this.#pending.delete(id)
-    pending.unlisten?.()
+    pending.options.signal?.removeEventListener('abort', pending)
     if (this.#pending.size === 0) this.#sweeper.unwatch(this)
     return pending
   }
 
   #end(failure: Failure): void {
     this.#ended = failure
-    for (const id of this.#pending.keys()) this.#take(id)?.reject(failure)
+    for (const { id } of this.#pending.values()) this.#take(id)?.reject(failure)
   }
 }
 

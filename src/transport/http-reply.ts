@@ -150,6 +150,7 @@ export const tooLarge = (maxMessageBytes: number): Failure =>
   new Failure('too_large', `a message exceeds maxMessageBytes (${maxMessageBytes} bytes)`, { amount: maxMessageBytes / MIB })
 
 const formOf = (contentType: string | undefined): ReplyHead['form'] => {
+  if (contentType === 'application/json') return 'json'
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (type === 'text/event-stream') return 'sse'
   return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json')) ? 'json' : 'other'

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { byteLength, join } from '../wire/payload.ts'
+import { byteLength, join, latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { COMMENT, encodeEvent } from '../wire/sse.ts'
 
@@ -108,7 +108,10 @@ export class HttpRequest {
 
   /** How often a header came; more than one `Host` is a smuggling attempt. */
   count(name: string): number {
-    return this.#request.headersDistinct[name]?.length ?? 0
+    const { rawHeaders } = this.#request
+    let count = 0
+    for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === name) count++
+    return count
   }
 
   /** All headers, by their names in lower case. */
@@ -160,8 +163,8 @@ export class HttpRequest {
     const length = body === undefined ? 0 : byteLength(body)
     response.writeHead(status, { ...this.#extraHeaders, ...headers, 'Content-Length': length })
     if (body === undefined || length === 0) response.end()
-    // As latin1 text node:http puts head and body into one write; of a Buffer it makes two pieces.
-    else if (length < JOIN_BELOW_BYTES) response.end(join(body).toString('latin1'), 'latin1')
+    // node:http puts a head and latin1 text into one write; of a head and bytes it makes two pieces.
+    else if (length < JOIN_BELOW_BYTES) response.end(latin1Of(body), 'latin1')
     else {
       response.cork()
       for (const part of body) response.write(part)

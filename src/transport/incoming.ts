@@ -10,9 +10,12 @@ export interface Garbage {
   readonly id: Id | undefined
 }
 
+const OPEN_BRACE = 0x7b
+
 /** Calls `receive` or `refuse` for each message, in order; batches come from servers of 2025-03-26 and before. */
 export const readIncoming = (bytes: Buffer, receive: (message: Envelope) => void, refuse: (garbage: Garbage) => void): void => {
-  const batch = attempt(() => splitBatch(bytes), bytes, refuse)
+  // Only `[` needs the look for a batch: a message begins with a brace.
+  const batch = bytes[0] === OPEN_BRACE ? undefined : attempt(() => splitBatch(bytes), bytes, refuse)
   if (batch === 'refused') return
   for (const each of batch ?? [bytes]) {
     const message = attempt(() => readServerMessage(each), each, refuse)

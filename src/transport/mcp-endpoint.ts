@@ -9,6 +9,8 @@ import type { HttpClient, HttpRequest } from './http-client.ts'
 import { Reply } from './http-reply.ts'
 import type { ReplyEvents } from './http-reply.ts'
 
+const ACCEPTED = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+
 export class McpEndpoint {
   readonly #client: HttpClient
   readonly #url: URL
@@ -16,6 +18,8 @@ export class McpEndpoint {
   readonly #maxMessageBytes: number
   #session: string | undefined
   #revision: Revision | undefined
+  /** What every POST carries: made anew when the session or the revision became known. */
+  #postHeaders: Readonly<Record<string, string>> | undefined
 
   /** `headers` go to the origin of `url` and nowhere else; the protocol's own headers win over them. */
   constructor(client: HttpClient, url: URL, headers: Readonly<Record<string, string>>, maxMessageBytes: number) {
@@ -35,6 +39,7 @@ export class McpEndpoint {
 
   setRevision(revision: Revision): void {
     this.#revision = revision
+    this.#postHeaders = undefined
   }
 
   /**
@@ -44,18 +49,28 @@ export class McpEndpoint {
   post(message: Outgoing, events: ReplyEvents): Reply {
     const more = message.headers === undefined ? undefined : lowerCased(message.headers)
     const mayOpenSession = this.#session === undefined && more?.['mcp-method'] === undefined
-    const accepted = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
-    return this.#open(
-      { method: 'POST', url: this.#url, headers: { ...this.#headers(), ...accepted, ...more }, body: message.parts },
-      {
-        ...events,
-        onHead: (head) => {
-          const session = head.headers['mcp-session-id']
-          if (mayOpenSession && head.status < 300 && typeof session === 'string') this.#session ??= session
-          events.onHead?.(head)
-        },
+    const usual = (this.#postHeaders ??= { ...this.#headers(), ...ACCEPTED })
+    const headers = more === undefined ? usual : { ...usual, ...more }
+    const request: HttpRequest = { method: 'POST', url: this.#url, headers, body: message.parts }
+    return this.#open(request, mayOpenSession ? this.#heardOf(events) : events)
+  }
+
+  /** The same events; a session that the answer names becomes ours. */
+  #heardOf(events: ReplyEvents): ReplyEvents {
+    return {
+      onHead: (head) => {
+        const session = head.headers['mcp-session-id']
+        if (head.status < 300 && typeof session === 'string' && this.#session === undefined) {
+          this.#session = session
+          this.#postHeaders = undefined
+        }
+        events.onHead?.(head)
       },
-    )
+      onEvent: (event) => events.onEvent(event),
+      onEnd: (head, body) => events.onEnd(head, body),
+      onError: (failure) => events.onError(failure),
+      ...(events.onOversize !== undefined && { onOversize: () => events.onOversize?.() }),
+    }
   }
 
   /** Opens the standalone stream, or resumes the one on which the event `lastEventId` came. */
@@ -93,5 +108,8 @@ export class McpEndpoint {
 }
 
 /** Header names are the same in any case; a record's keys are not. */
-export const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+export const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> => {
+  const lower: Record<string, string> = {}
+  for (const name in headers) lower[name.toLowerCase()] = headers[name] ?? ''
+  return lower
+}

@@ -9,6 +9,7 @@
 import { Failure } from '../wire/failure.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { SseEvent } from '../wire/sse.ts'
+import type { Outgoing } from './channel.ts'
 import { bodyMayAnswer, failureOfStatus, statusDecides } from './http-failure.ts'
 import type { Reply, ReplyEvents, ReplyHead } from './http-reply.ts'
 import { readIncoming } from './incoming.ts'
@@ -16,17 +17,17 @@ import type { Garbage } from './incoming.ts'
 import { asEventId, waitBefore } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
 
-/** What an exchange needs of its channel. */
+/** What the exchanges of one channel need of it. */
 export interface ExchangePorts {
-  post(events: ReplyEvents): Reply
+  /** True if a POST of now carries a session id. */
+  readonly hasSession: boolean
+  post(message: Outgoing, events: ReplyEvents): Reply
   /** GET with `Last-Event-ID`; `undefined` where the revision resumes nothing. */
   resume(lastEventId: string, events: ReplyEvents): Reply | undefined
-  /** True if the POST carried a session id. */
-  hadSession(): boolean
-  receive(message: Envelope): void
+  receive(message: Envelope, exchange: RequestExchange): void
   garbage(garbage: Garbage): void
   /** Nothing more comes of it; `failure` says why, should it still be unanswered. Once, and not after `abort()`. */
-  ended(failure: Failure | undefined): void
+  ended(exchange: RequestExchange, failure: Failure | undefined): void
 }
 
 export interface ResumeOptions extends ReconnectOptions {
@@ -34,21 +35,24 @@ export interface ResumeOptions extends ReconnectOptions {
   readonly maxResumes: number
 }
 
-export class RequestExchange {
+export class RequestExchange implements ReplyEvents {
   /** The id we minted, as it stands in the response. */
   readonly id: string
+  readonly #message: Outgoing
   readonly #ports: ExchangePorts
   readonly #options: ResumeOptions
   #reply: Reply | undefined
   #timer: NodeJS.Timeout | undefined
   #state: 'new' | 'sent' | 'answered' | 'over' = 'new'
   #isSent = false
+  #hadSession = false
   #lastEventId: string | undefined
   #retryMs: number | undefined
   #tries = 0
 
-  constructor(id: number, ports: ExchangePorts, options: ResumeOptions) {
-    this.id = String(id)
+  constructor(message: Outgoing & { readonly id: number }, ports: ExchangePorts, options: ResumeOptions) {
+    this.id = String(message.id)
+    this.#message = message
     this.#ports = ports
     this.#options = options
   }
@@ -62,11 +66,8 @@ export class RequestExchange {
     if (this.#state !== 'new') return
     this.#state = 'sent'
     this.#isSent = true
-    this.#reply = this.#ports.post({
-      onEvent: (event) => this.#onEvent(event),
-      onEnd: (head, body) => (head.form === 'sse' ? this.#streamEnded(head) : this.#judge(head, body)),
-      onError: (failure) => (failure.kind === 'lost' ? this.#resumeLater(failure) : this.#end(failure)),
-    })
+    this.#hadSession = this.#ports.hasSession
+    this.#reply = this.#ports.post(this.#message, this)
   }
 
   /** Its response came, on whichever stream: it can no longer be lost. */
@@ -85,10 +86,11 @@ export class RequestExchange {
   #end(failure: Failure | undefined): void {
     if (this.#state === 'over') return
     this.abort()
-    this.#ports.ended(failure)
+    this.#ports.ended(this, failure)
   }
 
-  #onEvent(event: SseEvent): void {
+  /** What the reply to the POST tells. */
+  onEvent(event: SseEvent): void {
     const id = asEventId(event.id)
     if (id !== undefined && id !== this.#lastEventId) {
       this.#lastEventId = id
@@ -96,6 +98,16 @@ export class RequestExchange {
     }
     this.#retryMs = event.retry ?? this.#retryMs
     if (event.event === 'message' && event.data.length > 0) this.#read(event.data)
+  }
+
+  onEnd(head: ReplyHead, body: Buffer): void {
+    if (head.form === 'sse') this.#streamEnded(head)
+    else this.#judge(head, body)
+  }
+
+  onError(failure: Failure): void {
+    if (failure.kind === 'lost') this.#resumeLater(failure)
+    else this.#end(failure)
   }
 
   #read(bytes: Buffer): void {
@@ -113,16 +125,16 @@ export class RequestExchange {
     if (this.#state === 'over') return
     // On the reply to a request an error without an id can only mean this request.
     const isOurs = message.kind === 'response' && message.id === undefined
-    this.#ports.receive(isOurs ? { ...message, id: this.id } : message)
+    this.#ports.receive(isOurs ? { ...message, id: this.id } : message, this)
   }
 
   /** A reply that is no stream. */
   #judge(head: ReplyHead, body: Buffer): void {
     const { status, form } = head
-    const hadSession = this.#ports.hadSession()
+    const hadSession = this.#hadSession
     if (status >= 400) {
       const answer = statusDecides(head, hadSession) ? undefined : this.#answerIn(body, bodyMayAnswer(head))
-      if (answer !== undefined) this.#ports.receive(answer)
+      if (answer !== undefined) this.#ports.receive(answer, this)
       return this.#end(failureOfStatus(head, hadSession, Date.now()))
     }
     if (form === 'json' && body.length > 0) this.#read(body)
@@ -144,7 +156,7 @@ export class RequestExchange {
   }
 
   #streamEnded(head: ReplyHead): void {
-    if (head.status >= 400) return this.#end(failureOfStatus(head, this.#ports.hadSession(), Date.now()))
+    if (head.status >= 400) return this.#end(failureOfStatus(head, this.#hadSession, Date.now()))
     const failure = new Failure('lost', 'the stream ended without the response')
     // A server that said when to come back and then closed is polled: that is no failed try.
     if (this.#retryMs !== undefined) this.#tries = 0
@@ -161,10 +173,10 @@ export class RequestExchange {
   #resume(lastEventId: string, failure: Failure): void {
     this.#timer = undefined
     this.#reply = this.#ports.resume(lastEventId, {
-      onEvent: (event) => this.#onEvent(event),
+      onEvent: (event) => this.onEvent(event),
       onEnd: (head) => {
         if (head.form === 'sse' && head.status < 300) return this.#streamEnded(head)
-        const again = failureOfStatus(head, this.#ports.hadSession(), Date.now()).retryable
+        const again = failureOfStatus(head, this.#hadSession, Date.now()).retryable
         const refused = new Failure('lost', `the stream broke and resuming it was refused: HTTP ${head.status}`, {
           status: head.status,
         })

@@ -3,20 +3,23 @@
  * The legacy form adds a session, a standalone GET stream and resumption; the modern one uses none of them, and closing a
  * request's stream is its cancellation.
  */
-import type { Envelope } from '../wire/envelope.ts'
+import type { Envelope, Id } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
+import { IdTable } from '../wire/id-table.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { Channel, ChannelEvents, Outgoing } from './channel.ts'
 import type { HttpClient } from './http-client.ts'
 import { failureOfStatus } from './http-failure.ts'
 import { tooLarge } from './http-reply.ts'
+import type { Reply, ReplyEvents } from './http-reply.ts'
 import { readIncoming, sampleOf } from './incoming.ts'
+import type { Garbage } from './incoming.ts'
 import { McpEndpoint } from './mcp-endpoint.ts'
 import { rawExchange } from './raw-exchange.ts'
 import type { RawAnswer } from './raw-exchange.ts'
 import { DEFAULT_RECONNECT } from './reconnect.ts'
 import { RequestExchange } from './request-exchange.ts'
-import type { ResumeOptions } from './request-exchange.ts'
+import type { ExchangePorts, ResumeOptions } from './request-exchange.ts'
 import { DEFAULT_GATE_MS, SendGate } from './send-gate.ts'
 import { StandingStream } from './standing-stream.ts'
 
@@ -39,16 +42,16 @@ export const DEFAULT_STREAMABLE: StreamableOptions = {
   lingerMs: 1_000,
 }
 
-export class StreamableChannel implements Channel {
+export class StreamableChannel implements Channel, ExchangePorts {
   readonly kind = 'http'
   readonly #endpoint: McpEndpoint
   readonly #options: StreamableOptions
   readonly #gate: SendGate
   readonly #closed = Promise.withResolvers<Failure | undefined>()
   /** Requests without their response, by id. */
-  readonly #pending = new Map<string, RequestExchange>()
+  readonly #pending = new IdTable<RequestExchange>()
   /** Answered requests whose streams have not ended yet. */
-  readonly #lingering = new Set<RequestExchange>()
+  readonly #lingering = new IdTable<RequestExchange>()
   #lingerTimer: NodeJS.Timeout | undefined
   /** Ends whatever else is open: notifications and raw exchanges. */
   readonly #loose = new Set<() => void>()
@@ -89,17 +92,15 @@ export class StreamableChannel implements Channel {
       if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, notOpen()))
     } else if (id === undefined) this.#gate.pass(false, () => this.#notify(message))
     else {
-      const exchange = this.#exchangeFor(message, id)
-      this.#pending.set(exchange.id, exchange)
+      const exchange = new RequestExchange({ ...message, id }, this, this.#options)
+      this.#pending.set(id, exchange)
       this.#gate.pass(true, () => exchange.start())
     }
     return true
   }
 
   abandon(id: number): void {
-    const exchange = this.#pending.get(String(id))
-    this.#pending.delete(String(id))
-    exchange?.abort()
+    this.#pending.delete(id)?.abort()
   }
 
   /**
@@ -137,9 +138,9 @@ export class StreamableChannel implements Channel {
   async #shut(reason: Failure | undefined): Promise<void> {
     this.#stream?.stop()
     clearTimeout(this.#lingerTimer)
-    const unanswered = [...this.#pending.values()]
+    const unanswered = this.#pending.values()
     this.#pending.clear()
-    for (const exchange of [...unanswered, ...this.#lingering]) exchange.abort()
+    for (const exchange of [...unanswered, ...this.#lingering.values()]) exchange.abort()
     this.#gate.close()
     for (const stop of this.#loose) stop()
     for (const { id, isSent } of unanswered)
@@ -148,40 +149,45 @@ export class StreamableChannel implements Channel {
     this.#closed.resolve(reason)
   }
 
-  #exchangeFor(message: Outgoing, id: number): RequestExchange {
-    const endpoint = this.#endpoint
-    let hadSession = false
-    const exchange: RequestExchange = new RequestExchange(
-      id,
-      {
-        post: (events) => {
-          hadSession = endpoint.hasSession
-          return endpoint.post(message, events)
-        },
-        resume: (lastEventId, events) => (endpoint.isModern ? undefined : endpoint.get(lastEventId, events)),
-        hadSession: () => hadSession,
-        receive: (message) => this.#receive(message, id),
-        garbage: ({ reason, sample }) => this.#events?.garbage(reason, sample),
-        ended: (failure) => {
-          this.#lingering.delete(exchange)
-          const wasPending = this.#pending.delete(exchange.id)
-          if (failure !== undefined && wasPending) this.#events?.lost(id, failure)
-        },
-      },
-      this.#options,
-    )
-    return exchange
+  /** The following are for the exchanges of this channel. */
+  get hasSession(): boolean {
+    return this.#endpoint.hasSession
+  }
+
+  post(message: Outgoing, events: ReplyEvents): Reply {
+    return this.#endpoint.post(message, events)
+  }
+
+  resume(lastEventId: string, events: ReplyEvents): Reply | undefined {
+    return this.#endpoint.isModern ? undefined : this.#endpoint.get(lastEventId, events)
+  }
+
+  receive(message: Envelope, exchange: RequestExchange): void {
+    this.#receive(message, Number(exchange.id))
+  }
+
+  garbage({ reason, sample }: Garbage): void {
+    this.#events?.garbage(reason, sample)
+  }
+
+  ended(exchange: RequestExchange, failure: Failure | undefined): void {
+    const id = Number(exchange.id)
+    this.#lingering.delete(id)
+    const wasPending = this.#pending.delete(id) !== undefined
+    if (failure !== undefined && wasPending) this.#events?.lost(id, failure)
   }
 
   #read(bytes: Buffer): void {
-    const refuse = ({ reason, sample }: { reason: string; sample: string }): void => this.#events?.garbage(reason, sample)
-    readIncoming(bytes, (message) => this.#receive(message), refuse)
+    readIncoming(
+      bytes,
+      (message) => this.#receive(message),
+      (garbage) => this.garbage(garbage),
+    )
   }
 
   #receive(message: Envelope, during?: number): void {
-    const answered = message.kind === 'response' && message.id !== undefined ? this.#pending.get(message.id) : undefined
+    const answered = message.kind === 'response' ? this.#pending.delete(numberOf(message.id)) : undefined
     if (answered !== undefined) {
-      this.#pending.delete(answered.id)
       this.#linger(answered)
       answered.answered()
     }
@@ -190,10 +196,10 @@ export class StreamableChannel implements Channel {
 
   /** Most streams end together with the response; the sweep closes those that would go on holding a connection. */
   #linger(exchange: RequestExchange): void {
-    this.#lingering.add(exchange)
+    this.#lingering.set(Number(exchange.id), exchange)
     this.#lingerTimer ??= setTimeout(() => {
       this.#lingerTimer = undefined
-      for (const exchange of this.#lingering) exchange.abort()
+      for (const exchange of this.#lingering.values()) exchange.abort()
       this.#lingering.clear()
     }, this.#options.lingerMs).unref()
   }
@@ -224,5 +230,8 @@ export class StreamableChannel implements Channel {
     this.#loose.add(stop)
   }
 }
+
+/** An id of ours; `"1"` is none, nor is anything else that we do not write. */
+const numberOf = (id: Id | undefined): number => (id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : NaN)
 
 const notOpen = (): Failure => new Failure('lost', 'the channel is closed', { executed: 'no' })

@@ -65,7 +65,7 @@ export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undef
 const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }): Envelope => {
   if (!isUtf8(bytes)) throw new EnvelopeError(-32700, 'the message is not UTF-8', undefined)
   const scanner = new Scanner(bytes, options)
-  const objects = new Map<string, Payload>()
+  const objects: Objects = { params: undefined, result: undefined, error: undefined }
   let members: readonly Member[] = EMPTY
   try {
     if (scanner.peek() === 0x5b) throw new EnvelopeError(-32600, 'batches are not part of this revision', undefined)
@@ -74,7 +74,7 @@ const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }):
       if (scanner.peek() !== 0x7b) return false
       const start = scanner.position
       const inner = scanner.members()
-      objects.set(key, new Payload(bytes, { start, end: scanner.position }, inner))
+      objects[key] = new Payload(bytes, { start, end: scanner.position }, inner)
       return true
     })
     scanner.expectEnd()
@@ -84,8 +84,14 @@ const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }):
   return classify(bytes, members, objects)
 }
 
-const classify = (bytes: Buffer, members: readonly Member[], objects: Map<string, Payload>): Envelope => {
-  const at = (key: string): Member | undefined => members.find((member) => member.key === key)
+/** The members of an envelope that are objects, read where they stand. */
+type Objects = Record<'params' | 'result' | 'error', Payload | undefined>
+
+const classify = (bytes: Buffer, members: readonly Member[], { params, result, error }: Objects): Envelope => {
+  const at = (key: string): Member | undefined => {
+    for (const member of members) if (member.key === key) return member
+    return undefined
+  }
   const idMember = at('id')
   const id = idMember && idText(bytes, idMember)
   const methodMember = at('method')
@@ -97,19 +103,17 @@ const classify = (bytes: Buffer, members: readonly Member[], objects: Map<string
     if (method === undefined) throw refuse('method must be a string')
     if (at('result') ?? at('error')) throw refuse('a message has either a method or an outcome')
     if (idMember !== undefined && id === undefined) throw refuse('id must be a string or a number')
-    if (at('params') !== undefined && !objects.has('params')) throw refuse('params must be an object')
+    if (at('params') !== undefined && params === undefined) throw refuse('params must be an object')
     return {
       bytes,
       kind: id === undefined ? 'notification' : 'request',
       id,
       method,
-      params: objects.get('params'),
+      params,
       result: undefined,
       error: undefined,
     }
   }
-  const result = objects.get('result')
-  const error = objects.get('error')
   if ((at('result') === undefined) === (at('error') === undefined)) throw refuse('a message has a method, a result or an error')
   if (result === undefined && error === undefined) throw refuse('result and error must be objects')
   if (result !== undefined && id === undefined) throw refuse('a result needs the id of its request')

@@ -18,12 +18,10 @@ describe('the conformance suite directly against the reference server', () => {
     expect(results.filter(({ passed }) => !passed)).toEqual([])
   })
 
-  test('passes 41 of 50 scenarios of 2026-07-28, all but tasks', async () => {
+  test('passes 50 of 50 scenarios of 2026-07-28', async () => {
     const results = await runConformance(server.url, '2026-07-28')
-    const failed = results.filter(({ passed }) => !passed).map(({ scenario }) => scenario)
     expect(results).toHaveLength(50)
-    expect(failed).toHaveLength(9)
-    expect(failed.filter((scenario) => !scenario.startsWith('tasks-'))).toEqual([])
+    expect(results.filter(({ passed }) => !passed)).toEqual([])
   })
 
   test('runs one scenario alone', async () => {

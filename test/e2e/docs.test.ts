@@ -60,7 +60,7 @@ describe('commands against the demo, started as `npm start` does', () => {
   let demo: Trunkline
   beforeAll(async () => {
     const { scripts } = JSON.parse(textOfPage('package.json')) as { scripts: { start: string } }
-    const config = /^node src\/main\.ts up -c (\S+)$/.exec(scripts.start)?.[1] ?? scripts.start
+    const config = /^exec node src\/main\.ts up -c (\S+)$/.exec(scripts.start)?.[1] ?? scripts.start
     demo = await startTrunkline(config, { cwd: ROOT })
   })
   afterAll(() => demo[Symbol.asyncDispose]())

@@ -2,12 +2,13 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, watch } from 'node:fs'
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const FAKE = fileURLToPath(new URL('./children/fake-server.ts', import.meta.url))
@@ -50,6 +51,8 @@ export interface Cli extends AsyncDisposable {
   fake(mode?: string, log?: string): string
   /** Lines that a fake server wrote to its log: `start 4711`. */
   log(name: string): readonly string[]
+  /** Resolves once a fake server with this log has been called (its tool `wait`) so many times. */
+  called(log: string, times?: number): Promise<void>
 }
 
 /** `env` is added to what the commands find in their environment. */
@@ -84,6 +87,12 @@ export const commandLine = async (
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
     return { code: code as number | null, stdout, stderr, errors: stderr.trimEnd().split('\n') }
   }
+  const dispose = async (): Promise<void> => {
+    await Promise.all([...serving].map((one) => one[Symbol.asyncDispose]()))
+    await rm(folder, { recursive: true, force: true })
+  }
+  // A test that runs into its time limit never leaves its scope.
+  onTestFinished(dispose)
   return {
     folder,
     path,
@@ -98,10 +107,18 @@ export const commandLine = async (
     fake: (mode = 'good', log) =>
       `{ command: ${JSON.stringify(process.execPath)}, args: ${JSON.stringify([FAKE, mode, ...(log === undefined ? [] : [path(log)])])} }`,
     log: (name) => readFileSync(path(name), 'utf8').trimEnd().split('\n'),
-    async [Symbol.asyncDispose]() {
-      await Promise.all([...serving].map((one) => one[Symbol.asyncDispose]()))
-      await rm(folder, { recursive: true, force: true })
-    },
+    called: (name, times = 1) =>
+      new Promise((resolve) => {
+        const watcher = watch(folder, () => look())
+        const look = (): void => {
+          const log = existsSync(path(name)) ? readFileSync(path(name), 'utf8') : ''
+          if (log.split('called').length <= times) return
+          watcher.close()
+          resolve()
+        }
+        look()
+      }),
+    [Symbol.asyncDispose]: dispose,
   }
 }
 

@@ -66,7 +66,7 @@ describe('a reload', () => {
     const up = await cli.up()
     await up.said(/"server":"a".*is ready/)
     const answer = cli.run(['call', 'a__wait', '--args', JSON.stringify({ until: cli.path('go') })])
-    while (!cli.log('log').some((line) => line.startsWith('called'))) await new Promise((resolve) => setImmediate(resolve))
+    await cli.called('log')
     await cli.write('trunkline.yaml', `servers:\n  b: ${cli.fake()}\n`)
     await up.said(/"removed":\["a"\]/)
     expect(ends(cli, 'log')).toEqual([])

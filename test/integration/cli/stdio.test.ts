@@ -94,18 +94,16 @@ describe('trunkline stdio', () => {
     await configure(cli)
     const talk = INITIALIZE + message(undefined, 'notifications/initialized')
     const wait = (name: string): string => message(9, 'tools/call', { name: 'a__wait', arguments: { until: cli.path(name) } })
-    const calls = (): number => cli.log('log').filter((line) => line.startsWith('called')).length
-    const leave = async (name: string, args: readonly string[], callsBefore: number): Promise<void> => {
+    const leave = async (name: string, args: readonly string[], times: number): Promise<void> => {
       const ended = cli.run(args, talk + wait(name))
-      while (calls() === callsBefore) await new Promise((resolve) => setImmediate(resolve))
+      await cli.called('log', times)
       await writeFile(cli.path(name), '')
       expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('waited') })
     }
-    await writeFile(cli.path('log'), '')
-    await leave('one', STDIO, 0)
+    await leave('one', STDIO, 1)
     const up = await cli.up()
     await up.said(/server is ready/)
-    await leave('two', STDIO, 1)
+    await leave('two', STDIO, 2)
   })
 
   test('attached hosts share what runs; the end of the process ends them with 4', async () => {

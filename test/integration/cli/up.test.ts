@@ -53,7 +53,7 @@ describe('trunkline up', () => {
     await up.said(/server is ready/)
     const call = await openSession(up.url)
     const answer = call('tools/call', { name: 'a__wait', arguments: { until: cli.path('go') } }).then((reply) => reply.text())
-    await called(cli)
+    await cli.called('log')
     up.signal('SIGTERM')
     await writeFile(cli.path('go'), '')
     expect(await answer).toContain('waited')
@@ -70,7 +70,7 @@ describe('trunkline up', () => {
       (reply) => reply.text(),
       (error: unknown) => error,
     )
-    await called(cli)
+    await cli.called('log')
     up.signal('SIGTERM')
     up.signal('SIGINT')
     expect(await up.ended).toBe(130)
@@ -107,11 +107,6 @@ describe('trunkline up', () => {
     expect(all).not.toContain('sEntinel')
   })
 })
-
-/** Resolves once a fake server with the log `log` has been called. */
-const called = async (cli: Cli): Promise<void> => {
-  while (!cli.log('log').some((line) => line.startsWith('called'))) await new Promise((resolve) => setImmediate(resolve))
-}
 
 describe('the admin socket', () => {
   test('lies in a folder of its owner alone', async () => {

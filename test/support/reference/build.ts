@@ -14,6 +14,8 @@ import type { ServerState } from '../server-state.ts'
 import { registerContentTools } from './content-tools.ts'
 import { registerInputOffers } from './input-offers.ts'
 import { paginateLists } from './pages.ts'
+import { TaskStore } from './task-store.ts'
+import { TASKS, registerTasks } from './tasks.ts'
 
 /** How one reference server process serves. */
 export interface ReferenceOptions {
@@ -25,21 +27,24 @@ export interface ReferenceOptions {
 /** A factory for `createMcpHandler`, `serveStdio` and the session table: one instance per request, pipe or session. */
 export const referenceFactory = ({ state, pages }: ReferenceOptions): McpServerFactory => {
   const codec = createRequestStateCodec<Record<string, string>>({ key: crypto.getRandomValues(new Uint8Array(32)) })
+  const tasks = new TaskStore()
   return (context) => {
     const server = new McpServer(
       { name: 'reference-server', version: '1.0.0' },
       {
         capabilities: {
-          tools: { listChanged: true },
+          // Tools declare themselves with the first one, so that `registerTasks` comes before the SDK's handler.
           resources: { subscribe: true, listChanged: true },
           prompts: { listChanged: true },
           logging: {},
           completions: {},
+          ...(context.era === 'modern' && { extensions: { [TASKS]: {} } }),
         },
         instructions: 'Offers everything a test may ask for.',
         requestState: { verify: (sealed, context) => codec.verify(sealed, context) },
       },
     )
+    if (context.era === 'modern') registerTasks(server, tasks)
     const extra = registerShared(server, state)
     registerContentTools(server)
     registerInputOffers(server, codec)

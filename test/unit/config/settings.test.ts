@@ -22,7 +22,8 @@ version: 1
 listen:
   http: { bind: [localhost:1, "[::1]:0"], path: /a/mcp, allowed_hosts: [gw.test], allowed_origins: ["https://app.test"], sse: false }
   revisions: { min: 2025-03-26, max: "2025-11-25" }
-  stream_after: { legacy: 1ms, modern: 1s }
+  stream_after: { legacy: 0s, modern: 1s }
+  poll_after: 2s
   limits:
     { max_body: 1KiB, max_header: 2KiB, max_batch: 3, max_depth: 4, max_values: 5, max_keys: 6, connections: 7, sessions: 8,
       in_flight: 9, in_flight_per_session: 10, headers_timeout: 11s, request_timeout: 12s, keep_alive: 13s, session_idle: 14s,
@@ -46,8 +47,9 @@ state: { dir: ./state }
       allowedOrigins: ['https://app.test'],
       allowUnauthenticatedNetwork: false,
       revisions: { min: '2025-03-26', max: '2025-11-25' },
-      streamAfterLegacyMs: 1,
+      streamAfterLegacyMs: 0,
       streamAfterMs: 1000,
+      pollAfterMs: 2000,
       drainMs: 1000,
       limits: {
         ...DEFAULT_HOST.limits,

@@ -1,0 +1,76 @@
+/**
+ * MCP Apps: an app's code calls tools and reads templates by the names its author knew, not by the exposed ones, and the host
+ * passes them on without saying which app it was. A bare name is believed only if exactly one server can be meant
+ * (BRIDGING 3.16 rule 3; B170, B171, B265).
+ */
+import { Payload } from '../wire/payload.ts'
+import type { Catalog, Exposed } from './catalog.ts'
+import { servesApps } from './catalog.ts'
+import type { Routable, Route } from './routes.ts'
+
+export const UI_EXTENSION = 'io.modelcontextprotocol/ui'
+
+/** Tools that apps may call, by original name, and templates that tools name, by original URI; of every server that has apps. */
+export interface AppIndex {
+  readonly tools: ReadonlyMap<string, readonly Exposed[]>
+  readonly templates: ReadonlyMap<string, readonly Exposed[]>
+}
+
+interface UiMeta {
+  readonly resourceUri?: string
+  readonly visibility?: readonly string[]
+}
+
+export const indexApps = (catalog: Catalog): AppIndex => {
+  const rows = catalog.lists.tools.filter(({ server }) => servesApps(server, catalog)).map((row) => ({ row, ui: uiOf(row) }))
+  const withTemplates = new Set(rows.filter(({ ui }) => ui?.resourceUri !== undefined).map(({ row }) => row.server.key))
+  const callable = rows.filter(({ row, ui }) => withTemplates.has(row.server.key) && (ui?.visibility ?? ['app']).includes('app'))
+  const named = rows.filter(({ ui }) => ui?.resourceUri !== undefined)
+  return {
+    tools: Map.groupBy(
+      callable.map(({ row }) => row),
+      ({ entry }) => entry.original,
+    ),
+    templates: groupTemplates(named),
+  }
+}
+
+/** Whether a host said that it runs apps. */
+export const declaresApps = (capabilities: Readonly<Record<string, unknown>>): boolean =>
+  (capabilities['extensions'] as Readonly<Record<string, unknown>> | undefined)?.[UI_EXTENSION] !== undefined
+
+/** Whether any tool of the catalog has a template: then the extension is worth declaring. */
+export const hasApps = ({ templates }: AppIndex): boolean => templates.size > 0
+
+/** The one tool of this original name that an app may call, within the caller's view. */
+export const findAppTool = (view: Routable, index: AppIndex, name: string): Route | undefined =>
+  only(view, index.tools.get(name), name)
+
+/** The one server whose tools name this template. */
+export const findAppTemplate = (view: Routable, index: AppIndex, uri: string): Route | undefined =>
+  uri.startsWith('ui://') ? only(view, index.templates.get(uri), uri) : undefined
+
+/** Counted over every configured server, so that one that is down still owns its names; answered only within the view. */
+const only = (view: Routable, rows: readonly Exposed[] | undefined, original: string): Route | undefined => {
+  const servers = new Set(rows?.map(({ server }) => server.key))
+  const [row] = rows ?? []
+  if (servers.size !== 1 || row === undefined || !view.sees(row.server.key)) return undefined
+  return { serverKey: row.server.key, original, entry: row.entry.original === original ? row.entry : undefined }
+}
+
+const groupTemplates = (named: readonly { readonly row: Exposed; readonly ui: UiMeta | undefined }[]): Map<string, Exposed[]> => {
+  const grouped = new Map<string, Exposed[]>()
+  for (const { row, ui } of named) {
+    const uri = ui?.resourceUri ?? ''
+    grouped.set(uri, [...(grouped.get(uri) ?? []), row])
+  }
+  return grouped
+}
+
+const uiOf = ({ entry }: Exposed): UiMeta | undefined => {
+  if (!entry.raw.includes('"ui')) return undefined
+  const meta = Payload.at(entry.raw).object('_meta')
+  const ui = meta?.value('ui') as UiMeta | undefined
+  const older = meta?.text('ui/resourceUri')
+  return ui ?? (older === undefined ? undefined : { resourceUri: older })
+}
