@@ -179,7 +179,7 @@ export class ModernLink implements Link {
     const row = METHODS[method]
     if (row?.named === true && call?.target !== undefined) headers['Mcp-Name'] = encodeHeaderValue(call.target)
     if (call !== undefined && call.paramHeaders.length > 0) {
-      const args = params.raw('arguments')
+      const args = params.final('arguments')
       if (args !== undefined) Object.assign(headers, headersFor(call.paramHeaders, args))
     }
     return headers

@@ -105,6 +105,15 @@ export class Payload implements JsonObject {
     return member && this.bytes.subarray(member.start, member.end)
   }
 
+  /** The value's bytes as they will leave: a changed member counts as changed. */
+  final(key: string): Buffer | undefined {
+    const member = this.member(key)
+    const isChanged = member !== undefined && this.#changed?.has(member) === true
+    const made = isChanged ? this.#changed?.get(member) : member === undefined ? this.#added?.get(key) : undefined
+    if (made !== undefined) return join(made instanceof Draft ? made.parts() : made)
+    return isChanged ? undefined : this.raw(key)
+  }
+
   /** The value as text if it came as a string, else `undefined`. */
   text(key: string): string | undefined {
     const member = this.member(key)
