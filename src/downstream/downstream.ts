@@ -21,7 +21,7 @@ import { Links } from './links.ts'
 import type { LinkOwner } from './links.ts'
 import type { ServerOptions } from './options.ts'
 import { Rereads } from './rereads.ts'
-import { again } from './retries.ts'
+import { again, isForgotten, isMismatch } from './retries.ts'
 import { Slots } from './slots.ts'
 
 /** Methods whose answer does not depend on who asks: they go over the main link. */
@@ -105,13 +105,20 @@ export class Downstream {
     try {
       return await (this.#main === undefined ? this.#attemptLater(call) : this.#attempt(call, this.#main))
     } catch (error) {
-      return await again(error, call, () => this.#attemptLater(call)).catch((last: unknown) => {
+      return await this.#again(error, call).catch((last: unknown) => {
         throw this.#located(last)
       })
     } finally {
       this.#slots.release()
       if (this.#slots.inUse === 0) this.#drained()
     }
+  }
+
+  async #again(error: unknown, call: Call): Promise<Outcome> {
+    if (!isMismatch(error, call)) return again(error, call, () => this.#attemptLater(call))
+    await this.#read()
+    const entry = this.inventory$.value?.lists.tools.find(({ original }) => original === call.target)
+    return this.#attemptLater({ ...call, paramHeaders: entry?.paramHeaders ?? [] })
   }
 
   #located(error: unknown): unknown {
@@ -192,12 +199,26 @@ export class Downstream {
   }
 
   #attempt(call: Call, main: Link): Promise<Outcome> {
-    if (main.era === 'modern' || this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
-      return main.handle(call)
+    if (main.era === 'modern') return main.handle(call)
+    if (this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
+      return this.#overMain(main, () => main.handle(call))
     const level = call.caller.session?.logLevel
     return this.#links.lease(call, (link) =>
       level === undefined ? link.handle(call) : link.setLevel(level).then(() => link.handle(call)),
     )
+  }
+
+  /** A main link whose session the server has forgotten is of no use any more: another is opened (5.3). */
+  async #overMain<T>(main: Link, use: () => Promise<T>): Promise<T> {
+    try {
+      return await use()
+    } catch (error) {
+      if (isForgotten(error) && this.#main === main) {
+        this.#main = undefined
+        void main.close()
+      }
+      throw error
+    }
   }
 
   /** The main link, waiting for a server that is starting; throws at once where waiting is no use (BRIDGING 7.2). */
@@ -309,13 +330,15 @@ export class Downstream {
     if (link === undefined) return
     const { legacyTtlMs, legacyPollMs, memory } = this.#environment
     const nowMs = (): number => performance.now()
-    const inventory = await readInventory(link, {
-      limits: this.options.limits,
-      legacyTtlMs,
-      legacyPollMs,
-      nowMs,
-      known: this.inventory$.value,
-    })
+    const inventory = await this.#overMain(link, () =>
+      readInventory(link, {
+        limits: this.options.limits,
+        legacyTtlMs,
+        legacyPollMs,
+        nowMs,
+        known: this.inventory$.value,
+      }),
+    )
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.

@@ -7,6 +7,7 @@ import type { Declared, Link } from '../era/link.ts'
 import type { Call, Caller, HostSession } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import type { ServerOptions } from './options.ts'
+import { isForgotten } from './retries.ts'
 
 /** Whom a link serves: the isolation id and the capabilities declared on it. */
 export interface LinkOwner {
@@ -89,11 +90,16 @@ export class Links {
     held.owner.calls.add(call)
     try {
       return await use(held.opened ?? (await held.link))
+    } catch (error) {
+      // The server forgot the session of this link: whoever comes next gets another; what is under way may still be answered.
+      if (isForgotten(error) && this.#held.get(held.owner.key) === held) this.#held.delete(held.owner.key)
+      throw error
     } finally {
       held.leases--
       held.owner.calls.delete(call)
       held.idleSinceMs = this.#environment.nowMs()
       if (this.#options.sharing === 'call') await this.#close(held)
+      else if (held.leases === 0 && this.#held.get(held.owner.key) !== held) void this.#close(held)
     }
   }
 

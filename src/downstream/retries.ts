@@ -2,6 +2,7 @@
  * When a call that failed is sent a second time without anybody asking: only where the server cannot have acted on it, or
  * where acting twice is the same as once (BRIDGING 5.3, 7.2; B231, F-15). Never a third time.
  */
+import { ServerError } from '../rpc/call.ts'
 import type { Call } from '../rpc/call.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
@@ -11,12 +12,20 @@ const IDEMPOTENT = new Set(['resources/read', 'prompts/get', 'completion/complet
 /** A host's call waits at most this long for a server that is rate limiting. */
 const MAX_WAIT_MS = 5_000
 
+/** The server refused a message, unread, because it has forgotten our session. */
+export const isForgotten = (error: unknown): boolean =>
+  error instanceof Failure && error.kind === 'session_expired' && error.executed === 'no'
+
+/** The server wants other `Mcp-Param-*` headers than its list of tools said when we read it (B221). */
+export const isMismatch = (error: unknown, { method }: Call): boolean =>
+  error instanceof ServerError && error.code === -32020 && method === 'tools/call'
+
 /** How long to wait before sending `call` again after `error`; `undefined`: it is not sent again. */
 const retryDelayMs = (error: unknown, { method }: Call): number | undefined => {
   if (!(error instanceof Failure)) return undefined
   const { kind, executed, facts } = error
   const isUntouched = executed === 'no'
-  if (kind === 'session_expired') return isUntouched ? 0 : undefined
+  if (isForgotten(error)) return 0
   if (kind === 'lost') return isUntouched || IDEMPOTENT.has(method) ? 0 : undefined
   if (kind === 'exited') return isUntouched ? 0 : undefined
   const isRefused = kind === 'rate_limited' || (kind === 'downstream_error' && facts.status === 503 && IDEMPOTENT.has(method))

@@ -92,7 +92,7 @@ const setLevel = (message: Envelope, session: Session): Outcome => {
   return complete(Payload.of({}))
 }
 
-const makeCall = (message: Envelope, session: Session, exchange: ProgressExchange, signal: AbortSignal, ref: number): Call => {
+const makeCall = (message: Envelope, session: Session, exchange: ProgressExchange, signal: CancelSignal, ref: number): Call => {
   const params = message.params ?? Payload.of({})
   const row = methodRow(message.method, 'legacy')
   return {
