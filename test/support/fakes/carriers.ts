@@ -111,7 +111,7 @@ export const openHttp = async (era: Era, arrivals: Arrivals): Promise<Carrier> =
         return response.writeHead(known === undefined ? 404 : 200).end()
       }
       if (request.method === 'GET') {
-        if (known === undefined) return response.writeHead(400).end()
+        if (known === undefined) return response.writeHead(id === '' ? 400 : 404).end()
         known.streams.add(response)
         response.once('close', () => known.streams.delete(response))
         openStream(response)
