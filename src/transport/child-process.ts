@@ -79,7 +79,7 @@ export class ChildProcessChannel implements Channel {
       throw new Failure('exited', `${this.#options.launch.command} is not running`, { executed: 'no' })
     const taken = this.#writer.write(message.parts)
     if (taken === 'full') {
-      const why = `${this.#options.launch.command} does not read: ${this.#options.maxQueuedBytes / MIB} MiB wait for it`
+      const why = `the server does not read: ${this.#options.maxQueuedBytes / MIB} MiB wait for it`
       throw new Failure('overloaded', why, { executed: 'no', retryable: true })
     }
     if (message.id !== undefined) this.#reader?.expect(message.id)
