@@ -137,7 +137,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     front.drain()
     gateway.stop()
     await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight))
-    await Promise.all([front.close(), fleet.stop(), ...[...pipes].map(release)])
+    const servers = fleet.stop()
+    // A host that left without a word leaves servers waiting for what it can do.
+    introduction.resolve({})
+    await Promise.all([front.close(), servers, ...[...pipes].map(release)])
     await dispose()
   }
   let ending: Promise<void> | undefined

@@ -283,6 +283,7 @@ export class Downstream {
     let link: Link | undefined
     try {
       const declared = soleHost === undefined ? this.#dialer.superset() : await soleHost
+      if (this.#isStopping) throw new Failure('shutting_down', 'stopped before it was started')
       await gate(
         async () => {
           link = await this.#dialer.dialMain(declared, this.#mainEvents())
