@@ -1,0 +1,142 @@
+/** Which hosts share a link to a server, and which never do (BRIDGING 3.0; 8.3). */
+import { describe, expect, test } from 'vitest'
+import { fake } from '../support/fake-downstream.ts'
+import { legacyHttp, legacyPipe, legacySse, modernHttp } from '../support/fake-host.ts'
+import { connectHttp } from '../support/fakes/http-hosts.ts'
+import { KEY, metaOf } from '../support/fakes/messages.ts'
+import { send } from '../support/fakes/raw-http.ts'
+import { startGateway } from '../support/gateway.ts'
+
+const LEGACY_KINDS = ['legacy http', 'legacy sse', 'legacy stdio'] as const
+
+describe.each(LEGACY_KINDS)('a %s server', (kind) => {
+  test('B046 B047 gives each session a link of its own, with what that host declared', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+    await using one = await legacyHttp.connect(gateway, { capabilities: { roots: { listChanged: true } } })
+    await using two = await legacyPipe.connect(gateway, { capabilities: { elicitation: {} } })
+    await using three = await legacySse.connect(gateway, { capabilities: { elicitation: {} } })
+    for (const host of [one, two, three, one]) await host.call('tools/call', { name: 'a__x' })
+    const a = gateway.fake('a')
+    const links = a.all('tools/call').map(({ connection }) => connection)
+    expect(new Set(links).size).toBe(3)
+    expect(links[0]).toBe(links[3])
+    expect(links.map(({ declared }) => declared)).toEqual([
+      { roots: { listChanged: true } },
+      { elicitation: {} },
+      { elicitation: {} },
+      { roots: { listChanged: true } },
+    ])
+    expect(links).not.toContain(a.connections[0])
+  })
+  test('modern hosts that declare nothing share one link', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+    await using one = await modernHttp.connect(gateway)
+    await using two = await modernHttp.connect(gateway)
+    for (const host of [one, two]) await host.call('tools/call', { name: 'a__x' })
+    const [first, second] = gateway.fake('a').all('tools/call')
+    expect(first.connection).toBe(second.connection)
+    expect(first.connection.declared).toEqual({})
+  })
+  test('B263 the catalogue link declines at once what it is asked, and no host hears of it', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+    await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {}, sampling: {}, roots: {} } })
+    const [catalogue] = gateway.fake('a').connections
+    const elicit = await catalogue.ask('elicitation/create', {
+      message: 'who?',
+      requestedSchema: { type: 'object', properties: {} },
+    })
+    expect(elicit.result).toEqual({ action: 'cancel' })
+    expect((await catalogue.ask('sampling/createMessage', { messages: [], maxTokens: 1 })).error?.code).toBe(-1)
+    expect((await catalogue.ask('roots/list')).result).toEqual({ roots: [] })
+    expect((await catalogue.ask('ping')).result).toEqual({})
+    expect((await catalogue.ask('tasks/list')).error?.code).toBe(-32601)
+    await host.call('ping')
+    expect(host.heard.entries).toEqual([])
+  })
+  test('B049 on the link of a session with no call in flight, elicitation and sampling are refused', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+    await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {}, sampling: {} } })
+    await host.call('tools/call', { name: 'a__x' })
+    const { connection } = gateway.fake('a').all('tools/call')[0]
+    expect((await connection.ask('elicitation/create', { message: 'who?', requestedSchema: {} })).error?.code).toBe(-32601)
+    expect((await connection.ask('sampling/createMessage', { messages: [] })).error?.code).toBe(-32601)
+    expect(host.heard.entries).toEqual([])
+  })
+  test('B048 B051 roots are those of the host of the link, never of another', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+    await using one = await legacyHttp.connect(gateway, { capabilities: { roots: {} } })
+    await using two = await legacyPipe.connect(gateway, { capabilities: { roots: {} } })
+    one.answer('roots/list', () => ({ roots: [{ uri: 'file:///one' }] }))
+    two.answer('roots/list', () => ({ roots: [{ uri: 'file:///two' }] }))
+    gateway.fake('a').on('tools/call', async (turn) => {
+      const { result } = await turn.ask('roots/list')
+      return { content: [{ type: 'text', text: JSON.stringify(result) }] }
+    })
+    const results = await Promise.all([one, two].map((host) => host.call('tools/call', { name: 'a__x' })))
+    expect(results).toMatchObject([
+      { content: [{ text: '{"roots":[{"uri":"file:///one"}]}' }] },
+      { content: [{ text: '{"roots":[{"uri":"file:///two"}]}' }] },
+    ])
+  })
+  test('the link of a session is closed when the session ends', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+    await using host = await connectHttp(gateway)
+    await host.call('tools/call', { name: 'a__x' })
+    const { connection } = gateway.fake('a').all('tools/call')[0]
+    await send(gateway.url, { method: 'DELETE', headers: host.headers() })
+    await connection.closed
+    expect(gateway.fake('a').connections[0].isOpen).toBe(true)
+  })
+})
+
+test('B050 what is asked on the stream of a POST belongs to that very call', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) } })
+  await using host = await legacyHttp.connect(gateway, { capabilities: { roots: {} } })
+  const { promise: later, resolve: release } = Promise.withResolvers<void>()
+  gateway.fake('a').on('tools/call', async (turn) => {
+    if (JSON.stringify(turn.params['arguments']).includes('asks')) await turn.ask('roots/list')
+    else await later
+    return { content: [] }
+  })
+  host.answer('roots/list', () => ({ roots: [] }))
+  const asking = host.begin('tools/call', { name: 'a__x', arguments: { n: 'asks' } })
+  const other = host.begin('tools/call', { name: 'a__x', arguments: { n: 'waits' } })
+  await asking.response
+  release()
+  await other.response
+  expect(asking.messages.entries.map(({ method }) => method)).toEqual(['roots/list'])
+  expect(other.messages.entries).toEqual([])
+})
+
+test.each(['modern http', 'modern stdio'] as const)(
+  'B053 a %s server has one link for all, each call with the capabilities of its caller',
+  async (kind) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+    await using one = await legacyHttp.connect(gateway, { capabilities: { roots: {} } })
+    await using two = await modernHttp.connect(gateway, { capabilities: { sampling: {} } })
+    await one.call('tools/call', { name: 'a__x' })
+    await two.call('tools/call', { name: 'a__x' })
+    const calls = gateway.fake('a').all('tools/call')
+    expect(calls.map(({ message }) => metaOf(message)[KEY.capabilities])).toEqual([{ roots: {} }, { sampling: {} }])
+    expect(gateway.fake('a').connections).toHaveLength(1)
+  },
+)
+
+test('B056 what modern hosts see does not depend on their calls', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy stdio', tools: ['x'] }) } })
+  await using one = await modernHttp.connect(gateway)
+  await using two = await modernHttp.connect(gateway, { capabilities: { sampling: {}, elicitation: {} } })
+  await one.call('tools/call', { name: 'a__x' })
+  expect((await one.call('tools/list'))['tools']).toEqual((await two.call('tools/list'))['tools'])
+})
+
+test('B072 a question of a modern server is dropped and reaches no host', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern stdio', tools: ['x'] }) } })
+  await using host = await legacyHttp.connect(gateway, { capabilities: { roots: {} } })
+  gateway.fake('a').on('tools/call', (turn) => {
+    void turn.ask('roots/list')
+    return { content: [] }
+  })
+  expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
+  expect(host.heard.entries).toEqual([])
+})

@@ -1,0 +1,124 @@
+/** One host on a pipe, as `trunkline stdio` serves it: both eras on one line (BRIDGING 5.1, stdio upstream; 7.4). */
+import { describe, expect, test } from 'vitest'
+import { fake } from '../support/fake-downstream.ts'
+import { KEY, MODERN, request } from '../support/fakes/messages.ts'
+import type { Message } from '../support/fakes/messages.ts'
+import { PipeHost } from '../support/fakes/pipe-host.ts'
+import { startGateway } from '../support/gateway.ts'
+import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
+
+const start = (more: Partial<GatewaySetup> = {}): Promise<TestGateway> =>
+  startGateway({ servers: { a: fake.of({ kind: 'legacy stdio', tools: ['x'] }) }, pipe: true, ...more })
+const attach = (gateway: TestGateway): PipeHost => new PipeHost('legacy', gateway.openPipe())
+const described = (id: string | number, method: string): string =>
+  request(id, method, { _meta: { [KEY.version]: MODERN, [KEY.capabilities]: {} } })
+const INITIALIZE = request('init', 'initialize', { protocolVersion: '2025-11-25', capabilities: { roots: {} } })
+
+test('B033 both eras are served on one pipe at the same time', async () => {
+  await using gateway = await start()
+  await using host = attach(gateway)
+  const modern = host.sendRaw(described('m', 'tools/list'), 'm')
+  expect((await modern.response).result).toMatchObject({ resultType: 'complete', tools: [{ name: 'a__x' }] })
+  const opening = host.sendRaw(INITIALIZE, 'init')
+  expect((await opening.response).result).toMatchObject({ protocolVersion: '2025-11-25' })
+  expect(await host.call('tools/list')).toEqual({ tools: [{ name: 'a__x', inputSchema: { type: 'object' } }] })
+  expect((await host.sendRaw(described('m2', 'server/discover'), 'm2').response).result).toHaveProperty('supportedVersions')
+})
+
+test('B054 one process serves catalogue and calls, with the capabilities of the host', async () => {
+  await using gateway = await start()
+  await using host = attach(gateway)
+  await host.sendRaw(INITIALIZE, 'init').response
+  expect(await host.call('tools/call', { name: 'a__x' })).toHaveProperty('content')
+  const [connection] = gateway.fake('a').connections.slice(-1)
+  expect(gateway.fake('a').connections.filter(({ isOpen }) => isOpen)).toEqual([connection])
+  expect(connection.declared).toEqual({ roots: {} })
+})
+
+describe('7.4 mistakes of the host', () => {
+  test('before initialize a request without _meta is answered -32600, naming both ways in', async () => {
+    await using gateway = await start()
+    await using host = attach(gateway)
+    const { error } = await host.sendRaw(request(1, 'tools/list'), 1).response
+    expect(error?.code).toBe(-32600)
+    expect(error?.message).toMatch(/initialize/)
+    expect(error?.message).toContain(KEY.version)
+  })
+  test('one with some of the per-request keys but not the version is answered -32602', async () => {
+    await using gateway = await start()
+    await using host = attach(gateway)
+    const { error } = await host.sendRaw(request(1, 'tools/list', { _meta: { [KEY.capabilities]: {} } }), 1).response
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining(KEY.version) as string })
+  })
+  test.each(['{', 'nonsense', '{"jsonrpc":"2.0","id":1,"method":"ping"', '"text"', '\u0000'])(
+    'B259 the line %j is answered with an error without an id, and the next is served',
+    async (line) => {
+      await using gateway = await start()
+      await using host = attach(gateway)
+      host.write(line)
+      const { error, id } = await host.heard.until(() => true)
+      expect([error?.code, id]).toEqual([line === '"text"' ? expect.any(Number) : -32700, undefined])
+      expect((await host.sendRaw(INITIALIZE, 'init').response).result).toBeDefined()
+    },
+  )
+  test('B259 bytes that are no UTF-8 are answered -32700', async () => {
+    await using gateway = await start()
+    await using host = attach(gateway)
+    host.write(Buffer.from([0x7b, 0xff, 0xfe, 0x7d]))
+    expect((await host.heard.until(() => true)).error?.code).toBe(-32700)
+  })
+  test('a line over the limit is answered -32600 with its id where that can be seen, and the next is served', async () => {
+    await using gateway = await start({ hostLimits: { maxBodyBytes: 10_000 } })
+    await using host = attach(gateway)
+    const long = host.sendRaw(
+      `{"jsonrpc":"2.0","id":"long","method":"tools/list","params":{"x":"${'x'.repeat(20_000)}"}}`,
+      'long',
+    )
+    expect((await long.response).error?.code).toBe(-32600)
+    expect((await host.sendRaw(INITIALIZE, 'init').response).result).toBeDefined()
+  })
+  test('a second request under an id in flight is refused, of either era; the first goes on', async () => {
+    await using gateway = await start()
+    await using host = attach(gateway)
+    await host.sendRaw(INITIALIZE, 'init').response
+    await host.call('tools/list')
+    const { promise: later, resolve: release } = Promise.withResolvers<void>()
+    gateway.fake('a').on('tools/call', async () => (await later, { content: [] }))
+    const call = request('twin', 'tools/call', { name: 'a__x' })
+    host.write(call)
+    await gateway.fake('a').until('tools/call')
+    for (const twin of [call, described('twin', 'tools/list')]) {
+      host.write(twin)
+      await host.lines.until((line) => line.includes('"twin"') && line.includes('-32600'))
+    }
+    release()
+    await host.lines.until((line) => line.includes('"twin"') && line.includes('"content"'))
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+  })
+  test('answers to questions nobody asked are ignored', async () => {
+    await using gateway = await start()
+    await using host = attach(gateway)
+    await host.sendRaw(INITIALIZE, 'init').response
+    for (const id of ['q1', 0, 'never']) host.write(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
+    expect(await host.call('ping')).toEqual({})
+    expect(host.heard.entries).toEqual([])
+  })
+})
+
+test('nothing is asked of a host that has not sent initialize, whatever servers do', async () => {
+  await using gateway = await start({ servers: { a: fake.of({ kind: 'legacy stdio', tools: ['x'] }) } })
+  await using host = attach(gateway)
+  await host.sendRaw(described('m', 'tools/list'), 'm').response
+  const asked = gateway.fake('a').connections[0].ask('roots/list')
+  expect(await asked).toBeDefined()
+  expect(host.heard.entries.filter(({ id, method }) => id !== undefined && method !== undefined)).toEqual([])
+})
+
+test('each message is one line and nothing else is written', async () => {
+  await using gateway = await start()
+  await using host = attach(gateway)
+  await host.sendRaw(INITIALIZE, 'init').response
+  gateway.fake('a').on('tools/call', () => ({ content: [{ type: 'text', text: 'two\nlines\r\n' }] }))
+  expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [{ text: 'two\nlines\r\n' }] })
+  for (const line of host.lines.entries) expect((JSON.parse(line) as Message).jsonrpc).toBe('2.0')
+})
