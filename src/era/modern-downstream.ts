@@ -198,9 +198,14 @@ export class ModernLink implements Link {
     else if (message.method === 'notifications/cancelled') this.#listening.ended(params)
     else if (list !== undefined) this.#events.listChanged(list)
     else if (params === undefined) return
-    else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
+    else if (message.method === 'notifications/message') this.#onLog(params, during ?? this.connection.onlyCall())
     else if (message.method === 'notifications/tasks') this.#events.taskChanged(params)
     else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
+  }
+
+  /** A server of this era logs only for requests that carry a level ([2026-07-28 server/utilities/logging]). */
+  #onLog(params: Payload, call: Call | undefined): void {
+    if (call?.logLevel !== undefined) this.#events.message(params, call)
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Reconnected } from '../downstream/environment.ts'
+import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 
 /** Somebody who is told; `params` are those of the notification, with the URI this subscriber knows. */
@@ -68,7 +69,7 @@ export class Subscriptions {
       for (const [subscriber, spelling] of subscribers) {
         if (told.has(subscriber)) continue
         told.add(subscriber)
-        const copy = params.fresh()
+        const copy = withoutOurId(params.fresh())
         copy.set('uri', JSON.stringify(original === uri ? spelling : expose(uri)))
         subscriber.updated(copy)
       }
@@ -94,4 +95,13 @@ export class Subscriptions {
       .then((accepted) => (accepted ? watched.downstream.unsubscribe(watched.original) : undefined))
       .catch(() => undefined)
   }
+}
+
+/** The id of our own `listen` at the server means nothing to a host. */
+const withoutOurId = (params: Payload): Payload => {
+  const meta = params.object('_meta')
+  if (meta?.has(META.subscriptionId) !== true) return params
+  if (meta.members.length === 1) params.delete('_meta')
+  else meta.delete(META.subscriptionId)
+  return params
 }

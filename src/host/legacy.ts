@@ -3,7 +3,7 @@ import { wordLegacy } from '../era/legacy-host.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
-import { ProgressGate } from '../rpc/progress.ts'
+import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
@@ -12,6 +12,7 @@ import { isLogLevel, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
+import { ProgressExchange } from './progress.ts'
 import { errorReply } from './respond.ts'
 import type { Running, Session } from './session.ts'
 
@@ -25,10 +26,11 @@ export const callerOf = (session: Session): Caller => ({
   session,
 })
 
-/** Serves one request of a session; the answer goes to `exchange`. */
-export const serveLegacy = (message: Envelope, session: Session, exchange: Exchange, hub: Hub): void => {
+/** Serves one request of a session; the answer goes the `way`. */
+export const serveLegacy = (message: Envelope, session: Session, way: Exchange, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
+  const exchange = new ProgressExchange(way, progressTokenOf(message.params))
   const running: Running = { exchange, abort: new Cancellation(), method: message.method }
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
@@ -56,7 +58,7 @@ export const serveLegacy = (message: Envelope, session: Session, exchange: Excha
       })
     if (message.method === 'logging/setLevel') return answer(setLevel(message, session))
     hub.core
-      .handle(makeCall(message, session, running, ref))
+      .handle(makeCall(message, session, exchange, running.abort.signal, ref))
       .then(answer)
       .catch(fail)
   } catch (error) {
@@ -90,12 +92,9 @@ const setLevel = (message: Envelope, session: Session): Outcome => {
   return complete(Payload.of({}))
 }
 
-const makeCall = (message: Envelope, session: Session, running: Running, ref: number): Call => {
+const makeCall = (message: Envelope, session: Session, exchange: ProgressExchange, signal: CancelSignal, ref: number): Call => {
   const params = message.params ?? Payload.of({})
   const row = methodRow(message.method, 'legacy')
-  const progressToken = progressTokenOf(params)
-  const gate = new ProgressGate()
-  const { exchange } = running
   return {
     ref,
     method: message.method,
@@ -103,17 +102,14 @@ const makeCall = (message: Envelope, session: Session, running: Running, ref: nu
     params,
     caller: callerOf(session),
     resume: undefined,
-    signal: running.abort.signal,
-    progressToken,
+    signal,
+    progressToken: progressTokenOf(params),
     logLevel: session.logLevel,
     paramHeaders: [],
     unknownHeaders: {},
     notify: (method, said) => {
-      if (method === 'notifications/progress') {
-        if (progressToken === undefined || !gate.passes(said)) return
-        said.set('progressToken', progressToken)
-        exchange.message(notificationMessage(method, said.parts()), progressToken)
-      } else if (session.hears(said.text('level'))) exchange.message(notificationMessage(method, said.parts()))
+      if (method === 'notifications/progress') exchange.progress(said)
+      else if (session.hears(said.text('level'))) exchange.message(notificationMessage(method, said.parts()))
     },
     ask: (question) => session.askOver({ send: (parts) => exchange.message(parts) }, question),
   }

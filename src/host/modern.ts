@@ -12,9 +12,9 @@ import type { ModernRequest } from '../era/modern-host.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
-import { ProgressGate } from '../rpc/progress.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
+import { progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
@@ -22,6 +22,7 @@ import { withTasks } from '../wire/tasks.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { listen } from './listen.ts'
+import { ProgressExchange } from './progress.ts'
 import { errorReply } from './respond.ts'
 
 /** Where a modern request came from. */
@@ -37,10 +38,11 @@ export interface ModernOrigin {
 const DISCOVER_TTL_MS = 60_000
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
-/** Serves one request; the answer goes to `exchange`, and nothing more is said once `abort` has fired. */
-export const serveModern = (message: Envelope, origin: ModernOrigin, exchange: Exchange, abort: Cancel, hub: Hub): void => {
+/** Serves one request; the answer goes the `way`, and nothing more is said once `abort` has fired. */
+export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchange, abort: Cancel, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
+  const exchange = new ProgressExchange(way, progressTokenOf(message.params))
   const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, hub.identity)
   const fail = (error: unknown): void => {
     if (abort.signal.aborted) return exchange.end()
@@ -91,7 +93,7 @@ const makeCall = (
   request: ModernRequest,
   caller: Caller,
   origin: ModernOrigin,
-  exchange: Exchange,
+  exchange: ProgressExchange,
   abort: Cancel,
   ref: number,
   hub: Hub,
@@ -138,19 +140,13 @@ const paramHeaders = (
 }
 
 /** Progress under the host's own token, and log messages if it asked for them (B136, B137, B146). */
-const relay = (request: ModernRequest, exchange: Exchange): Call['notify'] => {
-  const gate = new ProgressGate()
-  return (method, params) => {
-    if (method === 'notifications/progress') {
-      if (request.progressToken === undefined || !gate.passes(params)) return
-      params.set('progressToken', request.progressToken)
-    } else if (request.logLevel === undefined || !isSevere(params, request.logLevel)) return
-    exchange.message(
-      notificationMessage(method, params.parts()),
-      method === 'notifications/progress' ? request.progressToken : undefined,
-    )
+const relay =
+  (request: ModernRequest, exchange: ProgressExchange): Call['notify'] =>
+  (method, params) => {
+    if (method === 'notifications/progress') exchange.progress(params)
+    else if (request.logLevel !== undefined && isSevere(params, request.logLevel))
+      exchange.message(notificationMessage(method, params.parts()))
   }
-}
 
 const isSevere = (params: Payload, minimum: NonNullable<ModernRequest['logLevel']>): boolean => {
   const level = params.text('level')

@@ -1,0 +1,76 @@
+/**
+ * Progress on its way to one request's host: only what increases ([2026-07-28 basic/patterns/progress]; B136), and not more
+ * often than a host can use (BRIDGING 3.9). What is held back is always the latest, and it always precedes the answer.
+ */
+import type { Id } from '../wire/envelope.ts'
+import { notificationMessage } from '../wire/message.ts'
+import type { Parts, Payload } from '../wire/payload.ts'
+import type { Exchange } from './exchange.ts'
+
+const METHOD = 'notifications/progress'
+/** So many at once, then ten a second. */
+const BURST = 20
+const PERIOD_MS = 100
+
+export class ProgressExchange implements Exchange {
+  readonly #inner: Exchange
+  readonly #token: Id | undefined
+  #last = -Infinity
+  #allowance = BURST
+  #countedMs = performance.now()
+  #held: Payload | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  /** `token`: the host's, as JSON; without one nothing is relayed. */
+  constructor(inner: Exchange, token: Id | undefined) {
+    this.#inner = inner
+    this.#token = token
+  }
+
+  /** Progress as a server reported it, under whatever token. */
+  progress(params: Payload): void {
+    const progress = Number(params.raw('progress')?.toString())
+    if (this.#token === undefined || !(progress > this.#last)) return
+    this.#last = progress
+    this.#held = params
+    if (this.#timer === undefined) this.#sendOrWait()
+  }
+
+  message(parts: Parts, replaces?: string): void {
+    this.#inner.message(parts, replaces)
+  }
+
+  answer(parts: Parts, status: number): void {
+    clearTimeout(this.#timer)
+    this.#send()
+    this.#inner.answer(parts, status)
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#held = undefined
+    this.#inner.end()
+  }
+
+  #sendOrWait(): void {
+    const nowMs = performance.now()
+    this.#allowance = Math.min(BURST, this.#allowance + (nowMs - this.#countedMs) / PERIOD_MS)
+    this.#countedMs = nowMs
+    if (this.#allowance >= 1) {
+      this.#allowance--
+      return this.#send()
+    }
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      if (this.#held !== undefined) this.#sendOrWait()
+    }, PERIOD_MS)
+  }
+
+  #send(): void {
+    const held = this.#held
+    this.#held = undefined
+    if (held === undefined || this.#token === undefined) return
+    held.set('progressToken', this.#token)
+    this.#inner.message(notificationMessage(METHOD, held.parts()), this.#token)
+  }
+}

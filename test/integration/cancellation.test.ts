@@ -1,0 +1,164 @@
+/** Six ways in which a host gives up, and what each means for the server (BRIDGING 3.10). */
+import { describe, expect, test } from 'vitest'
+import { everyFakeKind, fake } from '../support/fake-downstream.ts'
+import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp, modernPipe } from '../support/fake-host.ts'
+import { connectHttp } from '../support/fakes/http-hosts.ts'
+import { request } from '../support/fakes/messages.ts'
+import { send } from '../support/fakes/raw-http.ts'
+import { startGateway } from '../support/gateway.ts'
+
+describe.each(everyTransport)('a host over $name that gives up', ({ connect, name }) => {
+  test.each(everyFakeKind)('B138 B140 a %s server hears of it in the way of its era, nobody is answered', async (kind) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['slow'] }) } })
+    const a = gateway.fake('a').on('tools/call', fake.never)
+    await using host = await connect(gateway)
+    const pending = host.begin('tools/call', { name: 'a__slow' })
+    const turn = await a.until('tools/call')
+    pending.cancel()
+    if (kind === 'modern http') {
+      await turn.closed
+      expect(a.all('notifications/cancelled')).toEqual([])
+    } else {
+      const cancelled = await a.until('notifications/cancelled')
+      expect(cancelled.params['requestId']).toBe(turn.id)
+      expect(cancelled.connection).toBe(turn.connection)
+    }
+    a.off('tools/call')
+    turn.answer({ content: [{ type: 'text', text: 'too late' }] })
+    expect(await host.call('tools/call', { name: 'a__slow', arguments: { n: 2 } })).toMatchObject({
+      content: [{ text: '{"n":2}' }],
+    })
+    const isQuiet = name === modernHttp.name || name === legacyHttp.name
+    if (isQuiet) await expect(pending.response).rejects.toThrow('was not answered')
+    expect(JSON.stringify(host.heard.entries)).not.toContain('too late')
+  })
+})
+
+test('B138 closing the connection of a pending JSON answer cancels, too', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['slow'] }) } })
+  const a = gateway.fake('a').on('tools/call', fake.never)
+  await using host = await modernHttp.connect(gateway)
+  const pending = host.begin('tools/call', { name: 'a__slow' })
+  const turn = await a.until('tools/call')
+  pending.cancel()
+  await turn.closed
+  await pending.over
+  expect(a.all('tools/call')).toHaveLength(1)
+})
+
+test('B139 a legacy host whose connection breaks has not cancelled: the call runs on, its answer is kept', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('slow') } })
+  const { promise: later, resolve: release } = Promise.withResolvers<void>()
+  const a = gateway.fake('a').on('tools/call', async (turn) => {
+    turn.progress(1)
+    await later
+    return { content: [{ type: 'text', text: 'done' }] }
+  })
+  await using host = await connectHttp(gateway)
+  const body = request(1, 'tools/call', { name: 'a__slow', _meta: { progressToken: 'p' } })
+  const reply = await send(gateway.url, { headers: host.headers(), body })
+  const seen = await reply.events.until(({ data }) => data !== '')
+  reply.close()
+  await reply.closed
+  await host.call('ping')
+  expect(a.all('notifications/cancelled')).toEqual([])
+  const headers = { ...host.headers(), accept: 'text/event-stream', 'last-event-id': seen.id }
+  const resumed = await send(gateway.url, { method: 'GET', headers })
+  release()
+  expect((await resumed.events.until(({ data }) => data.includes('done'))).data).toContain('"id":1')
+})
+
+test('B139 so it is before anything was streamed: nothing is cancelled', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('slow') } })
+  const { promise: later, resolve: release } = Promise.withResolvers<void>()
+  const a = gateway.fake('a').on('tools/call', async () => (await later, { content: [] }))
+  await using host = await connectHttp(gateway)
+  let abort: () => void = () => undefined
+  const body = request(1, 'tools/call', { name: 'a__slow' })
+  const reply = send(gateway.url, { headers: host.headers(), body, started: (stop) => (abort = stop) })
+  reply.catch(() => undefined)
+  await a.until('tools/call')
+  abort()
+  await expect(reply).rejects.toThrow()
+  await host.call('ping')
+  release()
+  await host.call('tools/call', { name: 'a__slow' })
+  expect(a.all('notifications/cancelled')).toEqual([])
+})
+
+test.each([legacyHttp, legacyPipe, legacySse])('B141 over $name initialize is never cancelled', async ({ connect }) => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('x') }, early: true })
+  gateway.fake('a').on('initialize', fake.never)
+  await using host = await connect(gateway)
+  host.notify('notifications/cancelled', { requestId: 1 })
+  expect(await host.call('ping')).toEqual({})
+  expect(gateway.fake('a').all('notifications/cancelled')).toEqual([])
+})
+
+test.each(everyTransport)('B143 over $name unknown, finished and malformed cancellations are ignored', async ({ connect }) => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('x') } })
+  await using host = await connect(gateway)
+  const { id } = host.begin('tools/call', { name: 'a__x' })
+  await host.call('tools/call', { name: 'a__x' })
+  for (const params of [{ requestId: id }, { requestId: 'never' }, { requestId: null }, { requestId: { a: 1 } }, {}])
+    host.notify('notifications/cancelled', params)
+  expect(await host.call('tools/list')).toHaveProperty('tools')
+  expect(gateway.fake('a').all('notifications/cancelled')).toEqual([])
+})
+
+test.each([legacyPipe, legacySse])(
+  'B001 over $name the id "1" is not 1: cancelling one leaves the other',
+  async ({ connect }) => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('slow') } })
+    const { promise: later, resolve: release } = Promise.withResolvers<void>()
+    const a = gateway
+      .fake('a')
+      .on(
+        'tools/call',
+        async ({ params }) => (await later, { content: [{ type: 'text', text: JSON.stringify(params['arguments']) }] }),
+      )
+    await using host = await connect(gateway)
+    const text = host.begin('tools/call', { name: 'a__slow', arguments: { n: 'text' } }, { id: '50' })
+    host.begin('tools/call', { name: 'a__slow', arguments: { n: 'number' } }, { id: 50 })
+    const number = await a.until('tools/call', ({ raw }) => raw.includes('number'))
+    host.notify('notifications/cancelled', { requestId: 50 })
+    expect((await a.until('notifications/cancelled')).params['requestId']).toBe(number.id)
+    release()
+    expect((await text.response).result).toMatchObject({ content: [{ text: '{"n":"text"}' }] })
+  },
+)
+
+test('only the owner cancels: the same id of another session goes on', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('slow') } })
+  const { promise: later, resolve: release } = Promise.withResolvers<void>()
+  const a = gateway.fake('a').on('tools/call', async () => (await later, { content: [] }))
+  await using one = await legacyHttp.connect(gateway)
+  await using two = await legacyHttp.connect(gateway)
+  const mine = one.begin('tools/call', { name: 'a__slow' }, { id: 'same' })
+  two.begin('tools/call', { name: 'a__slow' }, { id: 'same' })
+  await a.journal.when(() => (a.all('tools/call').length === 2 ? true : undefined))
+  two.notify('notifications/cancelled', { requestId: 'same' })
+  await a.until('notifications/cancelled')
+  release()
+  expect((await mine.response).result).toEqual({ content: [] })
+})
+
+test.each([legacyPipe, modernPipe])('over $name a host that leaves has given up everything', async ({ connect }) => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern stdio', tools: ['slow'] }) } })
+  const a = gateway.fake('a').on('tools/call', fake.never)
+  const host = await connect(gateway)
+  host.begin('tools/call', { name: 'a__slow' })
+  const turn = await a.until('tools/call')
+  await host[Symbol.asyncDispose]()
+  expect((await a.until('notifications/cancelled')).params['requestId']).toBe(turn.id)
+})
+
+test('over HTTP+SSE closing the stream ends the session and cancels its calls', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('slow') } })
+  const a = gateway.fake('a').on('tools/call', fake.never)
+  const host = await legacySse.connect(gateway)
+  host.begin('tools/call', { name: 'a__slow' })
+  const turn = await a.until('tools/call')
+  await host[Symbol.asyncDispose]()
+  expect((await a.until('notifications/cancelled')).params['requestId']).toBe(turn.id)
+})

@@ -1,0 +1,289 @@
+/** Changes of lists and resources, on their way to every host that is concerned (BRIDGING 3.7, 3.8; 8.7). */
+import { describe, expect, test } from 'vitest'
+import { everyFakeKind, fake } from '../support/fake-downstream.ts'
+import type { FakeDownstream } from '../support/fake-downstream.ts'
+import { everyLegacyTransport, everyTransport, legacyHttp, legacyPipe, modernHttp, modernPipe } from '../support/fake-host.ts'
+import type { Host, Pending } from '../support/fake-host.ts'
+import { connectHttp } from '../support/fakes/http-hosts.ts'
+import { KEY, metaOf } from '../support/fakes/messages.ts'
+import type { JsonMap, Message } from '../support/fakes/messages.ts'
+import { startGateway } from '../support/gateway.ts'
+
+const addTool = (downstream: FakeDownstream, name: string): void => {
+  downstream.offers.tools.push({ name, inputSchema: { type: 'object' } })
+  downstream.changed('tools')
+}
+const names = async (host: Host): Promise<unknown[]> =>
+  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
+const ALL = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+/** What reaches a host that belongs to no call: of modern hosts, what comes on a `listen`. */
+const listen = async (host: Host, notifications: JsonMap = ALL): Promise<{ pending?: Pending; heard: Host['heard'] }> => {
+  if (host.era === 'legacy') return { heard: host.heard }
+  const pending = host.begin('subscriptions/listen', { notifications })
+  const heard = pending.messages.entries.length > 0 || host.heard.entries.length > 0 ? host.heard : pending.messages
+  const on = await Promise.race([
+    pending.messages.until(isAcknowledged).then(() => pending.messages),
+    host.heard.until(isAcknowledged).then(() => host.heard),
+  ])
+  return { pending, heard: on ?? heard }
+}
+const isAcknowledged = ({ method }: Message): boolean => method === 'notifications/subscriptions/acknowledged'
+const isToolsChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
+
+describe.each(everyTransport)('over $name', ({ connect }) => {
+  test.each(everyFakeKind)('B128 a change at a %s server is announced once the new list is in force', async (kind) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['one'] }) } })
+    await using host = await connect(gateway)
+    const { heard } = await listen(host)
+    addTool(gateway.fake('a'), 'two')
+    await heard.until(isToolsChanged)
+    expect(await names(host)).toEqual(['a__one', 'a__two'])
+  })
+  test('B128 nothing is announced when nothing changed for the host; prompts are not tools', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ tools: ['one'], prompts: ['p'] }) } })
+    await using host = await connect(gateway)
+    const { heard } = await listen(host)
+    gateway.fake('a').changed('tools')
+    await gateway.fake('a').until('tools/list')
+    gateway.fake('a').offers.prompts.push({ name: 'q' })
+    gateway.fake('a').changed('prompts')
+    await heard.until(({ method }) => method === 'notifications/prompts/list_changed')
+    expect(heard.entries.filter(({ method }) => method?.endsWith('list_changed'))).toHaveLength(1)
+  })
+  test('B129 a burst of announcements is read and announced once', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('one') } })
+    await using host = await connect(gateway)
+    const { heard } = await listen(host)
+    for (let n = 0; n < 50; n++) addTool(gateway.fake('a'), `t${n}`)
+    await heard.until(isToolsChanged)
+    const reads = gateway.fake('a').all('tools/list').length
+    expect(reads).toBeLessThanOrEqual(2)
+    addTool(gateway.fake('a'), 'last')
+    await heard.when(() => (heard.entries.filter(isToolsChanged).length >= 2 ? true : undefined))
+    expect(heard.entries.filter(isToolsChanged)).toHaveLength(2)
+  })
+  test('B131 B132 B168 a subscribed resource: the server is told once, updates come under the exposed URI', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r', 'file:///s'] }) } })
+    await using host = await connect(gateway)
+    const uri = 'a+file:///r'
+    const { heard } = await listen(host, { resourceSubscriptions: [uri] })
+    if (host.era === 'legacy') await host.call('resources/subscribe', { uri })
+    await gateway.fake('a').until('resources/subscribe')
+    gateway.fake('a').updated('file:///r')
+    const update = await heard.until(({ method }) => method === 'notifications/resources/updated')
+    expect(update.params?.['uri']).toBe(uri)
+    expect(
+      gateway
+        .fake('a')
+        .all('resources/subscribe')
+        .map(({ params }) => params['uri']),
+    ).toEqual(['file:///r'])
+  })
+})
+
+describe('legacy hosts', () => {
+  test('3.7 a change while no stream is open waits, one of a kind, until one is', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('one') } })
+    await using host = await connectHttp(gateway, { deaf: true })
+    await using other = await legacyPipe.connect(gateway)
+    for (const name of ['two', 'three']) {
+      addTool(gateway.fake('a'), name)
+      await other.heard.when(() =>
+        other.heard.entries.filter(isToolsChanged).length === (name === 'two' ? 1 : 2) ? true : undefined,
+      )
+    }
+    await host.listen()
+    await host.heard.until(isToolsChanged)
+    await host.call('ping')
+    expect(host.heard.entries.filter(isToolsChanged)).toHaveLength(1)
+  })
+  test('3.7 what a change says to a legacy host is the bare notification', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['one'] }) } })
+    await using host = await legacyHttp.connect(gateway)
+    addTool(gateway.fake('a'), 'two')
+    expect(await host.heard.until(isToolsChanged)).toEqual({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+  })
+  test.each(everyLegacyTransport)(
+    '3.8 over $name subscribing twice counts once, unsubscribing what never was is fine',
+    async ({ connect }) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r'] }) } })
+      await using host = await connect(gateway)
+      const uri = 'a+file:///r'
+      expect(await host.call('resources/unsubscribe', { uri })).toEqual({})
+      expect(await host.call('resources/subscribe', { uri })).toEqual({})
+      expect(await host.call('resources/subscribe', { uri })).toEqual({})
+      expect(gateway.fake('a').all('resources/subscribe')).toHaveLength(1)
+      expect(await host.call('resources/unsubscribe', { uri })).toEqual({})
+      await gateway.fake('a').until('resources/unsubscribe')
+      expect(gateway.fake('a').all('resources/unsubscribe')).toHaveLength(1)
+    },
+  )
+  test('B103 subscribing to what nobody owns is not found, to what its owner does not offer is not subscribable', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ resources: ['file:///r'], capabilities: { resources: {} } }) },
+    })
+    await using host = await legacyHttp.connect(gateway)
+    await expect(host.call('resources/subscribe', { uri: 'nope:///x' })).rejects.toMatchObject({ code: -32002 })
+    await expect(host.call('resources/subscribe', { uri: 'a+file:///r' })).rejects.toMatchObject({ code: -32602 })
+    expect(gateway.fake('a').received).toEqual([])
+  })
+  test('HL×DM: subscribe is answered once the server has acknowledged the URI, and refused if it left it out', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'modern http', resources: ['file:///r', 'file:///s'] }) },
+    })
+    await using host = await legacyHttp.connect(gateway)
+    const uri = 'a+file:///r'
+    expect(await host.call('resources/subscribe', { uri })).toEqual({})
+    gateway.fake('a').updated('file:///r')
+    const update = await host.heard.until(({ method }) => method === 'notifications/resources/updated')
+    expect(update).toEqual({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } })
+    gateway.fake('a').on('subscriptions/listen', (turn) =>
+      turn.notify('notifications/subscriptions/acknowledged', {
+        notifications: { resourceSubscriptions: ['file:///r'] },
+        _meta: { [KEY.subscriptionId]: turn.id },
+      }),
+    )
+    await expect(host.call('resources/subscribe', { uri: 'a+file:///s' })).rejects.toMatchObject({ code: -32602 })
+  })
+})
+
+describe('counting', () => {
+  test('B131 B132 many hosts: one subscription at the server; it ends with the last host, however that leaves', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r'] }) } })
+    const uri = 'a+file:///r'
+    await using one = await legacyHttp.connect(gateway)
+    await using two = await legacyPipe.connect(gateway)
+    await using three = await modernHttp.connect(gateway)
+    await one.call('resources/subscribe', { uri })
+    await two.call('resources/subscribe', { uri })
+    const { pending, heard } = await listen(three, { resourceSubscriptions: [uri] })
+    gateway.fake('a').updated('file:///r')
+    for (const journal of [one.heard, two.heard, heard])
+      expect((await journal.until(({ method }) => method === 'notifications/resources/updated')).params?.['uri']).toBe(uri)
+    expect(gateway.fake('a').all('resources/subscribe')).toHaveLength(1)
+    pending?.cancel()
+    await two.call('resources/unsubscribe', { uri })
+    expect(gateway.fake('a').all('resources/unsubscribe')).toEqual([])
+    await one.call('resources/unsubscribe', { uri })
+    await gateway.fake('a').until('resources/unsubscribe')
+  })
+  test('B132 a session that ends takes its subscriptions along', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r'] }) } })
+    await using host = await connectHttp(gateway)
+    await host.call('resources/subscribe', { uri: 'a+file:///r' })
+    const { send } = await import('../support/fakes/raw-http.ts')
+    await send(gateway.url, { method: 'DELETE', headers: host.headers() })
+    await gateway.fake('a').until('resources/unsubscribe')
+    expect(gateway.fake('a').all('resources/subscribe')).toHaveLength(1)
+  })
+  test('B133 an update below a subscribed URI reaches its subscribers, and not those of another', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///dir', 'file:///dirty'] }) } })
+    await using parent = await legacyHttp.connect(gateway)
+    await using other = await legacyPipe.connect(gateway)
+    await parent.call('resources/subscribe', { uri: 'a+file:///dir' })
+    await other.call('resources/subscribe', { uri: 'a+file:///dirty' })
+    gateway.fake('a').updated('file:///dir/x')
+    const update = await parent.heard.until(({ method }) => method === 'notifications/resources/updated')
+    expect(update.params?.['uri']).toBe('a+file:///dir/x')
+    gateway.fake('a').updated('file:///dirty')
+    await other.heard.until(({ method }) => method === 'notifications/resources/updated')
+    expect(other.heard.entries.map(({ params }) => params?.['uri'])).toEqual(['a+file:///dirty'])
+  })
+})
+
+describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ connect, name }) => {
+  test.each(['L-1', 7, 0])('B121 B122 it is acknowledged first, and every message carries the id %j', async (id) => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('one') } })
+    await using host = await connect(gateway)
+    const pending = host.begin('subscriptions/listen', { notifications: { toolsListChanged: true } }, { id })
+    const journal = name === modernPipe.name ? host.heard : pending.messages
+    await journal.until(() => true)
+    addTool(gateway.fake('a'), 'two')
+    await journal.until(isToolsChanged)
+    expect(journal.entries[0].method).toBe('notifications/subscriptions/acknowledged')
+    for (const message of journal.entries) expect(metaOf(message)[KEY.subscriptionId]).toBe(id)
+  })
+  test('B123 only what was asked for is sent', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ tools: ['one'], prompts: ['p'] }) } })
+    await using host = await connect(gateway)
+    const { heard } = await listen(host, { promptsListChanged: true })
+    await using other = await legacyHttp.connect(gateway)
+    addTool(gateway.fake('a'), 'two')
+    await other.heard.until(isToolsChanged)
+    gateway.fake('a').offers.prompts.push({ name: 'q' })
+    gateway.fake('a').changed('prompts')
+    await heard.until(({ method }) => method === 'notifications/prompts/list_changed')
+    expect(heard.entries.map(({ method }) => method)).toEqual([
+      'notifications/subscriptions/acknowledged',
+      'notifications/prompts/list_changed',
+    ])
+  })
+  test('B124 only URIs whose owner offers subscription are acknowledged', async () => {
+    await using gateway = await startGateway({
+      servers: {
+        a: fake.of({ resources: ['file:///yes'] }),
+        b: fake.of({ resources: ['file:///no'], capabilities: { resources: {} } }),
+      },
+    })
+    await using host = await connect(gateway)
+    const uris = ['a+file:///yes', 'b+file:///no', 'nope:///x']
+    const { heard } = await listen(host, { toolsListChanged: true, resourceSubscriptions: uris })
+    expect(heard.entries[0].params?.['notifications']).toEqual({
+      toolsListChanged: true,
+      resourceSubscriptions: ['a+file:///yes'],
+    })
+  })
+  test('B125 B126 a listen that the gateway ends gets its tagged empty result; on a pipe also the cancellation', async () => {
+    const gateway = await startGateway({ servers: { a: fake.offering('one') } })
+    await using host = await connect(gateway)
+    const pending = host.begin('subscriptions/listen', { notifications: ALL }, { id: 'L' })
+    const journal = name === modernPipe.name ? host.heard : pending.messages
+    await journal.until(isAcknowledged)
+    await gateway[Symbol.asyncDispose]()
+    const { id, result } = await pending.response
+    expect([id, result?.['resultType'], metaOf({ result })[KEY.subscriptionId]]).toEqual(['L', 'complete', 'L'])
+    expect(Object.keys(result ?? {}).toSorted()).toEqual(['_meta', 'resultType'])
+    if (name === modernPipe.name)
+      await host.heard.until(({ method, params }) => method === 'notifications/cancelled' && params?.['requestId'] === 'L')
+  })
+  test('a listen without a filter is answered -32602', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('one') } })
+    await using host = await connect(gateway)
+    await expect(host.call('subscriptions/listen', {})).rejects.toMatchObject({ code: -32602 })
+  })
+  test('B137 progress and log messages never come on a listen', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('one') } })
+    await using host = await connect(gateway)
+    const { heard } = await listen(host)
+    const before = heard.entries.length
+    gateway.fake('a').on('tools/call', (turn) => {
+      turn.notify('notifications/message', { level: 'error', data: 'x' })
+      return { content: [] }
+    })
+    await host.call('tools/call', { name: 'a__one' })
+    expect(heard.entries.slice(before)).toEqual([])
+  })
+})
+
+test.each(['modern http', 'modern stdio'] as const)(
+  'make before break: a %s server keeps one listen per set of resources',
+  async (kind) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources: ['file:///1', 'file:///2'] }) } })
+    await using host = await legacyHttp.connect(gateway)
+    const sets = (): unknown[] =>
+      gateway
+        .fake('a')
+        .listens.map(({ params }) => (params['notifications'] as JsonMap)['resourceSubscriptions'])
+        .filter(Boolean)
+    await host.call('resources/subscribe', { uri: 'a+file:///1' })
+    await host.call('resources/subscribe', { uri: 'a+file:///2' })
+    expect(sets()).toContainEqual(['file:///1', 'file:///2'])
+    await host.call('resources/unsubscribe', { uri: 'a+file:///1' })
+    await gateway
+      .fake('a')
+      .until('subscriptions/listen', ({ params }) => JSON.stringify(params['notifications']).includes('["file:///2"]'))
+    gateway.fake('a').updated('file:///2')
+    await host.heard.until(({ method }) => method === 'notifications/resources/updated')
+    expect(new Set(host.heard.entries.map(({ params }) => params?.['uri']))).toEqual(new Set(['a+file:///2']))
+  },
+)
