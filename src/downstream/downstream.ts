@@ -21,6 +21,7 @@ import { Links } from './links.ts'
 import type { LinkOwner } from './links.ts'
 import type { ServerOptions } from './options.ts'
 import { Rereads } from './rereads.ts'
+import { again } from './retries.ts'
 import { Slots } from './slots.ts'
 
 /** Methods whose answer does not depend on who asks: they go over the main link. */
@@ -104,11 +105,8 @@ export class Downstream {
     try {
       return await (this.#main === undefined ? this.#attemptLater(call) : this.#attempt(call, this.#main))
     } catch (error) {
-      // Refused unprocessed by a server that forgot our session: once more, over a new one (5.3).
-      const isForgotten = error instanceof Failure && error.kind === 'session_expired' && error.executed === 'no'
-      if (!isForgotten) throw this.#located(error)
-      return await this.#attemptLater(call).catch((second: unknown) => {
-        throw this.#located(second)
+      return await again(error, call, () => this.#attemptLater(call)).catch((last: unknown) => {
+        throw this.#located(last)
       })
     } finally {
       this.#slots.release()

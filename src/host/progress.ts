@@ -17,7 +17,7 @@ export class ProgressExchange implements Exchange {
   readonly #token: Id | undefined
   #last = -Infinity
   #allowance = BURST
-  #countedMs = performance.now()
+  #countedMs = 0
   #held: Payload | undefined
   #timer: NodeJS.Timeout | undefined
 

@@ -85,7 +85,9 @@ const textOf = (error: Failure): string => {
     return `${name} is rate limiting; retry after ${Math.ceil(retryAfterMs / 1000)} s`
   if (error.kind === 'downstream_error' && error.facts.status !== undefined) return `${name} failed (HTTP ${error.facts.status})`
   if (error.kind === 'overloaded' && server !== undefined) return `gateway is busy: ${error.message}`
-  if (error.kind === 'bad_response' && error.facts.status !== undefined) return `${name} refused the request`
+  const { status = 200 } = error.facts
+  if (error.kind === 'bad_response' && status >= 300) return `${name} refused the request`
+  if (error.kind === 'too_large' && status >= 400) return `the request is too large for ${name}`
   return TEXTS[error.kind].replace('<D>', name).replace('<n>', String(amount ?? '?'))
 }
 

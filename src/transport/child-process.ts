@@ -28,6 +28,9 @@ export interface ChildProcessOptions extends PipeReaderOptions {
 }
 
 const MIB = 1024 * 1024
+/** So many lines that are no messages within that time mean that the process is beyond use (F-05). */
+const MAX_GARBAGE = 100
+const GARBAGE_WINDOW_MS = 10_000
 
 export const DEFAULT_CHILD_PROCESS: Omit<ChildProcessOptions, 'launch' | 'launcher' | 'onStderr'> = {
   maxMessageBytes: 16 * MIB,
@@ -51,6 +54,7 @@ export class ChildProcessChannel implements Channel {
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
   #hasEnded = false
+  #garbageMs: number[] = []
 
   constructor(options: Pick<ChildProcessOptions, 'launch' | 'launcher'> & Partial<ChildProcessOptions>) {
     this.#options = { ...DEFAULT_CHILD_PROCESS, ...options }
@@ -104,7 +108,14 @@ export class ChildProcessChannel implements Channel {
 
   #connect(tree: ProcessTree, events: ChannelEvents): void {
     const { maxQueuedBytes, slowBytes, stallMs } = this.#options
-    const reader = new PipeReader(events, this.#options)
+    const garbage = (reason: string, sample: string): void => {
+      events.garbage(reason, sample)
+      if (this.#countGarbage() >= MAX_GARBAGE) this.#giveUp(tree, `wrote ${MAX_GARBAGE} lines that are no messages`)
+    }
+    const reader = new PipeReader(
+      { receive: (message, during) => events.receive(message, during), lost: (id, failure) => events.lost(id, failure), garbage },
+      this.#options,
+    )
     const onStall = (): void => this.#giveUp(tree, `read nothing for ${stallMs / 1000} s`)
     this.#reader = reader
     this.#writer = new LineWriter(tree.stdin, { maxQueuedBytes, slowBytes, stallMs, onStall })
@@ -115,6 +126,13 @@ export class ChildProcessChannel implements Channel {
     })
     tree.stdin.once('error', () => this.#expectExit(tree, 'closed its stdin'))
     void this.#watch(tree)
+  }
+
+  /** Lines of the last ten seconds that were no messages, this one included. */
+  #countGarbage(): number {
+    const nowMs = performance.now()
+    this.#garbageMs = [...this.#garbageMs.filter((at) => nowMs - at < GARBAGE_WINDOW_MS), nowMs]
+    return this.#garbageMs.length
   }
 
   /** Answers that were written before the exit come first (F-09). */

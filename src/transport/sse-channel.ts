@@ -21,9 +21,16 @@ export interface SseOptions {
   readonly endpointTimeoutMs: number
   /** How long messages wait for the server to take `notifications/initialized`. */
   readonly gateMs: number
+  /** After an answer too long to keep, which does not tell whose it was, how long all requests of the time have left. */
+  readonly unclaimedMs: number
 }
 
-export const DEFAULT_SSE: SseOptions = { maxMessageBytes: 16 * 1024 * 1024, endpointTimeoutMs: 10_000, gateMs: DEFAULT_GATE_MS }
+export const DEFAULT_SSE: SseOptions = {
+  maxMessageBytes: 16 * 1024 * 1024,
+  endpointTimeoutMs: 10_000,
+  gateMs: DEFAULT_GATE_MS,
+  unclaimedMs: 5_000,
+}
 
 export class SseChannel implements Channel {
   readonly kind = 'sse'
@@ -36,6 +43,7 @@ export class SseChannel implements Channel {
   /** Requests without their response; `true` once sent. */
   readonly #pending = new Map<string, boolean>()
   readonly #posts = new Set<Reply>()
+  readonly #timers = new Set<NodeJS.Timeout>()
   #headers: Readonly<Record<string, string>>
   #events: ChannelEvents | undefined
   #stream: Reply | undefined
@@ -75,7 +83,7 @@ export class SseChannel implements Channel {
         onEnd: (head) => this.#end(endOf(head)),
         onError: (failure) => this.#end(failure),
         // The stream is everybody's: it outlives one bad message.
-        onOversize: () => events.garbage(tooLarge(maxMessageBytes).message, ''),
+        onOversize: () => this.#oversize(),
       },
     )
     return this.#opened.promise
@@ -113,6 +121,7 @@ export class SseChannel implements Channel {
     if (this.#isOver) return
     this.#isOver = true
     clearTimeout(this.#timer)
+    for (const timer of this.#timers) clearTimeout(timer)
     this.#gate.close()
     this.#stream?.abort()
     for (const post of this.#posts) post.abort()
@@ -144,8 +153,26 @@ export class SseChannel implements Channel {
         if (message.kind === 'response' && message.id !== undefined) this.#pending.delete(message.id)
         this.#events?.receive(message)
       },
-      ({ reason, sample }) => this.#events?.garbage(reason, sample),
+      ({ reason, sample, id }) => {
+        this.#events?.garbage(reason, sample)
+        if (id !== undefined) this.#lose(id, new Failure('bad_response', `the response is unusable: ${reason}`))
+      },
     )
+  }
+
+  #oversize(): void {
+    const failure = tooLarge(this.#options.maxMessageBytes)
+    this.#events?.garbage(failure.message, '')
+    const ids = [...this.#pending.keys()]
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      for (const id of ids) this.#lose(id, failure)
+    }, this.#options.unclaimedMs)
+    this.#timers.add(timer)
+  }
+
+  #lose(id: string, failure: Failure): void {
+    if (this.#pending.delete(id)) this.#events?.lost(Number(id), failure)
   }
 
   #post(message: Outgoing, endpoint: URL): void {
@@ -161,7 +188,7 @@ export class SseChannel implements Channel {
     const refused = (failure: Failure, sample: string): void => {
       done()
       if (id === undefined) this.#events?.garbage(`a message without an id was not taken: ${failure.message}`, sample)
-      else if (this.#pending.delete(id)) this.#events?.lost(Number(id), failure)
+      else this.#lose(id, failure)
     }
     const post = new Reply(
       this.#client,
