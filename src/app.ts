@@ -104,6 +104,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
     core: gateway,
     identity: IDENTITY,
+    identityJson: Buffer.from(JSON.stringify(IDENTITY)),
     options: hostOptions,
     log,
     nextRef: () => ++refs,
