@@ -88,7 +88,9 @@ describe('the conformance suite across the eras', () => {
   test('2026-07-28 hosts lose nothing that is possible with a legacy server behind', async () => {
     await using gateway = await gatewayTo('legacy', stdioServer('--era', 'legacy', '--shared', shared))
     const through = await runConformance(gateway.url, '2026-07-28')
-    expect(compare(direct.get('2026-07-28') ?? [], through, impossible)).toEqual([])
+    // The tasks of a legacy server are another protocol than those of the extension: this server has none.
+    const before = (direct.get('2026-07-28') ?? []).filter(({ scenario }) => !scenario.startsWith('tasks-'))
+    expect(compare(before, through, impossible)).toEqual([])
   })
 
   test('2025-11-25 hosts lose nothing with a modern-only server behind', async () => {

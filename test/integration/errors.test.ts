@@ -231,7 +231,7 @@ describe.each(HOSTS)('to a host over $name', ({ connect }) => {
       serve('legacy stdio', {
         options: { a: { launch: { command: 'no-such-command-anywhere', args: [], env: { PATH: '/nowhere' }, cwd: '/' } } },
         stateDir: undefined,
-      } as Partial<GatewaySetup>),
+      }),
     )
     await using host = await connect(gateway)
     expect(gateway.running.fleet.get('a')?.health$.value).toMatchObject({ state: 'failed', failure: { kind: 'spawn_failed' } })
