@@ -83,12 +83,13 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     ...(surroundings.path !== undefined && { path: surroundings.path }),
     ...(journal !== undefined && { journal }),
   })
-  const client = new NetClient(new UndiciClient())
+  const undici = new UndiciClient()
+  const clients = { undici, own: new NetClient(undici) }
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,
     log,
-    openers: makeOpeners(async (...args) => (await swept, launch(...args)), client, log),
+    openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log),
     memory: openMemory(stateDir, log),
     backoff: surroundings.backoff ?? DEFAULT_BACKOFF,
     legacyTtlMs: gatewayOptions.legacyTtlMs,
@@ -103,13 +104,14 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
     core: gateway,
     identity: IDENTITY,
+    identityJson: Buffer.from(JSON.stringify(IDENTITY)),
     options: hostOptions,
     log,
     nextRef: () => ++refs,
   }
   const front = new Front(hub, sweeper)
   const dispose = async (): Promise<void> => {
-    await client.close()
+    await clients.own.close()
     journal?.[Symbol.dispose]()
     sweeper[Symbol.dispose]()
   }

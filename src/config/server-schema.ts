@@ -64,6 +64,7 @@ export const serverSchema = z.strictObject({
   url: field(httpUrl, 'Where the server answers. With `command`: the process that is started serves this URL.'),
   transport: field(choice('auto', 'http', 'sse'), 'Streamable HTTP, the older HTTP+SSE, or find out.', S.transport),
   era: field(choice('auto', 'legacy', 'modern'), 'Revisions up to 2025-11-25, from 2026-07-28, or find out.', S.era),
+  http_client: field(choice('own', 'undici'), 'What carries `http://` URLs; `https://` is always undici.', S.httpClient),
   headers: field(z.record(z.string(), headerValue), 'Sent with every HTTP request to the server.'),
   credentials: field(
     z.strictObject({

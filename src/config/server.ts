@@ -43,6 +43,7 @@ const LIFECYCLE_NAMES = {
 const SWITCH_NAMES = {
   transport: 'transport',
   era: 'era',
+  http_client: 'httpClient',
   trusted: 'trusted',
   alias: 'alias',
   unalias_arguments: 'unaliasArguments',
@@ -100,7 +101,7 @@ const checkEntry = (entry: ServerEntry, complain: Complain): void => {
   for (const key of ['args', 'cwd', 'env'] as const) {
     if (command === undefined && entry[key]) complain([key], `"${key}" without command has no effect`, 'remove it')
   }
-  for (const key of ['headers', 'credentials', 'transport'] as const) {
+  for (const key of ['headers', 'credentials', 'transport', 'http_client'] as const) {
     if (command !== undefined && url === undefined && entry[key] && entry[key] !== 'auto') {
       complain([key], `"${key}" without url has no effect`, 'remove it, or give the url that the process serves')
     }

@@ -6,9 +6,12 @@ import { SseChannel } from '../transport/sse-channel.ts'
 import { StreamableChannel } from '../transport/streamable-channel.ts'
 import { Failure } from '../wire/failure.ts'
 import type { Log, Openers } from './environment.ts'
-import type { LaunchOptions, ServerOptions } from './options.ts'
+import type { HttpClientChoice, LaunchOptions, ServerOptions } from './options.ts'
 
-export const makeOpeners = (launcher: Launcher, client: HttpClient, log: Log): Openers => {
+/** The HTTP clients that servers choose from. */
+export type HttpClients = Readonly<Record<HttpClientChoice, HttpClient>>
+
+export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log): Openers => {
   const onStderr =
     ({ key }: ServerOptions) =>
     (line: string) =>
@@ -23,9 +26,13 @@ export const makeOpeners = (launcher: Launcher, client: HttpClient, log: Log): O
         onStderr: onStderr(options),
       }),
     http: (options) =>
-      new StreamableChannel(client, urlOf(options), options.headers, { maxMessageBytes: options.limits.maxMessageBytes }),
+      new StreamableChannel(clients[options.httpClient], urlOf(options), options.headers, {
+        maxMessageBytes: options.limits.maxMessageBytes,
+      }),
     sse: (options) =>
-      new SseChannel(client, urlOf(options), options.headers, { maxMessageBytes: options.limits.maxMessageBytes }),
+      new SseChannel(clients[options.httpClient], urlOf(options), options.headers, {
+        maxMessageBytes: options.limits.maxMessageBytes,
+      }),
     companion: async (options) => {
       const tree = await launcher(launchOf(options), { onStderr: onStderr(options) })
       tree.drainStdout()

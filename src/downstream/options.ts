@@ -5,6 +5,7 @@
 
 export type TransportChoice = 'auto' | 'http' | 'sse'
 export type EraChoice = 'auto' | 'legacy' | 'modern'
+export type HttpClientChoice = 'own' | 'undici'
 export type Sharing = 'session' | 'principal' | 'shared' | 'call'
 
 /** A process that Trunkline starts. With a `url` beside it, the process serves that URL and is spoken to there. */
@@ -61,6 +62,8 @@ export interface ServerOptions {
   readonly url: URL | undefined
   readonly transport: TransportChoice
   readonly era: EraChoice
+  /** What carries `http://` URLs; `https://` is always undici's. */
+  readonly httpClient: HttpClientChoice
   /** Static headers for HTTP transports, credentials among them. */
   readonly headers: Readonly<Record<string, string>>
   readonly trusted: boolean | undefined
@@ -110,6 +113,7 @@ export const DEFAULT_LIMITS: ServerLimits = {
 export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName' | 'place' | 'launch' | 'url'> = {
   transport: 'auto',
   era: 'auto',
+  httpClient: 'own',
   headers: {},
   trusted: undefined,
   sharing: 'session',

@@ -26,6 +26,8 @@ const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
   'notifications/resources/list_changed': 'resources',
 }
 
+const MODERN_JSON = Buffer.from(JSON.stringify(MODERN))
+
 export interface ModernServer {
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
@@ -41,6 +43,7 @@ export class ModernLink implements Link {
   readonly #events: LinkEvents
   readonly #timeouts: LinkTimeouts
   readonly #identity: Identity
+  readonly #identityJson: Uint8Array
   /** What the gateway's own requests declare. */
   readonly #declared: Declared
   readonly #listening: Listening
@@ -56,6 +59,7 @@ export class ModernLink implements Link {
     this.capabilities = server.capabilities
     this.instructions = server.instructions
     this.#identity = own.identity
+    this.#identityJson = Buffer.from(JSON.stringify(own.identity))
     this.#declared = withTasks(own.declared)
     this.#events = events
     this.#timeouts = timeouts
@@ -153,8 +157,8 @@ export class ModernLink implements Link {
   /** Writes this exchange's own `_meta` and round into the params (B013, B037, B066). */
   #describe(call: Call, id: number): void {
     const { params, caller, resume } = call
-    params.setIn('_meta', META.version, `"${MODERN}"`)
-    params.setIn('_meta', META.clientInfo, JSON.stringify(this.#identity))
+    params.setIn('_meta', META.version, MODERN_JSON)
+    params.setIn('_meta', META.clientInfo, this.#identityJson)
     params.setIn('_meta', META.capabilities, JSON.stringify(modernCapabilities(caller.capabilities)))
     const meta = params.object('_meta')
     if (call.logLevel === undefined) meta?.delete(META.logLevel)

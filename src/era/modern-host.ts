@@ -13,7 +13,6 @@ import type { JsonObject, Payload } from '../wire/payload.ts'
 import { isModernRevision, MODERN, MODERN_REVISIONS } from '../wire/revisions.ts'
 import type { ModernRevision } from '../wire/revisions.ts'
 import { TASKS } from '../wire/tasks.ts'
-import type { Identity } from './link.ts'
 import { project } from './projections.ts'
 
 export interface ModernRequest {
@@ -89,21 +88,23 @@ const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Capabilities) : undefined
 }
 
+const COMPLETE = Buffer.from('"complete"')
+
 /** Writes into a result what every result of this era carries (B008, B011, B149, B150). */
-export const wordModern = (outcome: Outcome, method: string, identity: Identity): JsonObject => {
+export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8Array): JsonObject => {
   const result = outcome.kind === 'complete' ? project(outcome.result, method, MODERN) : outcome.result
   if (outcome.kind === 'task') result.set('resultType', '"task"')
   else if (outcome.kind === 'input_required') {
     result.delete('ttlMs')
     result.delete('cacheScope')
   } else {
-    result.set('resultType', '"complete"')
+    result.set('resultType', COMPLETE)
     if (METHODS[method]?.cacheable === true) {
       if (!result.has('ttlMs')) result.set('ttlMs', '0')
       if (!result.has('cacheScope')) result.set('cacheScope', '"private"')
     }
   }
-  result.setIn('_meta', META.serverInfo, JSON.stringify(identity))
+  result.setIn('_meta', META.serverInfo, identityJson)
   return result
 }
 

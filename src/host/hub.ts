@@ -52,6 +52,8 @@ export interface Log {
 export interface Hub {
   readonly core: Core
   readonly identity: Identity
+  /** The same as JSON text: it is written into every result of a modern host. */
+  readonly identityJson: Uint8Array
   readonly options: HostOptions
   readonly log: Log
   /** A number for each host request: ties log lines and errors together. */

@@ -43,7 +43,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params))
-  const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, hub.identity)
+  const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, hub.identityJson)
   const fail = (error: unknown): void => {
     if (abort.signal.aborted) return exchange.end()
     const failed = {

@@ -115,9 +115,12 @@ export class HttpRequest {
   }
 
   /** All headers, by their names in lower case. */
-  headers(): Record<string, string> {
+  headers(): Readonly<Record<string, string>> {
+    const { headers } = this.#request
+    // Only cookies to be set come as a list, and they belong into responses.
+    if (headers['set-cookie'] === undefined) return headers as Readonly<Record<string, string>>
     const found: Record<string, string> = {}
-    for (const name of Object.keys(this.#request.headers)) found[name] = this.header(name) ?? ''
+    for (const name of Object.keys(headers)) found[name] = this.header(name) ?? ''
     return found
   }
 

@@ -7,6 +7,7 @@
  */
 import { Scanner } from './scan.ts'
 import type { Member, ScanLimits, Span } from './scan.ts'
+import { wordAt } from './words.ts'
 
 /** A message to send, or a piece of one: slices of what came, and our own pieces between them. */
 export type Parts = readonly Uint8Array[]
@@ -17,7 +18,7 @@ export interface JsonObject {
   /** Puts a member; `json` is its value as JSON text. */
   set(key: string, json: string | Uint8Array | Parts): void
   /** Puts a member inside the object member `outer`, which is made if it is missing. */
-  setIn(outer: string, key: string, json: string): void
+  setIn(outer: string, key: string, json: string | Uint8Array): void
   delete(key: string): void
   parts(): Parts
 }
@@ -53,6 +54,9 @@ interface Edit extends Span {
 }
 
 const COMMA = Buffer.from(',')
+const BACKSLASH = 0x5c
+/** Up to here a loop is faster than a native search. */
+const SHORT_STRING = 64
 
 export class Payload implements JsonObject {
   readonly bytes: Buffer
@@ -143,7 +147,7 @@ export class Payload implements JsonObject {
   }
 
   /** Puts a member inside the object member `outer`, which is created if it is missing or no object. */
-  setIn(outer: string, key: string, json: string): void {
+  setIn(outer: string, key: string, json: string | Uint8Array): void {
     const member = this.member(outer)
     const isReplaced = member !== undefined && this.#changed?.has(member) === true
     const inner = isReplaced ? undefined : this.object(outer)
@@ -232,8 +236,17 @@ export class Payload implements JsonObject {
 /** The text of the JSON string at `span`; `undefined` if it is no string. */
 export const stringAt = (bytes: Buffer, span: Span): string | undefined => {
   if (bytes[span.start] !== 0x22) return undefined
-  const inner = bytes.subarray(span.start + 1, span.end - 1)
-  return inner.includes(0x5c) ? (JSON.parse(bytes.toString('utf8', span.start, span.end)) as string) : inner.toString()
+  const word = wordAt(bytes, span.start + 1, span.end - 1)
+  if (word !== undefined) return word
+  return hasEscape(bytes, span)
+    ? (JSON.parse(bytes.toString('utf8', span.start, span.end)) as string)
+    : bytes.toString('utf8', span.start + 1, span.end - 1)
+}
+
+const hasEscape = (bytes: Buffer, { start, end }: Span): boolean => {
+  if (end - start > SHORT_STRING) return bytes.subarray(start, end).includes(BACKSLASH)
+  for (let at = start; at < end; at++) if (bytes[at] === BACKSLASH) return true
+  return false
 }
 
 /** An object that we compose ourselves, member by member. */
@@ -248,7 +261,7 @@ export class Draft implements JsonObject {
     this.#members.set(key, toParts(json))
   }
 
-  setIn(outer: string, key: string, json: string): void {
+  setIn(outer: string, key: string, json: string | Uint8Array): void {
     const inner = this.#members.get(outer)
     const draft = inner === undefined ? new Draft() : Draft.from(inner)
     draft.set(key, json)

@@ -5,6 +5,7 @@
  * object as spans of the bytes. Nothing is decoded but the keys that are listed. The surprise: on `lenient` input (configured
  * servers) the inside of strings is skipped with `indexOf`, so a control character inside a string goes unnoticed there.
  */
+import { wordAt } from './words.ts'
 
 export interface Span {
   /** Offset of the first byte. */
@@ -83,8 +84,14 @@ export class Scanner {
 
   /** Skips one value and returns where it stood. */
   skip(): Span {
-    const byte = this.peek()
+    this.peek()
     const start = this.position
+    this.#skipValue()
+    return { start, end: this.position }
+  }
+
+  #skipValue(): void {
+    const byte = this.peek()
     if (++this.#values > this.#limits.maxValues) throw this.#limit('maxValues', this.#limits.maxValues)
     if (byte === QUOTE) this.#skipString()
     else if (byte === OPEN_BRACE) this.#skipObject()
@@ -94,7 +101,6 @@ export class Scanner {
     else if (byte === 0x66) this.#skipWord('false')
     else if (byte === 0x6e) this.#skipWord('null')
     else throw this.#syntax(byte === -1 ? 'unexpected end' : 'unexpected character')
-    return { start, end: this.position }
   }
 
   /**
@@ -120,7 +126,7 @@ export class Scanner {
       this.position++
       const byte = this.peek()
       const start = this.position
-      if (byte === -1 || into === undefined || !into(key)) this.skip()
+      if (byte === -1 || into === undefined || !into(key)) this.#skipValue()
       found.push({ key, keyStart, start, end: this.position })
       const next = this.peek()
       this.position++
@@ -174,7 +180,7 @@ export class Scanner {
       this.#skipString()
       if (this.peek() !== COLON) throw this.#syntax('expected ":"')
       this.position++
-      this.skip()
+      this.#skipValue()
       const next = this.peek()
       if (next === CLOSE_BRACE) return this.#leave()
       if (next !== COMMA) throw this.#syntax('expected "," or "}"')
@@ -187,7 +193,7 @@ export class Scanner {
     this.position++
     if (this.peek() === CLOSE_BRACKET) return this.#leave()
     for (;;) {
-      this.skip()
+      this.#skipValue()
       const next = this.peek()
       if (next === CLOSE_BRACKET) return this.#leave()
       if (next !== COMMA) throw this.#syntax('expected "," or "]"')
@@ -199,6 +205,8 @@ export class Scanner {
     const start = this.position + 1
     this.#skipString()
     const end = this.position - 1
+    const word = wordAt(this.bytes, start, end)
+    if (word !== undefined) return word
     const key = this.bytes.toString('latin1', start, end)
     if (key.includes('\\')) throw new ScanError('key', 'a key of the envelope must not be escaped', start)
     for (let at = 0; at < key.length; at++) if (key.charCodeAt(at) > 0x7f) return this.bytes.toString('utf8', start, end)
@@ -295,8 +303,8 @@ export class Scanner {
   }
 
   #skipWord(word: string): void {
-    if (this.bytes.toString('latin1', this.position, this.position + word.length) !== word)
-      throw this.#syntax('unexpected character')
+    for (let at = 0; at < word.length; at++)
+      if (this.bytes[this.position + at] !== word.charCodeAt(at)) throw this.#syntax('unexpected character')
     this.position += word.length
   }
 

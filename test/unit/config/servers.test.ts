@@ -30,6 +30,7 @@ servers:
     url: https://x.test/mcp
     transport: http
     era: modern
+    http_client: undici
     headers: { X-A: 1 }
     credentials: { bearer: t, headers: { X-Key: k } }
     trusted: false
@@ -63,6 +64,7 @@ servers:
       url: new URL('https://x.test/mcp'),
       transport: 'http',
       era: 'modern',
+      httpClient: 'undici',
       headers: { 'X-A': '1', 'X-Key': 'k', Authorization: 'Bearer t' },
       trusted: false,
       tags: ['one', 'two'],
