@@ -82,7 +82,7 @@ describe('the demo', () => {
         .toSorted(),
     ).toEqual(keys.toSorted())
     expect(gateway.said.filter((line) => /"level":[456]0/.test(line))).toEqual([])
-    for (const key of keys) expect(gateway.said).toContainEqual(expect.stringMatching(new RegExp(`^  [●○]  ${key} `)))
+    for (const key of keys) expect(gateway.said).toContainEqual(expect.stringMatching(new RegExp(`^  [●○] ${key} `)))
   })
 
   describe.each(['sdk1 http', 'sdk1 sse', 'sdk2 modern http'] satisfies HostKind[])('used by %s', (kind) => {

@@ -38,7 +38,7 @@ test.each(pairs)(
       a.forget()
       return undefined
     })
-    const random = randomFrom([...name].reduce((seed, letter) => Math.imul(seed, 31) + letter.charCodeAt(0), 7))
+    const random = randomFrom(Buffer.from(name).reduce((seed, byte) => Math.imul(seed, 31) + byte, 7))
     const meta = row.era === 'modern' ? `,"_meta":${META}` : ''
     const exchange = async (n: number, bytes: number): Promise<void> => {
       const document = documentFrom(random, bytes)

@@ -318,7 +318,6 @@ describe('a server that was lost', () => {
       const before = a.connections.length
       for (const connection of a.connections) connection.drop()
       expect((await host.call('tools/list'))['tools']).toHaveLength(1)
-      await gateway.running.fleet.get('a')?.handle
       await a.until('tools/list')
       await gateway.ready()
       expect(await host.call('tools/call', { name: 'a__x' })).not.toHaveProperty('isError')
