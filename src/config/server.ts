@@ -46,6 +46,7 @@ const SWITCH_NAMES = {
   trusted: 'trusted',
   alias: 'alias',
   unalias_arguments: 'unaliasArguments',
+  drive_tasks: 'driveTasks',
   decorate_titles: 'decorateTitles',
   dynamic_lists: 'dynamicLists',
   apps: 'apps',

@@ -28,7 +28,7 @@ export const callerOf = (session: Session): Caller => ({
 export const serveLegacy = (message: Envelope, session: Session, exchange: Exchange, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
-  const running: Running = { exchange, abort: new AbortController(), method: message.method }
+  const running: Running = { exchange, abort: new AbortController(), method: message.method, isOver: false }
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(id, running)
@@ -111,9 +111,11 @@ const makeCall = (message: Envelope, session: Session, running: Running, ref: nu
       if (method === 'notifications/progress') {
         if (progressToken === undefined || !gate.passes(said)) return
         said.set('progressToken', progressToken)
-        exchange.message(notificationMessage(method, said.parts()), progressToken)
+        const parts = notificationMessage(method, said.parts())
+        if (running.isOver) session.outletOf(running)?.send(parts)
+        else exchange.message(parts, progressToken)
       } else if (session.hears(said.text('level'))) exchange.message(notificationMessage(method, said.parts()))
     },
-    ask: (question) => session.askOver({ send: (parts) => exchange.message(parts) }, question),
+    ask: (question) => session.askOver(session.outletOf(running), question),
   }
 }

@@ -78,7 +78,10 @@ const readReply = (response: IncomingMessage): RawReply => {
     })
     response.on('end', () => resolve(Buffer.concat(chunks).toString()))
     response.on('error', reject)
-    response.on('close', close)
+    response.on('close', () => {
+      reject(new Error('the connection was closed'))
+      close()
+    })
   })
   body.catch(() => undefined)
   return Object.assign(reply, { body, closed, close: () => void response.destroy() })

@@ -7,7 +7,7 @@ import type { CallToolResult, InputRequest } from '@modelcontextprotocol/server'
 export interface Work {
   readonly signal: AbortSignal
   /** Asks all at once; resolves when every question has its answer. */
-  ask(requests: Record<string, InputRequest>): Promise<Record<string, unknown>>
+  readonly ask: (requests: Record<string, InputRequest>) => Promise<Record<string, unknown>>
 }
 
 /** A task as `tasks/get` shows it. */
