@@ -3,6 +3,7 @@
  * Immutable, and a function of its inputs alone: who owns a name is decided by configuration order, also while the owner is
  * down and known only from storage, so that nobody takes over a name a host has approved (BRIDGING 4.2, 4.4).
  */
+import { runsToolsAsTasks } from '../wire/tasks.ts'
 import type { Entry, Inventory, LeftOut, ListKind } from './inventory.ts'
 import { mergeList } from './merge.ts'
 import { uriMode } from './naming.ts'
@@ -50,10 +51,15 @@ export interface Problem {
   readonly message: string
 }
 
+export interface CatalogOptions extends NamingOptions {
+  /** Whether hosts are told which tools may be called as tasks; they are unless this is off. */
+  readonly tasks?: boolean
+}
+
 export interface Catalog {
   /** In configuration order. */
   readonly sources: readonly CatalogSource[]
-  readonly naming: NamingOptions
+  readonly naming: CatalogOptions
   readonly byPrefix: ReadonlyMap<string, CatalogServer>
   /** In the order in which they are listed (BRIDGING 4.3). */
   readonly lists: Readonly<Record<ListKind, readonly Exposed[]>>
@@ -78,8 +84,12 @@ export const soleServer = ({ sources, naming }: Catalog): CatalogServer | undefi
 export const servesApps = (server: CatalogServer, { sources }: Catalog): boolean =>
   server.apps && !(server.trusted === false && sources.length > 1)
 
+/** Whether a server's word on its tools' `execution` holds: without the capability it means nothing, whatever it says. */
+export const runsTasks = ({ inventory }: CatalogSource, { naming }: Catalog): boolean =>
+  naming.tasks !== false && runsToolsAsTasks(inventory?.capabilities ?? {})
+
 /** Merges inventories; `sources` in configuration order, keys and prefixes unique. */
-export const buildCatalog = (sources: readonly CatalogSource[], naming: NamingOptions): Catalog => {
+export const buildCatalog = (sources: readonly CatalogSource[], naming: CatalogOptions): Catalog => {
   const byPrefix = new Map(sources.map(({ server }) => [server.prefix, server]))
   const tools = mergeList('tools', sources, naming)
   const resources = mergeList('resources', sources, naming)

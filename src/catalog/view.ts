@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Revision } from '../wire/revisions.ts'
 import { indexApps } from './apps.ts'
 import type { AppIndex } from './apps.ts'
-import { buildCatalog, servesApps } from './catalog.ts'
+import { buildCatalog, runsTasks, servesApps } from './catalog.ts'
 import type { Catalog, CatalogSource, Exposed } from './catalog.ts'
 import { digestBytes } from './digest.ts'
 import type { Entry, ListKind } from './inventory.ts'
@@ -108,10 +108,11 @@ export class View {
     return { kind, rows, entries, whole: joinArray(entries), digest: digestBytes(entries) }
   }
 
-  #bytesOf(kind: ListKind, { server, entry, exposed }: Exposed): Buffer {
+  #bytesOf(kind: ListKind, { server, position, entry, exposed }: Exposed): Buffer {
+    const hidesTasks = this.#form === 'wrapped+tasks' && !runsTasks(this.catalog.sources[position], this.catalog)
     const exposure: Exposure = {
       kind,
-      form: this.#form,
+      form: hidesTasks ? 'wrapped' : this.#form,
       exposed,
       uriPrefix: uriMode(server, this.catalog.naming) === 'namespaced' ? server.prefix : undefined,
       label: server.decorateTitles && (kind === 'tools' || kind === 'prompts') ? server.displayName : undefined,

@@ -97,6 +97,7 @@ export const serverSchema = z.strictObject({
   decorate_titles: field(flag, 'Titles end with the display name.', S.decorateTitles),
   dynamic_lists: field(flag, 'Lists may differ by session, as this server wants it.', S.dynamicLists),
   apps: field(flag, 'MCP Apps of this server are passed on.', S.apps),
+  drive_tasks: field(flag, 'Its tasks are followed for hosts that declare none.', S.driveTasks),
   instructions: field(flag, 'Its instructions are part of ours.', S.instructions),
 })
 

@@ -47,6 +47,7 @@ const SWITCH_NAMES = {
   trusted: 'trusted',
   alias: 'alias',
   unalias_arguments: 'unaliasArguments',
+  drive_tasks: 'driveTasks',
   decorate_titles: 'decorateTitles',
   dynamic_lists: 'dynamicLists',
   apps: 'apps',

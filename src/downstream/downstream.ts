@@ -10,6 +10,7 @@ import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Payload } from '../wire/payload.ts'
+import { isTerminal } from '../wire/tasks.ts'
 import { Asking } from './asking.ts'
 import { Backoff } from './backoff.ts'
 import { Dialer } from './dialer.ts'
@@ -59,6 +60,7 @@ export class Downstream {
       nowMs: () => environment.sweeper.nowMs,
     })
     this.#rereads = new Rereads(() => this.#read())
+    environment.sweeper.watch(this.#links)
   }
 
   /** Starts connecting in the background; a lazy server whose inventory is stored waits for its first call. */
@@ -178,6 +180,7 @@ export class Downstream {
     this.#wake()
     this.#settleWaiters()
     if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
+    this.#environment.sweeper.unwatch(this.#links)
     await Promise.all([this.#links.close(), this.#main?.close(), this.#dialer.close()])
     await this.#running
     this.health$.complete()
@@ -378,7 +381,7 @@ export class Downstream {
     return {
       listChanged: () => this.#rereads.request(),
       updated: (uri, params) => this.#environment.updated(this.options.key, uri, params),
-      taskChanged: (task) => this.#environment.taskChanged(this.options.key, task),
+      taskChanged: (task) => this.#taskChanged(task),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
       ask: async (question, call) =>
         isSole ? this.#asking.ask(question, call, call, call?.caller.session) : this.#asking.decline(question),
@@ -392,7 +395,7 @@ export class Downstream {
     return {
       listChanged: () => this.#rereads.request(),
       updated: () => undefined,
-      taskChanged: (task) => this.#environment.taskChanged(this.options.key, task),
+      taskChanged: (task) => this.#taskChanged(task),
       message: (params, call) => {
         const labelled = this.#labelled(params)
         if (call !== undefined) call.notify('notifications/message', labelled)
@@ -402,6 +405,11 @@ export class Downstream {
       elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
+  }
+
+  #taskChanged(task: Payload): void {
+    if (isTerminal(task.text('status'))) this.#links.taskEnded(task.text('taskId') ?? '')
+    this.#environment.taskChanged(this.options.key, task)
   }
 
   /** Log messages say which server they are from (BRIDGING 2.3). */

@@ -4,8 +4,10 @@
  */
 import { declaresApps, UI_EXTENSION } from '../catalog/apps.ts'
 import type { Declared, Link } from '../era/link.ts'
-import type { Call, Caller, HostSession } from '../rpc/call.ts'
+import type { Call, Caller, HostSession, Outcome } from '../rpc/call.ts'
+import type { Sweepable } from '../rpc/sweeper.ts'
 import { Failure } from '../wire/failure.ts'
+import { HeldTasks } from './held-tasks.ts'
 import type { ServerOptions } from './options.ts'
 import { isForgotten } from './retries.ts'
 
@@ -22,6 +24,8 @@ export interface LinkOwner {
 
 interface Held {
   readonly owner: LinkOwner
+  /** Its session is over; only its tasks still need it. */
+  isLeft: boolean
   readonly link: Promise<Link>
   opened: Link | undefined
   leases: number
@@ -50,17 +54,19 @@ export const carried = (caller: Caller): Declared => {
   }
 }
 
-export class Links {
+export class Links implements Sweepable {
   #options: ServerOptions
   readonly #environment: LinksEnvironment
   readonly #held = new Map<string, Held>()
   /** The same links by session, where each has its own: a call then makes no key. */
   readonly #bySession = new WeakMap<HostSession, Held>()
+  readonly #tasks: HeldTasks<Held>
   #calls = 0
 
   constructor(options: ServerOptions, environment: LinksEnvironment) {
     this.#options = options
     this.#environment = environment
+    this.#tasks = new HeldTasks(environment.nowMs)
   }
 
   /** Other options, none of which asks for a restart: links that are open stay. */
@@ -83,13 +89,15 @@ export class Links {
     return undefined
   }
 
-  /** Runs `use` on the caller's link; the link is not closed meanwhile. */
-  async lease<T>(call: Call, use: (link: Link) => Promise<T>): Promise<T> {
-    const held = this.#hold(call.caller)
+  /** Runs `use` on the caller's link, or on the one that holds the task he asks for; the link is not closed meanwhile. */
+  async lease(call: Call, use: (link: Link) => Promise<Outcome>): Promise<Outcome> {
+    const held = this.#tasks.holderFor(call) ?? this.#hold(call.caller)
     held.leases++
     held.owner.calls.add(call)
     try {
-      return await use(held.opened ?? (await held.link))
+      const outcome = await use(held.opened ?? (await held.link))
+      this.#tasks.heed(call, outcome, held)
+      return outcome
     } catch (error) {
       // The server forgot the session of this link: whoever comes next gets another; what is under way may still be answered.
       if (isForgotten(error) && this.#held.get(held.owner.key) === held) this.#held.delete(held.owner.key)
@@ -98,18 +106,24 @@ export class Links {
       held.leases--
       held.owner.calls.delete(call)
       held.idleSinceMs = this.#environment.nowMs()
-      if (this.#options.sharing === 'call') await this.#close(held)
-      else if (held.leases === 0 && this.#held.get(held.owner.key) !== held) void this.#close(held)
+      const isDropped = held.leases === 0 && this.#held.get(held.owner.key) !== held
+      const isOver = this.#options.sharing === 'call' || held.isLeft || isDropped
+      if (isOver && !this.#tasks.needs(held)) await this.#close(held)
     }
+  }
+
+  /** A server says that a task has ended. */
+  taskEnded(id: string): void {
+    this.#tasks.ended(id)
   }
 
   /** Closes what has been idle too long; called by the owner's clock. */
   sweep(): void {
     const nowMs = this.#environment.nowMs()
     for (const held of this.#held.values()) {
-      const isIdle =
-        held.leases === 0 && held.owner.caller.session === undefined && nowMs - held.idleSinceMs >= this.#options.idleStopMs
-      if (isIdle) void this.#close(held)
+      if (held.leases > 0 || this.#tasks.needs(held)) continue
+      const isIdle = held.owner.caller.session === undefined && nowMs - held.idleSinceMs >= this.#options.idleStopMs
+      if (isIdle || held.isLeft) void this.#close(held)
     }
   }
 
@@ -159,6 +173,7 @@ export class Links {
       owner,
       link: this.#environment.open(owner),
       opened: undefined,
+      isLeft: false,
       leases: 0,
       idleSinceMs: this.#environment.nowMs(),
     }
@@ -166,12 +181,16 @@ export class Links {
     if (this.#options.sharing === 'session' && owner.caller.session !== undefined) this.#bySession.set(owner.caller.session, held)
     const forget = (): void => {
       if (this.#held.get(owner.key) === held) this.#held.delete(owner.key)
+      this.#tasks.forget(held)
     }
     held.link.then((link) => {
       held.opened = link
       void link.closed.then(forget)
     }, forget)
-    owner.caller.session?.onEnd(() => void this.#close(held))
+    owner.caller.session?.onEnd(() => {
+      held.isLeft = true
+      if (!this.#tasks.needs(held)) void this.#close(held)
+    })
     return held
   }
 

@@ -85,6 +85,8 @@ export interface ServerOptions {
   readonly decorateTitles: boolean
   readonly dynamicLists: boolean
   readonly apps: boolean
+  /** Tasks are followed also for modern hosts that could do it themselves, were they to declare so. */
+  readonly driveTasks: boolean
   readonly instructions: boolean
   readonly tags: readonly string[]
 }
@@ -129,6 +131,7 @@ export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName
   decorateTitles: false,
   dynamicLists: false,
   apps: true,
+  driveTasks: false,
   instructions: true,
   tags: [],
 }

@@ -3,7 +3,7 @@
  * ([2025-11-25 basic/lifecycle]; BRIDGING 3.0 attribution, 3.3).
  */
 import { complete, ServerError } from '../rpc/call.ts'
-import type { Answer, Call, Outcome } from '../rpc/call.ts'
+import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
@@ -15,7 +15,10 @@ import type { LogLevel } from '../wire/methods.ts'
 import type { Parts, Payload } from '../wire/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
+import { declaresTasks } from '../wire/tasks.ts'
+import { LinkTasks } from './link-tasks.ts'
 import { QUESTION_METHODS } from './questions.ts'
+import { modernCreation, relatedTask } from './task-shapes.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
@@ -43,6 +46,9 @@ export class LegacyLink implements Link {
   readonly #timeouts: LinkTimeouts
   #handshake = NOTHING_KNOWN
   #level: LogLevel | undefined
+  readonly #tasks = new LinkTasks((method, params) =>
+    this.#request(method, params, method === 'tasks/result' ? this.#timeouts.totalMs : undefined),
+  )
   /** Questions of the server that are not answered yet, and how to take them back. */
   readonly #questions = new Map<Id, () => void>()
 
@@ -51,6 +57,7 @@ export class LegacyLink implements Link {
     this.#events = events
     this.#timeouts = timeouts
     this.closed = connection.channel.closed
+    void this.closed.then(() => this.#tasks.close())
     connection.serve({
       request: (message, call) => this.#onRequest(message, call),
       notification: (message, call) => this.#onNotification(message, call),
@@ -97,19 +104,47 @@ export class LegacyLink implements Link {
   }
 
   readonly handle = async (call: Call): Promise<Outcome> => {
+    const isOfTask = METHODS[call.method]?.way === 'task'
+    if (isOfTask && call.caller.session === undefined) return this.#tasks.handle(call)
+    const isTask = call.method === 'tools/call' && call.params.has('task')
     const { idleMs, totalMs } = this.#timeouts
+    const progress = ({ method, params }: Envelope): void => {
+      if (params !== undefined) call.notify(method, params)
+    }
+    let sentAs = 0
     const message = await this.connection.request(
-      (id) => ({ id, parts: requestMessage(id, call.method, this.#params(call, id)) }),
+      (id) => {
+        sentAs = id
+        return { id, parts: requestMessage(id, call.method, this.#params(call, id)) }
+      },
       {
-        idleMs,
+        idleMs: call.method === 'tasks/result' ? totalMs : idleMs,
         totalMs,
         call,
-        signal: call.signal,
-        cancel: this.#cancel,
-        progress: (progress) => progress.params && call.notify(progress.method, progress.params),
+        // A task is cancelled by its id, which only the answer tells (B142).
+        ...(!isTask && { signal: call.signal }),
+        cancel: isTask ? () => undefined : this.#cancel,
+        progress,
       },
     )
-    return complete(resultOf(message))
+    const result = resultOf(message)
+    const created = isTask ? modernCreation(result) : undefined
+    if (created !== undefined) return this.#created(created, call, () => this.connection.outlive(sentAs, progress))
+    if (isOfTask) this.#tasks.seen(call.target, call.method === 'tasks/result' ? 'completed' : result.text('status'))
+    return complete(result)
+  }
+
+  /** The server made a task of it. Whoever has given up meanwhile does not want it any more. */
+  #created(task: Payload, call: Call, keepProgress: () => () => void): Outcome {
+    const id = task.text('taskId') ?? ''
+    if (call.signal.aborted) {
+      void this.fetch('tasks/cancel', { taskId: id }).catch(() => undefined)
+      throw new Failure('cancelled', 'cancelled by the host')
+    }
+    // The extension has no progress; there the status says how it goes.
+    const hasProgress = call.progressToken !== undefined && !declaresTasks(call.caller.capabilities)
+    this.#tasks.created(id, task, call, hasProgress ? keepProgress() : () => undefined)
+    return { kind: 'task', result: task }
   }
 
   async fetch(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload> {
@@ -157,17 +192,15 @@ export class LegacyLink implements Link {
     if (call.progressToken !== undefined) meta?.set('progressToken', String(id))
     params.delete('requestState')
     params.delete('inputResponses')
-    if (call.caller.session === undefined) params.delete('task')
     if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')
     return params.parts()
   }
 
-  async #request(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload> {
-    const { startMs } = this.#timeouts
+  async #request(method: string, params: Readonly<Record<string, unknown>>, limitMs = this.#timeouts.startMs): Promise<Payload> {
     const body = [Buffer.from(JSON.stringify(params))]
     const message = await this.connection.request((id) => ({ id, parts: requestMessage(id, method, body) }), {
-      idleMs: startMs,
-      totalMs: startMs,
+      idleMs: limitMs,
+      totalMs: limitMs,
       cancel: method === 'initialize' ? () => undefined : this.#cancel,
     })
     return resultOf(message)
@@ -182,7 +215,8 @@ export class LegacyLink implements Link {
     const id = message.id ?? 'null'
     if (message.method === 'ping') return this.connection.respond(id, EMPTY)
     if (!QUESTION_METHODS.has(message.method)) return this.connection.refuse(id, -32601, `Method not found: ${message.method}`)
-    const call = during ?? this.#attribute()
+    const task = relatedTask(message.params)
+    const call = task === undefined ? (during ?? this.#attribute()) : this.#callOf(task)
     const resume = call === undefined ? () => undefined : this.connection.pause(call)
     const quiet = this.#keepPatient(message)
     let isWithdrawn = false
@@ -192,8 +226,9 @@ export class LegacyLink implements Link {
         callback()
       })
     }
-    void this.#events
-      .ask({ method: message.method, params: message.params, onWithdrawn }, call)
+    const question: Question = { method: message.method, params: message.params, onWithdrawn }
+    const asked = (task === undefined ? undefined : this.#tasks.ask(task, question)) ?? this.#events.ask(question, call)
+    void asked
       .then((answer) => (isWithdrawn ? undefined : this.#reply(id, answer)))
       .finally(() => {
         this.#questions.delete(id)
@@ -228,13 +263,21 @@ export class LegacyLink implements Link {
     else if (message.method === 'notifications/elicitation/complete')
       this.#events.elicitationComplete(params.text('elicitationId') ?? '')
     else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
-    else if (message.method === 'notifications/tasks/status') this.#events.taskChanged(params)
-    else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
+    else if (message.method === 'notifications/tasks/status') {
+      this.#tasks.seen(params.text('taskId'), params.text('status'))
+      this.#events.taskChanged(params)
+    } else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
   }
 
   #reply(id: string, answer: Answer): void {
     if ('result' in answer) this.connection.respond(id, answer.result.parts())
     else this.connection.respondError(id, answer.error.parts())
+  }
+
+  /** Who waits for the task's result now, or made it. */
+  #callOf(task: string): Call | undefined {
+    const waiting = this.connection.calls().findLast((call) => call.method === 'tasks/result' && call.target === task)
+    return waiting ?? this.#tasks.creatorOf(task)
   }
 
   /** BRIDGING 3.0 (b): the one call that can carry input, or the newest of one legacy session; never a guess. */

@@ -19,10 +19,10 @@ export const modernCreation = (result: Payload): Payload | undefined => {
   const task = result.object('task')
   if (task?.text('taskId') === undefined) return undefined
   const draft = modernTask(task)
-  const meta = result.object('_meta')
-  // The id stands beside it; the copy inside is of the other generation.
-  meta?.delete(META.relatedTask)
-  if (meta !== undefined) draft.set('_meta', meta.parts())
+  unrelate(result)
+  const settled = Payload.at(join(result.parts()))
+  const meta = settled.raw('_meta')
+  if (meta !== undefined) draft.set('_meta', meta)
   return Payload.at(join(draft.parts()))
 }
 
@@ -43,6 +43,13 @@ export const relatedTask = (params: Payload | undefined): string | undefined =>
 /** Says which task a message belongs to. */
 export const relateTo = (params: Payload, taskId: string): void =>
   params.setIn('_meta', META.relatedTask, JSON.stringify({ taskId }))
+
+/** Takes that away: the extension says it elsewhere. */
+export const unrelate = (params: Payload): void => {
+  const meta = params.object('_meta')
+  if (meta?.members.length === 1 && meta.has(META.relatedTask)) params.delete('_meta')
+  else meta?.delete(META.relatedTask)
+}
 
 const renamed = (task: Payload, names: Readonly<Record<string, string>>): Draft => {
   const draft = new Draft()

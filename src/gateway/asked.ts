@@ -4,11 +4,11 @@
  */
 import { refusalOf, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
-import { relatedTask, relateTo } from '../era/task-shapes.ts'
+import { relatedTask, relateTo, unrelate } from '../era/task-shapes.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
-import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
+import { isAtLeast } from '../wire/revisions.ts'
 
 /** Sampling costs the host money. */
 const MAX_SAMPLINGS = 10
@@ -52,7 +52,8 @@ export class Asked {
     const { params } = question
     const task = relatedTask(params)
     if (params === undefined || task === undefined) return ask(question)
-    if (this.#call.caller.session === undefined) params.object('_meta')?.delete(META.relatedTask)
+    const { session, revision } = this.#call.caller
+    if (session === undefined || !isAtLeast(revision, '2025-11-25')) unrelate(params)
     else relateTo(params, this.#exposeTask(task))
     const answer = await ask(question)
     if ('result' in answer) relateTo(answer.result, task)

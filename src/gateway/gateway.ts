@@ -63,7 +63,12 @@ export class Gateway {
       seal,
       () => this.#options,
     )
-    this.#tasks = new Tasks(seal, this.feed, (key) => fleet.get(key))
+    this.#tasks = new Tasks(
+      seal,
+      this.feed,
+      (key) => fleet.get(key),
+      () => this.#options.tasks,
+    )
     this.#router = new Router(this.feed, this.#lists, new Rounds(seal, ROUND_TTL_MS), this.#tasks, (key) => fleet.get(key))
     this.parking = new Parking(seal)
     this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
@@ -120,7 +125,7 @@ export class Gateway {
 
   /** A server says that a task changed. */
   taskChanged(key: string, task: Payload): void {
-    this.#tasks.changed(key, task)
+    this.#tasks.changed(key, task).catch(() => undefined)
   }
 
   rootsChanged(caller: Caller): void {

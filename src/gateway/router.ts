@@ -58,15 +58,18 @@ export class Router {
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
     this.#restore(call, route, downstream, view)
-    const asking = this.#tasks.asked(call, downstream)
+    const asking = this.#tasks.asked(call, downstream, view)
+    const entry = route.entry ?? view.catalog.index.tools.get(call.target ?? '')?.entry
     const routed: Call = {
       ...call,
       target: route.original,
-      paramHeaders: route.entry?.paramHeaders ?? view.catalog.index.tools.get(call.target ?? '')?.entry.paramHeaders ?? [],
+      paramHeaders: entry?.paramHeaders ?? [],
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
       ask: (question) => asking.ask(question),
     }
-    const outcome = await downstream.handle(routed).catch((error: unknown) => this.#failed(error, call, downstream, view))
+    const outcome = await this.#tasks.runs
+      .run(routed, entry, downstream)
+      .catch((error: unknown) => this.#failed(error, call, downstream, view))
     if (outcome.kind === 'input_required') {
       wordRequests(outcome.result, askerOf(downstream, view), call.caller, ({ method }) => {
         throw new Failure('protocol', `asks for undeclared input: ${method}`)

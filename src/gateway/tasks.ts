@@ -13,13 +13,14 @@ import { relatedTask, relateTo } from '../era/task-shapes.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { META } from '../wire/meta.ts'
-import { Payload } from '../wire/payload.ts'
+import { join, Payload } from '../wire/payload.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { declaresTasks } from '../wire/tasks.ts'
 import { Asked } from './asked.ts'
 import type { Feed } from './feed.ts'
 import { TaskListeners } from './task-listeners.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
+import { TaskRuns } from './task-runs.ts'
 import { askerOf, isNamespaced, wordRequests } from './wording.ts'
 
 /** A task as one host sees it, and where it runs. */
@@ -35,8 +36,10 @@ export class Tasks {
   readonly #feed: Feed
   readonly #downstream: (key: string) => Downstream | undefined
   readonly #listeners = new TaskListeners()
+  readonly runs: TaskRuns
 
-  constructor(seal: Seal, feed: Feed, downstream: (key: string) => Downstream | undefined) {
+  constructor(seal: Seal, feed: Feed, downstream: (key: string) => Downstream | undefined, offersTasks: () => boolean) {
+    this.runs = new TaskRuns(offersTasks)
     this.#ids = new TaskIds(seal)
     this.#feed = feed
     this.#downstream = downstream
@@ -72,9 +75,9 @@ export class Tasks {
   }
 
   /** The questions of one call; those that belong to a task name it as the host knows it (B182). */
-  asked(call: Call, downstream: Downstream): Asked {
+  asked(call: Call, downstream: Downstream, view = this.#feed.viewOf(call.caller)): Asked {
     const { caller } = call
-    return new Asked(call, askerOf(downstream, this.#feed.viewOf(caller)), (original) =>
+    return new Asked(call, askerOf(downstream, view), (original) =>
       this.#ids.expose(caller.principal, downstream.options.key, original),
     )
   }
@@ -98,14 +101,20 @@ export class Tasks {
   }
 
   /** A server says that a task changed: whoever made it or follows it hears of it under his own id. */
-  changed(key: string, task: Payload): void {
+  async changed(key: string, task: Payload): Promise<void> {
     const downstream = this.#downstream(key)
     const original = task.text('taskId')
     if (downstream === undefined || original === undefined) return
-    for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(key, original)) {
+    const creator = this.#listeners.creatorOf(key, original)
+    if (creator !== undefined) {
       const copy = task.fresh()
-      this.#expose(copy, 'tasks/get', { downstream, original, exposed, caller })
-      subscriber.task?.(copy)
+      copy.set('taskId', JSON.stringify(creator.exposed))
+      creator.session.notify('notifications/tasks/status', copy)
+    }
+    for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(key, original)) {
+      const whole = task.has('ttlMs') ? task.fresh() : await lookAt(original, caller, downstream)
+      this.#expose(whole, 'tasks/get', { downstream, original, exposed, caller })
+      subscriber.task?.(whole)
     }
   }
 
@@ -132,4 +141,24 @@ export class Tasks {
     if (caller.session === undefined && method !== 'tools/call' && view.catalog.sources.length > 1)
       result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
   }
+}
+
+/** All that the extension says of a task, where the server's own notification says less. */
+const lookAt = async (original: string, caller: Caller, downstream: Downstream): Promise<Payload> => {
+  const { result } = await downstream.handle({
+    ref: 0,
+    method: 'tasks/get',
+    target: original,
+    params: Payload.of({ taskId: original }),
+    caller,
+    resume: undefined,
+    signal: new AbortController().signal,
+    progressToken: undefined,
+    logLevel: undefined,
+    paramHeaders: [],
+    unknownHeaders: {},
+    notify: () => undefined,
+    ask: undefined,
+  })
+  return Payload.at(join(result.parts()))
 }

@@ -3,7 +3,6 @@ import { wordLegacy } from '../era/legacy-host.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
-import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
@@ -31,7 +30,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params))
-  const running: Running = { exchange, abort: new Cancellation(), method: message.method }
+  const running: Running = { exchange, abort: new Cancellation(), method: message.method, isOver: false }
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(running)
@@ -58,7 +57,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
       })
     if (message.method === 'logging/setLevel') return answer(setLevel(message, session))
     hub.core
-      .handle(makeCall(message, session, exchange, running.abort.signal, ref))
+      .handle(makeCall(message, session, exchange, running, ref))
       .then(answer)
       .catch(fail)
   } catch (error) {
@@ -92,7 +91,7 @@ const setLevel = (message: Envelope, session: Session): Outcome => {
   return complete(Payload.of({}))
 }
 
-const makeCall = (message: Envelope, session: Session, exchange: ProgressExchange, signal: CancelSignal, ref: number): Call => {
+const makeCall = (message: Envelope, session: Session, exchange: ProgressExchange, running: Running, ref: number): Call => {
   const params = message.params ?? Payload.of({})
   const row = methodRow(message.method, 'legacy')
   return {
@@ -102,15 +101,17 @@ const makeCall = (message: Envelope, session: Session, exchange: ProgressExchang
     params,
     caller: callerOf(session),
     resume: undefined,
-    signal,
+    signal: running.abort.signal,
     progressToken: progressTokenOf(params),
     logLevel: session.logLevel,
     paramHeaders: [],
     unknownHeaders: {},
     notify: (method, said) => {
-      if (method === 'notifications/progress') exchange.progress(said)
-      else if (session.hears(said.text('level'))) exchange.message(notificationMessage(method, said.parts()))
+      if (method === 'notifications/progress') {
+        if (running.isOver) exchange.late(said, session.outletOf(running))
+        else exchange.progress(said)
+      } else if (session.hears(said.text('level'))) exchange.message(notificationMessage(method, said.parts()))
     },
-    ask: (question) => session.askOver({ send: (parts) => exchange.message(parts) }, question),
+    ask: (question) => session.askOver(session.outletOf(running), question),
   }
 }

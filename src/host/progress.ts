@@ -36,6 +36,15 @@ export class ProgressExchange implements Exchange {
     if (this.#timer === undefined) this.#sendOrWait()
   }
 
+  /** Progress of a request that goes on as a task: its answer is out, so this goes another way. */
+  late(params: Payload, way: { send(parts: Parts): void } | undefined): void {
+    const progress = Number(params.raw('progress')?.toString())
+    if (this.#token === undefined || !(progress > this.#last)) return
+    this.#last = progress
+    params.set('progressToken', this.#token)
+    way?.send(notificationMessage(METHOD, params.parts()))
+  }
+
   message(parts: Parts, replaces?: string): void {
     this.#inner.message(parts, replaces)
   }

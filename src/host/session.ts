@@ -22,6 +22,8 @@ export interface Running {
   readonly exchange: Exchange
   readonly abort: Cancel
   readonly method: string
+  /** Its answer is out: whatever still comes for it goes the session's own way. */
+  isOver: boolean
 }
 
 /** Where messages go that belong to no request. */
@@ -84,6 +86,11 @@ export class Session implements HostSession, Subscriber {
     }
   }
 
+  /** Where what belongs to this request goes now: its own stream, or after its answer the session's way. */
+  outletOf({ exchange, isOver }: Running): Outlet | undefined {
+    return isOver ? this.#outlet : { send: (parts) => exchange.message(parts) }
+  }
+
   notify(method: string, params: JsonObject | undefined): void {
     if (method === 'notifications/message' && !this.#hears(params)) return
     const parts = notificationMessage(method, params?.parts())
@@ -129,6 +136,7 @@ export class Session implements HostSession, Subscriber {
 
   finish(running: Running): void {
     this.activeMs = performance.now()
+    running.isOver = true
     const at = this.#running.findIndex((each) => each.running === running)
     if (at !== -1) this.#running.splice(at, 1)
   }

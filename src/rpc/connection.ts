@@ -56,6 +56,8 @@ export class Connection implements Sweepable, ChannelEvents {
   #events: ConnectionEvents = { request: () => undefined, notification: () => undefined, oddity: () => undefined }
   readonly #sweeper: Sweeper
   readonly #pending = new IdTable<Pending>()
+  /** Progress of answered requests that go on as tasks. */
+  readonly #outliving = new Map<number, (message: Envelope) => void>()
   #nextId = 1
   #ended: Failure | undefined
   #forged: number[] = []
@@ -149,6 +151,12 @@ export class Connection implements Sweepable, ChannelEvents {
     return () => undefined
   }
 
+  /** Progress keeps coming under the id of an answered request, until the returned function is called. */
+  outlive(id: number, progress: (message: Envelope) => void): () => void {
+    this.#outliving.set(id, progress)
+    return () => this.#outliving.delete(id)
+  }
+
   receive(message: Envelope, during?: number): void {
     const on = during === undefined ? undefined : this.#pending.get(during)
     if (on !== undefined) on.activeMs = this.#sweeper.nowMs
@@ -213,7 +221,7 @@ export class Connection implements Sweepable, ChannelEvents {
   #progress(message: Envelope): void {
     const token = message.params?.raw('progressToken')?.toString()
     const pending = token === undefined ? undefined : this.#pending.get(Number(token))
-    if (pending === undefined) return
+    if (pending === undefined) return this.#outliving.get(Number(token))?.(message)
     pending.activeMs = this.#sweeper.nowMs
     pending.options.progress?.(message)
   }

@@ -41,7 +41,7 @@ export const inventoryOf = (
   instructions?: string,
 ): Inventory => ({
   revision,
-  capabilities: {},
+  capabilities: { tasks: { requests: { tools: { call: {} } } } },
   instructions,
   lists: { tools: [], resources: [], templates: [], prompts: [], ...lists },
   freshness: { tools: FRESH, resources: FRESH, templates: FRESH, prompts: FRESH },

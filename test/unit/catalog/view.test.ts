@@ -1,16 +1,15 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
-import type { CatalogServer } from '../../../src/catalog/catalog.ts'
+import type { CatalogOptions, CatalogServer } from '../../../src/catalog/catalog.ts'
 import type { Entry, ListKind } from '../../../src/catalog/inventory.ts'
-import type { NamingOptions } from '../../../src/catalog/naming.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import type { Revision } from '../../../src/wire/revisions.ts'
 import { ALWAYS, NEVER, entryOf, resourceOf, serverOf, sourceOf, toolOf } from './fixtures.ts'
 
 const shown = (
   entry: Entry,
-  changes: { server?: Partial<CatalogServer>; kind?: ListKind; revision?: Revision; naming?: NamingOptions } = {},
+  changes: { server?: Partial<CatalogServer>; kind?: ListKind; revision?: Revision; naming?: CatalogOptions } = {},
 ): string => {
   const { server, kind = 'tools', revision = '2026-07-28', naming = ALWAYS } = changes
   const catalog = buildCatalog([sourceOf(serverOf('fs', server), { [kind]: [entry] }), sourceOf('other', {})], naming)
@@ -64,6 +63,15 @@ describe('ready entries', () => {
     expect(shown(entry, { revision: '2025-11-25' })).toContain('execution')
     for (const revision of ['2024-11-05', '2025-06-18', '2026-07-28'] as const)
       expect(shown(entry, { revision })).toBe('{"name":"fs__t"}')
+  })
+
+  test('execution is not shown where tasks are off, nor of a server that runs none', () => {
+    const entry = entryOf('t', '{"name":"t","execution":{"taskSupport":"optional"}}')
+    expect(shown(entry, { revision: '2025-11-25', naming: { ...ALWAYS, tasks: false } })).toBe('{"name":"fs__t"}')
+    const { server, inventory } = sourceOf('fs', { tools: [entry] })
+    const without = { server, inventory: inventory && { ...inventory, capabilities: { tasks: { list: {} } } } }
+    const view = new Views().of(buildCatalog([without], ALWAYS), { revision: '2025-11-25' })
+    expect(view.list('tools').entries[0]?.toString()).toBe('{"name":"fs__t"}')
   })
 })
 

@@ -47,6 +47,7 @@ servers:
     decorate_titles: true
     dynamic_lists: true
     apps: false
+    drive_tasks: true
     instructions: false
 `)
     const [server] = (await files.load(undefined, { env: { KEEP: 'k', PATH: '/bin' } })).servers
@@ -91,6 +92,7 @@ servers:
       decorateTitles: true,
       dynamicLists: true,
       apps: false,
+      driveTasks: true,
       instructions: false,
     })
   })

@@ -1,0 +1,135 @@
+/**
+ * Follows a task for a host that cannot: looks at it now and then, asks the host what the task wants to know, and returns what
+ * the call would have been answered with. Speaks the extension's words; a legacy server's link translates them (BRIDGING 3.17).
+ */
+import { complete, ServerError } from '../rpc/call.ts'
+import type { Answer, Call, Handler, Outcome, Question } from '../rpc/call.ts'
+import type { CancelSignal } from '../rpc/cancellation.ts'
+import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
+import { Draft, join, Payload } from '../wire/payload.ts'
+import { MODERN } from '../wire/revisions.ts'
+import { isTerminal, withTasks } from '../wire/tasks.ts'
+
+const DEFAULT_POLL_MS = 1_000
+const MIN_POLL_MS = 20
+const MAX_POLL_MS = 60_000
+/** Looks in a row that may fail on the way. */
+const MAX_LOST_LOOKS = 5
+const IS_FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'])
+
+/** What kept the host from answering, in words for its model. */
+class Declined extends Error {}
+
+/** The outcome of the call that became this task; `created` in modern words, with the server's own id. Cancels it on the way out. */
+export const driveTask = async (created: Payload, call: Call, handle: Handler, maxMs: number): Promise<Outcome> => {
+  const id = created.text('taskId') ?? ''
+  const about = (method: string, responses?: Payload, signal = call.signal): Promise<Outcome> =>
+    handle({
+      ...call,
+      method,
+      target: id,
+      params: Payload.of({ taskId: id }),
+      caller: { ...call.caller, session: undefined, revision: MODERN, capabilities: withTasks(call.caller.capabilities) },
+      resume: responses && { state: undefined, responses },
+      progressToken: undefined,
+      paramHeaders: [],
+      unknownHeaders: {},
+      signal,
+    })
+  const deadlineMs = performance.now() + maxMs
+  const answered = new Set<string>()
+  const tell = statusTeller(call)
+  let task = created
+  let lost = 0
+  try {
+    for (; !isTerminal(task.text('status'));) {
+      tell(task.text('statusMessage'))
+      const responses = await answersTo(task, call, answered)
+      if (responses !== undefined) await about('tasks/update', responses)
+      if (performance.now() > deadlineMs)
+        throw new Failure('timeout', 'the task took too long', { amount: Math.round(maxMs / 1000) })
+      await pause(pollMs(task), call.signal)
+      try {
+        const { result } = await about('tasks/get')
+        task = Payload.at(join(result.parts()))
+        lost = 0
+      } catch (error) {
+        if (!(error instanceof Failure) || IS_FINAL.has(error.kind) || ++lost >= MAX_LOST_LOOKS) throw error
+      }
+    }
+    return outcomeOf(task)
+  } catch (error) {
+    if (!isTerminal(task.text('status')))
+      await about('tasks/cancel', undefined, AbortSignal.timeout(MAX_POLL_MS)).catch(() => undefined)
+    if (!(error instanceof Declined)) throw error
+    return complete(Payload.of({ content: [{ type: 'text', text: error.message }], isError: true }))
+  }
+}
+
+const outcomeOf = (task: Payload): Outcome => {
+  const status = task.text('status')
+  if (status === 'cancelled')
+    return complete(Payload.of({ content: [{ type: 'text', text: 'the task was cancelled' }], isError: true }))
+  const result = task.object('result')
+  if (status === 'completed' && result !== undefined) return complete(Payload.at(join(result.parts())))
+  const error = task.object('error')
+  const code = error?.value('code')
+  const message = error?.text('message')
+  if (status !== 'failed' || error === undefined || !Number.isInteger(code) || message === undefined)
+    throw new Failure('bad_response', `a ${status} task without its ${status === 'failed' ? 'error' : 'result'}`)
+  throw new ServerError(code as number, message, Payload.at(join(error.parts())))
+}
+
+/** Answers to what the task asks and was not answered yet; elicitations one after the other, as a person answers dialogs. */
+const answersTo = async (task: Payload, call: Call, answered: Set<string>): Promise<Payload | undefined> => {
+  const requests = task.object('inputRequests')
+  const asked = (requests?.members ?? []).filter(({ key }) => !answered.has(key))
+  if (requests === undefined || asked.length === 0 || call.ask === undefined) return undefined
+  const responses = new Draft()
+  for (const { key } of asked) {
+    const request = requests.object(key)
+    const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
+    responses.set(key, responseOf(question.method, await call.ask(question)).parts())
+    answered.add(key)
+  }
+  return Payload.at(join(responses.parts()))
+}
+
+/** A dialog that failed counts as cancelled; nothing stands for a refused sampling or roots request. */
+const responseOf = (method: string, answer: Answer): Payload => {
+  if ('result' in answer) return answer.result
+  if (method === 'elicitation/create') return Payload.of({ action: 'cancel' })
+  throw new Declined(answer.error.text('message') ?? 'the host declined')
+}
+
+/** New status messages as progress, where the host asked for progress. */
+const statusTeller = (call: Call): ((message: string | undefined) => void) => {
+  let last: string | undefined
+  let progress = 0
+  return (message) => {
+    if (call.progressToken === undefined || message === undefined || message === last) return
+    last = message
+    call.notify('notifications/progress', Payload.of({ progressToken: 0, progress: ++progress, message }))
+  }
+}
+
+const pollMs = (task: Payload): number => {
+  const asked = task.value('pollIntervalMs')
+  const ms = typeof asked === 'number' ? Math.min(Math.max(asked, MIN_POLL_MS), MAX_POLL_MS) : DEFAULT_POLL_MS
+  return ms * (1 + Math.random() / 5)
+}
+
+const pause = (ms: number, signal: CancelSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer)
+      reject(new Failure('cancelled', 'cancelled by the host'))
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })

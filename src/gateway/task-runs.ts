@@ -1,0 +1,82 @@
+/**
+ * One tool call at its server, as a task where both sides know tasks, or where the server insists: then we follow the task
+ * ourselves and the host gets the answer it waits for (BRIDGING 3.17).
+ */
+import type { Entry } from '../catalog/inventory.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import { Refusal, ServerError } from '../rpc/call.ts'
+import type { Call, Outcome } from '../rpc/call.ts'
+import { Payload } from '../wire/payload.ts'
+import { isAtLeast } from '../wire/revisions.ts'
+import { declaresTasks, runsToolsAsTasks, TASKS, withTasks } from '../wire/tasks.ts'
+import { driveTask } from './driving.ts'
+
+type Support = 'required' | 'optional' | 'forbidden'
+
+/** `plain`: no task. `host`: the host follows it. `gateway`: we do. */
+type Plan = 'plain' | 'host' | 'gateway'
+
+export class TaskRuns {
+  readonly #offersTasks: () => boolean
+  readonly #supports = new WeakMap<Entry, Support>()
+
+  constructor(offersTasks: () => boolean) {
+    this.#offersTasks = offersTasks
+  }
+
+  /** Runs a routed call of any method; `entry`: the tool, where it is listed. */
+  async run(call: Call, entry: Entry | undefined, downstream: Downstream): Promise<Outcome> {
+    if (call.method !== 'tools/call') return downstream.handle(call)
+    const { totalMs } = downstream.options.timeouts
+    const plan = this.#planOf(call, entry, downstream)
+    const hasAsked = call.caller.session !== undefined && plan === 'host'
+    if (plan === 'plain') call.params.delete('task')
+    else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: totalMs }))
+    try {
+      const outcome = await downstream.handle(call)
+      return plan === 'gateway' && outcome.kind === 'task'
+        ? await driveTask(outcome.result, call, downstream.handle, totalMs)
+        : outcome
+    } catch (error) {
+      if (!isAskedForTasks(error) || !mayDrive(call, downstream)) throw error
+      const able: Call = { ...call, caller: { ...call.caller, capabilities: withTasks(call.caller.capabilities) } }
+      const outcome = await downstream.handle(able)
+      return outcome.kind === 'task' ? driveTask(outcome.result, able, downstream.handle, totalMs) : outcome
+    }
+  }
+
+  #planOf(call: Call, entry: Entry | undefined, { inventory$ }: Downstream): Plan {
+    const { session, revision, capabilities } = call.caller
+    const isAsked = session !== undefined && this.#offersTasks() && isAtLeast(revision, '2025-11-25') && call.params.has('task')
+    const support = runsToolsAsTasks(inventory$.value?.capabilities ?? {}) ? this.#supportOf(entry) : 'forbidden'
+    if (support === 'forbidden') {
+      if (isAsked) throw new Refusal(-32601, `${call.target} cannot be called as a task`)
+      return 'plain'
+    }
+    if (isAsked || (session === undefined && declaresTasks(capabilities))) return 'host'
+    return support === 'required' ? 'gateway' : 'plain'
+  }
+
+  #supportOf(entry: Entry | undefined): Support {
+    if (entry === undefined) return 'forbidden'
+    let support = this.#supports.get(entry)
+    if (support === undefined) this.#supports.set(entry, (support = readSupport(entry)))
+    return support
+  }
+}
+
+const readSupport = ({ raw }: Entry): Support => {
+  const support = Payload.at(raw).object('execution')?.text('taskSupport')
+  return support === 'required' || support === 'optional' ? support : 'forbidden'
+}
+
+/** -32021 for the extension: the server answers this call by a task or not at all ([ext tasks, Capability Negotiation]). */
+const isAskedForTasks = (error: unknown): boolean => {
+  if (!(error instanceof ServerError) || error.code !== -32021) return false
+  const data = error.error.value('data') as { requiredCapabilities?: { extensions?: Record<string, unknown> } } | undefined
+  return data?.requiredCapabilities?.extensions?.[TASKS] !== undefined
+}
+
+/** A modern host could declare the extension itself, and is told to, unless the configuration spares it that. */
+const mayDrive = ({ caller }: Call, { options }: Downstream): boolean =>
+  !declaresTasks(caller.capabilities) && (caller.session !== undefined || options.driveTasks)
