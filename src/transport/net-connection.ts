@@ -11,6 +11,7 @@ import { byteLength, join } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { ResponseEvents } from './response-reader.ts'
+import type { WriteBatch } from './write-batch.ts'
 
 /** What a connection tells whoever has it. */
 export interface ConnectionUser extends ResponseEvents {
@@ -24,6 +25,8 @@ export interface NetConnectionOptions {
   readonly connectTimeoutMs: number
   /** Memory that every read goes through; may be shared, as reads are handled at once. */
   readonly readBuffer: Buffer
+  /** Takes small requests. */
+  readonly batch: WriteBatch
   /** The connection has become free, or (`false`) is gone. */
   onFree(connection: NetConnection, isUsable: boolean): void
 }
@@ -116,12 +119,17 @@ export class NetConnection implements ResponseEvents {
 
   #write(head: string, body: Parts): void {
     if (this.#user === undefined) return
-    this.#isWritten = true
     const socket = this.#socket
     if (byteLength(body) < JOIN_BELOW_BYTES) {
-      socket.write(join([Buffer.from(head, 'latin1'), ...body]))
-      return
+      const bytes = join([Buffer.from(head, 'latin1'), ...body])
+      return this.#options.batch.add(() => {
+        // Given up meanwhile: then the server hears nothing of it.
+        if (this.#user === undefined) return
+        this.#isWritten = true
+        socket.write(bytes)
+      })
     }
+    this.#isWritten = true
     socket.cork()
     socket.write(head, 'latin1')
     for (const part of body) socket.write(part)
