@@ -47,6 +47,8 @@ export class NetConnection implements ResponseEvents {
   #user: ConnectionUser | undefined
   #isWritten = false
   #isPaused = false
+  /** A small request that waits for the end of this turn. */
+  #batched: Buffer | undefined
   #error: Error | undefined
   /** Monotonic time until which it may be used again. */
   #usableUntilMs = Infinity
@@ -98,11 +100,14 @@ export class NetConnection implements ResponseEvents {
   /** Ends it at once; its user hears nothing more. */
   destroy(): void {
     this.#user = undefined
+    // What was sent is sent: a cancellation is often the last thing before its connection is closed.
+    this.#writeBatched()
     this.#socket.destroy()
   }
 
   /** Ends it at once; its user hears why. */
   break(error: Error): void {
+    this.#writeBatched()
     this.#socket.destroy(error)
   }
 
@@ -122,18 +127,24 @@ export class NetConnection implements ResponseEvents {
     const socket = this.#socket
     if (byteLength(body) < JOIN_BELOW_BYTES) {
       const bytes = join([Buffer.from(head, 'latin1'), ...body])
-      return this.#options.batch.add(() => {
-        // Given up meanwhile: then the server hears nothing of it.
-        if (this.#user === undefined) return
-        this.#isWritten = true
-        socket.write(bytes)
-      })
+      this.#batched = bytes
+      return this.#options.batch.add(() => this.#writeBatched())
     }
     this.#isWritten = true
     socket.cork()
     socket.write(head, 'latin1')
     for (const part of body) socket.write(part)
     socket.uncork()
+  }
+
+  #writeBatched(): void {
+    const bytes = this.#batched
+    if (bytes === undefined) return
+    this.#batched = undefined
+    // The server closed it in this very turn: nothing was written, and that is certain.
+    if (this.#socket.destroyed) return
+    this.#isWritten = true
+    this.#socket.write(bytes)
   }
 
   #read(buffer: Buffer, length: number): boolean {
