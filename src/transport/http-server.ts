@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { byteLength, join, latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { COMMENT, encodeEvent } from '../wire/sse.ts'
+import { WriteBatch } from './write-batch.ts'
 
 /** Below this a reply is joined and written at once; above, its slices go out as they are. */
 const JOIN_BELOW_BYTES = 64 * 1024
@@ -43,6 +44,7 @@ export const listenHttp = async (
   options: HttpServerOptions,
   onRequest: (request: HttpRequest) => void,
 ): Promise<Listening> => {
+  const batch = new WriteBatch()
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
@@ -52,7 +54,7 @@ export const listenHttp = async (
       connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs),
       insecureHTTPParser: false,
     },
-    (request, response) => onRequest(new HttpRequest(request, response)),
+    (request, response) => onRequest(new HttpRequest(request, response, batch)),
   )
   server.maxHeadersCount = 100
   server.maxConnections = options.maxConnections
@@ -67,6 +69,8 @@ export const listenHttp = async (
     },
     close: () =>
       new Promise((resolve) => {
+        // Answers that are made go out before their connections are closed.
+        batch.flush()
         server.close(() => resolve())
         server.closeAllConnections()
       }),
@@ -88,11 +92,13 @@ export class HttpRequest {
   readonly query: string
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #batch: WriteBatch
   #extraHeaders: Headers | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, batch: WriteBatch) {
     this.#request = request
     this.#response = response
+    this.#batch = batch
     this.method = request.method ?? ''
     const url = request.url ?? '/'
     const mark = url.indexOf('?')
@@ -167,8 +173,10 @@ export class HttpRequest {
     response.writeHead(status, { ...this.#extraHeaders, ...headers, 'Content-Length': length })
     if (body === undefined || length === 0) response.end()
     // node:http puts a head and latin1 text into one write; of a head and bytes it makes two pieces.
-    else if (length < JOIN_BELOW_BYTES) response.end(latin1Of(body), 'latin1')
-    else {
+    else if (length < JOIN_BELOW_BYTES) {
+      const text = latin1Of(body)
+      this.#batch.add(() => response.end(text, 'latin1'))
+    } else {
       response.cork()
       for (const part of body) response.write(part)
       response.end()

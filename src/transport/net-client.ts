@@ -12,6 +12,7 @@ import type { HttpClient, HttpClientOptions, HttpExchange, HttpHandler, HttpRequ
 import { NetConnection } from './net-connection.ts'
 import type { ConnectionUser } from './net-connection.ts'
 import { requestHead } from './request-head.ts'
+import { WriteBatch } from './write-batch.ts'
 
 const READ_BUFFER_BYTES = 64 * 1024
 /** Free connections are looked at this often. */
@@ -30,6 +31,7 @@ export class NetClient implements HttpClient {
   readonly #origins = new Map<string, Origin>()
   readonly #connections = new Set<NetConnection>()
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
+  readonly #batch = new WriteBatch()
   #sweepTimer: NodeJS.Timeout | undefined
 
   /** `others` serves the origins that are not `http://`; it is closed with this one. */
@@ -69,6 +71,7 @@ export class NetClient implements HttpClient {
     const connection = new NetConnection(origin.host, origin.port, {
       connectTimeoutMs: this.#options.connectTimeoutMs,
       readBuffer: this.#readBuffer,
+      batch: this.#batch,
       onFree: (connection, isUsable) => {
         if (isUsable) return void origin.free.push(connection)
         this.#connections.delete(connection)

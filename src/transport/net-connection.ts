@@ -11,6 +11,7 @@ import { byteLength, join } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { ResponseEvents } from './response-reader.ts'
+import type { WriteBatch } from './write-batch.ts'
 
 /** What a connection tells whoever has it. */
 export interface ConnectionUser extends ResponseEvents {
@@ -24,6 +25,8 @@ export interface NetConnectionOptions {
   readonly connectTimeoutMs: number
   /** Memory that every read goes through; may be shared, as reads are handled at once. */
   readonly readBuffer: Buffer
+  /** Takes small requests. */
+  readonly batch: WriteBatch
   /** The connection has become free, or (`false`) is gone. */
   onFree(connection: NetConnection, isUsable: boolean): void
 }
@@ -44,6 +47,8 @@ export class NetConnection implements ResponseEvents {
   #user: ConnectionUser | undefined
   #isWritten = false
   #isPaused = false
+  /** A small request that waits for the end of this turn. */
+  #batched: Buffer | undefined
   #error: Error | undefined
   /** Monotonic time until which it may be used again. */
   #usableUntilMs = Infinity
@@ -95,11 +100,14 @@ export class NetConnection implements ResponseEvents {
   /** Ends it at once; its user hears nothing more. */
   destroy(): void {
     this.#user = undefined
+    // What was sent is sent: a cancellation is often the last thing before its connection is closed.
+    this.#writeBatched()
     this.#socket.destroy()
   }
 
   /** Ends it at once; its user hears why. */
   break(error: Error): void {
+    this.#writeBatched()
     this.#socket.destroy(error)
   }
 
@@ -116,16 +124,27 @@ export class NetConnection implements ResponseEvents {
 
   #write(head: string, body: Parts): void {
     if (this.#user === undefined) return
-    this.#isWritten = true
     const socket = this.#socket
     if (byteLength(body) < JOIN_BELOW_BYTES) {
-      socket.write(join([Buffer.from(head, 'latin1'), ...body]))
-      return
+      const bytes = join([Buffer.from(head, 'latin1'), ...body])
+      this.#batched = bytes
+      return this.#options.batch.add(() => this.#writeBatched())
     }
+    this.#isWritten = true
     socket.cork()
     socket.write(head, 'latin1')
     for (const part of body) socket.write(part)
     socket.uncork()
+  }
+
+  #writeBatched(): void {
+    const bytes = this.#batched
+    if (bytes === undefined) return
+    this.#batched = undefined
+    // The server closed it in this very turn: nothing was written, and that is certain.
+    if (this.#socket.destroyed) return
+    this.#isWritten = true
+    this.#socket.write(bytes)
   }
 
   #read(buffer: Buffer, length: number): boolean {

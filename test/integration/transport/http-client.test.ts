@@ -187,3 +187,13 @@ describe.each([
     expect(await told.end).toMatchObject({ kind: 'lost' })
   })
 })
+
+test('on bare sockets a request reaches the server even if its connection is closed in the same turn', async () => {
+  await using server = await scripted(hello)
+  const client = new NetClient(new UndiciClient())
+  await ask(client, { url: new URL('/first', server.url) }).end
+  ask(client, { url: new URL('/cancelled', server.url) }).exchange.abort()
+  await server.until(({ path }) => path === '/cancelled')
+  expect(server.seen.map(({ path }) => path)).toEqual(['/first', '/cancelled'])
+  await client.close()
+})
