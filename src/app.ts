@@ -107,6 +107,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     identityJson: Buffer.from(JSON.stringify(IDENTITY)),
     options: hostOptions,
     log,
+    bodies: clients.own.bodies,
     nextRef: () => ++refs,
   }
   const front = new Front(hub, sweeper)

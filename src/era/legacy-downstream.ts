@@ -115,7 +115,7 @@ export class LegacyLink implements Link {
     const message = await this.connection.request(
       (id) => {
         sentAs = id
-        return { id, parts: requestMessage(id, call.method, this.#params(call, id)) }
+        return { id, parts: requestMessage(id, call.method, this.#params(call, id)), isRelayed: true }
       },
       {
         idleMs: call.method === 'tasks/result' ? totalMs : idleMs,

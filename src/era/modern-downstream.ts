@@ -89,7 +89,7 @@ export class ModernLink implements Link {
       (id) => {
         this.#describe(call, id)
         const headers = this.#headers(call.method, call.params, call)
-        return { id, parts: requestMessage(id, call.method, call.params.parts()), headers }
+        return { id, parts: requestMessage(id, call.method, call.params.parts()), headers, isRelayed: true }
       },
       {
         idleMs,

@@ -90,7 +90,7 @@ export class Front {
   async #bind(address: Address, { addresses, limits }: HostOptions): Promise<Listening | undefined> {
     const isLoopback = isLoopbackAddress(address.host)
     try {
-      return await listenHttp(address, limits, (request) => this.#handle(request, isLoopback))
+      return await listenHttp(address, limits, this.#hub.bodies, (request) => this.#handle(request, isLoopback))
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // A machine without IPv6 still has its other loopback address.

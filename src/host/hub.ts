@@ -4,6 +4,7 @@ import type { Identity } from '../era/link.ts'
 import type { Caller, Handler, Scope } from '../rpc/call.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
+import type { BodyPool } from '../transport/body-pool.ts'
 import type { HostOptions } from './options.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
@@ -56,6 +57,8 @@ export interface Hub {
   readonly identityJson: Uint8Array
   readonly options: HostOptions
   readonly log: Log
+  /** Where big replies of servers lie until they are written. */
+  readonly bodies: BodyPool
   /** A number for each host request: ties log lines and errors together. */
   readonly nextRef: () => number
 }

@@ -13,6 +13,8 @@ export interface Outgoing {
   readonly id?: number
   /** HTTP headers that mirror the final body (`Mcp-Method` …); pipes ignore them. */
   readonly headers?: Readonly<Record<string, string>>
+  /** A host's call: its response goes to that host, and nobody else keeps it. */
+  readonly isRelayed?: boolean
 }
 
 export interface ChannelEvents {

@@ -10,6 +10,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../wire/failure.ts'
 import { join } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import { BodyPool } from './body-pool.ts'
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -42,6 +43,8 @@ export interface HttpExchange {
 }
 
 export interface HttpClient {
+  /** Where the bodies of big replies lie. */
+  readonly bodies: BodyPool
   request(request: HttpRequest, handler: HttpHandler): HttpExchange
   /** Breaks what is running and closes all connections. */
   close(): Promise<void>
@@ -57,9 +60,11 @@ export const DEFAULT_HTTP_CLIENT: HttpClientOptions = { connectTimeoutMs: 10_000
 export class UndiciClient implements HttpClient {
   readonly #pools = new Map<string, Pool>()
   readonly #options: HttpClientOptions
+  readonly bodies: BodyPool
 
-  constructor(options: Partial<HttpClientOptions> = {}) {
+  constructor(options: Partial<HttpClientOptions> = {}, bodies = new BodyPool()) {
     this.#options = { ...DEFAULT_HTTP_CLIENT, ...options }
+    this.bodies = bodies
   }
 
   request(request: HttpRequest, handler: HttpHandler): HttpExchange {

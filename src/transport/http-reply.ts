@@ -67,7 +67,7 @@ export class Reply implements HttpHandler {
     const length = Number(headers['content-length'] ?? 0)
     if (head.form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
     if (head.form === 'sse') this.#decoder = this.#decode()
-    else if (head.form === 'json' && length > 0) this.#body = Buffer.allocUnsafe(length)
+    else if (head.form === 'json' && length > 0) this.#body = this.#client.bodies.lease(length)
     this.#events.onHead?.(head)
   }
 

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { byteLength, join, latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { COMMENT, encodeEvent } from '../wire/sse.ts'
+import type { BodyPool } from './body-pool.ts'
 import { WriteBatch } from './write-batch.ts'
 
 /** Below this a reply is joined and written at once; above, its slices go out as they are. */
@@ -42,9 +43,10 @@ export interface Listening {
 export const listenHttp = async (
   address: { readonly host: string; readonly port: number },
   options: HttpServerOptions,
+  bodies: BodyPool,
   onRequest: (request: HttpRequest) => void,
 ): Promise<Listening> => {
-  const batch = new WriteBatch()
+  const shared: Shared = { batch: new WriteBatch(), bodies }
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
@@ -54,7 +56,7 @@ export const listenHttp = async (
       connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs),
       insecureHTTPParser: false,
     },
-    (request, response) => onRequest(new HttpRequest(request, response, batch)),
+    (request, response) => onRequest(new HttpRequest(request, response, shared)),
   )
   server.maxHeadersCount = 100
   server.maxConnections = options.maxConnections
@@ -70,7 +72,7 @@ export const listenHttp = async (
     close: () =>
       new Promise((resolve) => {
         // Answers that are made go out before their connections are closed.
-        batch.flush()
+        shared.batch.flush()
         server.close(() => resolve())
         server.closeAllConnections()
       }),
@@ -86,19 +88,27 @@ const bind = (server: Server, address: { host: string; port: number }): Promise<
     })
   })
 
+/** What all requests of one listener use. */
+interface Shared {
+  /** Takes small replies. */
+  readonly batch: WriteBatch
+  /** Where big replies of servers lie until they are written. */
+  readonly bodies: BodyPool
+}
+
 export class HttpRequest {
   readonly method: string
   readonly path: string
   readonly query: string
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #batch: WriteBatch
+  readonly #shared: Shared
   #extraHeaders: Headers | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, batch: WriteBatch) {
+  constructor(request: IncomingMessage, response: ServerResponse, shared: Shared) {
     this.#request = request
     this.#response = response
-    this.#batch = batch
+    this.#shared = shared
     this.method = request.method ?? ''
     const url = request.url ?? '/'
     const mark = url.indexOf('?')
@@ -175,11 +185,11 @@ export class HttpRequest {
     // node:http puts a head and latin1 text into one write; of a head and bytes it makes two pieces.
     else if (length < JOIN_BELOW_BYTES) {
       const text = latin1Of(body)
-      this.#batch.add(() => response.end(text, 'latin1'))
+      this.#shared.batch.add(() => response.end(text, 'latin1'))
     } else {
       response.cork()
       for (const part of body) response.write(part)
-      response.end()
+      response.end(() => this.#shared.bodies.release(body))
     }
   }
 

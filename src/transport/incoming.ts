@@ -10,7 +10,8 @@ export interface Garbage {
   readonly id: Id | undefined
 }
 
-const OPEN_BRACE = 0x7b
+/** A message begins with it; a batch does not. */
+export const OPEN_BRACE = 0x7b
 
 /** Calls `receive` or `refuse` for each message, in order; batches come from servers of 2025-03-26 and before. */
 export const readIncoming = (bytes: Buffer, receive: (message: Envelope) => void, refuse: (garbage: Garbage) => void): void => {

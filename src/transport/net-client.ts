@@ -7,6 +7,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Failure } from '../wire/failure.ts'
 import type { Parts } from '../wire/payload.ts'
+import type { BodyPool } from './body-pool.ts'
 import { DEFAULT_HTTP_CLIENT, headersLate, interrupted, refusedEncoding, unreachable } from './http-client.ts'
 import type { HttpClient, HttpClientOptions, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import { NetConnection } from './net-connection.ts'
@@ -26,6 +27,7 @@ interface Origin {
 }
 
 export class NetClient implements HttpClient {
+  readonly bodies: BodyPool
   readonly #options: HttpClientOptions
   readonly #others: HttpClient
   readonly #origins = new Map<string, Origin>()
@@ -37,6 +39,7 @@ export class NetClient implements HttpClient {
   /** `others` serves the origins that are not `http://`; it is closed with this one. */
   constructor(others: HttpClient, options: Partial<HttpClientOptions> = {}) {
     this.#others = others
+    this.bodies = others.bodies
     this.#options = { ...DEFAULT_HTTP_CLIENT, ...options }
   }
 

@@ -12,7 +12,7 @@ import type { SseEvent } from '../wire/sse.ts'
 import type { Outgoing } from './channel.ts'
 import { bodyMayAnswer, failureOfStatus, statusDecides } from './http-failure.ts'
 import type { Reply, ReplyEvents, ReplyHead } from './http-reply.ts'
-import { readIncoming } from './incoming.ts'
+import { OPEN_BRACE, readIncoming } from './incoming.ts'
 import type { Garbage } from './incoming.ts'
 import { asEventId, waitBefore } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
@@ -25,6 +25,8 @@ export interface ExchangePorts {
   /** GET with `Last-Event-ID`; `undefined` where the revision resumes nothing. */
   resume(lastEventId: string, events: ReplyEvents): Reply | undefined
   receive(message: Envelope, exchange: RequestExchange): void
+  /** This body was the response to a host's call, and nothing else. */
+  relayed(body: Buffer): void
   garbage(garbage: Garbage): void
   /** Nothing more comes of it; `failure` says why, should it still be unanswered. Once, and not after `abort()`. */
   ended(exchange: RequestExchange, failure: Failure | undefined): void
@@ -138,6 +140,7 @@ export class RequestExchange implements ReplyEvents {
       return this.#end(failureOfStatus(head, hadSession, Date.now()))
     }
     if (form === 'json' && body.length > 0) this.#read(body)
+    if (this.#state === 'answered' && this.#message.isRelayed === true && body[0] === OPEN_BRACE) this.#ports.relayed(body)
     // The usual way: no failure is made (its stack trace was 7 % of a call) where nobody waits for one.
     if (this.#state !== 'sent') return this.#end(undefined)
     const what = form === 'json' ? 'without the response' : `with content type ${head.headers['content-type'] ?? '(none)'}`

@@ -8,6 +8,7 @@ import { Failure } from '../wire/failure.ts'
 import { IdTable } from '../wire/id-table.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { Channel, ChannelEvents, Outgoing } from './channel.ts'
+import type { BodyPool } from './body-pool.ts'
 import type { HttpClient } from './http-client.ts'
 import { failureOfStatus } from './http-failure.ts'
 import { tooLarge } from './http-reply.ts'
@@ -45,6 +46,7 @@ export const DEFAULT_STREAMABLE: StreamableOptions = {
 export class StreamableChannel implements Channel, ExchangePorts {
   readonly kind = 'http'
   readonly #endpoint: McpEndpoint
+  readonly #bodies: BodyPool
   readonly #options: StreamableOptions
   readonly #gate: SendGate
   readonly #closed = Promise.withResolvers<Failure | undefined>()
@@ -67,6 +69,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     options: Partial<StreamableOptions> = {},
   ) {
     this.#options = { ...DEFAULT_STREAMABLE, ...options }
+    this.#bodies = client.bodies
     this.#endpoint = new McpEndpoint(client, url, headers, this.#options.maxMessageBytes)
     this.#gate = new SendGate(this.#options.gateMs)
   }
@@ -164,6 +167,10 @@ export class StreamableChannel implements Channel, ExchangePorts {
 
   receive(message: Envelope, exchange: RequestExchange): void {
     this.#receive(message, Number(exchange.id))
+  }
+
+  relayed(body: Buffer): void {
+    this.#bodies.relayed(body)
   }
 
   garbage({ reason, sample }: Garbage): void {

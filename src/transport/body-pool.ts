@@ -1,0 +1,70 @@
+/**
+ * Memory for big replies of servers, used again once the host has its answer.
+ *
+ * Every megabyte that is allocated and dropped brings the next collection of the whole heap nearer; with 1 MB results those
+ * collections were half of what a call costs. So the body of a big reply lies in memory that was used before.
+ *
+ *   lease ─▶ filled, read ─▶ relayed? ─ yes ─▶ written to the host ─▶ release ─▶ free
+ *                                 └ no: the collector's, like any other memory
+ *
+ * What makes this safe: only a body that is one response and goes to one host is ever marked as relayed, and whoever does not
+ * give memory back loses nothing but the saving.
+ */
+
+/** Smaller bodies are cheap to allocate. */
+const MIN_BYTES = 64 * 1024
+/** Larger ones are rare, and would keep too much. */
+const MAX_BYTES = 16 * 1024 * 1024
+const MAX_FREE_BYTES = 64 * 1024 * 1024
+/** What nobody wanted for so long goes back to the system, ms. */
+const IDLE_MS = 10_000
+
+export class BodyPool {
+  /** By size, a power of two. */
+  readonly #free = new Map<number, ArrayBuffer[]>()
+  readonly #relayed = new WeakSet<ArrayBufferLike>()
+  #freeBytes = 0
+  #idleTimer: NodeJS.Timeout | undefined
+
+  /** Bytes that wait for their next use. */
+  get freeBytes(): number {
+    return this.#freeBytes
+  }
+
+  /** Memory for a body of `length` bytes, whatever was in it before. */
+  lease(length: number): Buffer {
+    if (length < MIN_BYTES || length > MAX_BYTES) return Buffer.allocUnsafe(length)
+    const size = 2 ** Math.ceil(Math.log2(length))
+    const memory = this.#free.get(size)?.pop()
+    if (memory === undefined) return Buffer.from(Buffer.allocUnsafeSlow(size).buffer, 0, length)
+    this.#freeBytes -= size
+    return Buffer.from(memory, 0, length)
+  }
+
+  /** `body` is one response on its way to one host, and nobody keeps it beyond that. */
+  relayed(body: Buffer): void {
+    if (body.length >= MIN_BYTES && body.length <= MAX_BYTES) this.#relayed.add(body.buffer)
+  }
+
+  /** The system has taken all of a host's answer, of which these were the parts. */
+  release(parts: readonly Uint8Array[]): void {
+    for (const { buffer } of parts) if (this.#relayed.delete(buffer)) this.#keep(buffer as ArrayBuffer)
+  }
+
+  #keep(memory: ArrayBuffer): void {
+    const size = memory.byteLength
+    if (this.#freeBytes + size > MAX_FREE_BYTES) return
+    const free = this.#free.get(size)
+    if (free === undefined) this.#free.set(size, [memory])
+    else free.push(memory)
+    this.#freeBytes += size
+    if (this.#idleTimer === undefined) this.#idleTimer = setTimeout(() => this.#drop(), IDLE_MS).unref()
+    else this.#idleTimer.refresh()
+  }
+
+  #drop(): void {
+    this.#idleTimer = undefined
+    this.#free.clear()
+    this.#freeBytes = 0
+  }
+}
