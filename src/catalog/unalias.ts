@@ -9,9 +9,13 @@ import type { Edit } from '../wire/members.ts'
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
+/** Every exposed URI has one of them. */
+const PLUS = 0x2b
+const TILDE = 0x7e
 
 /** The arguments for the server with this prefix; the same buffer if none of its URIs is in them. `args` is checked JSON. */
 export const unaliasArguments = (args: Buffer, prefix: string): Buffer => {
+  if (args.indexOf(PLUS) === -1 && args.indexOf(TILDE) === -1) return args
   const plain = Buffer.from(`"${prefix}+`)
   const ui = Buffer.from(`"ui://~${prefix}/`)
   if (args.indexOf(plain) === -1 && args.indexOf(ui) === -1) return args

@@ -157,10 +157,10 @@ export class ModernLink implements Link {
   /** Writes this exchange's own `_meta` and round into the params (B013, B037, B066). */
   #describe(call: Call, id: number): void {
     const { params, caller, resume } = call
-    params.setIn('_meta', META.version, MODERN_JSON)
+    const meta = params.object('_meta')
+    if (meta?.text(META.version) !== MODERN) params.setIn('_meta', META.version, MODERN_JSON)
     params.setIn('_meta', META.clientInfo, this.#identityJson)
     params.setIn('_meta', META.capabilities, JSON.stringify(modernCapabilities(caller.capabilities)))
-    const meta = params.object('_meta')
     if (call.logLevel === undefined) meta?.delete(META.logLevel)
     else params.setIn('_meta', META.logLevel, JSON.stringify(call.logLevel))
     if (call.progressToken !== undefined) params.setIn('_meta', 'progressToken', String(id))

@@ -15,8 +15,10 @@ import { BodyPool } from './body-pool.ts'
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly url: URL
-  /** Names in lower case. */
+  /** Names in lower case. One object for many requests is read only once. */
   readonly headers: Readonly<Record<string, string>>
+  /** Those of this request alone; they win. */
+  readonly ownHeaders?: Readonly<Record<string, string>> | undefined
   readonly body?: Parts
   /** Milliseconds until the head of the answer must be there; absent: no limit. */
   readonly headersTimeoutMs?: number
@@ -73,7 +75,7 @@ export class UndiciClient implements HttpClient {
     const options: Dispatcher.DispatchOptions = {
       path: url.pathname + url.search,
       method: request.method,
-      headers: { 'accept-encoding': 'identity', ...request.headers },
+      headers: { 'accept-encoding': 'identity', ...request.headers, ...request.ownHeaders },
       body: request.body === undefined ? null : join(request.body),
     }
     if (request.headersTimeoutMs !== undefined) options.headersTimeout = request.headersTimeoutMs

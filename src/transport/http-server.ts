@@ -156,8 +156,22 @@ export class HttpRequest {
   readBody(maxBytes: number, done: (body: Buffer | undefined) => void): void {
     const request = this.#request
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) return this.#refuseBody(done)
-    const chunks: Buffer[] = []
-    let size = 0
+    // Most bodies came together with their heads, and are there when this turn's parsing is over: read at once, they take no
+    // listeners and no flowing.
+    process.nextTick(() => {
+      const body = request.read() as Buffer | null
+      if (!request.complete || request.readableLength > 0) this.#collect(body, maxBytes, done)
+      else if (body !== null && body.length > maxBytes) this.#refuseBody(done)
+      else done(body ?? Buffer.alloc(0))
+    })
+  }
+
+  /** The rest of a body of which `first` has come. */
+  #collect(first: Buffer | null, maxBytes: number, done: (body: Buffer | undefined) => void): void {
+    const request = this.#request
+    const chunks = first === null ? [] : [first]
+    let size = first?.length ?? 0
+    if (size > maxBytes) return this.#refuseBody(done)
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size <= maxBytes) chunks.push(chunk)

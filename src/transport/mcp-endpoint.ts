@@ -49,9 +49,8 @@ export class McpEndpoint {
   post(message: Outgoing, events: ReplyEvents): Reply {
     const more = message.headers === undefined ? undefined : lowerCased(message.headers)
     const mayOpenSession = this.#session === undefined && more?.['mcp-method'] === undefined
-    const usual = (this.#postHeaders ??= { ...this.#headers(), ...ACCEPTED })
-    const headers = more === undefined ? usual : { ...usual, ...more }
-    const request: HttpRequest = { method: 'POST', url: this.#url, headers, body: message.parts }
+    const headers = (this.#postHeaders ??= { ...this.#headers(), ...ACCEPTED })
+    const request: HttpRequest = { method: 'POST', url: this.#url, headers, ownHeaders: more, body: message.parts }
     return this.#open(request, mayOpenSession ? this.#heardOf(events) : events)
   }
 

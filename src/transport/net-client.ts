@@ -12,7 +12,7 @@ import { DEFAULT_HTTP_CLIENT, headersLate, interrupted, refusedEncoding, unreach
 import type { HttpClient, HttpClientOptions, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import { NetConnection } from './net-connection.ts'
 import type { ConnectionUser } from './net-connection.ts'
-import { requestHead } from './request-head.ts'
+import { RequestHeads } from './request-head.ts'
 import { WriteBatch } from './write-batch.ts'
 
 const READ_BUFFER_BYTES = 64 * 1024
@@ -34,6 +34,7 @@ export class NetClient implements HttpClient {
   readonly #connections = new Set<NetConnection>()
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
   readonly #batch = new WriteBatch()
+  readonly #heads = new RequestHeads()
   #sweepTimer: NodeJS.Timeout | undefined
 
   /** `others` serves the origins that are not `http://`; it is closed with this one. */
@@ -47,7 +48,7 @@ export class NetClient implements HttpClient {
     if (request.url.protocol !== 'http:') return this.#others.request(request, handler)
     const exchange = new Exchange(handler)
     try {
-      const head = requestHead(request)
+      const head = this.#heads.write(request)
       exchange.begin(this.#connection(request.url), head, request.body ?? [], request.headersTimeoutMs)
     } catch (error) {
       queueMicrotask(() => exchange.fail(unreachable(error as Error)))

@@ -26,11 +26,15 @@ const MAX_HEADERS = 100
 /** A chunk's size and its extensions. */
 const MAX_SIZE_LINE_BYTES = 1024
 const MAX_INFORMATIONAL = 8
+/** Header lines remembered for the next response of the connection. */
+const MAX_KNOWN = 32
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
 const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t ]*([\t\x20-\x7e\x80-\xff]*?)[\t ]*$/
 const SIZE_LINE = /^([0-9a-fA-F]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/
 const EMPTY = Buffer.alloc(0)
+
+type Header = readonly [name: string, value: string]
 
 type State = 'head' | 'counted' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 'until-close' | 'done'
 
@@ -44,6 +48,7 @@ export class ResponseReader {
   #trailerBytes = 0
   #keepsAlive = false
   #hasBegun = false
+  readonly #known = new Map<string, Header>()
 
   /** The next response is told to `events`. */
   begin(events: ResponseEvents): void {
@@ -118,11 +123,12 @@ export class ResponseReader {
   #readHead(input: Buffer, at: number): number {
     const end = endOf(input, '\r\n\r\n', at, MAX_HEAD_BYTES)
     if (end === -1) return at
-    const [first = '', ...lines] = input.toString('latin1', at, end).split('\r\n')
+    const lines = input.toString('latin1', at, end).split('\r\n')
+    const first = lines[0] ?? ''
     const start = STATUS_LINE.exec(first)
     if (start === null) throw new ResponseError(`no HTTP/1.1 status line: ${JSON.stringify(first.slice(0, 80))}`)
     const status = Number(start[2])
-    const headers = readHeaders(lines)
+    const headers = this.#readHeaders(lines)
     if (status < 200) this.#passInformational(status)
     else {
       this.#keepsAlive = start[1] === '1' ? !listed(headers.connection, 'close') : listed(headers.connection, 'keep-alive')
@@ -130,6 +136,28 @@ export class ResponseReader {
       this.#events?.onHead(status, headers)
     }
     return end + 4
+  }
+
+  #readHeaders(lines: readonly string[]): IncomingHttpHeaders {
+    if (lines.length > MAX_HEADERS + 1) throw new ResponseError(`more than ${MAX_HEADERS} headers`)
+    const headers: IncomingHttpHeaders = Object.create(null)
+    for (let at = 1; at < lines.length; at++) {
+      const [name, value] = this.#header(lines[at] ?? '')
+      const before = headers[name]
+      if (name === 'set-cookie') headers[name] = [...(headers[name] ?? []), value]
+      else if (before === undefined) headers[name] = value
+      else headers[name] = `${String(before)}, ${value}`
+    }
+    return headers
+  }
+
+  /** Servers say most of their headers again with every response. */
+  #header(line: string): Header {
+    let header = this.#known.get(line)
+    if (header !== undefined) return header
+    header = readHeader(line)
+    if (this.#known.size < MAX_KNOWN) this.#known.set(line, header)
+    return header
   }
 
   #passInformational(status: number): void {
@@ -183,20 +211,11 @@ const endOf = (input: Buffer, mark: string, at: number, maxBytes: number): numbe
   return end
 }
 
-const readHeaders = (lines: readonly string[]): IncomingHttpHeaders => {
-  if (lines.length > MAX_HEADERS) throw new ResponseError(`more than ${MAX_HEADERS} headers`)
-  const headers: IncomingHttpHeaders = Object.create(null)
-  for (const line of lines) {
-    const found = HEADER_LINE.exec(line)
-    if (found === null) throw new ResponseError(`no header: ${JSON.stringify(line.slice(0, 80))}`)
-    const [, field = '', value = ''] = found
-    const name = field.toLowerCase()
-    const before = headers[name]
-    if (name === 'set-cookie') headers[name] = [...(headers[name] ?? []), value]
-    else if (before === undefined) headers[name] = value
-    else headers[name] = `${String(before)}, ${value}`
-  }
-  return headers
+const readHeader = (line: string): Header => {
+  const found = HEADER_LINE.exec(line)
+  if (found === null) throw new ResponseError(`no header: ${JSON.stringify(line.slice(0, 80))}`)
+  const [, field = '', value = ''] = found
+  return [field.toLowerCase(), value]
 }
 
 const listed = (header: string | undefined, option: string): boolean =>

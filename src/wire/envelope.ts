@@ -41,6 +41,8 @@ export class EnvelopeError extends Error {
   }
 }
 
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
 const EMPTY: readonly Member[] = []
 
 /** Reads one message from a host: everything is checked. Throws `EnvelopeError`. */
@@ -52,7 +54,7 @@ export const readServerMessage = (bytes: Buffer): Envelope => read(bytes, { stri
 /** The messages of a JSON-RPC batch ([2025-03-26 basic/index]), or `undefined` if this is a single message. */
 export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undefined => {
   const scanner = new Scanner(bytes, limits === undefined ? { strict: false } : { limits })
-  if (scanner.peek() !== 0x5b) return undefined
+  if (scanner.peek() !== OPEN_BRACKET) return undefined
   try {
     const spans = scanner.elements()
     scanner.expectEnd()
@@ -68,13 +70,20 @@ const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }):
   const objects: Objects = { params: undefined, result: undefined, error: undefined }
   let members: readonly Member[] = EMPTY
   try {
-    if (scanner.peek() === 0x5b) throw new EnvelopeError(-32600, 'batches are not part of this revision', undefined)
+    if (scanner.peek() === OPEN_BRACKET) throw new EnvelopeError(-32600, 'batches are not part of this revision', undefined)
     members = scanner.members((key) => {
       if (key !== 'params' && key !== 'result' && key !== 'error') return false
-      if (scanner.peek() !== 0x7b) return false
+      if (scanner.peek() !== OPEN_BRACE) return false
       const start = scanner.position
-      const inner = scanner.members()
-      objects[key] = new Payload(bytes, { start, end: scanner.position }, inner)
+      let meta: Payload | undefined
+      const inner = scanner.members((name) => {
+        if (!options.strict || name !== '_meta' || scanner.peek() !== OPEN_BRACE) return false
+        const from = scanner.position
+        const members = scanner.members()
+        meta = new Payload(bytes, { start: from, end: scanner.position }, members)
+        return true
+      })
+      objects[key] = new Payload(bytes, { start, end: scanner.position }, inner, meta)
       return true
     })
     scanner.expectEnd()

@@ -7,6 +7,7 @@
  */
 import { Scanner } from './scan.ts'
 import type { Member, ScanLimits, Span } from './scan.ts'
+import { Splice } from './splice.ts'
 import { wordAt } from './words.ts'
 
 /** A message to send, or a piece of one: slices of what came, and our own pieces between them. */
@@ -69,12 +70,15 @@ export class Payload implements JsonObject {
   #added: Map<string, Parts | Draft> | undefined
   #edits: Edit[] | undefined
   #nested: Map<Member, Payload> | undefined
+  /** `_meta`, where the scan has read it on its way. */
+  readonly #meta: Payload | undefined
 
-  constructor(bytes: Buffer, span: Span, members: readonly Member[]) {
+  constructor(bytes: Buffer, span: Span, members: readonly Member[], meta?: Payload) {
     this.bytes = bytes
     this.start = span.start
     this.end = span.end
     this.members = members
+    this.#meta = meta
   }
 
   /** Reads the object that starts at `start`; throws `ScanError`. */
@@ -136,7 +140,9 @@ export class Payload implements JsonObject {
     if (member === undefined || this.bytes[member.start] !== 0x7b) return undefined
     this.#nested ??= new Map()
     let nested = this.#nested.get(member)
-    if (nested === undefined) this.#nested.set(member, (nested = Payload.at(this.bytes, member.start)))
+    if (nested !== undefined) return nested
+    nested = key === '_meta' && this.#meta !== undefined ? this.#meta : Payload.at(this.bytes, member.start)
+    this.#nested.set(member, nested)
     return nested
   }
 
@@ -176,60 +182,68 @@ export class Payload implements JsonObject {
   }
 
   parts(): Parts {
-    if (this.#changed === undefined && this.#added === undefined && this.#edits === undefined && this.#nested === undefined)
-      return [this.bytes.subarray(this.start, this.end)]
+    const isAsItCame =
+      this.#changed === undefined && this.#added === undefined && this.#edits === undefined && this.#nested === undefined
+    if (isAsItCame) return [this.bytes.subarray(this.start, this.end)]
+    const splice = new Splice(this.bytes)
+    this.#write(splice)
+    return splice.parts()
+  }
+
+  #write(splice: Splice): void {
+    const { members } = this
+    const isDeleted = (member: Member): boolean => this.#changed?.has(member) === true && this.#changed.get(member) === undefined
     this.#edits?.sort((a, b) => a.start - b.start)
-    const out: Uint8Array[] = []
-    const kept = this.members.filter((member) => !this.#changed?.has(member) || this.#changed.get(member) !== undefined)
-    this.#copy(out, this.start, this.start + 1)
-    this.#writeAdded(out, kept.length > 0)
+    splice.keep(this.start, this.start + 1)
+    this.#writeAdded(splice, this.#changed === undefined ? members.length > 0 : !members.every(isDeleted))
     let at = this.start + 1
     let previous = -1
-    for (const [index, member] of this.members.entries()) {
-      const changed = this.#changed?.get(member)
-      if (changed === undefined && this.#changed?.has(member)) continue
+    for (let index = 0; index < members.length; index++) {
+      const member = members[index]
+      if (member === undefined || isDeleted(member)) continue
       // Between neighbours stands what stood there; where a member was left out, one comma.
       if (previous === -1) at = index === 0 ? at : member.keyStart
       else if (previous !== index - 1) {
-        out.push(COMMA)
+        splice.put(COMMA)
         at = member.keyStart
       }
-      this.#copy(out, at, member.start)
-      this.#writeValue(out, member, changed)
+      this.#copy(splice, at, member.start)
+      this.#writeValue(splice, member)
       at = member.end
       previous = index
     }
-    const last = this.members[this.members.length - 1]
-    this.#copy(out, last === undefined ? at : last.end, this.end)
-    return out
+    const last = members[members.length - 1]
+    this.#copy(splice, last === undefined ? at : last.end, this.end)
   }
 
-  #writeAdded(out: Uint8Array[], more: boolean): void {
+  #writeAdded(splice: Splice, more: boolean): void {
     if (this.#added === undefined) return
     let left = this.#added.size
-    for (const [key, parts] of this.#added) {
-      out.push(Buffer.from(`${JSON.stringify(key)}:`), ...(parts instanceof Draft ? parts.parts() : parts))
-      if (--left > 0 || more) out.push(COMMA)
+    for (const [key, made] of this.#added) {
+      splice.put(Buffer.from(`${JSON.stringify(key)}:`))
+      for (const part of made instanceof Draft ? made.parts() : made) splice.put(part)
+      if (--left > 0 || more) splice.put(COMMA)
     }
   }
 
-  #writeValue(out: Uint8Array[], member: Member, changed: Parts | Draft | undefined): void {
+  #writeValue(splice: Splice, member: Member): void {
+    const changed = this.#changed?.get(member)
     const nested = this.#nested?.get(member)
-    if (changed !== undefined) out.push(...(changed instanceof Draft ? changed.parts() : changed))
-    else if (nested !== undefined) out.push(...nested.parts())
-    else this.#copy(out, member.start, member.end)
+    if (changed !== undefined) for (const part of changed instanceof Draft ? changed.parts() : changed) splice.put(part)
+    else if (nested !== undefined) nested.#write(splice)
+    else this.#copy(splice, member.start, member.end)
   }
 
   /** The bytes from `from` to `to`, with the replacements that fall between. */
-  #copy(out: Uint8Array[], from: number, to: number): void {
+  #copy(splice: Splice, from: number, to: number): void {
     let at = from
     for (const edit of this.#edits ?? []) {
       if (edit.start < at || edit.end > to) continue
-      if (edit.start > at) out.push(this.bytes.subarray(at, edit.start))
-      out.push(...edit.parts)
+      splice.keep(at, edit.start)
+      for (const part of edit.parts) splice.put(part)
       at = edit.end
     }
-    if (to > at) out.push(this.bytes.subarray(at, to))
+    splice.keep(at, to)
   }
 }
 
