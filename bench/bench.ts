@@ -38,8 +38,8 @@ const run = async (): Promise<boolean> => {
   if (!(Number(values.rounds) >= 1)) throw new Error(`--rounds: expected a number from 1, got ${values.rounds}`)
   const subjects = SUBJECTS.filter(({ name }) => wanted.includes(name))
   const options: RoundsOptions = values.quick
-    ? { cells: CELLS, rounds: 1, warmUp: 0, forMs: 20 }
-    : { cells: CELLS, rounds: Number(values.rounds), warmUp: 2, forMs: 300 }
+    ? { cells: CELLS, rounds: 1, warmUp: 0, forMs: 20, warmUpMs: 0 }
+    : { cells: CELLS, rounds: Number(values.rounds), warmUp: 2, forMs: 300, warmUpMs: 1_500 }
 
   await using field = await startField(subjects)
   const { contestants, commands, failed } = field

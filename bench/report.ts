@@ -77,7 +77,7 @@ Written by \`npm run bench -- --write\` on ${report.date}: ${machine.cores} core
     .join(', ')}.
 
 One host calls a tool of one server through each subject over Streamable HTTP; the result is a text of 100 B, 10 KB or 1 MB. Host and
-server are written on bare sockets. Everything is up at once; in each of ${options.rounds} rounds (${options.warmUp} more to warm up) every subject has one burst
+server are written on bare sockets. Everything is up at once; in each of ${options.rounds} rounds (${options.warmUp} longer ones before, to warm up) every subject has one burst
 of ${options.forMs} ms per column, in an order that rotates. The host looks at every reply: status, id, size, and a nonce at both ends of the text.
 ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
 

@@ -17,8 +17,9 @@ export interface RoundsOptions {
   readonly rounds: number
   /** Rounds before those that count. */
   readonly warmUp: number
-  /** Length of a burst, ms. */
+  /** Length of a burst, ms; of one to warm up: long enough that no code is compiled in those that count. */
   readonly forMs: number
+  readonly warmUpMs: number
 }
 
 /** One contestant in one cell over all rounds. */
@@ -70,7 +71,7 @@ const measure = async ({ host, prefix, pid }: Contestant, { tool, inFlight }: Ce
 /** Runs all rounds. `onRound` hears the number of the round that begins; rejects, naming the contestant, when a connection is lost. */
 export const runRounds = async (
   contestants: readonly Contestant[],
-  { cells, rounds, warmUp, forMs }: RoundsOptions,
+  { cells, rounds, warmUp, forMs, warmUpMs }: RoundsOptions,
   onRound: (round: number) => void,
 ): Promise<readonly Row[]> => {
   const samples = new Map<Contestant, Map<Cell, Sample[]>>(
@@ -81,7 +82,7 @@ export const runRounds = async (
     for (const [at, cell] of cells.entries()) {
       for (let turn = 0; turn < contestants.length; turn++) {
         const contestant = contestants[(turn + at + round + warmUp) % contestants.length]
-        const sample = await measure(contestant, cell, forMs).catch((cause: unknown) => {
+        const sample = await measure(contestant, cell, round < 0 ? warmUpMs : forMs).catch((cause: unknown) => {
           throw new Error(`${contestant.subject} ${contestant.between.join(' → ')}, ${cell.tool}, ${cell.inFlight} in flight`, {
             cause,
           })

@@ -4,8 +4,7 @@
  *
  * The surprise: bodies have no time-out at all. A quiet stream is normal in MCP; whoever waits brings a watchdog.
  */
-import { Pool } from 'undici'
-import type { Dispatcher } from 'undici'
+import type { Dispatcher, Pool } from 'undici'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../wire/failure.ts'
 import { join } from '../wire/payload.ts'
@@ -63,6 +62,7 @@ export class UndiciClient implements HttpClient {
   readonly #pools = new Map<string, Pool>()
   readonly #options: HttpClientOptions
   readonly bodies: BodyPool
+  #isClosed = false
 
   constructor(options: Partial<HttpClientOptions> = {}, bodies = new BodyPool()) {
     this.#options = { ...DEFAULT_HTTP_CLIENT, ...options }
@@ -79,17 +79,23 @@ export class UndiciClient implements HttpClient {
       body: request.body === undefined ? null : join(request.body),
     }
     if (request.headersTimeoutMs !== undefined) options.headersTimeout = request.headersTimeoutMs
-    this.#pool(url.origin).dispatch(options, exchange)
+    const pool = this.#pools.get(url.origin)
+    if (pool !== undefined) pool.dispatch(options, exchange)
+    else void this.#dispatch(url.origin, options, exchange)
     return exchange
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     const pools = [...this.#pools.values()]
     this.#pools.clear()
     await Promise.all(pools.map((pool) => pool.destroy()))
   }
 
-  #pool(origin: string): Pool {
+  /** undici is loaded when somebody is reached by it: most machines' servers never are, and it is a fifth of the heap. */
+  async #dispatch(origin: string, options: Dispatcher.DispatchOptions, exchange: Exchange): Promise<void> {
+    const { Pool } = await import('undici')
+    if (this.#isClosed || exchange.isOver) return exchange.refuse()
     let pool = this.#pools.get(origin)
     if (pool === undefined) {
       const { connectTimeoutMs } = this.#options
@@ -102,7 +108,7 @@ export class UndiciClient implements HttpClient {
       })
       this.#pools.set(origin, pool)
     }
-    return pool
+    pool.dispatch(options, exchange)
   }
 }
 
@@ -113,6 +119,15 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
 
   constructor(handler: HttpHandler) {
     this.#handler = handler
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** It was never dispatched. */
+  refuse(): void {
+    this.#fail(unreachable(new Error('the client was closed')))
   }
 
   abort(): void {
