@@ -1,10 +1,9 @@
 /**
  * What is in flight, by the integer it is known by. For things that come and go with every call it stands where a `Map` would.
  *
- * The surprise is why: a `Map` or `Set` that is old and churns keeps alive what it has forgotten. V8 replaces its table every few
- * insertions, each table points at its successor, and once one of them is in the old generation all of them stay, with half of
- * what was ever in them, until the next full collection. Measured on a call path: a third of all memory survived every scavenge,
- * and with this table instead next to nothing does. Open addressing with linear probing; a deletion closes the gap.
+ * An old `Map` that churns keeps alive what it has forgotten: V8 replaces its table every few insertions, each table points at its
+ * successor, and once one of them is in the old generation all of them stay until the next full collection. Here a table is
+ * replaced only when it grows, and a lookup is an index. Open addressing with linear probing; a deletion closes the gap.
  */
 const NONE = -1
 
