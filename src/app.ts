@@ -11,6 +11,7 @@ import type { Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
 import type { BackoffOptions } from './downstream/backoff.ts'
 import type { Log } from './downstream/environment.ts'
+import { Introductions } from './era/introductions.ts'
 import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/openers.ts'
 import { openMemory } from './downstream/store.ts'
@@ -105,6 +106,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     core: gateway,
     identity: IDENTITY,
     identityJson: Buffer.from(JSON.stringify(IDENTITY)),
+    introductions: new Introductions(),
     options: hostOptions,
     log,
     bodies: clients.own.bodies,

@@ -401,7 +401,7 @@ export class Downstream {
         if (call !== undefined) call.notify('notifications/message', labelled)
         else session?.notify('notifications/message', labelled)
       },
-      ask: (question, call) => this.#asking.ask(question, call, [...owner.calls].at(-1), session),
+      ask: (question, call) => this.#asking.ask(question, call, [...owner.waiting].at(-1), session),
       elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }

@@ -18,8 +18,8 @@ export interface LinkOwner {
   readonly declared: Declared
   /** A legacy session whose end closes the link. */
   readonly caller: Caller
-  /** The calls it is leased to now, oldest first. */
-  readonly calls: Set<Call>
+  /** The calls that wait for it to be opened, oldest first. */
+  readonly waiting: Set<Call>
 }
 
 interface Held {
@@ -93,9 +93,8 @@ export class Links implements Sweepable {
   async lease(call: Call, use: (link: Link) => Promise<Outcome>): Promise<Outcome> {
     const held = this.#tasks.holderFor(call) ?? this.#hold(call.caller)
     held.leases++
-    held.owner.calls.add(call)
     try {
-      const outcome = await use(held.opened ?? (await held.link))
+      const outcome = await use(held.opened ?? (await awaited(held, call)))
       this.#tasks.heed(call, outcome, held)
       return outcome
     } catch (error) {
@@ -104,7 +103,6 @@ export class Links implements Sweepable {
       throw error
     } finally {
       held.leases--
-      held.owner.calls.delete(call)
       held.idleSinceMs = this.#environment.nowMs()
       const isDropped = held.leases === 0 && this.#held.get(held.owner.key) !== held
       const isOver = this.#options.sharing === 'call' || held.isLeft || isDropped
@@ -144,7 +142,7 @@ export class Links implements Sweepable {
           : sharing === 'session' && session !== undefined
             ? `session:${session.id}`
             : `principal:${principal}`
-    return { key: `${isolation} ${JSON.stringify(declared)}`, principal, declared, caller, calls: new Set() }
+    return { key: `${isolation} ${JSON.stringify(declared)}`, principal, declared, caller, waiting: new Set() }
   }
 
   /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
@@ -198,5 +196,14 @@ export class Links implements Sweepable {
     if (this.#held.get(held.owner.key) === held) this.#held.delete(held.owner.key)
     const link = await held.link.catch(() => undefined)
     await link?.close()
+  }
+}
+
+const awaited = async ({ owner, link }: Held, call: Call): Promise<Link> => {
+  owner.waiting.add(call)
+  try {
+    return await link
+  } finally {
+    owner.waiting.delete(call)
   }
 }

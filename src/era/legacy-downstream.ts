@@ -18,6 +18,7 @@ import type { LegacyRevision } from '../wire/revisions.ts'
 import { declaresTasks } from '../wire/tasks.ts'
 import { LinkTasks } from './link-tasks.ts'
 import { QUESTION_METHODS } from './questions.ts'
+import { RequestMeta } from './request-meta.ts'
 import { modernCreation, relatedTask } from './task-shapes.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 
@@ -46,6 +47,9 @@ export class LegacyLink implements Link {
   readonly #timeouts: LinkTimeouts
   #handshake = NOTHING_KNOWN
   #level: LogLevel | undefined
+  readonly #meta = new RequestMeta((meta) => {
+    for (const key of PER_EXCHANGE) meta.delete(key)
+  })
   readonly #tasks = new LinkTasks((method, params) =>
     this.#request(method, params, method === 'tasks/result' ? this.#timeouts.totalMs : undefined),
   )
@@ -187,9 +191,7 @@ export class LegacyLink implements Link {
   /** What a server of this era gets of a host's params: no per-request keys, no rounds, our own progress token. */
   #params(call: Call, id: number): Parts {
     const { params } = call
-    const meta = params.object('_meta')
-    for (const key of PER_EXCHANGE) meta?.delete(key)
-    if (call.progressToken !== undefined) meta?.set('progressToken', String(id))
+    if (params.has('_meta')) this.#meta.write(call, id)
     params.delete('requestState')
     params.delete('inputResponses')
     if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')

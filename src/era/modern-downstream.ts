@@ -19,6 +19,7 @@ import { declaresTasks, withTasks } from '../wire/tasks.ts'
 import { resultOf } from './legacy-downstream.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { Listening } from './listening.ts'
+import { RequestMeta } from './request-meta.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
   'notifications/tools/list_changed': 'tools',
@@ -43,7 +44,7 @@ export class ModernLink implements Link {
   readonly #events: LinkEvents
   readonly #timeouts: LinkTimeouts
   readonly #identity: Identity
-  readonly #identityJson: Uint8Array
+  readonly #meta: RequestMeta
   /** What the gateway's own requests declare. */
   readonly #declared: Declared
   readonly #listening: Listening
@@ -59,7 +60,14 @@ export class ModernLink implements Link {
     this.capabilities = server.capabilities
     this.instructions = server.instructions
     this.#identity = own.identity
-    this.#identityJson = Buffer.from(JSON.stringify(own.identity))
+    const identityJson = Buffer.from(JSON.stringify(own.identity))
+    this.#meta = new RequestMeta((meta, { caller, logLevel }) => {
+      meta.set(META.version, MODERN_JSON)
+      meta.set(META.clientInfo, identityJson)
+      meta.set(META.capabilities, JSON.stringify(modernCapabilities(caller.capabilities)))
+      if (logLevel === undefined) meta.delete(META.logLevel)
+      else meta.set(META.logLevel, JSON.stringify(logLevel))
+    })
     this.#declared = withTasks(own.declared)
     this.#events = events
     this.#timeouts = timeouts
@@ -156,14 +164,8 @@ export class ModernLink implements Link {
 
   /** Writes this exchange's own `_meta` and round into the params (B013, B037, B066). */
   #describe(call: Call, id: number): void {
-    const { params, caller, resume } = call
-    const meta = params.object('_meta')
-    if (meta?.text(META.version) !== MODERN) params.setIn('_meta', META.version, MODERN_JSON)
-    params.setIn('_meta', META.clientInfo, this.#identityJson)
-    params.setIn('_meta', META.capabilities, JSON.stringify(modernCapabilities(caller.capabilities)))
-    if (call.logLevel === undefined) meta?.delete(META.logLevel)
-    else params.setIn('_meta', META.logLevel, JSON.stringify(call.logLevel))
-    if (call.progressToken !== undefined) params.setIn('_meta', 'progressToken', String(id))
+    const { params, resume } = call
+    this.#meta.write(call, id)
     params.delete('task')
     if (resume?.state === undefined) params.delete('requestState')
     else params.set('requestState', JSON.stringify(resume.state))

@@ -13,12 +13,17 @@ import type { JsonObject, Payload } from '../wire/payload.ts'
 import { isModernRevision, MODERN, MODERN_REVISIONS } from '../wire/revisions.ts'
 import type { ModernRevision } from '../wire/revisions.ts'
 import { TASKS } from '../wire/tasks.ts'
+import type { Introductions } from './introductions.ts'
 import { project } from './projections.ts'
 
-export interface ModernRequest {
+/** What `_meta` says of the host. */
+export interface Introduced {
   readonly revision: ModernRevision
   readonly capabilities: Capabilities
   readonly logLevel: LogLevel | undefined
+}
+
+export interface ModernRequest extends Introduced {
   readonly progressToken: Id | undefined
 }
 
@@ -26,21 +31,22 @@ export interface ModernRequest {
 export const isModern = (message: Envelope): boolean => message.params?.object('_meta')?.has(META.version) === true
 
 /** Reads the per-request `_meta`. Throws `Refusal` with the HTTP status of its row. */
-export const readModern = (message: Envelope): ModernRequest => {
+export const readModern = (message: Envelope, known: Introductions<Introduced>): ModernRequest => {
   const meta = message.params?.object('_meta')
-  const version = meta?.text(META.version)
-  if (meta === undefined || version === undefined) throw malformed(META.version, 'a string')
+  if (meta === undefined) throw malformed(META.version, 'a string')
+  const { revision, capabilities, logLevel } = known.of(meta, readIntroduction)
+  return { revision, capabilities, logLevel, progressToken: progressTokenOf(message.params) }
+}
+
+const readIntroduction = (meta: Payload): Introduced => {
+  const version = meta.text(META.version)
+  if (version === undefined) throw malformed(META.version, 'a string')
   if (!isModernRevision(version)) throw unsupportedVersion(version)
   const capabilities = objectIn(meta, META.capabilities)
   if (capabilities === undefined) throw malformed(META.capabilities, 'an object')
   const level = meta.text(META.logLevel)
   if (meta.has(META.logLevel) && !isLogLevel(level)) throw new Refusal(-32602, `unknown log level in ${META.logLevel}`)
-  return {
-    revision: version,
-    capabilities,
-    logLevel: level as LogLevel | undefined,
-    progressToken: progressTokenOf(message.params),
-  }
+  return { revision: version, capabilities, logLevel: level as LogLevel | undefined }
 }
 
 /** Row 10: the header says the version that the body says (B190). */

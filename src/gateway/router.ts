@@ -67,9 +67,12 @@ export class Router {
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
       ask: (question) => asking.ask(question),
     }
-    const outcome = await this.#tasks.runs
-      .run(routed, entry, downstream)
-      .catch((error: unknown) => this.#failed(error, call, downstream, view))
+    let outcome: Outcome
+    try {
+      outcome = await this.#tasks.runs.run(routed, entry, downstream)
+    } catch (error) {
+      outcome = this.#failed(error, call, downstream, view)
+    }
     if (outcome.kind === 'input_required') {
       wordRequests(outcome.result, askerOf(downstream, view), call.caller, ({ method }) => {
         throw new Failure('protocol', `asks for undeclared input: ${method}`)

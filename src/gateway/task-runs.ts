@@ -25,13 +25,18 @@ export class TaskRuns {
   }
 
   /** Runs a routed call of any method; `entry`: the tool, where it is listed. */
-  async run(call: Call, entry: Entry | undefined, downstream: Downstream): Promise<Outcome> {
+  run(call: Call, entry: Entry | undefined, downstream: Downstream): Promise<Outcome> {
     if (call.method !== 'tools/call') return downstream.handle(call)
-    const { totalMs } = downstream.options.timeouts
     const plan = this.#planOf(call, entry, downstream)
     const hasAsked = call.caller.session !== undefined && plan === 'host'
     if (plan === 'plain') call.params.delete('task')
-    else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: totalMs }))
+    else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
+    const mayInsist = downstream.link?.era !== 'legacy' && mayDrive(call, downstream)
+    return plan === 'gateway' || mayInsist ? this.#drive(call, plan, downstream) : downstream.handle(call)
+  }
+
+  async #drive(call: Call, plan: Plan, downstream: Downstream): Promise<Outcome> {
+    const { totalMs } = downstream.options.timeouts
     try {
       const outcome = await downstream.handle(call)
       return plan === 'gateway' && outcome.kind === 'task'

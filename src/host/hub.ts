@@ -1,6 +1,8 @@
 /** What every way in needs: the gateway behind it, who we are, and where to write down what went wrong. */
 import type { Observable } from 'rxjs'
+import type { Introductions } from '../era/introductions.ts'
 import type { Identity } from '../era/link.ts'
+import type { Introduced } from '../era/modern-host.ts'
 import type { Caller, Handler, Scope } from '../rpc/call.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -57,6 +59,8 @@ export interface Hub {
   readonly identityJson: Uint8Array
   readonly options: HostOptions
   readonly log: Log
+  /** What modern hosts have said of themselves. */
+  readonly introductions: Introductions<Introduced>
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
   /** A number for each host request: ties log lines and errors together. */

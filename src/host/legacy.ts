@@ -1,7 +1,7 @@
 /** Messages of legacy hosts inside a session, wherever they come in (BRIDGING 2.1, 2.4, 5.1). */
 import { wordLegacy } from '../era/legacy-host.ts'
 import { complete, Refusal } from '../rpc/call.ts'
-import type { Call, Caller, Outcome } from '../rpc/call.ts'
+import type { Call, Outcome } from '../rpc/call.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
@@ -16,14 +16,6 @@ import { errorReply } from './respond.ts'
 import type { Running, Session } from './session.ts'
 
 const EMPTY = Payload.of({}).parts()
-
-export const callerOf = (session: Session): Caller => ({
-  principal: session.principal,
-  revision: session.revision,
-  capabilities: session.capabilities,
-  scope: session.scope,
-  session,
-})
 
 /** Serves one request of a session; the answer goes the `way`. */
 export const serveLegacy = (message: Envelope, session: Session, way: Exchange, hub: Hub): void => {
@@ -70,13 +62,13 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
   session.activeMs = performance.now()
   if (message.kind === 'response') session.settle(message)
   else if (message.method === 'notifications/cancelled') session.cancel(message.params?.raw('requestId')?.toString())
-  else if (message.method === 'notifications/roots/list_changed') hub.core.rootsChanged(callerOf(session))
+  else if (message.method === 'notifications/roots/list_changed') hub.core.rootsChanged(session.caller)
 }
 
 /** Tells a session of changed lists for as long as it lives. */
 export const announceChanges = (session: Session, hub: Hub): void => {
   const changes = hub.core
-    .changes(callerOf(session))
+    .changes(session.caller)
     .subscribe((list) => session.notify(`notifications/${list}/list_changed`, undefined))
   session.onEnd(() => {
     changes.unsubscribe()
@@ -99,7 +91,7 @@ const makeCall = (message: Envelope, session: Session, exchange: ProgressExchang
     method: message.method,
     target: row?.field === undefined || row.field === 'ref' ? undefined : params.text(row.field),
     params,
-    caller: callerOf(session),
+    caller: session.caller,
     resume: undefined,
     signal: running.abort.signal,
     progressToken: progressTokenOf(params),

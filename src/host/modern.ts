@@ -58,7 +58,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     exchange.answer(parts, status)
   }
   try {
-    const request = check(message, origin)
+    const request = check(message, origin, hub)
     const caller: Caller = {
       principal: origin.principal,
       revision: request.revision,
@@ -79,9 +79,9 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
 }
 
 /** The rows of BRIDGING 5.1 that concern a modern body, in their order. */
-const check = (message: Envelope, { headers }: ModernOrigin): ModernRequest => {
+const check = (message: Envelope, { headers }: ModernOrigin, { introductions }: Hub): ModernRequest => {
   if (headers !== undefined) checkVersionHeader(message, headers['mcp-protocol-version'])
-  const request = readModern(message)
+  const request = readModern(message, introductions)
   if (headers !== undefined) checkMirrors(message, (name) => headers[name])
   const row = methodRow(message.method, 'modern')
   if (row === undefined) throw new Refusal(-32601, `Method not found: ${message.method}`, { status: 404 })

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Introduction } from '../era/legacy-host.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
-import type { Answer, Capabilities, HostSession, Question, Scope } from '../rpc/call.ts'
+import type { Answer, Caller, Capabilities, HostSession, Question, Scope } from '../rpc/call.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { notificationMessage, requestMessage } from '../wire/message.ts'
 import { isLogLevel, reaches } from '../wire/methods.ts'
@@ -44,6 +44,8 @@ export class Session implements HostSession, Subscriber {
   readonly scope: Scope
   readonly revision: LegacyRevision
   readonly capabilities: Capabilities
+  /** This session as whoever calls. */
+  readonly caller: Caller
   readonly startedMs = performance.now()
   logLevel: LogLevel | undefined
   /** What was streamed to it, where its transport can resume. */
@@ -64,6 +66,7 @@ export class Session implements HostSession, Subscriber {
     this.capabilities = introduction.capabilities
     this.principal = principal
     this.scope = scope
+    this.caller = { principal, revision: this.revision, capabilities: this.capabilities, scope, session: this }
   }
 
   get isEnded(): boolean {
