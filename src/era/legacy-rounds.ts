@@ -4,6 +4,7 @@
  */
 import { complete } from '../rpc/call.ts'
 import type { Answer, Call, Handler, HostSession, Layer, Outcome, Question, Resume } from '../rpc/call.ts'
+import { Cancellation } from '../rpc/cancellation.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
 import { Draft, join, Payload } from '../wire/payload.ts'
@@ -14,6 +15,8 @@ const SHED_PAUSE_MS = 500
 /** Consent to visit a URL is not completion: the server is asked again after 2, 4, 8 … 30 s (rule 4). */
 const FIRST_VISIT_PAUSE_MS = 2_000
 const MAX_VISIT_PAUSE_MS = 30_000
+/** The longest a timer can be set to. */
+const LONGEST_MS = 2 ** 31 - 1
 
 /** What kept a host from answering, in a form that ends the call. */
 class Declined extends Error {}
@@ -23,8 +26,35 @@ export const askLegacyHosts: Layer = (inner) => (call) => {
   const { session } = call.caller
   if (session === undefined || ask === undefined) return inner(call)
   return inner(call).then((outcome) =>
-    outcome.kind === 'input_required' ? goRounds(inner, call, { ask, session }, outcome) : outcome,
+    outcome.kind === 'input_required'
+      ? withinTime(outcome, call, (bounded) => goRounds(inner, bounded, { ask, session }, outcome))
+      : outcome,
   )
+}
+
+type RequiredInput = Outcome & { kind: 'input_required' }
+
+/** Rounds end with the call's maximum time, whoever is thinking then (B085); what is under way at the server is cancelled. */
+const withinTime = async (
+  { totalMs = LONGEST_MS }: RequiredInput,
+  call: Call,
+  go: (call: Call) => Promise<Outcome>,
+): Promise<Outcome> => {
+  const stop = new Cancellation()
+  const onAbort = (): void => stop.abort()
+  call.signal.addEventListener('abort', onAbort)
+  const { promise, resolve } = Promise.withResolvers<Outcome>()
+  const onLate = (): void => {
+    resolve(ended(call, 'the input rounds took too long (timeouts.total)'))
+    stop.abort()
+  }
+  const timer = setTimeout(onLate, Math.min(totalMs, LONGEST_MS))
+  try {
+    return await Promise.race([promise, go({ ...call, signal: stop.signal })])
+  } finally {
+    clearTimeout(timer)
+    call.signal.removeEventListener('abort', onAbort)
+  }
 }
 
 interface Host {
@@ -78,8 +108,6 @@ class Visits {
       if (elicitationId !== undefined) session.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
   }
 }
-
-type RequiredInput = Outcome & { kind: 'input_required' }
 
 const nextRound = async (
   { result, state }: RequiredInput,

@@ -2,7 +2,7 @@
  * What one server asked during one call: only what the host can answer, in words it knows, and not without end
  * (BRIDGING 3.13, 3.14); and what it asked in vain, because that may be why the call fails.
  */
-import { refusalOf, wordQuestion } from '../era/questions.ts'
+import { noAnswer, refusalOf, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
 import { relatedTask, relateTo, unrelate } from '../era/task-shapes.ts'
 import { Refusal } from '../rpc/call.ts'
@@ -40,7 +40,8 @@ export class Asked {
       this.#missing = CAPABILITIES[question.method]
       return refusal
     }
-    if (ask === undefined) return error(-32601, `nobody can be asked ${question.method} now`)
+    // No request of this host may end with a question now (BRIDGING 3.13 rule 1).
+    if (ask === undefined) return noAnswer(question)
     if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
       return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
     const worded = wordQuestion(question, this.#asker, caller)

@@ -38,9 +38,6 @@ import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { Tasks } from './tasks.ts'
 
-/** How long a host may take to answer a round. */
-const ROUND_TTL_MS = 600_000
-
 export class Gateway {
   readonly handle: Handler
   readonly feed: Feed
@@ -69,8 +66,9 @@ export class Gateway {
       (key) => fleet.get(key),
       () => this.#options.tasks,
     )
-    this.#router = new Router(this.feed, this.#lists, new Rounds(seal, ROUND_TTL_MS), this.#tasks, (key) => fleet.get(key))
-    this.parking = new Parking(seal)
+    const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
+    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, (key) => fleet.get(key))
+    this.parking = new Parking(seal, () => this.#options.parking)
     this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }
 

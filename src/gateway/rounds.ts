@@ -28,9 +28,10 @@ export interface OpenedRound {
 
 export class Rounds {
   readonly #seal: Seal
-  readonly #ttlMs: number
+  readonly #ttlMs: () => number
 
-  constructor(seal: Seal, ttlMs: number) {
+  /** `ttlMs`: how long a host may take to answer a round. */
+  constructor(seal: Seal, ttlMs: () => number) {
     this.#seal = seal
     this.#ttlMs = ttlMs
   }
@@ -58,7 +59,7 @@ export class Rounds {
       principal: call.caller.principal,
       ...(state !== undefined && { state }),
     }
-    const token = this.#seal.seal(PURPOSE, sealed, this.#ttlMs)
+    const token = this.#seal.seal(PURPOSE, sealed, this.#ttlMs())
     result.set('requestState', JSON.stringify(token))
     return { kind: 'input_required', result, state: token }
   }

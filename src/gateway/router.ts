@@ -77,7 +77,8 @@ export class Router {
       wordRequests(outcome.result, askerOf(downstream, view), call.caller, ({ method }) => {
         throw new Failure('protocol', `asks for undeclared input: ${method}`)
       })
-      return isModern ? this.#rounds.close(outcome, call, route.serverKey, route.original) : outcome
+      if (isModern) return this.#rounds.close(outcome, call, route.serverKey, route.original)
+      return { ...outcome, totalMs: downstream.options.timeouts.totalMs }
     }
     if (outcome.kind === 'task') this.#tasks.created(outcome.result, call, downstream)
     else if (isModern) asking.refuseIfMissing(outcome)
