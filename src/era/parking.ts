@@ -24,6 +24,8 @@ const SHARED_PRINCIPAL = 'local'
 
 /** What a parked call's `requestState` holds. */
 interface Ticket {
+  /** The process that holds the call. */
+  readonly owner: string
   readonly park: string
   readonly nonce: string
   readonly principal: string
@@ -35,6 +37,7 @@ export class Parking {
   readonly #seal: Seal
   /** Asked anew for each call: a reload may have changed them. */
   readonly #options: () => ParkingOptions
+  readonly #owner = randomUUID()
   readonly #calls = new Map<string, ParkedCall>()
 
   constructor(seal: Seal, options: () => ParkingOptions) {
@@ -74,8 +77,9 @@ export class Parking {
     const digest = digestOf(call)
     const { principal } = call.caller
     const options = this.#options()
+    const owner = this.#owner
     const issue = (nonce: string): string =>
-      this.#seal.seal(PURPOSE, { park: id, nonce, principal, digest, method: call.method } satisfies Ticket, options.ttlMs)
+      this.#seal.seal(PURPOSE, { owner, park: id, nonce, principal, digest, method: call.method } satisfies Ticket, options.ttlMs)
     const parked = new ParkedCall(principal, options, {
       issue,
       limitReached: () => this.#limitReached(principal),
@@ -90,6 +94,7 @@ export class Parking {
     if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
     const parked = this.#calls.get(ticket.park)
     if (parked !== undefined) return parked.resume(call, ticket.nonce)
+    if (ticket.owner === this.#owner) throw new Refusal(-32602, 'requestState already used')
     // The process that held the call is gone, and the call with it (rule 9): never played again.
     const text = 'the interaction with the server was lost; the action may or may not have happened'
     if (call.method !== 'tools/call') throw new Failure('lost', text)
