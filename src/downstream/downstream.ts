@@ -8,7 +8,6 @@ import type { Inventory } from '../catalog/inventory.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
-import type { LogLevel } from '../wire/methods.ts'
 import type { Payload } from '../wire/payload.ts'
 import { isTerminal } from '../wire/tasks.ts'
 import { Asking } from './asking.ts'
@@ -18,8 +17,9 @@ import type { DownstreamEnvironment } from './environment.ts'
 import { isHopeless, nextHealth, STARTING } from './health.ts'
 import type { Health, HealthEvent } from './health.ts'
 import { readInventory } from './inventory-reader.ts'
+import { listeners } from './link-owner.ts'
+import type { LinkOwner } from './link-owner.ts'
 import { Links } from './links.ts'
-import type { LinkOwner } from './links.ts'
 import type { ServerOptions } from './options.ts'
 import { Rereads } from './rereads.ts'
 import { again, isForgotten, isMismatch } from './retries.ts'
@@ -145,18 +145,13 @@ export class Downstream {
     await this.#main?.unfollowTask(id)
   }
 
-  /** A legacy host chose its level: its link hears of it now, if it has one, else when it is opened. */
-  async setLevel(session: HostSession, level: LogLevel): Promise<void> {
-    await this.#links.ofSession(session)?.setLevel(level)
-  }
-
   /** A session was told to visit a URL of this server, known to the server by `id`. */
   sentAway(id: string, session: HostSession | undefined): void {
     if (session !== undefined) this.#asking.sentAway(id, session)
   }
 
   rootsChanged(session: HostSession): void {
-    this.#links.ofSession(session)?.rootsChanged()
+    for (const link of this.#links.ofSession(session)) link.rootsChanged()
   }
 
   /** Skips the wait before the next attempt, and wakes a server that had been given up. */
@@ -205,8 +200,7 @@ export class Downstream {
     if (main.era === 'modern') return main.handle(call)
     if (this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
       return this.#overMain(main, () => main.handle(call))
-    const level = call.caller.session?.logLevel
-    return this.#links.lease(call, (link) =>
+    return this.#links.lease(call, (link, level) =>
       level === undefined ? link.handle(call) : link.setLevel(level).then(() => link.handle(call)),
     )
   }
@@ -390,26 +384,29 @@ export class Downstream {
     }
   }
 
+  /** On a link that principals share nobody is asked but by a call, and what belongs to no call is told nobody (B051, B052). */
   #eventsFor(owner: LinkOwner): LinkEvents {
-    const { session } = owner.caller
     return {
       listChanged: () => this.#rereads.request(),
       updated: () => undefined,
-      taskChanged: (task) => this.#taskChanged(task),
+      taskChanged: (task) => this.#taskChanged(task, owner),
       message: (params, call) => {
         const labelled = this.#labelled(params)
         if (call !== undefined) call.notify('notifications/message', labelled)
-        else session?.notify('notifications/message', labelled)
+        else for (const session of listeners(owner)) session.notify('notifications/message', labelled)
       },
-      ask: (question, call) => this.#asking.ask(question, call, [...owner.waiting].at(-1), session),
+      ask: (question, call) =>
+        owner.isolation === 'shared'
+          ? this.#asking.ask(question, undefined, undefined, undefined)
+          : this.#asking.ask(question, call, [...owner.waiting].at(-1), [...owner.sessions].at(-1)),
       elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
   }
 
-  #taskChanged(task: Payload): void {
-    if (isTerminal(task.text('status'))) this.#links.taskEnded(task.text('taskId') ?? '')
-    this.#environment.taskChanged(this.options.key, task)
+  #taskChanged(task: Payload, owner?: LinkOwner): void {
+    if (isTerminal(task.text('status'))) this.#links.taskEnded(task.text('taskId') ?? '', owner)
+    this.#environment.taskChanged(this.options.key, task, owner)
   }
 
   /** Log messages say which server they are from (BRIDGING 2.3). */

@@ -6,6 +6,7 @@ import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BackoffOptions } from './backoff.ts'
+import type { LinkOwner } from './link-owner.ts'
 import type { ServerOptions } from './options.ts'
 
 /** What a process printed last on stderr, oldest first; kept after its end. */
@@ -77,8 +78,8 @@ export interface DownstreamEnvironment {
   readonly soleHost: Promise<Declared> | undefined
   /** A subscribed resource changed; the URI is the server's own. */
   readonly updated: (key: string, uri: string, params: Payload) => void
-  /** A task changed, in the words of the server's era. */
-  readonly taskChanged: (key: string, task: Payload) => void
+  /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */
+  readonly taskChanged: (key: string, task: Payload, owner: LinkOwner | undefined) => void
   /** The main link is up again after a loss. */
   readonly reconnected: (downstream: Reconnected) => void
 }

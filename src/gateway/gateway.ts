@@ -17,6 +17,7 @@ import { findResource, findTool } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
+import type { LinkOwner } from '../downstream/link-owner.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
@@ -121,9 +122,9 @@ export class Gateway {
     this.#tasks.follow(subscriber, caller, id)
   }
 
-  /** A server says that a task changed. */
-  taskChanged(key: string, task: Payload): void {
-    this.#tasks.changed(key, task).catch(() => undefined)
+  /** A server says that a task changed; `owner`: of the link it said it on, unless that serves everybody. */
+  taskChanged(key: string, task: Payload, owner: LinkOwner | undefined): void {
+    this.#tasks.changed(key, task, owner).catch(() => undefined)
   }
 
   rootsChanged(caller: Caller): void {
