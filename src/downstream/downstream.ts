@@ -6,6 +6,7 @@
 import { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
+import { ServerError } from '../rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -127,9 +128,14 @@ export class Downstream {
     return error instanceof Failure ? error.at(this.options) : error
   }
 
-  /** Watches a resource for the gateway; false if the server does not offer that. */
+  /** Watches a resource for the gateway; false if the server does not offer that. Throws `Failure` if it cannot be asked now. */
   async subscribe(uri: string): Promise<boolean> {
-    return (await this.#ready()).subscribe(uri)
+    try {
+      return await (await this.#ready()).subscribe(uri)
+    } catch (error) {
+      if (error instanceof ServerError) return false
+      throw this.#located(error)
+    }
   }
 
   async unsubscribe(uri: string): Promise<void> {
@@ -312,7 +318,7 @@ export class Downstream {
       'server is ready',
     )
     this.#rereads.poll(inventory === undefined ? undefined : this.#pollMs(link))
-    if (this.health$.value.failures > 0) this.#environment.reconnected(this)
+    if (this.health$.value.failures > 0 || this.#environment.isSuccessor) this.#environment.reconnected(this)
   }
 
   /** Lists that the server cannot announce changes of are read again after their lifetime (3.7). */

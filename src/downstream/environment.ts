@@ -49,6 +49,9 @@ export interface Memory {
 export interface Reconnected {
   readonly options: ServerOptions
   subscribe(uri: string): Promise<boolean>
+  unsubscribe(uri: string): Promise<void>
+  followTask(id: string): Promise<void>
+  unfollowTask(id: string): Promise<void>
 }
 
 /** The part of a logger that rooms use. */
@@ -80,6 +83,8 @@ export interface DownstreamEnvironment {
   readonly updated: (key: string, uri: string, params: Payload) => void
   /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */
   readonly taskChanged: (key: string, task: Payload, owner: LinkOwner | undefined) => void
-  /** The main link is up again after a loss. */
+  /** It takes the place of one of the same key, whose subscriptions it takes over. */
+  readonly isSuccessor: boolean
+  /** The main link is up again after a loss, or for the first time in the place of another. */
   readonly reconnected: (downstream: Reconnected) => void
 }

@@ -141,7 +141,8 @@ export class Gateway {
 
   /** A server is back after a loss. */
   async restored(downstream: Reconnected): Promise<void> {
-    await Promise.all([this.#subscriptions.restore(downstream), this.#tasks.restore(downstream)])
+    this.#tasks.restore(downstream)
+    await this.#subscriptions.restore(downstream)
   }
 
   /** Other options, from a reload. */
@@ -186,8 +187,11 @@ export class Gateway {
       return complete(Payload.of({}))
     }
     if (route === undefined) throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
-    if (!(await this.subscribe(session, call.caller, call.target)))
-      throw new Refusal(-32602, `${call.target} is not subscribable`)
+    const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
+      this.#subscriptions.remove(session, route.serverKey, route.original)
+      throw error
+    })
+    if (!isOffered) throw new Refusal(-32602, `${call.target} is not subscribable`)
     return complete(Payload.of({}))
   }
 }

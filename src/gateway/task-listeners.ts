@@ -3,7 +3,6 @@
  * asked to tell once per task, and no longer when nobody is left; a task that has ended or expired is forgotten (BRIDGING 2.3,
  * 3.7, 3.17).
  */
-import type { Downstream } from '../downstream/downstream.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Caller, HostSession } from '../rpc/call.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -28,7 +27,8 @@ export interface Creator {
 }
 
 interface Followed {
-  readonly downstream: Downstream
+  /** Another after a restart of the server. */
+  downstream: Reconnected
   readonly original: string
   readonly followers: Map<TaskSubscriber, Follower>
 }
@@ -50,7 +50,7 @@ export class TaskListeners {
     return { followed: this.#followed.size, created: this.#created.size }
   }
 
-  add(subscriber: TaskSubscriber, follower: Follower, downstream: Downstream, original: string): void {
+  add(subscriber: TaskSubscriber, follower: Follower, downstream: Reconnected, original: string): void {
     const key = keyOf(downstream.options.key, original)
     let followed = this.#followed.get(key)
     if (followed === undefined) {
@@ -107,9 +107,12 @@ export class TaskListeners {
   }
 
   /** After a reconnect the server is asked again. */
-  async restore(server: Reconnected): Promise<void> {
-    for (const { downstream, original } of this.#followed.values())
-      if (downstream.options.key === server.options.key) await downstream.followTask(original)
+  restore(server: Reconnected): void {
+    for (const followed of this.#followed.values()) {
+      if (followed.downstream.options.key !== server.options.key) continue
+      followed.downstream = server
+      server.followTask(followed.original).catch(() => undefined)
+    }
   }
 
   #leave(key: string, { downstream, original, followers }: Followed, subscriber: TaskSubscriber): void {

@@ -98,8 +98,8 @@ export class Tasks {
     this.#listeners.release(subscriber)
   }
 
-  async restore(downstream: Parameters<TaskListeners['restore']>[0]): Promise<void> {
-    await this.#listeners.restore(downstream)
+  restore(downstream: Parameters<TaskListeners['restore']>[0]): void {
+    this.#listeners.restore(downstream)
   }
 
   /** A server says that a task changed: whoever made it or follows it hears of it under his own id; `owner`: of its link. */
