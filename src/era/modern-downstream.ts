@@ -13,7 +13,7 @@ import { requestMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
 import { METHODS } from '../wire/methods.ts'
 import { headersFor } from '../wire/param-headers.ts'
-import { Payload } from '../wire/payload.ts'
+import { join, Payload } from '../wire/payload.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { declaresTasks, withTasks } from '../wire/tasks.ts'
 import { resultOf } from './legacy-downstream.ts'
@@ -224,7 +224,7 @@ export class ModernLink implements Link {
     this.fetch('tasks/get', { taskId }).then(
       (task) => {
         task.delete('resultType')
-        this.#events.taskChanged(task)
+        this.#events.taskChanged(Payload.at(join(task.parts())))
       },
       (error: unknown) => this.#events.oddity('a task could not be looked at', String(error)),
     )
