@@ -55,6 +55,8 @@ export const openPipes = async (era: Era, arrivals: Arrivals): Promise<Carrier> 
         const line = rest.subarray(0, end).toString()
         rest = rest.subarray(end + 1)
         if (isIntroduced) arrivals.text(line, connection, {}, { say, finish: say })
+        // Somebody else's client, whose own server had this port before.
+        else if (!/^\d+$/.test(line)) return void socket.destroy()
         else {
           isIntroduced = true
           connection.pid = Number(line)
