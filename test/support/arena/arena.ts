@@ -40,7 +40,10 @@ export interface Arena extends AsyncDisposable {
   readonly seats: readonly Seat[]
   /** Where hosts connect: a proxy before the gateway that outlives it. */
   readonly front: FaultProxy
+  /** Through the front proxy, where there are proxies. */
   readonly url: URL
+  /** The gateway itself; another after `replace`. */
+  readonly direct: URL
   readonly pid: number
   vitals(): Promise<Vitals>
   signal(signal: NodeJS.Signals): void
@@ -95,7 +98,10 @@ export const openArena = async ({ perKind, isFaulty, config = {} }: ArenaOptions
     seats,
     front,
     get url() {
-      return new URL(`http://127.0.0.1:${isFaulty ? front.port : front.target}/mcp`)
+      return urlOf(isFaulty ? front.port : front.target)
+    },
+    get direct() {
+      return urlOf(front.target)
     },
     get pid() {
       return child.pid ?? 0
@@ -126,6 +132,8 @@ export const openArena = async ({ perKind, isFaulty, config = {} }: ArenaOptions
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }
+
+const urlOf = (port: number): URL => new URL(`http://127.0.0.1:${port}/mcp`)
 
 const ownPlace = (folder: string) => ({
   state: { dir: join(folder, 'state') },

@@ -14,6 +14,8 @@ export const seeded = (seed: number): (() => number) => {
   }
 }
 
+const AWAY_MS = 50
+
 export interface CrowdOptions {
   readonly hosts: number
   /** Calls that one session of several lanes has under way. */
@@ -35,9 +37,11 @@ const runHost = async (arena: Arena, at: number, { lanes, random, callsPerSessio
   const kind = callerKinds[at % callerKinds.length]
   let sessions = 0
   while (!isOver()) {
-    const caller = await openCaller(kind, arena.url, lanes).catch(() => undefined)
+    // Every other three hosts see nothing of the faults before the gateway.
+    const url = Math.floor(at / callerKinds.length) % 2 === 0 ? arena.direct : arena.url
+    const caller = await openCaller(kind, url, lanes).catch(() => undefined)
     if (caller === undefined) {
-      await pause(20)
+      await pause(AWAY_MS)
       continue
     }
     sessions++
@@ -61,9 +65,10 @@ const runLane = async (
     const nonce = referee.begin()
     const ends = await caller.call(lane, `${seat.key}__echo`, wishOf(nonce, random))
     for (const end of ends) referee.ended(nonce, end)
-    // Whoever is refused comes back a little later.
-    if (ends.some(({ type }) => type !== 'answered')) await pause(5)
-    if (ends.some((end) => end.type === 'failed' && end.kind === 'http 404')) return
+    if (ends.every(({ type }) => type === 'answered')) continue
+    // Whoever is refused comes back a little later, and whose session or gateway has gone, with another.
+    await pause(AWAY_MS)
+    if (ends.some((end) => end.type === 'broken' || (end.type === 'failed' && end.kind === 'http 404'))) return
   }
 }
 

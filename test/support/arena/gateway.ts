@@ -10,7 +10,7 @@ import { DEFAULT_BACKOFF } from '../../../src/downstream/backoff.ts'
 import { createLog } from '../../../src/log.ts'
 
 const [file = ''] = process.argv.slice(2)
-const context = readSurroundings()
+const context = readSurroundings({ listen: '127.0.0.1:0' })
 const load = () => loadConfiguration({ files: [file] }, context)
 const log = createLog({ level: 'error', format: 'json' }, process.stderr)
 const running = await startGateway(await load(), {
