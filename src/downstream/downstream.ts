@@ -7,6 +7,7 @@ import { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
+import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -34,11 +35,13 @@ export class Downstream {
   readonly startedMs = performance.now()
   readonly health$ = new BehaviorSubject<Health>(STARTING)
   readonly inventory$: BehaviorSubject<Inventory | undefined>
+  /** What of its calls was translated, and what was impossible. */
+  readonly fidelity: Fidelity
   readonly #environment: DownstreamEnvironment
   readonly #dialer: Dialer
   readonly #links: Links
   readonly #slots: Slots
-  readonly #asking = new Asking(() => this.options)
+  readonly #asking: Asking
   readonly #rereads: Rereads
   #main: Link | undefined
   #isWanted = false
@@ -51,6 +54,8 @@ export class Downstream {
   constructor(options: ServerOptions, environment: DownstreamEnvironment) {
     this.#options = options
     this.#environment = environment
+    this.fidelity = new Fidelity(options.key, environment.log)
+    this.#asking = new Asking(() => this.options, this.fidelity)
     this.#dialer = new Dialer(options, environment)
     this.inventory$ = new BehaviorSubject(environment.memory.inventory(options))
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)

@@ -14,7 +14,6 @@ import { isModernRevision, MODERN, MODERN_REVISIONS } from '../wire/revisions.ts
 import type { ModernRevision } from '../wire/revisions.ts'
 import { TASKS } from '../wire/tasks.ts'
 import type { Introductions } from './introductions.ts'
-import { project } from './projections.ts'
 
 /** What `_meta` says of the host. */
 export interface Introduced {
@@ -98,7 +97,7 @@ const COMPLETE = Buffer.from('"complete"')
 
 /** Writes into a result what every result of this era carries (B008, B011, B149, B150). */
 export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8Array): JsonObject => {
-  const result = outcome.kind === 'complete' ? project(outcome.result, method, MODERN) : outcome.result
+  const { result } = outcome
   if (outcome.kind === 'task') result.set('resultType', '"task"')
   else if (outcome.kind === 'input_required') {
     result.delete('ttlMs')
