@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../rpc/call.ts'
 import type { Capabilities, Outcome } from '../rpc/call.ts'
+import { UI_EXTENSION } from '../wire/apps.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { JsonObject } from '../wire/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
@@ -11,6 +12,7 @@ import type { LegacyRevision } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import type { Identity } from './link.ts'
 import { SUPERSET_CAPABILITIES } from './modern-host.ts'
+import type { Offers } from './modern-host.ts'
 import { legacyCreation } from './task-shapes.ts'
 
 export interface Introduction {
@@ -46,12 +48,14 @@ export const initializeResult = (
   revision: LegacyRevision,
   identity: Identity,
   instructions: string | undefined,
-  offersTasks: boolean,
+  { tasks, apps }: Offers,
 ): object => ({
   protocolVersion: revision,
   capabilities: {
     ...SUPERSET_CAPABILITIES,
-    ...(offersTasks && isAtLeast(revision, '2025-11-25') && { tasks: TASKS_CAPABILITY }),
+    ...(tasks && isAtLeast(revision, '2025-11-25') && { tasks: TASKS_CAPABILITY }),
+    // Not a member of this era, and read there all the same ([ext apps, Capability Negotiation]).
+    ...(apps !== undefined && { extensions: { [UI_EXTENSION]: apps } }),
   },
   serverInfo: identity,
   ...(instructions !== undefined && { instructions }),

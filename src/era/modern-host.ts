@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../rpc/call.ts'
 import type { Capabilities, Outcome } from '../rpc/call.ts'
+import { UI_EXTENSION } from '../wire/apps.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { decodeHeaderValue } from '../wire/header-value.ts'
 import { META, progressTokenOf } from '../wire/meta.ts'
@@ -121,5 +122,18 @@ export const SUPERSET_CAPABILITIES = {
   completions: {},
   logging: {},
 } as const
+
+/** What is declared beside the superset: whether tasks can be followed, and the settings of MCP Apps where there are any. */
+export interface Offers {
+  readonly tasks: boolean
+  readonly apps: object | undefined
+}
+
+export const discoveredCapabilities = ({ tasks, apps }: Offers): object => ({
+  ...SUPERSET_CAPABILITIES,
+  ...((tasks || apps !== undefined) && {
+    extensions: { ...(tasks && { [TASKS]: {} }), ...(apps !== undefined && { [UI_EXTENSION]: apps }) },
+  }),
+})
 
 export const SUPPORTED_VERSIONS = [MODERN]

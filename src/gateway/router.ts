@@ -2,7 +2,8 @@
  * One call to one server: finds the owner in the catalog snapshot, puts the original name in, and the exposed URIs back into
  * the result (BRIDGING 2.5, 3.3–3.6, 4).
  */
-import { declaresApps, findAppTemplate, findAppTool } from '../catalog/apps.ts'
+import { findAppTemplate, findAppTool } from '../catalog/apps.ts'
+import { servesApps } from '../catalog/catalog.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
 import type { UriPlace } from '../catalog/expose-result.ts'
 import { findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
@@ -13,8 +14,9 @@ import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import { project } from '../era/projections.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
-import type { Call, Outcome } from '../rpc/call.ts'
+import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
+import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
@@ -64,6 +66,10 @@ export class Router {
     const entry = route.entry ?? view.catalog.index.tools.get(call.target ?? '')?.entry
     const routed: Call = {
       ...call,
+      caller:
+        declaresApps(call.caller.capabilities) && !servesApps(downstream.options, view.catalog)
+          ? withoutApps(call.caller)
+          : call.caller,
       target: route.original,
       paramHeaders: entry?.paramHeaders ?? [],
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
@@ -91,7 +97,7 @@ export class Router {
 
   /** Owner of what the call names: while servers of which nothing is known are starting, an unknown name waits for them. */
   async #findLater(call: Call): Promise<Route> {
-    await this.#lists.known(call.caller.scope)
+    await this.#lists.known(call.caller)
     const late = this.#lookUp(call)
     if (late === undefined) throw unknown(call)
     return late
@@ -188,6 +194,12 @@ export class Router {
 const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
   const isRead = call.method === 'resources/read'
   return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposeUri(options.prefix, uri))
+}
+
+/** A server whose apps are switched off is not told that the host runs any (BRIDGING 3.16 rule 4). */
+const withoutApps = (caller: Caller): Caller => {
+  const extensions = Object.entries(caller.capabilities['extensions'] as object).filter(([name]) => name !== UI_EXTENSION)
+  return { ...caller, capabilities: { ...caller.capabilities, extensions: Object.fromEntries(extensions) } }
 }
 
 /** `inputResponses` without a state start afresh; a modern server may still want them (BRIDGING 3.2). */
