@@ -4,6 +4,7 @@
  */
 import { noAnswer, refusalOf, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
+import { wordSampled } from '../era/sampling.ts'
 import { relatedTask, relateTo, unrelate } from '../era/task-shapes.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
@@ -54,7 +55,8 @@ export class Asked {
     const worded = wordQuestion(question, this.#asker, caller, this.#note)
     if (!('method' in worded)) return worded
     if (caller.session === undefined) this.#note('askedByRound')
-    return this.#related(worded, ask)
+    const answer = await this.#related(worded, ask)
+    return question.method === 'sampling/createMessage' ? wordSampled(answer, this.#asker.revision) : answer
   }
 
   /** A question that belongs to a task names it in the host's words, and the answer in the server's (B182). */

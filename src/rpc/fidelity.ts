@@ -37,6 +37,7 @@ const DEVIATIONS = {
   visitByRound: projected('elicitation', 'B089', '-32042 became an input round of the host'),
   visitInWords: impossible('elicitation', 'B089', 'the host knows no URL mode: its model was told in words'),
   context: impossible('sampling', 'B095', 'includeContext would show other servers: it was left out'),
+  samplingShape: impossible('sampling', '3.14', 'the host’s revision knows one plain block per message: refused to the server'),
   undeclared: impossible('input', 'B038', 'the host does not declare what the server asked for: refused to the server'),
   unattributed: impossible('input', 'B049', 'no call of a host that the question belongs to: refused to the server'),
   notNow: impossible('input', 'B081', 'this request cannot carry a question: declined to the server'),
