@@ -159,12 +159,12 @@ const readEntry = (payload: Payload, kind: ListKind, row: ListRow, link: Link, l
   for (const name of ['title', 'description', row.field]) {
     const member = payload.member(name)
     if (member !== undefined && member.end - member.start > limits.maxTextBytes)
-      return out(`${name} exceeds limits.text (${limits.maxTextBytes} bytes)`)
+      return out(`${name} exceeds limits.max_text (${limits.maxTextBytes} bytes)`)
   }
   for (const name of ['inputSchema', 'outputSchema']) {
     const member = payload.member(name)
     if (member !== undefined && member.end - member.start > limits.maxSchemaBytes)
-      return out(`${name} exceeds limits.schema (${limits.maxSchemaBytes} bytes)`)
+      return out(`${name} exceeds limits.max_schema (${limits.maxSchemaBytes} bytes)`)
   }
   const raw = payload.bytes.subarray(payload.start, payload.end)
   const schema = kind === 'tools' ? payload.raw('inputSchema') : undefined

@@ -8,14 +8,17 @@ import { cleanLabel, cleanMessage } from '../wire/label.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
+import { wordSampling } from './sampling.ts'
 
 /** The methods by which a server asks ([2026-07-28 basic/patterns/mrtr]). */
 export const QUESTION_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
-/** Who asks, as far as a person must be told. */
+/** Who asks. */
 export interface Asker {
   readonly key: string
-  /** Put before the message; `undefined` with one server configured (DECISIONS 7). */
+  /** Of the server, once it is known. */
+  readonly revision: Revision | undefined
+  /** For the person who is asked: put before the message; `undefined` with one server configured (DECISIONS 7). */
   readonly label: string | undefined
 }
 
@@ -41,16 +44,13 @@ export const wordQuestion = (question: Question, asker: Asker, host: Pick<Caller
   if (params === undefined) return question
   params.object('_meta')?.delete('progressToken')
   params.delete('task')
-  if (question.method === 'sampling/createMessage') wordSampling(params)
+  if (question.method === 'sampling/createMessage') {
+    const reason = wordSampling(params, host.revision)
+    return reason === undefined ? question : refused(-32602, reason)
+  }
   if (question.method !== 'elicitation/create') return question
   wordMessage(params, asker)
   return params.text('mode') === 'url' ? wordUrl(question, params, asker, host) : wordForm(question, params, host.revision)
-}
-
-/** The host's "this server" is the whole gateway: context of others must not leak into a prompt (B095). */
-const wordSampling = (params: Payload): void => {
-  const context = params.text('includeContext')
-  if (context !== undefined && context !== 'none') params.delete('includeContext')
 }
 
 /** A person must see who asks, and we have hidden it (B090, B261). */

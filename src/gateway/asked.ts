@@ -4,6 +4,7 @@
  */
 import { noAnswer, refusalOf, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
+import { wordSampled } from '../era/sampling.ts'
 import { relatedTask, relateTo, unrelate } from '../era/task-shapes.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
@@ -45,7 +46,9 @@ export class Asked {
     if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
       return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
     const worded = wordQuestion(question, this.#asker, caller)
-    return 'method' in worded ? this.#related(worded, ask) : worded
+    if (!('method' in worded)) return worded
+    const answer = await this.#related(worded, ask)
+    return question.method === 'sampling/createMessage' ? wordSampled(answer, this.#asker.revision) : answer
   }
 
   /** A question that belongs to a task names it in the host's words, and the answer in the server's (B182). */

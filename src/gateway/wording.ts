@@ -11,8 +11,9 @@ export const isNamespaced = (downstream: Downstream, view: View): boolean =>
   uriMode(downstream.options, view.catalog.naming) === 'namespaced'
 
 /** Who asks: with several servers a person is told which (DECISIONS 7). */
-export const askerOf = ({ options }: Downstream, view: View): Asker => ({
+export const askerOf = ({ options, link }: Downstream, view: View): Asker => ({
   key: options.key,
+  revision: link?.revision,
   label: view.catalog.sources.length > 1 ? options.displayName : undefined,
 })
 
