@@ -4,8 +4,9 @@
  * of their own where the server is legacy (`links.ts`).
  */
 import { BehaviorSubject } from 'rxjs'
+import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
-import type { Link, LinkEvents } from '../era/link.ts'
+import type { ChangedList, Link, LinkEvents } from '../era/link.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/failure.ts'
@@ -46,6 +47,8 @@ export class Downstream {
   readonly #asking: Asking
   readonly #rereads: Rereads
   readonly #apps: AppsLists
+  /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
+  #changes = 0
   #main: Link | undefined
   #isWanted = false
   #stopping: Promise<void> | undefined
@@ -206,6 +209,7 @@ export class Downstream {
     this.#settleWaiters()
     if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
     this.#environment.sweeper.unwatch(this.#links)
+    this.#rereads.close()
     await Promise.all([this.#links.close(), this.#apps.close(), this.#main?.close(), this.#dialer.close()])
     await this.#running
     this.health$.complete()
@@ -360,7 +364,9 @@ export class Downstream {
     if (link === undefined) return
     const { memory } = this.#environment
     void this.#apps.read()
-    const inventory = await this.#overMain(link, () => readInventory(link, this.#reading(this.inventory$.value)))
+    const changes = this.#changes
+    const read = await this.#overMain(link, () => readInventory(link, this.#reading(this.inventory$.value)))
+    const inventory = changes === this.#changes ? read : withoutLifetime(read, LIST_KINDS)
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
@@ -402,7 +408,7 @@ export class Downstream {
   #mainEvents(): LinkEvents {
     const isSole = this.#environment.soleHost !== undefined
     return {
-      listChanged: () => this.#rereads.request(),
+      listChanged: (list) => this.#outdated(list),
       updated: (uri, params) => this.#environment.updated(this.options.key, uri, params),
       taskChanged: (task) => this.#taskChanged(task),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
@@ -416,7 +422,7 @@ export class Downstream {
   #eventsFor(owner: LinkOwner): LinkEvents {
     const { session } = owner.caller
     return {
-      listChanged: () => this.#rereads.request(),
+      listChanged: (list) => this.#outdated(list),
       updated: () => undefined,
       taskChanged: (task) => this.#taskChanged(task),
       message: (params, call) => {
@@ -428,6 +434,17 @@ export class Downstream {
       elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
+  }
+
+  /** From now on hosts are told to keep nothing of that list, until it has been read again (B156). */
+  #outdated(list: ChangedList): void {
+    this.#changes++
+    const known = this.inventory$.value
+    if (known !== undefined) {
+      const outdated = withoutLifetime(known, list === 'resources' ? ['resources', 'templates'] : [list])
+      if (outdated !== known) this.inventory$.next(outdated)
+    }
+    this.#rereads.request()
   }
 
   #taskChanged(task: Payload): void {
