@@ -2,9 +2,9 @@
  * Whom a link to a legacy server serves: what its calls must have in common, what is declared on it, and who uses it now
  * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
  */
-import { declaresApps, UI_EXTENSION } from '../catalog/apps.ts'
 import type { Declared } from '../era/link.ts'
 import type { Call, Caller, HostSession } from '../rpc/call.ts'
+import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import { reaches } from '../wire/methods.ts'
 import type { Sharing } from './options.ts'
