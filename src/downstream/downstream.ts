@@ -18,6 +18,7 @@ import type { DownstreamEnvironment } from './environment.ts'
 import { isHopeless, nextHealth, STARTING } from './health.ts'
 import type { Health, HealthEvent } from './health.ts'
 import { readInventory } from './inventory-reader.ts'
+import { Pins } from './pins.ts'
 import { Links } from './links.ts'
 import type { LinkOwner } from './links.ts'
 import type { ServerOptions } from './options.ts'
@@ -40,6 +41,7 @@ export class Downstream {
   readonly #slots: Slots
   readonly #asking = new Asking(() => this.options)
   readonly #rereads: Rereads
+  readonly #pins: Pins
   #main: Link | undefined
   #isWanted = false
   #stopping: Promise<void> | undefined
@@ -53,6 +55,7 @@ export class Downstream {
     this.#environment = environment
     this.#dialer = new Dialer(options, environment)
     this.inventory$ = new BehaviorSubject(environment.memory.inventory(options))
+    this.#pins = new Pins(environment.memory.pins(options))
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
     this.#links = new Links(options, {
       open: (owner) => this.#dialer.dial(owner.declared, this.#eventsFor(owner)),
@@ -75,10 +78,21 @@ export class Downstream {
 
   /** Other options, from a reload that asks for no restart: limits and time-outs hold from now on. */
   adopt(options: ServerOptions): void {
+    const isVettedAnew = options.hidden !== this.options.hidden || options.onChange !== this.options.onChange
     this.#options = options
+    if (isVettedAnew) this.#rereads.request()
     this.#dialer.adopt(options)
     this.#links.adopt(options)
     this.#slots.resize(options.limits.maxConcurrent, options.limits.maxQueued)
+  }
+
+  /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
+  async approve(tool?: string): Promise<readonly string[]> {
+    const approved = this.#pins.approve(tool)
+    if (approved.length === 0) return approved
+    this.#environment.memory.keepPins(this.options, this.#pins.all)
+    await this.#read()
+    return approved
   }
 
   /** The last lines on stderr, oldest first; of a process that has ended, too (F-08). */
@@ -337,17 +351,33 @@ export class Downstream {
     const inventory = await this.#overMain(link, () =>
       readInventory(link, {
         limits: this.options.limits,
+        hidden: this.options.hidden,
         legacyTtlMs,
         legacyPollMs,
         nowMs,
         known: this.inventory$.value,
-      }),
+      }).then((read) => this.#vet(read)),
     )
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
     const known = this.inventory$.value
     this.inventory$.next(isNew || known === undefined ? inventory : { ...known, freshness: inventory.freshness })
+  }
+
+  /** What may be served of what was read; whatever is new to the operator is logged. */
+  #vet(read: Inventory): Inventory {
+    const { log, memory } = this.#environment
+    const { key, onChange } = this.options
+    const served = this.inventory$.value
+    const vetted = this.#pins.vet(read, served, onChange, (tool, from, to) =>
+      log.warn({ server: key, tool, from, to, onChange }, 'the definition of a tool changed'),
+    )
+    memory.keepPins(this.options, this.#pins.all)
+    const known = new Set(served?.findings.map(({ kind, name, note }) => JSON.stringify([kind, name, note])))
+    for (const { kind, name, note } of read.findings)
+      if (!known.has(JSON.stringify([kind, name, note]))) log.warn({ server: key, kind, name }, note)
+    return vetted
   }
 
   #giveUp(failure: Failure): void {
