@@ -3,6 +3,7 @@ import type { Running } from '../app.ts'
 import type { Finding } from '../catalog/inventory.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
+import type { DeviationCount } from '../rpc/fidelity.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 import { estimateTokens } from './tools.ts'
 
@@ -30,6 +31,8 @@ export interface ServerStatus {
   /** What is served all the same but should be known: hidden characters, changed definitions. */
   readonly findings: readonly Finding[]
   readonly warnings: readonly string[]
+  /** What of its calls was translated or impossible since the start, and how often. */
+  readonly fidelity: readonly DeviationCount[]
   /** The last lines its process printed on stderr, oldest first, while it is not healthy. */
   readonly stderr: readonly string[]
 }
@@ -78,6 +81,7 @@ export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gate
       leftOut: gateway.feed.catalog.leftOut.filter(({ server }) => server === options.key),
       findings: inventory?.findings ?? [],
       warnings: inventory?.warnings ?? [],
+      fidelity: downstream.fidelity.counts,
       stderr: state === 'healthy' ? [] : downstream.stderrTail(STDERR_LINES),
     }
   })

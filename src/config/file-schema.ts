@@ -137,6 +137,17 @@ export const fileSchema = z
       }),
       'Time-outs of the gateway itself.',
     ),
+    limits: field(
+      z.strictObject({
+        park_ttl: durationField('How long a modern host may take to answer what a legacy server asks.', G.parking.ttlMs),
+        parked: countField('Calls that wait for such an answer, in all.', G.parking.maxParked),
+        parked_per_principal: countField(
+          'And of one principal; everybody without a credential counts in `parked` only.',
+          G.parking.maxPerPrincipal,
+        ),
+      }),
+      'Limits of the gateway itself.',
+    ),
     cache: field(
       z.strictObject({
         legacy_ttl: durationField('How long lists of a legacy server are believed.', G.legacyTtlMs),

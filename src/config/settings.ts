@@ -35,10 +35,13 @@ const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>
   max_queued: 'maxQueuedBytes',
 }
 
-export const buildGateway = ({ naming, timeouts, cache }: Settings): GatewayOptions => {
+const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_principal: 'maxPerPrincipal' } as const
+
+export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
   const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
   const timed = fill({ list_budget: 'listBudgetMs' }, named, timeouts)
-  return fill({ legacy_ttl: 'legacyTtlMs', list_ttl: 'listTtlCapMs', page_items: 'pageMaxItems' }, timed, cache)
+  const cached = fill({ legacy_ttl: 'legacyTtlMs', list_ttl: 'listTtlCapMs', page_items: 'pageMaxItems' }, timed, cache)
+  return { ...cached, parking: fill(PARKING_NAMES, DEFAULT_GATEWAY.parking, limits) }
 }
 
 /** Adds problems for addresses the network reaches without authentication, for paths in use, for revisions in the wrong order. */

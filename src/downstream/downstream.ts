@@ -7,10 +7,12 @@ import { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
+import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Payload } from '../wire/payload.ts'
 import { isTerminal } from '../wire/tasks.ts'
+import { AppsLists } from './apps-lists.ts'
 import { Asking } from './asking.ts'
 import { Backoff } from './backoff.ts'
 import { Dialer } from './dialer.ts'
@@ -18,6 +20,7 @@ import type { DownstreamEnvironment } from './environment.ts'
 import { isHopeless, nextHealth, STARTING } from './health.ts'
 import type { Health, HealthEvent } from './health.ts'
 import { readInventory } from './inventory-reader.ts'
+import type { ReadingOptions } from './inventory-reader.ts'
 import { Pins } from './pins.ts'
 import { Links } from './links.ts'
 import type { LinkOwner } from './links.ts'
@@ -35,13 +38,18 @@ export class Downstream {
   readonly startedMs = performance.now()
   readonly health$ = new BehaviorSubject<Health>(STARTING)
   readonly inventory$: BehaviorSubject<Inventory | undefined>
+  /** What of its calls was translated, and what was impossible. */
+  readonly fidelity: Fidelity
   readonly #environment: DownstreamEnvironment
   readonly #dialer: Dialer
   readonly #links: Links
   readonly #slots: Slots
-  readonly #asking = new Asking(() => this.options)
+  readonly #asking: Asking
   readonly #rereads: Rereads
   readonly #pins: Pins
+  /** Of the lists for hosts that run MCP Apps, which may differ. */
+  readonly #appsPins: Pins
+  readonly #apps: AppsLists
   #main: Link | undefined
   #isWanted = false
   #stopping: Promise<void> | undefined
@@ -53,9 +61,12 @@ export class Downstream {
   constructor(options: ServerOptions, environment: DownstreamEnvironment) {
     this.#options = options
     this.#environment = environment
+    this.fidelity = new Fidelity(options.key, environment.log)
+    this.#asking = new Asking(() => this.options, this.fidelity)
     this.#dialer = new Dialer(options, environment)
     this.inventory$ = new BehaviorSubject(environment.memory.inventory(options))
     this.#pins = new Pins(environment.memory.pins(options))
+    this.#appsPins = new Pins(environment.memory.pins(options, 'apps'))
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
     this.#links = new Links(options, {
       open: (owner) => this.#dialer.dial(owner.declared, this.#eventsFor(owner)),
@@ -63,7 +74,29 @@ export class Downstream {
       nowMs: () => environment.sweeper.nowMs,
     })
     this.#rereads = new Rereads(() => this.#read())
+    this.#apps = new AppsLists({
+      main: () => this.#main,
+      declared: this.#dialer.superset(),
+      open: (declared) => this.#dialer.dial(declared, this.#mainEvents()),
+      read: async (link, declared, known) => {
+        const read = await readInventory(link, { ...this.#reading(known), declared })
+        const vetted = this.#vet(read, this.#appsPins, known)
+        environment.memory.keepPins(this.options, this.#appsPins.all, 'apps')
+        return vetted
+      },
+      failed: (error) => this.#oddity('lists for hosts with apps could not be read', String(error)),
+    })
     environment.sweeper.watch(this.#links)
+  }
+
+  /** What hosts that run apps are listed, where that was read; differs from `inventory$` only if the server makes a difference. */
+  get appsInventory$(): BehaviorSubject<Inventory | undefined> {
+    return this.#apps.inventory$
+  }
+
+  /** A host that runs apps wants lists: settles once they are known, or cannot be now. A sole host's own link reads them already. */
+  wantApps(): Promise<void> {
+    return this.#environment.soleHost === undefined ? this.#apps.want() : Promise.resolve()
   }
 
   /** Starts connecting in the background; a lazy server whose inventory is stored waits for its first call. */
@@ -88,11 +121,11 @@ export class Downstream {
 
   /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
   async approve(tool?: string): Promise<readonly string[]> {
-    const approved = this.#pins.approve(tool)
-    if (approved.length === 0) return approved
-    this.#environment.memory.keepPins(this.options, this.#pins.all)
+    const approved = new Set([...this.#pins.approve(tool), ...this.#appsPins.approve(tool)])
+    if (approved.size === 0) return []
     await this.#read()
-    return approved
+    await this.#apps.read()
+    return [...approved]
   }
 
   /** The last lines on stderr, oldest first; of a process that has ended, too (F-08). */
@@ -105,7 +138,7 @@ export class Downstream {
     return this.#main
   }
   get linkCount(): number {
-    return (this.#main === undefined ? 0 : 1) + this.#links.size
+    return (this.#main === undefined ? 0 : 1) + this.#apps.linkCount + this.#links.size
   }
   get inFlight(): number {
     return this.#slots.inUse
@@ -195,7 +228,7 @@ export class Downstream {
     this.#settleWaiters()
     if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
     this.#environment.sweeper.unwatch(this.#links)
-    await Promise.all([this.#links.close(), this.#main?.close(), this.#dialer.close()])
+    await Promise.all([this.#links.close(), this.#apps.close(), this.#main?.close(), this.#dialer.close()])
     await this.#running
     this.health$.complete()
     this.inventory$.complete()
@@ -325,6 +358,7 @@ export class Downstream {
   #announce(link: Link): void {
     const inventory = this.inventory$.value
     this.#change({ type: 'ready', complaints: inventory?.warnings ?? [] })
+    void this.#apps.read()
     this.#settleWaiters()
     const tools = inventory?.lists.tools.length ?? 0
     this.#environment.log.info(
@@ -346,18 +380,14 @@ export class Downstream {
 
   async #read(link = this.#main): Promise<void> {
     if (link === undefined) return
-    const { legacyTtlMs, legacyPollMs, memory } = this.#environment
-    const nowMs = (): number => performance.now()
-    const inventory = await this.#overMain(link, () =>
-      readInventory(link, {
-        limits: this.options.limits,
-        hidden: this.options.hidden,
-        legacyTtlMs,
-        legacyPollMs,
-        nowMs,
-        known: this.inventory$.value,
-      }).then((read) => this.#vet(read)),
-    )
+    const { memory } = this.#environment
+    void this.#apps.read()
+    const inventory = await this.#overMain(link, async () => {
+      const read = await readInventory(link, this.#reading(this.inventory$.value))
+      const vetted = this.#vet(read, this.#pins, this.inventory$.value)
+      memory.keepPins(this.options, this.#pins.all)
+      return vetted
+    })
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
@@ -366,18 +396,22 @@ export class Downstream {
   }
 
   /** What may be served of what was read; whatever is new to the operator is logged. */
-  #vet(read: Inventory): Inventory {
-    const { log, memory } = this.#environment
+  #vet(read: Inventory, pins: Pins, served: Inventory | undefined): Inventory {
+    const { log } = this.#environment
     const { key, onChange } = this.options
-    const served = this.inventory$.value
-    const vetted = this.#pins.vet(read, served, onChange, (tool, from, to) =>
+    const vetted = pins.vet(read, served, onChange, (tool, from, to) =>
       log.warn({ server: key, tool, from, to, onChange }, 'the definition of a tool changed'),
     )
-    memory.keepPins(this.options, this.#pins.all)
     const known = new Set(served?.findings.map(({ kind, name, note }) => JSON.stringify([kind, name, note])))
     for (const { kind, name, note } of read.findings)
       if (!known.has(JSON.stringify([kind, name, note]))) log.warn({ server: key, kind, name }, note)
     return vetted
+  }
+
+  #reading(known: Inventory | undefined): ReadingOptions {
+    const { legacyTtlMs, legacyPollMs } = this.#environment
+    const { limits, hidden } = this.options
+    return { limits, hidden, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), known }
   }
 
   #giveUp(failure: Failure): void {

@@ -7,7 +7,7 @@ import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Finding, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
 import { describeHidden, stripEntry, wordHidden } from '../catalog/vetting.ts'
 import type { HiddenPolicy } from '../catalog/vetting.ts'
-import type { Link } from '../era/link.ts'
+import type { Declared, Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { findHidden, stripHidden } from '../wire/hidden.ts'
@@ -43,6 +43,8 @@ export interface ReadingOptions {
   readonly nowMs: () => number
   /** What was read before, for lists that fail now. */
   readonly known: Inventory | undefined
+  /** What is declared while reading, where it is not what the gateway always declares. */
+  readonly declared?: Declared
 }
 
 interface ReadList {
@@ -103,7 +105,7 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
   if (link.capabilities[row.capability] === undefined) return { entries, freshness: ownFreshness(link, row, options) }
   let cursor: string | undefined
   for (let pages = 1; ; pages++) {
-    const result = await fetchPage(link, row.method, cursor)
+    const result = await fetchPage(link, row.method, cursor, options.declared)
     if (result === undefined) return { entries, freshness: ownFreshness(link, row, options) }
     freshness = pages === 1 ? freshnessOf(result, link, row, options) : oldest(freshness, freshnessOf(result, link, row, options))
     for (const entry of readPage(result, kind, row, link, options, notes)) {
@@ -134,9 +136,14 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
 }
 
 /** B113: a server that does not know a list offers nothing of it. */
-const fetchPage = async (link: Link, method: string, cursor: string | undefined): Promise<Payload | undefined> => {
+const fetchPage = async (
+  link: Link,
+  method: string,
+  cursor: string | undefined,
+  declared: Declared | undefined,
+): Promise<Payload | undefined> => {
   try {
-    return await link.fetch(method, cursor === undefined ? {} : { cursor })
+    return await link.fetch(method, cursor === undefined ? {} : { cursor }, declared)
   } catch (error) {
     if (error instanceof ServerError && error.code === -32601) return undefined
     throw error

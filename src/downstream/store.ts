@@ -30,6 +30,7 @@ interface Stored {
   readonly verdictAt?: number
   readonly inventory?: StoredInventory
   readonly pins?: Readonly<Record<string, string>>
+  readonly appsPins?: Readonly<Record<string, string>>
 }
 
 /** `undefined` as folder: everything is kept in memory only. */
@@ -64,9 +65,10 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
       return isFresh && record.inventory !== undefined ? revive(record.inventory) : undefined
     },
     keepInventory: (options, inventory) => save(options, { inventory: store(inventory) }),
-    pins: (options) => load(options)?.pins ?? {},
-    keepPins: (options, pins) => {
-      if (!isDeepStrictEqual(load(options)?.pins ?? {}, pins)) save(options, { pins })
+    pins: (options, of) => load(options)?.[of === 'apps' ? 'appsPins' : 'pins'] ?? {},
+    keepPins: (options, pins, of) => {
+      const name = of === 'apps' ? 'appsPins' : 'pins'
+      if (!isDeepStrictEqual(load(options)?.[name] ?? {}, pins)) save(options, { [name]: pins })
     },
     verdict: (options) => {
       const record = load(options)

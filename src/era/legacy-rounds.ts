@@ -4,6 +4,7 @@
  */
 import { complete } from '../rpc/call.ts'
 import type { Answer, Call, Handler, HostSession, Layer, Outcome, Question, Resume } from '../rpc/call.ts'
+import { Cancellation } from '../rpc/cancellation.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
 import { Draft, join, Payload } from '../wire/payload.ts'
@@ -14,6 +15,8 @@ const SHED_PAUSE_MS = 500
 /** Consent to visit a URL is not completion: the server is asked again after 2, 4, 8 … 30 s (rule 4). */
 const FIRST_VISIT_PAUSE_MS = 2_000
 const MAX_VISIT_PAUSE_MS = 30_000
+/** The longest a timer can be set to. */
+const LONGEST_MS = 2 ** 31 - 1
 
 /** What kept a host from answering, in a form that ends the call. */
 class Declined extends Error {}
@@ -23,8 +26,35 @@ export const askLegacyHosts: Layer = (inner) => (call) => {
   const { session } = call.caller
   if (session === undefined || ask === undefined) return inner(call)
   return inner(call).then((outcome) =>
-    outcome.kind === 'input_required' ? goRounds(inner, call, { ask, session }, outcome) : outcome,
+    outcome.kind === 'input_required'
+      ? withinTime(outcome, call, (bounded) => goRounds(inner, bounded, { ask, session }, outcome))
+      : outcome,
   )
+}
+
+type RequiredInput = Outcome & { kind: 'input_required' }
+
+/** Rounds end with the call's maximum time, whoever is thinking then (B085); what is under way at the server is cancelled. */
+const withinTime = async (
+  { totalMs = LONGEST_MS }: RequiredInput,
+  call: Call,
+  go: (call: Call) => Promise<Outcome>,
+): Promise<Outcome> => {
+  const stop = new Cancellation()
+  const onAbort = (): void => stop.abort()
+  call.signal.addEventListener('abort', onAbort)
+  const { promise, resolve } = Promise.withResolvers<Outcome>()
+  const onLate = (): void => {
+    resolve(ended(call, 'the input rounds took too long (timeouts.total)'))
+    stop.abort()
+  }
+  const timer = setTimeout(onLate, Math.min(totalMs, LONGEST_MS))
+  try {
+    return await Promise.race([promise, go({ ...call, signal: stop.signal })])
+  } finally {
+    clearTimeout(timer)
+    call.signal.removeEventListener('abort', onAbort)
+  }
 }
 
 interface Host {
@@ -51,7 +81,7 @@ const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, firs
 
 /** URLs the host's person has agreed to visit: never asked for twice while the server waits (B086). */
 class Visits {
-  readonly #accepted = new Map<string, { readonly elicitationId: string | undefined; readonly answer: Payload }>()
+  readonly #accepted = new Map<string, { readonly elicitationId: Buffer | undefined; readonly answer: Payload }>()
   #pauseMs = FIRST_VISIT_PAUSE_MS
   /** Rounds that only waited for a visit. */
   waits = 0
@@ -63,7 +93,7 @@ class Visits {
   remember({ params }: Question, answer: Payload): void {
     const url = params?.text('url')
     if (url !== undefined && answer.text('action') === 'accept')
-      this.#accepted.set(url, { elicitationId: params?.text('elicitationId'), answer })
+      this.#accepted.set(url, { elicitationId: params?.final('elicitationId'), answer })
   }
 
   async pause(signal: CancelSignal): Promise<void> {
@@ -75,11 +105,13 @@ class Visits {
   /** What was begun out of band is done (rule 4). */
   tell(session: HostSession): void {
     for (const { elicitationId } of this.#accepted.values())
-      if (elicitationId !== undefined) session.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
+      if (elicitationId !== undefined)
+        session.notify(
+          'notifications/elicitation/complete',
+          Payload.at(Buffer.from(`{"elicitationId":${elicitationId.toString()}}`)),
+        )
   }
 }
-
-type RequiredInput = Outcome & { kind: 'input_required' }
 
 const nextRound = async (
   { result, state }: RequiredInput,
@@ -92,7 +124,7 @@ const nextRound = async (
     await pause(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
     return { state, responses: undefined }
   }
-  const responses = new Draft()
+  const answers = new Map<string, Payload>()
   // Elicitations one after the other, as a person answers dialogs; the rest at once.
   let dialogs: Promise<unknown> = Promise.resolve()
   let isNew = false
@@ -105,7 +137,7 @@ const nextRound = async (
         isNew ||= known === undefined
         const answer = known ?? resultOf(question.method, await ask(question))
         visits.remember(question, answer)
-        responses.set(key, answer.parts())
+        answers.set(key, answer)
       }
       if (question.method !== 'elicitation/create') return put()
       const turn = dialogs.then(put)
@@ -114,6 +146,8 @@ const nextRound = async (
     }),
   )
   if (!isNew) await visits.pause(signal)
+  const responses = new Draft()
+  for (const { key } of requests.members) responses.set(key, answers.get(key)?.parts() ?? '{}')
   return { state, responses: Payload.at(join(responses.parts())) }
 }
 

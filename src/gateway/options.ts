@@ -1,5 +1,8 @@
 /** Options of the routing core: naming, lists, caching. */
 
+import { DEFAULT_PARKING } from '../era/parking-options.ts'
+import type { ParkingOptions } from '../era/parking-options.ts'
+
 export interface GatewayOptions {
   /** `never`: original names and URIs everywhere, duplicates owned by configuration order (BRIDGING 4.2). */
   readonly prefix: 'always' | 'never'
@@ -18,6 +21,8 @@ export interface GatewayOptions {
   readonly pageMaxBytes: number
   /** Whether hosts that know tasks get them. */
   readonly tasks: boolean
+  /** Calls of modern hosts that wait for answers. */
+  readonly parking: ParkingOptions
   /** Bytes of one server's instructions, and of all. */
   readonly instructionsMaxBytes: number
   readonly instructionsTotalBytes: number
@@ -34,6 +39,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   pageMaxItems: 5_000,
   pageMaxBytes: 4 * 1024 * 1024,
   tasks: true,
+  parking: DEFAULT_PARKING,
   instructionsMaxBytes: 2_000,
   instructionsTotalBytes: 8_000,
 }

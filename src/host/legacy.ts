@@ -22,11 +22,11 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params))
-  const running: Running = { exchange, abort: new Cancellation(), method: message.method, isOver: false }
+  const running: Running = { exchange, abort: new Cancellation(), method: message.method, isOver: false, questions: new Set() }
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(running)
-    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome, message.method, session.revision).parts()), 200)
+    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome).parts()), 200)
   }
   const fail = (error: unknown): void => {
     session.finish(running)
@@ -104,6 +104,6 @@ const makeCall = (message: Envelope, session: Session, exchange: ProgressExchang
         else exchange.progress(said)
       } else if (session.hears(said.text('level'))) exchange.message(notificationMessage(method, said.parts()))
     },
-    ask: (question) => session.askOver(session.outletOf(running), question),
+    ask: (question) => session.askDuring(running, question),
   }
 }

@@ -24,6 +24,8 @@ export interface Running {
   readonly method: string
   /** Its answer is out: whatever still comes for it goes the session's own way. */
   isOver: boolean
+  /** How to take back what the host was asked for it and has not answered. */
+  readonly questions: Set<() => void>
 }
 
 /** Where messages go that belong to no request. */
@@ -111,15 +113,32 @@ export class Session implements HostSession, Subscriber {
   }
 
   ask(question: Question): Promise<Answer> {
-    return this.askOver(this.#outlet, question)
+    return this.#ask(this.#outlet, question)
   }
 
-  /** Asks over one stream; settles with an error answer if there is none, or when the session ends. */
-  askOver(outlet: Outlet | undefined, question: Question): Promise<Answer> {
+  /** Asks on the stream of one request; once that is over, whoever still thinks about it need not any more. */
+  askDuring(running: Running, question: Question): Promise<Answer> {
+    return this.#ask(this.outletOf(running), question, running.isOver ? undefined : running.questions)
+  }
+
+  /** Settles with an error answer if there is no way to ask, if the question is taken back, or when the session ends. */
+  #ask(outlet: Outlet | undefined, question: Question, open?: Set<() => void>): Promise<Answer> {
     if (outlet === undefined || this.#isEnded) return Promise.resolve(noAnswer('the host cannot be reached now'))
     return new Promise((resolve) => {
       const id = `"q${this.#nextQuestion++}"`
-      this.#questions.set(id, resolve)
+      const withdraw = (): void => {
+        open?.delete(withdraw)
+        if (!this.#questions.delete(id)) return
+        const parts = [Buffer.from(`{"requestId":${id},"reason":"not needed any more"}`)]
+        outlet.send(notificationMessage('notifications/cancelled', parts))
+        resolve(noAnswer('the question was taken back'))
+      }
+      this.#questions.set(id, (answer) => {
+        open?.delete(withdraw)
+        resolve(answer)
+      })
+      open?.add(withdraw)
+      question.onWithdrawn?.(withdraw)
       outlet.send(requestMessage(id, question.method, question.params?.parts()))
     })
   }
@@ -139,6 +158,7 @@ export class Session implements HostSession, Subscriber {
 
   finish(running: Running): void {
     this.activeMs = performance.now()
+    for (const withdraw of running.questions) withdraw()
     running.isOver = true
     const at = this.#running.findIndex((each) => each.running === running)
     if (at !== -1) this.#running.splice(at, 1)

@@ -85,7 +85,8 @@ export interface Call {
 
 export type Outcome =
   | { readonly kind: 'complete'; readonly result: JsonObject }
-  | { readonly kind: 'input_required'; readonly result: Payload; readonly state: string | undefined }
+  /** `totalMs`: how long the call may take in all, its rounds together. */
+  | { readonly kind: 'input_required'; readonly result: Payload; readonly state: string | undefined; readonly totalMs?: number }
   /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
   | { readonly kind: 'task'; readonly result: Payload }
 

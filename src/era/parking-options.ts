@@ -1,0 +1,13 @@
+/** Options of parked calls. */
+
+export interface ParkingOptions {
+  /** How long a host may take for one round (`limits.park_ttl`). */
+  readonly ttlMs: number
+  /** Parked calls in all, and of one authenticated principal (`limits.parked`, `limits.parked_per_principal`). */
+  readonly maxParked: number
+  readonly maxPerPrincipal: number
+  /** Questions that come within this time share a round. */
+  readonly siblingsMs: number
+}
+
+export const DEFAULT_PARKING: ParkingOptions = { ttlMs: 600_000, maxParked: 1_000, maxPerPrincipal: 8, siblingsMs: 25 }
