@@ -8,6 +8,7 @@ import { Cancellation } from '../rpc/cancellation.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
 import { Draft, join, Payload } from '../wire/payload.ts'
+import { beyondRevision } from './questions.ts'
 
 const MAX_ROUNDS = 16
 /** A round that asks nothing is load-shedding: wait a little, with jitter. */
@@ -68,7 +69,7 @@ const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, firs
   for (let round = 0; outcome.kind === 'input_required'; round++) {
     if (round - visits.waits >= MAX_ROUNDS) return ended(call, 'too many input rounds')
     try {
-      const resume = await nextRound(outcome, ask, visits, call.signal)
+      const resume = await nextRound(outcome, call, ask, visits)
       outcome = await inner({ ...call, params: call.params.fresh(), resume })
     } catch (error) {
       if (error instanceof Declined) return ended(call, error.message)
@@ -111,12 +112,12 @@ class Visits {
 
 const nextRound = async (
   { result, state }: RequiredInput,
+  { caller, signal }: Call,
   ask: NonNullable<Call['ask']>,
   visits: Visits,
-  signal: CancelSignal,
 ): Promise<Resume> => {
   const requests = result.object('inputRequests')
-  if (requests === undefined) {
+  if (requests === undefined || requests.members.length === 0) {
     await pause(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
     return { state, responses: undefined }
   }
@@ -131,7 +132,7 @@ const nextRound = async (
       const put = async (): Promise<void> => {
         const known = visits.answerTo(question)
         isNew ||= known === undefined
-        const answer = known ?? resultOf(question.method, await ask(question))
+        const answer = known ?? resultOf(question.method, beyondRevision(question, caller.revision) ?? (await ask(question)))
         visits.remember(question, answer)
         responses.set(key, answer.parts())
       }

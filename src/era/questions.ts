@@ -35,10 +35,20 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
   return isDeclared ? undefined : refused(-32602, `elicitation mode "${mode}"`)
 }
 
+/** Why a host of this revision has no words for the question, as the answer the server gets (B094). */
+export const beyondRevision = ({ method, params }: Question, revision: Revision): Answer | undefined => {
+  if (method !== 'elicitation/create' || params === undefined || isAtLeast(revision, '2025-11-25')) return undefined
+  const properties = params.object('requestedSchema')?.object('properties')
+  const isMultiple = properties?.members.some(({ key }) => properties.object(key)?.text('type') === 'array')
+  return isMultiple === true ? refused(-32602, 'elicitation with several choices') : undefined
+}
+
 /** The question in the shape this host knows, or the refusal where it has none. Edits the params it is given. */
 export const wordQuestion = (question: Question, asker: Asker, host: Pick<Caller, 'revision' | 'session'>): Question | Answer => {
   const { params } = question
   if (params === undefined) return question
+  const beyond = beyondRevision(question, host.revision)
+  if (beyond !== undefined) return beyond
   params.object('_meta')?.delete('progressToken')
   params.delete('task')
   if (question.method === 'sampling/createMessage') wordSampling(params)
@@ -78,8 +88,8 @@ const wordUrl = (
 export const elicitationIdFor = (sessionId: string, server: string, original: string): string =>
   createHash('sha256').update(`${sessionId}\0${server}\0${original}`).digest('base64url').slice(0, 22)
 
-/** 2025-06-18 knows no mode, no titled options and no multiple choice (B094). */
-const wordForm = (question: Question, params: Payload, revision: Revision): Question | Answer => {
+/** 2025-06-18 knows no mode and no titled options (B094). */
+const wordForm = (question: Question, params: Payload, revision: Revision): Question => {
   if (isAtLeast(revision, '2025-11-25')) {
     if (!params.has('mode')) params.set('mode', '"form"')
     return question
@@ -87,8 +97,7 @@ const wordForm = (question: Question, params: Payload, revision: Revision): Ques
   params.delete('mode')
   const properties = params.object('requestedSchema')?.object('properties')
   for (const { key } of properties?.members ?? []) {
-    const property = properties?.value(key) as { type?: unknown; oneOf?: { const: string; title?: string }[] } | undefined
-    if (property?.type === 'array') return refused(-32602, 'elicitation with several choices')
+    const property = properties?.value(key) as { oneOf?: { const: string; title?: string }[] } | undefined
     if (!Array.isArray(property?.oneOf)) continue
     const { oneOf, ...rest } = property
     const enumNames = oneOf.map((option) => option.title ?? option.const)
