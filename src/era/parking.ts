@@ -7,16 +7,16 @@
  *     parked       │ carrier 7 │  (none, a person thinks)  │ carrier 8 │
  *     server  ──────────────── one call, 41, open all the time ────────
  */
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Seal } from '../auth/seal.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome } from '../rpc/call.ts'
-import { canonical } from '../wire/canonical.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import { ParkedCall } from './parked-call.ts'
 import type { ParkingOptions } from './parking-options.ts'
+import { digestOf } from './request-digest.ts'
 
 const PURPOSE = 'parked call'
 /** Everybody without a credential: bound by the total only (DECISIONS 7). */
@@ -116,12 +116,4 @@ export class Parking {
       ? `limits.parked_per_principal (${maxPerPrincipal})`
       : undefined
   }
-}
-
-/** A state opens only for the request it was made for (B064). */
-const digestOf = ({ method, target, params }: Call): string => {
-  const args = params.raw('arguments')
-  return createHash('sha256')
-    .update(`${method}\0${target ?? ''}\0${args === undefined ? '' : canonical(args)}`)
-    .digest('base64url')
 }
