@@ -41,6 +41,9 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>
 }
 
+/** A host's answer to a question; throw `RpcError` to refuse. */
+export type AnswerQuestion = (params: JsonMap) => JsonMap | Promise<JsonMap>
+
 export interface Host extends AsyncDisposable {
   readonly era: 'legacy' | 'modern'
   /** What came and belonged to no request of this host, or could not be told to belong. */
@@ -52,7 +55,7 @@ export interface Host extends AsyncDisposable {
   begin(method: string, params?: JsonMap, options?: CallOptions): Pending
   notify(method: string, params?: JsonMap): void
   /** Answers requests of the gateway; without it they stay unanswered. */
-  answer(method: string, handle: (params: JsonMap) => JsonMap): void
+  answer(method: string, handle: AnswerQuestion): void
   /** One message as it stands; a request is tracked by the id given. */
   sendRaw(text: string, id: string | number): Pending
 }
