@@ -41,6 +41,8 @@ export class Downstream {
   readonly #asking = new Asking(() => this.options)
   readonly #rereads: Rereads
   #main: Link | undefined
+  /** Of a stdio front whose host is legacy: the main link is its own. */
+  #soleSession: HostSession | undefined
   #isWanted = false
   #stopping: Promise<void> | undefined
   #drained: () => void = () => undefined
@@ -156,7 +158,8 @@ export class Downstream {
   }
 
   rootsChanged(session: HostSession): void {
-    this.#links.ofSession(session)?.rootsChanged()
+    const link = session === this.#soleSession ? this.#main : this.#links.ofSession(session)
+    link?.rootsChanged()
   }
 
   /** Skips the wait before the next attempt, and wakes a server that had been given up. */
@@ -285,7 +288,9 @@ export class Downstream {
     const { soleHost, gate } = this.#environment
     let link: Link | undefined
     try {
-      const declared = soleHost === undefined ? this.#dialer.superset() : await soleHost
+      const sole = await soleHost
+      this.#soleSession = sole?.session
+      const declared = sole?.capabilities ?? this.#dialer.superset()
       if (this.#isStopping) throw new Failure('shutting_down', 'stopped before it was started')
       await gate(
         async () => {
@@ -384,8 +389,8 @@ export class Downstream {
       taskChanged: (task) => this.#taskChanged(task),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
       ask: async (question, call) =>
-        isSole ? this.#asking.ask(question, call, call, call?.caller.session) : this.#asking.decline(question),
-      elicitationComplete: (id) => this.#asking.completed(id),
+        isSole ? this.#asking.ask(question, call, call, this.#soleSession) : this.#asking.decline(question),
+      elicitationComplete: (id) => this.#asking.completed(id, this.#soleSession),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
   }
@@ -402,7 +407,7 @@ export class Downstream {
         else session?.notify('notifications/message', labelled)
       },
       ask: (question, call) => this.#asking.ask(question, call, [...owner.waiting].at(-1), session),
-      elicitationComplete: (id) => this.#asking.completed(id),
+      elicitationComplete: (id) => this.#asking.completed(id, this.options.sharing === 'session' ? session : undefined),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
   }

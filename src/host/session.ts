@@ -61,6 +61,9 @@ export class Session implements HostSession, Subscriber {
   /** List changes nobody could be told yet: at most one of a kind. */
   readonly #waiting = new Map<string, Parts>()
   #nextQuestion = 1
+  /** Questions that came before the host may be asked ([2025-11-25 basic/lifecycle], Initialization; B028). */
+  readonly #early: (() => void)[] = []
+  #isOperating = false
   #isEnded = false
 
   constructor(introduction: Introduction, principal: string, scope: Scope) {
@@ -113,7 +116,14 @@ export class Session implements HostSession, Subscriber {
   }
 
   ask(question: Question): Promise<Answer> {
-    return this.#ask(this.#outlet, question)
+    if (this.#isOperating) return this.#ask(this.#outlet, question)
+    return new Promise((resolve) => this.#early.push(() => resolve(this.#ask(this.#outlet, question))))
+  }
+
+  /** The host has said `initialized`, or begun to use the session without: from now on it may be asked. */
+  operate(): void {
+    this.#isOperating = true
+    for (const ask of this.#early.splice(0)) ask()
   }
 
   /** Asks on the stream of one request; once that is over, whoever still thinks about it need not any more. */
@@ -153,6 +163,7 @@ export class Session implements HostSession, Subscriber {
   }
 
   begin(id: Id, running: Running): void {
+    if (!this.#isOperating) this.operate()
     this.#running.push({ id, running })
   }
 
@@ -198,6 +209,7 @@ export class Session implements HostSession, Subscriber {
       running.abort.abort()
       running.exchange.end()
     }
+    this.operate()
     for (const settle of this.#questions.values()) settle(noAnswer('the session has ended'))
     this.#questions.clear()
     for (const callback of this.#endCallbacks) callback()
