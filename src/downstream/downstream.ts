@@ -4,13 +4,16 @@
  * of their own where the server is legacy (`links.ts`).
  */
 import { BehaviorSubject } from 'rxjs'
+import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
-import type { Link, LinkEvents } from '../era/link.ts'
+import type { ChangedList, Link, LinkEvents } from '../era/link.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
+import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Payload } from '../wire/payload.ts'
 import { isTerminal } from '../wire/tasks.ts'
+import { AppsLists } from './apps-lists.ts'
 import { Asking } from './asking.ts'
 import { Backoff } from './backoff.ts'
 import { Dialer } from './dialer.ts'
@@ -18,6 +21,7 @@ import type { DownstreamEnvironment } from './environment.ts'
 import { isHopeless, nextHealth, STARTING } from './health.ts'
 import type { Health, HealthEvent } from './health.ts'
 import { readInventory } from './inventory-reader.ts'
+import type { ReadingOptions } from './inventory-reader.ts'
 import { Links } from './links.ts'
 import type { LinkOwner } from './links.ts'
 import type { ServerOptions } from './options.ts'
@@ -34,12 +38,17 @@ export class Downstream {
   readonly startedMs = performance.now()
   readonly health$ = new BehaviorSubject<Health>(STARTING)
   readonly inventory$: BehaviorSubject<Inventory | undefined>
+  /** What of its calls was translated, and what was impossible. */
+  readonly fidelity: Fidelity
   readonly #environment: DownstreamEnvironment
   readonly #dialer: Dialer
   readonly #links: Links
   readonly #slots: Slots
-  readonly #asking = new Asking(() => this.options)
+  readonly #asking: Asking
   readonly #rereads: Rereads
+  readonly #apps: AppsLists
+  /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
+  #changes = 0
   #main: Link | undefined
   /** Of a stdio front whose host is legacy: the main link is its own. */
   #soleSession: HostSession | undefined
@@ -53,6 +62,8 @@ export class Downstream {
   constructor(options: ServerOptions, environment: DownstreamEnvironment) {
     this.#options = options
     this.#environment = environment
+    this.fidelity = new Fidelity(options.key, environment.log)
+    this.#asking = new Asking(() => this.options, this.fidelity)
     this.#dialer = new Dialer(options, environment)
     this.inventory$ = new BehaviorSubject(environment.memory.inventory(options))
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
@@ -62,7 +73,24 @@ export class Downstream {
       nowMs: () => environment.sweeper.nowMs,
     })
     this.#rereads = new Rereads(() => this.#read())
+    this.#apps = new AppsLists({
+      main: () => this.#main,
+      declared: this.#dialer.superset(),
+      open: (declared) => this.#dialer.dial(declared, this.#mainEvents()),
+      read: (link, declared, known) => readInventory(link, { ...this.#reading(known), declared }),
+      failed: (error) => this.#oddity('lists for hosts with apps could not be read', String(error)),
+    })
     environment.sweeper.watch(this.#links)
+  }
+
+  /** What hosts that run apps are listed, where that was read; differs from `inventory$` only if the server makes a difference. */
+  get appsInventory$(): BehaviorSubject<Inventory | undefined> {
+    return this.#apps.inventory$
+  }
+
+  /** A host that runs apps wants lists: settles once they are known, or cannot be now. A sole host's own link reads them already. */
+  wantApps(): Promise<void> {
+    return this.#environment.soleHost === undefined ? this.#apps.want() : Promise.resolve()
   }
 
   /** Starts connecting in the background; a lazy server whose inventory is stored waits for its first call. */
@@ -93,7 +121,7 @@ export class Downstream {
     return this.#main
   }
   get linkCount(): number {
-    return (this.#main === undefined ? 0 : 1) + this.#links.size
+    return (this.#main === undefined ? 0 : 1) + this.#apps.linkCount + this.#links.size
   }
   get inFlight(): number {
     return this.#slots.inUse
@@ -184,7 +212,8 @@ export class Downstream {
     this.#settleWaiters()
     if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
     this.#environment.sweeper.unwatch(this.#links)
-    await Promise.all([this.#links.close(), this.#main?.close(), this.#dialer.close()])
+    this.#rereads.close()
+    await Promise.all([this.#links.close(), this.#apps.close(), this.#main?.close(), this.#dialer.close()])
     await this.#running
     this.health$.complete()
     this.inventory$.complete()
@@ -316,6 +345,7 @@ export class Downstream {
   #announce(link: Link): void {
     const inventory = this.inventory$.value
     this.#change({ type: 'ready', complaints: inventory?.warnings ?? [] })
+    void this.#apps.read()
     this.#settleWaiters()
     const tools = inventory?.lists.tools.length ?? 0
     this.#environment.log.info(
@@ -337,22 +367,21 @@ export class Downstream {
 
   async #read(link = this.#main): Promise<void> {
     if (link === undefined) return
-    const { legacyTtlMs, legacyPollMs, memory } = this.#environment
-    const nowMs = (): number => performance.now()
-    const inventory = await this.#overMain(link, () =>
-      readInventory(link, {
-        limits: this.options.limits,
-        legacyTtlMs,
-        legacyPollMs,
-        nowMs,
-        known: this.inventory$.value,
-      }),
-    )
+    const { memory } = this.#environment
+    void this.#apps.read()
+    const changes = this.#changes
+    const read = await this.#overMain(link, () => readInventory(link, this.#reading(this.inventory$.value)))
+    const inventory = changes === this.#changes ? read : withoutLifetime(read, LIST_KINDS)
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
     const known = this.inventory$.value
     this.inventory$.next(isNew || known === undefined ? inventory : { ...known, freshness: inventory.freshness })
+  }
+
+  #reading(known: Inventory | undefined): ReadingOptions {
+    const { legacyTtlMs, legacyPollMs } = this.#environment
+    return { limits: this.options.limits, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), known }
   }
 
   #giveUp(failure: Failure): void {
@@ -384,7 +413,7 @@ export class Downstream {
   #mainEvents(): LinkEvents {
     const isSole = this.#environment.soleHost !== undefined
     return {
-      listChanged: () => this.#rereads.request(),
+      listChanged: (list) => this.#outdated(list),
       updated: (uri, params) => this.#environment.updated(this.options.key, uri, params),
       taskChanged: (task) => this.#taskChanged(task),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
@@ -398,7 +427,7 @@ export class Downstream {
   #eventsFor(owner: LinkOwner): LinkEvents {
     const { session } = owner.caller
     return {
-      listChanged: () => this.#rereads.request(),
+      listChanged: (list) => this.#outdated(list),
       updated: () => undefined,
       taskChanged: (task) => this.#taskChanged(task),
       message: (params, call) => {
@@ -410,6 +439,17 @@ export class Downstream {
       elicitationComplete: (id) => this.#asking.completed(id, this.options.sharing === 'session' ? session : undefined),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
+  }
+
+  /** From now on hosts are told to keep nothing of that list, until it has been read again (B156). */
+  #outdated(list: ChangedList): void {
+    this.#changes++
+    const known = this.inventory$.value
+    if (known !== undefined) {
+      const outdated = withoutLifetime(known, list === 'resources' ? ['resources', 'templates'] : [list])
+      if (outdated !== known) this.inventory$.next(outdated)
+    }
+    this.#rereads.request()
   }
 
   #taskChanged(task: Payload): void {

@@ -2,10 +2,10 @@
  * The links to one server beside its main one: which caller gets which, opened on first use, closed when nobody needs them
  * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
  */
-import { declaresApps, UI_EXTENSION } from '../catalog/apps.ts'
 import type { Declared, Link } from '../era/link.ts'
 import type { Call, Caller, HostSession, Outcome } from '../rpc/call.ts'
 import type { Sweepable } from '../rpc/sweeper.ts'
+import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { HeldTasks } from './held-tasks.ts'
 import type { ServerOptions } from './options.ts'

@@ -8,7 +8,6 @@ import { Cancellation } from '../rpc/cancellation.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
 import { Draft, join, Payload } from '../wire/payload.ts'
-import { beyondRevision } from './questions.ts'
 
 const MAX_ROUNDS = 16
 /** A round that asks nothing is load-shedding: wait a little, with jitter. */
@@ -69,7 +68,7 @@ const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, firs
   for (let round = 0; outcome.kind === 'input_required'; round++) {
     if (round - visits.waits >= MAX_ROUNDS) return ended(call, 'too many input rounds')
     try {
-      const resume = await nextRound(outcome, call, ask, visits)
+      const resume = await nextRound(outcome, ask, visits, call.signal)
       outcome = await inner({ ...call, params: call.params.fresh(), resume })
     } catch (error) {
       if (error instanceof Declined) return ended(call, error.message)
@@ -82,7 +81,7 @@ const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, firs
 
 /** URLs the host's person has agreed to visit: never asked for twice while the server waits (B086). */
 class Visits {
-  readonly #accepted = new Map<string, { readonly elicitationId: string | undefined; readonly answer: Payload }>()
+  readonly #accepted = new Map<string, { readonly elicitationId: Buffer | undefined; readonly answer: Payload }>()
   #pauseMs = FIRST_VISIT_PAUSE_MS
   /** Rounds that only waited for a visit. */
   waits = 0
@@ -94,7 +93,7 @@ class Visits {
   remember({ params }: Question, answer: Payload): void {
     const url = params?.text('url')
     if (url !== undefined && answer.text('action') === 'accept')
-      this.#accepted.set(url, { elicitationId: params?.text('elicitationId'), answer })
+      this.#accepted.set(url, { elicitationId: params?.final('elicitationId'), answer })
   }
 
   async pause(signal: CancelSignal): Promise<void> {
@@ -106,22 +105,26 @@ class Visits {
   /** What was begun out of band is done (rule 4). */
   tell(session: HostSession): void {
     for (const { elicitationId } of this.#accepted.values())
-      if (elicitationId !== undefined) session.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
+      if (elicitationId !== undefined)
+        session.notify(
+          'notifications/elicitation/complete',
+          Payload.at(Buffer.from(`{"elicitationId":${elicitationId.toString()}}`)),
+        )
   }
 }
 
 const nextRound = async (
-  { result, state }: RequiredInput,
-  { caller, signal }: Call,
+  { result, state, answered }: RequiredInput,
   ask: NonNullable<Call['ask']>,
   visits: Visits,
+  signal: CancelSignal,
 ): Promise<Resume> => {
   const requests = result.object('inputRequests')
   if (requests === undefined || requests.members.length === 0) {
     await pause(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
     return { state, responses: undefined }
   }
-  const responses = new Draft()
+  const answers = new Map<string, Payload>()
   // Elicitations one after the other, as a person answers dialogs; the rest at once.
   let dialogs: Promise<unknown> = Promise.resolve()
   let isNew = false
@@ -132,9 +135,9 @@ const nextRound = async (
       const put = async (): Promise<void> => {
         const known = visits.answerTo(question)
         isNew ||= known === undefined
-        const answer = known ?? resultOf(question.method, beyondRevision(question, caller.revision) ?? (await ask(question)))
+        const answer = known ?? resultOf(question.method, answered?.get(key) ?? (await ask(question)))
         visits.remember(question, answer)
-        responses.set(key, answer.parts())
+        answers.set(key, answer)
       }
       if (question.method !== 'elicitation/create') return put()
       const turn = dialogs.then(put)
@@ -143,6 +146,8 @@ const nextRound = async (
     }),
   )
   if (!isNew) await visits.pause(signal)
+  const responses = new Draft()
+  for (const { key } of requests.members) responses.set(key, answers.get(key)?.parts() ?? '{}')
   return { state, responses: Payload.at(join(responses.parts())) }
 }
 

@@ -111,9 +111,9 @@ export class ModernLink implements Link {
     return outcomeOf(call, resultOf(message))
   }
 
-  async fetch(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload> {
+  async fetch(method: string, params: Readonly<Record<string, unknown>>, declared = this.#declared): Promise<Payload> {
     const { startMs } = this.#timeouts
-    const payload = this.#ownParams(params)
+    const payload = this.#ownParams(params, declared)
     const message = await this.connection.request(
       (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
       { idleMs: startMs, totalMs: startMs, cancel: this.#cancel },
@@ -173,8 +173,8 @@ export class ModernLink implements Link {
     else params.set('inputResponses', resume.responses.parts())
   }
 
-  #ownParams(params: Readonly<Record<string, unknown>>): Payload {
-    const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: this.#declared }
+  #ownParams(params: Readonly<Record<string, unknown>>, declared = this.#declared): Payload {
+    const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: declared }
     return Payload.of({ ...params, _meta: meta })
   }
 

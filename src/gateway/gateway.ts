@@ -12,15 +12,18 @@
 import { EMPTY } from 'rxjs'
 import type { Observable } from 'rxjs'
 import type { Seal } from '../auth/seal.ts'
+import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
 import { findResource, findTool } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
+import type { Offers } from '../era/modern-host.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
+import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
@@ -107,6 +110,11 @@ export class Gateway {
   unsubscribe(subscriber: Subscriber & TaskSubscriber): void {
     this.#subscriptions.release(subscriber)
     this.#tasks.release(subscriber)
+  }
+
+  offers(scope: Scope): Offers {
+    const view = this.feed.viewOf({ scope, revision: LATEST_LEGACY, capabilities: { extensions: APPS_EXTENSION } })
+    return { tasks: this.#options.tasks, apps: appsSettings(view) }
   }
 
   get offersTasks(): boolean {

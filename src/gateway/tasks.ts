@@ -10,11 +10,11 @@ import type { Downstream } from '../downstream/downstream.ts'
 import { tasksNotDeclared } from '../era/modern-host.ts'
 import { project } from '../era/projections.ts'
 import { relatedTask, relateTo } from '../era/task-shapes.ts'
-import { Refusal } from '../rpc/call.ts'
+import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
+import type { Affected } from '../rpc/fidelity.ts'
 import { META } from '../wire/meta.ts'
 import { join, Payload } from '../wire/payload.ts'
-import { MODERN } from '../wire/revisions.ts'
 import { declaresTasks } from '../wire/tasks.ts'
 import { Asked } from './asked.ts'
 import type { Feed } from './feed.ts'
@@ -62,12 +62,14 @@ export class Tasks {
       ask: (question) => asked.ask(question),
     })
     if (outcome.result instanceof Payload) this.#expose(outcome.result, call.method, seen)
-    return outcome
+    return call.method === 'tasks/result' ? complete(project(outcome.result, call, downstream.fidelity)) : outcome
   }
 
   /** A server made a task of a call: from here on it has an id of ours. */
-  created(result: Payload, { caller }: Call, downstream: Downstream): void {
+  created(result: Payload, call: Call, downstream: Downstream): void {
+    const { caller } = call
     const { key } = downstream.options
+    if (caller.session === undefined && downstream.link?.era === 'legacy') downstream.fidelity.note('taskByExtension', call)
     const original = result.text('taskId') ?? ''
     const exposed = this.#ids.expose(caller.principal, key, original)
     if (caller.session !== undefined) this.#listeners.created(caller.session, key, original, exposed)
@@ -77,7 +79,7 @@ export class Tasks {
   /** The questions of one call; those that belong to a task name it as the host knows it (B182). */
   asked(call: Call, downstream: Downstream, view = this.#feed.viewOf(call.caller)): Asked {
     const { caller } = call
-    return new Asked(call, askerOf(downstream, view), (original) =>
+    return new Asked(call, askerOf(downstream, view), downstream.fidelity, (original) =>
       this.#ids.expose(caller.principal, downstream.options.key, original),
     )
   }
@@ -131,10 +133,11 @@ export class Tasks {
     const view = this.#feed.viewOf(caller)
     if (result.has('taskId')) result.set('taskId', JSON.stringify(exposed))
     result.delete('requestState')
-    wordRequests(result, askerOf(downstream, view), caller)
+    const affected: Affected = { ref: 0, method: 'tools/call', caller }
+    wordRequests(result, askerOf(downstream, view), caller, (deviation) => downstream.fidelity.note(deviation, affected))
     const inner = method === 'tasks/result' ? result : result.object('result')
     if (inner !== undefined) {
-      if (method !== 'tasks/result') project(inner, 'tools/call', MODERN)
+      if (method !== 'tasks/result') project(inner, affected, downstream.fidelity)
       if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)
       if (isNamespaced(downstream, view)) exposeResult(inner, 'content', (uri) => exposeUri(downstream.options.prefix, uri))
     }

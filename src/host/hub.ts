@@ -2,7 +2,7 @@
 import type { Observable } from 'rxjs'
 import type { Introductions } from '../era/introductions.ts'
 import type { Identity } from '../era/link.ts'
-import type { Introduced } from '../era/modern-host.ts'
+import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, Handler, Scope } from '../rpc/call.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -34,6 +34,8 @@ export interface Core {
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
   /** Whether the owner of the URI offers subscriptions, as far as is known now. */
   maySubscribe(caller: Caller, uri: string): boolean
+  /** What this part of the catalog makes worth declaring to hosts. */
+  offers(scope: Scope): Offers
   /** Whether hosts that can are told of tasks at all. */
   readonly offersTasks: boolean
   /** Those of the exposed task ids that are this caller's. */

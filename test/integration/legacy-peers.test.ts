@@ -4,8 +4,7 @@ import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../support/fake-downstream.ts'
 import { everyLegacyTransport, legacyHttp, legacyPipe, legacySse } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
-import { RpcError } from '../support/fakes/messages.ts'
-import type { JsonMap } from '../support/fakes/messages.ts'
+import type { JsonMap, RpcError } from '../support/fakes/messages.ts'
 import { PipeHost } from '../support/fakes/pipe-host.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
@@ -42,35 +41,6 @@ describe.each(KINDS)('a %s server', (kind) => {
       { mode: 'form', ...question },
     ])
     expect((isOwnStream ? host.heard : pending.messages).entries).toEqual([])
-  })
-
-  test('B098 the refusal of a sampling reaches it unchanged', async () => {
-    const refusal = { code: -1, message: 'User rejected sampling request', data: { why: 'tired' } }
-    await using gateway = await start(kind, asking('sampling/createMessage', { messages: [], maxTokens: 1 }))
-    await using host = await legacyHttp.connect(gateway, { capabilities: all })
-    host.answer('sampling/createMessage', () => {
-      throw new RpcError(refusal)
-    })
-    expect(await host.call('tools/call', CALL)).toEqual(said(refusal))
-  })
-
-  test('B095 B096 sampling loses includeContext, and tools keep their names on both ways', async () => {
-    const tools = [
-      { name: 'x', inputSchema: { type: 'object' } },
-      { name: 'a__x', inputSchema: { type: 'object' } },
-    ]
-    const used = { type: 'tool_use', id: '1', name: 'x', input: { uri: 'file:///r' } }
-    const params = { messages: [{ role: 'assistant', content: [used] }], maxTokens: 1, tools }
-    const sampled = { role: 'assistant', model: 'm', stopReason: 'toolUse', content: [{ ...used, id: '2', name: 'a__x' }] }
-    await using gateway = await start(kind, asking('sampling/createMessage', { ...params, includeContext: 'allServers' }))
-    await using host = await legacyHttp.connect(gateway, { capabilities: all })
-    const asked: JsonMap[] = []
-    host.answer('sampling/createMessage', (question) => {
-      asked.push(question)
-      return sampled
-    })
-    expect(await host.call('tools/call', CALL)).toEqual(said(sampled))
-    expect(asked).toEqual([params])
   })
 
   test('B087 B088 B091 each session visits under an id of its own, and hears when its own visit is done', async () => {

@@ -18,6 +18,8 @@ export interface HostOptions {
   readonly meta?: JsonMap
   /** Legacy Streamable HTTP: do not open the standalone stream. */
   readonly deaf?: boolean
+  /** Legacy hosts: do not say `initialized` after the handshake. */
+  readonly hesitates?: boolean
 }
 
 /** A request under way. */
@@ -41,9 +43,6 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>
 }
 
-/** A host's answer to a question; throw `RpcError` to refuse. */
-export type AnswerQuestion = (params: JsonMap) => JsonMap | Promise<JsonMap>
-
 export interface Host extends AsyncDisposable {
   readonly era: 'legacy' | 'modern'
   /** What came and belonged to no request of this host, or could not be told to belong. */
@@ -54,8 +53,8 @@ export interface Host extends AsyncDisposable {
   call(method: string, params?: JsonMap, options?: CallOptions): Promise<JsonMap>
   begin(method: string, params?: JsonMap, options?: CallOptions): Pending
   notify(method: string, params?: JsonMap): void
-  /** Answers requests of the gateway; without it they stay unanswered. */
-  answer(method: string, handle: AnswerQuestion): void
+  /** Answers requests of the gateway, with an error where it throws `RpcError`; without it they stay unanswered. */
+  answer(method: string, handle: (params: JsonMap) => JsonMap): void
   /** One message as it stands; a request is tracked by the id given. */
   sendRaw(text: string, id: string | number): Pending
 }

@@ -1,5 +1,5 @@
 /** What all fake hosts share: ids, what is pending, what was heard. */
-import type { AnswerQuestion, CallOptions, Host, HostOptions, Pending } from '../fake-host.ts'
+import type { CallOptions, Host, HostOptions, Pending } from '../fake-host.ts'
 import { Journal } from './journal.ts'
 import { KEY, MODERN, RpcError } from './messages.ts'
 import type { JsonMap, Message } from './messages.ts'
@@ -41,7 +41,7 @@ export abstract class BaseHost implements Host {
   welcome: JsonMap = {}
   protected readonly options: HostOptions
   protected readonly pending = new Map<string, Tracked>()
-  readonly #answers = new Map<string, AnswerQuestion>()
+  readonly #answers = new Map<string, (params: JsonMap) => JsonMap>()
   #nextId = 1
 
   constructor(era: 'legacy' | 'modern', options: HostOptions) {
@@ -80,7 +80,7 @@ export abstract class BaseHost implements Host {
     this.carry(JSON.stringify({ jsonrpc: '2.0', method, ...(params !== undefined && { params }) }))
   }
 
-  answer(method: string, handle: AnswerQuestion): void {
+  answer(method: string, handle: (params: JsonMap) => JsonMap): void {
     this.#answers.set(method, handle)
   }
 
@@ -101,18 +101,8 @@ export abstract class BaseHost implements Host {
     }
     ;(on?.messages ?? this.heard).push(message)
     const handle = this.#answers.get(message.method)
-    if (message.id !== undefined && handle !== undefined) void this.#reply(message, handle)
-  }
-
-  async #reply({ id, params = {} }: Message, handle: AnswerQuestion): Promise<void> {
-    try {
-      const result = await handle(params)
-      this.carry(JSON.stringify({ jsonrpc: '2.0', id, result }))
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error
-      const { code, message, data } = error
-      this.carry(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } }))
-    }
+    if (message.id !== undefined && handle !== undefined)
+      this.carry(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...outcomeOf(() => handle(message.params ?? {})) }))
   }
 
   protected ownMeta(): JsonMap {
@@ -133,10 +123,19 @@ export abstract class BaseHost implements Host {
       capabilities,
       clientInfo: { name: 'fake-host', version: '1' },
     })
-    this.notify('notifications/initialized')
+    if (this.options.hesitates !== true) this.notify('notifications/initialized')
   }
 
   protected async discover(): Promise<void> {
     this.welcome = await this.call('server/discover')
+  }
+}
+
+const outcomeOf = (answer: () => JsonMap): { result: JsonMap } | { error: JsonMap } => {
+  try {
+    return { result: answer() }
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error
+    return { error: { code: error.code, message: error.message } }
   }
 }

@@ -5,7 +5,6 @@ import { complete } from '../../../src/rpc/call.ts'
 import type { Answer, Call, HostSession, Outcome, Question } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/payload.ts'
 import type { JsonObject } from '../../../src/wire/payload.ts'
-import type { LegacyRevision } from '../../../src/wire/revisions.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -21,7 +20,12 @@ const DONE = { content: [] }
 /** A call of a legacy host to a server that answers these rounds, the last one for ever. */
 const play = (
   rounds: readonly Round[],
-  more: { method?: string; revision?: LegacyRevision; totalMs?: number; answer?: (q: Question) => Promise<Answer> } = {},
+  more: {
+    method?: string
+    answered?: ReadonlyMap<string, Answer>
+    totalMs?: number
+    answer?: (q: Question) => Promise<Answer>
+  } = {},
 ) => {
   const startedMs = Date.now()
   /** When the server was called, with the state that came. */
@@ -45,7 +49,7 @@ const play = (
     params: Payload.of({ name: 'a__x' }),
     caller: {
       principal: 'local',
-      revision: more.revision ?? '2025-11-25',
+      revision: '2025-11-25',
       capabilities: {},
       scope: { server: undefined },
       session,
@@ -72,6 +76,7 @@ const play = (
       result,
       state: result.text('requestState'),
       ...(more.totalMs !== undefined && { totalMs: more.totalMs }),
+      ...(more.answered !== undefined && { answered: more.answered }),
     }
   }
   const outcome = askLegacyHosts(server)(call)
@@ -188,17 +193,37 @@ describe('B086 a URL that somebody agreed to visit', () => {
   })
 })
 
-test.each([
-  ['2025-06-18', 0],
-  ['2025-11-25', 1],
-] as const)('B094 a form of several choices in a round, host of %s: asked %i times', async (revision, times) => {
-  const properties = { c: { type: 'array', items: { type: 'string', enum: ['a'] } } }
-  const round = {
-    inputRequests: { a: { method: 'elicitation/create', params: { message: 'm', requestedSchema: { properties } } } },
-  }
-  const { outcome, calls, asked } = play([round, undefined], { revision })
-  await vi.runAllTimersAsync()
-  await outcome
-  expect(asked).toHaveLength(times)
-  expect(calls.at(-1)?.responses).toBe(`{"a":{"action":"${times === 0 ? 'cancel' : 'accept'}"}}`)
+describe('what a round asks', () => {
+  const dialog = (message: string) => ({ method: 'elicitation/create', params: { message } })
+  const sampling = { method: 'sampling/createMessage', params: { message: 's' } }
+
+  test('B082 dialogs come one at a time in their order, everything else at once', async () => {
+    const answers: (() => void)[] = []
+    const answer = (): Promise<Answer> =>
+      new Promise((resolve) => answers.push(() => resolve({ result: Payload.of({ action: 'decline' }) })))
+    const inputRequests = { z: dialog('1'), s: sampling, a: dialog('2'), m: dialog('3') }
+    const { outcome, calls, asked } = play([{ inputRequests }, undefined], { answer })
+    const steps: string[][] = []
+    for (let at = 0; at < 4; at++) {
+      await vi.advanceTimersByTimeAsync(0)
+      steps.push([...(asked as string[])])
+      answers[at]?.()
+    }
+    await outcome
+    expect(steps[0]?.toSorted()).toEqual(['1', 's'])
+    expect(asked.filter((text) => text !== 's')).toEqual(['1', '2', '3'])
+    expect(steps.map((step) => step.length)).toEqual([2, 2, 3, 4])
+    expect(Object.keys(JSON.parse(calls[1]?.responses ?? '') as object)).toEqual(['z', 's', 'a', 'm'])
+  })
+
+  test('B094 what the host cannot be asked is not asked: a dialog counts as cancelled, anything else ends the call', async () => {
+    const error = { error: Payload.of({ code: -32602, message: 'no words' }) }
+    const round = { inputRequests: { a: dialog('1') } }
+    const cancelled = play([round, undefined], { answered: new Map([['a', error]]) })
+    await cancelled.outcome
+    expect(cancelled.calls[1]?.responses).toBe('{"a":{"action":"cancel"}}')
+    const ended = play([{ inputRequests: { a: sampling } }, undefined], { answered: new Map([['a', error]]) })
+    expect(textOf((await ended.outcome).result)).toMatch(/no words.*"isError":true/)
+    expect([...cancelled.asked, ...ended.asked]).toEqual([])
+  })
 })

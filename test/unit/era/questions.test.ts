@@ -13,6 +13,7 @@ const session: HostSession = {
   logLevel: undefined,
   onEnd: () => undefined,
 }
+const ASKER = { key: 'a', label: undefined, revision: undefined }
 const textOf = (payload: Payload | undefined): string => Buffer.concat(payload?.parts() ?? []).toString()
 
 /** What a host of `revision` is asked, or the code the server is answered. */
@@ -22,7 +23,7 @@ const put = (method: string, params: string | object, revision: Revision, id = '
     params: Payload.at(Buffer.from(typeof params === 'string' ? params : JSON.stringify(params))),
   }
   const host = { revision, session: revision === '2026-07-28' ? undefined : { ...session, id } }
-  const worded: Question | Answer = wordQuestion(question, { key: 'a', label: undefined }, host)
+  const worded: Question | Answer = wordQuestion(question, ASKER, host, () => undefined)
   if ('method' in worded) return textOf(worded.params)
   return 'error' in worded ? Number(worded.error.value('code')) : 0
 }
@@ -75,25 +76,6 @@ describe('B087 the id of a URL elicitation', () => {
   test('is dropped for modern hosts', () => {
     expect(put('elicitation/create', visit, '2026-07-28')).toBe(JSON.stringify({ ...visit, elicitationId: undefined }))
   })
-})
-
-describe('B095 includeContext', () => {
-  const sampling = (context: string): string => `{"messages":[],"includeContext":${context},"maxTokens":1.0}`
-  test.each(['"thisServer"', '"allServers"', '"this\\u0053erver"', '"unheardOf"'])('%s is left out for every host', (context) => {
-    for (const revision of ['2024-11-05', '2025-11-25', '2026-07-28'] as const)
-      expect(put('sampling/createMessage', sampling(context), revision)).toBe('{"messages":[],"maxTokens":1.0}')
-  })
-  test('"none" stays', () => {
-    expect(put('sampling/createMessage', sampling('"none"'), '2025-11-25')).toBe(sampling('"none"'))
-  })
-})
-
-test('B096 the names of tools inside sampling leave as they came', () => {
-  const tools = '"tools":[{"name":"x","inputSchema":{"type":"object"}}],"toolChoice":{"mode":"auto"}'
-  const used = '"content":[{"type":"tool_use","id":"1","name":"x","input":{"uri":"file:///r"}}]'
-  const params = `{"messages":[{"role":"assistant",${used}}],${tools},"maxTokens":1}`
-  for (const revision of ['2025-11-25', '2026-07-28'] as const)
-    expect(put('sampling/createMessage', params, revision)).toBe(params)
 })
 
 test.each([
