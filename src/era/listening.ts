@@ -111,6 +111,9 @@ class Watched {
   readonly #open: (filter: Filter, abort: AbortController) => Promise<Filter | undefined>
   readonly #ids = new Set<string>()
   #abort: AbortController | undefined
+  /** The change that is under way, and the one that waits for its end. */
+  #current: Promise<Filter | undefined> = Promise.resolve(undefined)
+  #next: Promise<Filter | undefined> | undefined
 
   constructor(
     field: 'resourceSubscriptions' | 'taskIds',
@@ -133,7 +136,16 @@ class Watched {
     if (this.#ids.delete(id)) await this.#replace()
   }
 
-  async #replace(): Promise<Filter | undefined> {
+  /** One stream is opened at a time, else the later one could end the earlier before that is acknowledged; ids share the next. */
+  #replace(): Promise<Filter | undefined> {
+    return (this.#next ??= this.#current.then(() => {
+      this.#current = this.#swap()
+      this.#next = undefined
+      return this.#current
+    }))
+  }
+
+  async #swap(): Promise<Filter | undefined> {
     const old = this.#abort
     const abort = (this.#abort = new AbortController())
     const accepted = this.#ids.size === 0 ? undefined : await this.#open({ [this.#field]: [...this.#ids] }, abort)

@@ -25,6 +25,8 @@ const keyOf = (server: string, original: string): string => `${server} ${origina
 
 export class Subscriptions {
   readonly #watched = new Map<string, Watched>()
+  /** Servers that are being told that nobody watches any more: told to watch again only after that, lest the two cross. */
+  readonly #leaving = new Map<string, Promise<void>>()
 
   get size(): number {
     return this.#watched.size
@@ -35,7 +37,9 @@ export class Subscriptions {
     const key = keyOf(downstream.options.key, original)
     let watched = this.#watched.get(key)
     if (watched === undefined) {
-      watched = { downstream, original, subscribers: new Map(), accepted: downstream.subscribe(original) }
+      const subscribe = (): Promise<boolean> => downstream.subscribe(original)
+      const accepted = this.#leaving.get(key)?.then(subscribe) ?? subscribe()
+      watched = { downstream, original, subscribers: new Map(), accepted }
       this.#watched.set(key, watched)
     }
     watched.subscribers.set(subscriber, exposed)
@@ -91,9 +95,13 @@ export class Subscriptions {
     watched.subscribers.delete(subscriber)
     if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
     this.#watched.delete(key)
-    void watched.accepted
+    const left = watched.accepted
       .then((accepted) => (accepted ? watched.downstream.unsubscribe(watched.original) : undefined))
       .catch(() => undefined)
+      .finally(() => {
+        if (this.#leaving.get(key) === left) this.#leaving.delete(key)
+      })
+    this.#leaving.set(key, left)
   }
 }
 
