@@ -19,6 +19,7 @@ const { turns, rate, p50Ms, p99Ms, questions, joined, left, findings, heapMiB } 
   hosts: Number(values.hosts),
   servers: Number(values.servers),
   forMs: Number(values.minutes) * 60_000,
+  parkTtlMs: 20_000,
   random: seeded(Number(values.seed)),
 })
 const list = (counts: Readonly<Record<string, number>>): string =>

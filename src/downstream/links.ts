@@ -99,7 +99,9 @@ export class Links implements Sweepable {
       return outcome
     } catch (error) {
       // The server forgot the session of this link: whoever comes next gets another; what is under way may still be answered.
-      if (isForgotten(error) && this.#held.get(held.owner.key) === held) this.#held.delete(held.owner.key)
+      // Or it goes on with a call that was given up, and what it asks then must not meet the next caller (B048).
+      const isTainted = isForgotten(error) || (error instanceof Failure && this.#isExclusive(held.owner))
+      if (isTainted && this.#held.get(held.owner.key) === held) this.#held.delete(held.owner.key)
       throw error
     } finally {
       held.leases--
@@ -145,13 +147,18 @@ export class Links implements Sweepable {
     return { key: `${isolation} ${JSON.stringify(declared)}`, principal, declared, caller, waiting: new Set() }
   }
 
-  /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
+  /** Modern hosts that can be asked have a link to themselves while they use it. */
+  #isExclusive({ caller, declared }: LinkOwner): boolean {
+    return caller.session === undefined && Object.keys(declared).length > 0 && this.#environment.isShared()
+  }
+
+  /** The caller's link: of an exclusive key the first that is free. */
   #hold(caller: Caller): Held {
     const { session } = caller
     const own = this.#options.sharing === 'session' && session !== undefined ? this.#bySession.get(session) : undefined
     if (own !== undefined && this.#held.get(own.owner.key) === own) return own
     const owner = this.#owner(caller)
-    const isExclusive = caller.session === undefined && Object.keys(owner.declared).length > 0 && this.#environment.isShared()
+    const isExclusive = this.#isExclusive(owner)
     for (let at = 0; ; at++) {
       const key = at === 0 ? owner.key : `${owner.key} ${at}`
       const existing = this.#held.get(key)

@@ -15,6 +15,8 @@ export interface CrowdOptions {
   readonly hosts: number
   readonly servers: number
   readonly forMs: number
+  /** How long a host may leave a round unanswered. */
+  readonly parkTtlMs: number
   /** Numbers from 0 to 1. */
   readonly random: () => number
 }
@@ -51,14 +53,13 @@ const KINDS: readonly FakeKind[] = [
   'legacy stdio',
 ]
 const EVERY_TENTH = 10
-/** How long a host may leave a round unanswered. */
-const PARK_TTL_MS = 5_000
-const MAX_REST_MS = 50
-const STUCK_MS = 30_000
-const SETTLE_MS = 30_000
+/** A host rests for half of this on average, once per host there is: a hundred turns per second in all. */
+const REST_MS = 20
+const STUCK_MS = 60_000
+const SETTLE_MS = 60_000
 const MAX_FINDINGS = 20
 
-export const runCrowd = async ({ hosts, servers, forMs, random }: CrowdOptions): Promise<CrowdReport> => {
+export const runCrowd = async ({ hosts, servers, forMs, parkTtlMs, random }: CrowdOptions): Promise<CrowdReport> => {
   const keys = Array.from({ length: servers }, (_, at) => `s${at}`)
   const kindOf = (at: number): FakeKind => KINDS[at % KINDS.length] ?? 'modern http'
   const options = { idleStopMs: 1_000, limits: { maxLinks: 1_000 } }
@@ -67,7 +68,7 @@ export const runCrowd = async ({ hosts, servers, forMs, random }: CrowdOptions):
       keys.map((key, at) => [key, { kind: kindOf(at), tools: ['ask', 'touch'], templates: ['note://{id}'] }]),
     ),
     options: Object.fromEntries(keys.map((key) => [key, options])),
-    gateway: { parking: { ...DEFAULT_PARKING, ttlMs: PARK_TTL_MS } },
+    gateway: { parking: { ...DEFAULT_PARKING, ttlMs: parkTtlMs } },
   })
   const watched = keys.map((key) => {
     const own = new Watched()
@@ -97,8 +98,8 @@ export const runCrowd = async ({ hosts, servers, forMs, random }: CrowdOptions):
           turns[turn.name] = (turns[turn.name] ?? 0) + 1
           durations.push(performance.now() - beganMs)
         } else report(`${member.id} (${row.name}), ${turn.name}: ${failure}`)
-        // Those on pipes of this process would leave it no time for the others.
-        await pause(random() * MAX_REST_MS)
+        // All share one process: whoever is quick, on a pipe of it, would leave no time to the others.
+        await pause(random() * hosts * REST_MS)
         isHere = turn.name !== 'vanish' && random() > 0.02
       }
       questions += member.questions
