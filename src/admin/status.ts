@@ -2,6 +2,7 @@
 import type { Running } from '../app.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
+import type { DeviationCount } from '../rpc/fidelity.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 import { estimateTokens } from './tools.ts'
 
@@ -27,6 +28,8 @@ export interface ServerStatus {
   readonly nextTryMs: number | undefined
   readonly leftOut: readonly { readonly kind: string; readonly name: string; readonly reason: string }[]
   readonly warnings: readonly string[]
+  /** What of its calls was translated or impossible since the start, and how often. */
+  readonly fidelity: readonly DeviationCount[]
   /** The last lines its process printed on stderr, oldest first, while it is not healthy. */
   readonly stderr: readonly string[]
 }
@@ -74,6 +77,7 @@ export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gate
       nextTryMs,
       leftOut: gateway.feed.catalog.leftOut.filter(({ server }) => server === options.key),
       warnings: inventory?.warnings ?? [],
+      fidelity: downstream.fidelity.counts,
       stderr: state === 'healthy' ? [] : downstream.stderrTail(STDERR_LINES),
     }
   })

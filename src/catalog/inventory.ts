@@ -43,3 +43,11 @@ export interface Inventory {
   /** SHA-256 over all of the above but freshness: equal means nothing changed. */
   readonly digest: string
 }
+
+/** The same inventory with lists that must not be kept; the very same one where they already were such. */
+export const withoutLifetime = (inventory: Inventory, kinds: readonly ListKind[]): Inventory => {
+  const { freshness } = inventory
+  if (kinds.every((kind) => freshness[kind].ttlMs === 0)) return inventory
+  const outdated = Object.fromEntries(kinds.map((kind) => [kind, { ...freshness[kind], ttlMs: 0 }]))
+  return { ...inventory, freshness: { ...freshness, ...outdated } }
+}

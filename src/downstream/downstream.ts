@@ -4,13 +4,16 @@
  * of their own where the server is legacy (`links.ts`).
  */
 import { BehaviorSubject } from 'rxjs'
+import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
-import type { Link, LinkEvents } from '../era/link.ts'
+import type { ChangedList, Link, LinkEvents } from '../era/link.ts'
+import { ServerError } from '../rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
+import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/failure.ts'
-import type { LogLevel } from '../wire/methods.ts'
 import type { Payload } from '../wire/payload.ts'
 import { isTerminal } from '../wire/tasks.ts'
+import { AppsLists } from './apps-lists.ts'
 import { Asking } from './asking.ts'
 import { Backoff } from './backoff.ts'
 import { Dialer } from './dialer.ts'
@@ -18,8 +21,10 @@ import type { DownstreamEnvironment } from './environment.ts'
 import { isHopeless, nextHealth, STARTING } from './health.ts'
 import type { Health, HealthEvent } from './health.ts'
 import { readInventory } from './inventory-reader.ts'
+import type { ReadingOptions } from './inventory-reader.ts'
+import { listeners } from './link-owner.ts'
+import type { LinkOwner } from './link-owner.ts'
 import { Links } from './links.ts'
-import type { LinkOwner } from './links.ts'
 import type { ServerOptions } from './options.ts'
 import { Rereads } from './rereads.ts'
 import { again, isForgotten, isMismatch } from './retries.ts'
@@ -34,12 +39,17 @@ export class Downstream {
   readonly startedMs = performance.now()
   readonly health$ = new BehaviorSubject<Health>(STARTING)
   readonly inventory$: BehaviorSubject<Inventory | undefined>
+  /** What of its calls was translated, and what was impossible. */
+  readonly fidelity: Fidelity
   readonly #environment: DownstreamEnvironment
   readonly #dialer: Dialer
   readonly #links: Links
   readonly #slots: Slots
-  readonly #asking = new Asking(() => this.options)
+  readonly #asking: Asking
   readonly #rereads: Rereads
+  readonly #apps: AppsLists
+  /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
+  #changes = 0
   #main: Link | undefined
   #isWanted = false
   #stopping: Promise<void> | undefined
@@ -51,6 +61,8 @@ export class Downstream {
   constructor(options: ServerOptions, environment: DownstreamEnvironment) {
     this.#options = options
     this.#environment = environment
+    this.fidelity = new Fidelity(options.key, environment.log)
+    this.#asking = new Asking(() => this.options, this.fidelity)
     this.#dialer = new Dialer(options, environment)
     this.inventory$ = new BehaviorSubject(environment.memory.inventory(options))
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
@@ -60,7 +72,24 @@ export class Downstream {
       nowMs: () => environment.sweeper.nowMs,
     })
     this.#rereads = new Rereads(() => this.#read())
+    this.#apps = new AppsLists({
+      main: () => this.#main,
+      declared: this.#dialer.superset(),
+      open: (declared) => this.#dialer.dial(declared, this.#mainEvents()),
+      read: (link, declared, known) => readInventory(link, { ...this.#reading(known), declared }),
+      failed: (error) => this.#oddity('lists for hosts with apps could not be read', String(error)),
+    })
     environment.sweeper.watch(this.#links)
+  }
+
+  /** What hosts that run apps are listed, where that was read; differs from `inventory$` only if the server makes a difference. */
+  get appsInventory$(): BehaviorSubject<Inventory | undefined> {
+    return this.#apps.inventory$
+  }
+
+  /** A host that runs apps wants lists: settles once they are known, or cannot be now. A sole host's own link reads them already. */
+  wantApps(): Promise<void> {
+    return this.#environment.soleHost === undefined ? this.#apps.want() : Promise.resolve()
   }
 
   /** Starts connecting in the background; a lazy server whose inventory is stored waits for its first call. */
@@ -91,7 +120,7 @@ export class Downstream {
     return this.#main
   }
   get linkCount(): number {
-    return (this.#main === undefined ? 0 : 1) + this.#links.size
+    return (this.#main === undefined ? 0 : 1) + this.#apps.linkCount + this.#links.size
   }
   get inFlight(): number {
     return this.#slots.inUse
@@ -127,9 +156,14 @@ export class Downstream {
     return error instanceof Failure ? error.at(this.options) : error
   }
 
-  /** Watches a resource for the gateway; false if the server does not offer that. */
+  /** Watches a resource for the gateway; false if the server does not offer that. Throws `Failure` if it cannot be asked now. */
   async subscribe(uri: string): Promise<boolean> {
-    return (await this.#ready()).subscribe(uri)
+    try {
+      return await (await this.#ready()).subscribe(uri)
+    } catch (error) {
+      if (error instanceof ServerError) return false
+      throw this.#located(error)
+    }
   }
 
   async unsubscribe(uri: string): Promise<void> {
@@ -145,18 +179,13 @@ export class Downstream {
     await this.#main?.unfollowTask(id)
   }
 
-  /** A legacy host chose its level: its link hears of it now, if it has one, else when it is opened. */
-  async setLevel(session: HostSession, level: LogLevel): Promise<void> {
-    await this.#links.ofSession(session)?.setLevel(level)
-  }
-
   /** A session was told to visit a URL of this server, known to the server by `id`. */
   sentAway(id: string, session: HostSession | undefined): void {
     if (session !== undefined) this.#asking.sentAway(id, session)
   }
 
   rootsChanged(session: HostSession): void {
-    this.#links.ofSession(session)?.rootsChanged()
+    for (const link of this.#links.ofSession(session)) link.rootsChanged()
   }
 
   /** Skips the wait before the next attempt, and wakes a server that had been given up. */
@@ -181,7 +210,8 @@ export class Downstream {
     this.#settleWaiters()
     if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
     this.#environment.sweeper.unwatch(this.#links)
-    await Promise.all([this.#links.close(), this.#main?.close(), this.#dialer.close()])
+    this.#rereads.close()
+    await Promise.all([this.#links.close(), this.#apps.close(), this.#main?.close(), this.#dialer.close()])
     await this.#running
     this.health$.complete()
     this.inventory$.complete()
@@ -205,8 +235,7 @@ export class Downstream {
     if (main.era === 'modern') return main.handle(call)
     if (this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
       return this.#overMain(main, () => main.handle(call))
-    const level = call.caller.session?.logLevel
-    return this.#links.lease(call, (link) =>
+    return this.#links.lease(call, (link, level) =>
       level === undefined ? link.handle(call) : link.setLevel(level).then(() => link.handle(call)),
     )
   }
@@ -311,6 +340,7 @@ export class Downstream {
   #announce(link: Link): void {
     const inventory = this.inventory$.value
     this.#change({ type: 'ready', complaints: inventory?.warnings ?? [] })
+    void this.#apps.read()
     this.#settleWaiters()
     const tools = inventory?.lists.tools.length ?? 0
     this.#environment.log.info(
@@ -318,7 +348,7 @@ export class Downstream {
       'server is ready',
     )
     this.#rereads.poll(inventory === undefined ? undefined : this.#pollMs(link))
-    if (this.health$.value.failures > 0) this.#environment.reconnected(this)
+    if (this.health$.value.failures > 0 || this.#environment.isSuccessor) this.#environment.reconnected(this)
   }
 
   /** Lists that the server cannot announce changes of are read again after their lifetime (3.7). */
@@ -332,22 +362,21 @@ export class Downstream {
 
   async #read(link = this.#main): Promise<void> {
     if (link === undefined) return
-    const { legacyTtlMs, legacyPollMs, memory } = this.#environment
-    const nowMs = (): number => performance.now()
-    const inventory = await this.#overMain(link, () =>
-      readInventory(link, {
-        limits: this.options.limits,
-        legacyTtlMs,
-        legacyPollMs,
-        nowMs,
-        known: this.inventory$.value,
-      }),
-    )
+    const { memory } = this.#environment
+    void this.#apps.read()
+    const changes = this.#changes
+    const read = await this.#overMain(link, () => readInventory(link, this.#reading(this.inventory$.value)))
+    const inventory = changes === this.#changes ? read : withoutLifetime(read, LIST_KINDS)
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
     const known = this.inventory$.value
     this.inventory$.next(isNew || known === undefined ? inventory : { ...known, freshness: inventory.freshness })
+  }
+
+  #reading(known: Inventory | undefined): ReadingOptions {
+    const { legacyTtlMs, legacyPollMs } = this.#environment
+    return { limits: this.options.limits, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), known }
   }
 
   #giveUp(failure: Failure): void {
@@ -379,7 +408,7 @@ export class Downstream {
   #mainEvents(): LinkEvents {
     const isSole = this.#environment.soleHost !== undefined
     return {
-      listChanged: () => this.#rereads.request(),
+      listChanged: (list) => this.#outdated(list),
       updated: (uri, params) => this.#environment.updated(this.options.key, uri, params),
       taskChanged: (task) => this.#taskChanged(task),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
@@ -390,26 +419,40 @@ export class Downstream {
     }
   }
 
+  /** On a link that principals share nobody is asked but by a call, and what belongs to no call is told nobody (B051, B052). */
   #eventsFor(owner: LinkOwner): LinkEvents {
-    const { session } = owner.caller
     return {
-      listChanged: () => this.#rereads.request(),
+      listChanged: (list) => this.#outdated(list),
       updated: () => undefined,
-      taskChanged: (task) => this.#taskChanged(task),
+      taskChanged: (task) => this.#taskChanged(task, owner),
       message: (params, call) => {
         const labelled = this.#labelled(params)
         if (call !== undefined) call.notify('notifications/message', labelled)
-        else session?.notify('notifications/message', labelled)
+        else for (const session of listeners(owner)) session.notify('notifications/message', labelled)
       },
-      ask: (question, call) => this.#asking.ask(question, call, [...owner.waiting].at(-1), session),
+      ask: (question, call) =>
+        owner.isolation === 'shared'
+          ? this.#asking.ask(question, undefined, undefined, undefined)
+          : this.#asking.ask(question, call, [...owner.waiting].at(-1), [...owner.sessions].at(-1)),
       elicitationComplete: (id) => this.#asking.completed(id),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
   }
 
-  #taskChanged(task: Payload): void {
-    if (isTerminal(task.text('status'))) this.#links.taskEnded(task.text('taskId') ?? '')
-    this.#environment.taskChanged(this.options.key, task)
+  /** From now on hosts are told to keep nothing of that list, until it has been read again (B156). */
+  #outdated(list: ChangedList): void {
+    this.#changes++
+    const known = this.inventory$.value
+    if (known !== undefined) {
+      const outdated = withoutLifetime(known, list === 'resources' ? ['resources', 'templates'] : [list])
+      if (outdated !== known) this.inventory$.next(outdated)
+    }
+    this.#rereads.request()
+  }
+
+  #taskChanged(task: Payload, owner?: LinkOwner): void {
+    if (isTerminal(task.text('status'))) this.#links.taskEnded(task.text('taskId') ?? '', owner)
+    this.#environment.taskChanged(this.options.key, task, owner)
   }
 
   /** Log messages say which server they are from (BRIDGING 2.3). */

@@ -5,7 +5,7 @@
 import { digestInventory } from '../catalog/digest.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
-import type { Link } from '../era/link.ts'
+import type { Declared, Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../wire/param-headers.ts'
@@ -38,6 +38,8 @@ export interface ReadingOptions {
   readonly nowMs: () => number
   /** What was read before, for lists that fail now. */
   readonly known: Inventory | undefined
+  /** What is declared while reading, where it is not what the gateway always declares. */
+  readonly declared?: Declared
 }
 
 interface ReadList {
@@ -94,7 +96,7 @@ const readList = async (
   if (link.capabilities[row.capability] === undefined) return { entries, freshness: ownFreshness(link, row, options) }
   let cursor: string | undefined
   for (let pages = 1; ; pages++) {
-    const result = await fetchPage(link, row.method, cursor)
+    const result = await fetchPage(link, row.method, cursor, options.declared)
     if (result === undefined) return { entries, freshness: ownFreshness(link, row, options) }
     freshness = pages === 1 ? freshnessOf(result, link, row, options) : oldest(freshness, freshnessOf(result, link, row, options))
     for (const entry of readPage(result, kind, row, link, limits, leftOut)) {
@@ -125,9 +127,14 @@ const readList = async (
 }
 
 /** B113: a server that does not know a list offers nothing of it. */
-const fetchPage = async (link: Link, method: string, cursor: string | undefined): Promise<Payload | undefined> => {
+const fetchPage = async (
+  link: Link,
+  method: string,
+  cursor: string | undefined,
+  declared: Declared | undefined,
+): Promise<Payload | undefined> => {
   try {
-    return await link.fetch(method, cursor === undefined ? {} : { cursor })
+    return await link.fetch(method, cursor === undefined ? {} : { cursor }, declared)
   } catch (error) {
     if (error instanceof ServerError && error.code === -32601) return undefined
     throw error

@@ -5,6 +5,7 @@ import type { Downstream } from '../downstream/downstream.ts'
 import { refusalOf, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
 import type { Caller, Question } from '../rpc/call.ts'
+import type { DeviationName } from '../rpc/fidelity.ts'
 import type { Payload } from '../wire/payload.ts'
 
 export const isNamespaced = (downstream: Downstream, view: View): boolean =>
@@ -22,6 +23,7 @@ export const wordRequests = (
   result: Payload,
   asker: Asker,
   caller: Caller,
+  note: (deviation: DeviationName) => void,
   onRefusal: (question: Question) => void = () => undefined,
 ): void => {
   const requests = result.object('inputRequests')
@@ -29,6 +31,6 @@ export const wordRequests = (
     const request = requests?.object(key)
     const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
     if (refusalOf(question, caller.capabilities) !== undefined) onRefusal(question)
-    wordQuestion(question, asker, caller)
+    wordQuestion(question, asker, caller, note)
   }
 }
