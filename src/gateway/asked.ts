@@ -25,12 +25,12 @@ export class Asked {
   readonly #call: Call
   readonly #asker: Asker
   readonly #note: (deviation: DeviationName) => void
-  readonly #exposeTask: (original: string) => string
+  readonly #exposeTask: (original: string) => string | undefined
   #samplings = 0
   #missing: object | undefined
 
-  /** `exposeTask`: the id under which the host knows a task of the server. */
-  constructor(call: Call, asker: Asker, fidelity: Fidelity, exposeTask: (original: string) => string) {
+  /** `exposeTask`: the id under which the host knows a task of the server, if it knows of it. */
+  constructor(call: Call, asker: Asker, fidelity: Fidelity, exposeTask: (original: string) => string | undefined) {
     this.#call = call
     this.#asker = asker
     this.#note = (deviation) => fidelity.note(deviation, call)
@@ -65,8 +65,9 @@ export class Asked {
     const task = relatedTask(params)
     if (params === undefined || task === undefined) return ask(question)
     const { session, revision } = this.#call.caller
-    if (session === undefined || !isAtLeast(revision, '2025-11-25')) unrelate(params)
-    else relateTo(params, this.#exposeTask(task))
+    const exposed = session !== undefined && isAtLeast(revision, '2025-11-25') ? this.#exposeTask(task) : undefined
+    if (exposed === undefined) unrelate(params)
+    else relateTo(params, exposed)
     const answer = await ask(question)
     if ('result' in answer) relateTo(answer.result, task)
     return answer

@@ -18,6 +18,7 @@ import { findResource, findTool } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
+import type { LinkOwner } from '../downstream/link-owner.ts'
 import type { Offers } from '../era/modern-host.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
@@ -129,9 +130,9 @@ export class Gateway {
     this.#tasks.follow(subscriber, caller, id)
   }
 
-  /** A server says that a task changed. */
-  taskChanged(key: string, task: Payload): void {
-    this.#tasks.changed(key, task).catch(() => undefined)
+  /** A server says that a task changed; `owner`: of the link it said it on, unless that serves everybody. */
+  taskChanged(key: string, task: Payload, owner: LinkOwner | undefined): void {
+    this.#tasks.changed(key, task, owner).catch(() => undefined)
   }
 
   rootsChanged(caller: Caller): void {
@@ -148,7 +149,8 @@ export class Gateway {
 
   /** A server is back after a loss. */
   async restored(downstream: Reconnected): Promise<void> {
-    await Promise.all([this.#subscriptions.restore(downstream), this.#tasks.restore(downstream)])
+    this.#tasks.restore(downstream)
+    await this.#subscriptions.restore(downstream)
   }
 
   /** Other options, from a reload. */
@@ -193,8 +195,11 @@ export class Gateway {
       return complete(Payload.of({}))
     }
     if (route === undefined) throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
-    if (!(await this.subscribe(session, call.caller, call.target)))
-      throw new Refusal(-32602, `${call.target} is not subscribable`)
+    const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
+      this.#subscriptions.remove(session, route.serverKey, route.original)
+      throw error
+    })
+    if (!isOffered) throw new Refusal(-32602, `${call.target} is not subscribable`)
     return complete(Payload.of({}))
   }
 }

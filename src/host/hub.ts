@@ -30,7 +30,10 @@ export interface Core {
   paramHeaders(caller: Caller, tool: string): readonly ParamHeader[]
   /** The lists of this caller's view that have changed, after the change is in force. */
   changes(caller: Caller): Observable<ChangedList>
-  /** Counts a subscription in; false: the owner does not offer it, or nobody owns the URI. */
+  /**
+   * Counts a subscription in; false: the owner does not offer it, or nobody owns the URI. Rejects if the owner cannot be asked now;
+   * it is when it is back.
+   */
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
   /** Whether the owner of the URI offers subscriptions, as far as is known now. */
   maySubscribe(caller: Caller, uri: string): boolean

@@ -61,6 +61,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
 export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void => {
   session.activeMs = performance.now()
   if (message.kind === 'response') session.settle(message)
+  else if (message.method === 'notifications/initialized') session.initialized()
   else if (message.method === 'notifications/cancelled') session.cancel(message.params?.raw('requestId')?.toString())
   else if (message.method === 'notifications/roots/list_changed') hub.core.rootsChanged(session.caller)
 }
