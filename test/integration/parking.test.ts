@@ -210,7 +210,9 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     expect(answers).toEqual([{ action: 'cancel' }])
     await expect(host.call('tools/call', retry(round, toAll(round, accept('late'))))).rejects.toMatchObject({ code: -32602 })
     expect(await host.call('tools/call', { name: 'a__y' })).toMatchObject(said(['free']))
-    expect(gateway.fake('a').all('tools/call').at(-1)?.connection).toBe(call.connection)
+    // On a way that all its calls share it could still ask for this one: that way is used no more.
+    if (kind === 'legacy http') expect(gateway.fake('a').all('tools/call').at(-1)?.connection).toBe(call.connection)
+    else await call.connection.closed
   })
 
   test('B077 what the call ends with while it is parked is kept for the retry', async () => {
