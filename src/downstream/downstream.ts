@@ -24,6 +24,7 @@ import { readInventory } from './inventory-reader.ts'
 import type { ReadingOptions } from './inventory-reader.ts'
 import { listeners } from './link-owner.ts'
 import type { LinkOwner } from './link-owner.ts'
+import { Pins } from './pins.ts'
 import { Links } from './links.ts'
 import type { ServerOptions } from './options.ts'
 import { Rereads } from './rereads.ts'
@@ -47,6 +48,9 @@ export class Downstream {
   readonly #slots: Slots
   readonly #asking: Asking
   readonly #rereads: Rereads
+  readonly #pins: Pins
+  /** Of the lists for hosts that run MCP Apps, which may differ. */
+  readonly #appsPins: Pins
   readonly #apps: AppsLists
   /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
   #changes = 0
@@ -65,6 +69,8 @@ export class Downstream {
     this.#asking = new Asking(() => this.options, this.fidelity)
     this.#dialer = new Dialer(options, environment)
     this.inventory$ = new BehaviorSubject(environment.memory.inventory(options))
+    this.#pins = new Pins(environment.memory.pins(options))
+    this.#appsPins = new Pins(environment.memory.pins(options, 'apps'))
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
     this.#links = new Links(options, {
       open: (owner) => this.#dialer.dial(owner.declared, this.#eventsFor(owner)),
@@ -76,7 +82,12 @@ export class Downstream {
       main: () => this.#main,
       declared: this.#dialer.superset(),
       open: (declared) => this.#dialer.dial(declared, this.#mainEvents()),
-      read: (link, declared, known) => readInventory(link, { ...this.#reading(known), declared }),
+      read: async (link, declared, known) => {
+        const read = await readInventory(link, { ...this.#reading(known), declared })
+        const vetted = this.#vet(read, this.#appsPins, known)
+        environment.memory.keepPins(this.options, this.#appsPins.all, 'apps')
+        return vetted
+      },
       failed: (error) => this.#oddity('lists for hosts with apps could not be read', String(error)),
     })
     environment.sweeper.watch(this.#links)
@@ -104,10 +115,21 @@ export class Downstream {
 
   /** Other options, from a reload that asks for no restart: limits and time-outs hold from now on. */
   adopt(options: ServerOptions): void {
+    const isVettedAnew = options.hidden !== this.options.hidden || options.onChange !== this.options.onChange
     this.#options = options
+    if (isVettedAnew) this.#rereads.request()
     this.#dialer.adopt(options)
     this.#links.adopt(options)
     this.#slots.resize(options.limits.maxConcurrent, options.limits.maxQueued)
+  }
+
+  /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
+  async approve(tool?: string): Promise<readonly string[]> {
+    const approved = new Set([...this.#pins.approve(tool), ...this.#appsPins.approve(tool)])
+    if (approved.size === 0) return []
+    await this.#read()
+    await this.#apps.read()
+    return [...approved]
   }
 
   /** The last lines on stderr, oldest first; of a process that has ended, too (F-08). */
@@ -365,7 +387,12 @@ export class Downstream {
     const { memory } = this.#environment
     void this.#apps.read()
     const changes = this.#changes
-    const read = await this.#overMain(link, () => readInventory(link, this.#reading(this.inventory$.value)))
+    const read = await this.#overMain(link, async () => {
+      const raw = await readInventory(link, this.#reading(this.inventory$.value))
+      const vetted = this.#vet(raw, this.#pins, this.inventory$.value)
+      memory.keepPins(this.options, this.#pins.all)
+      return vetted
+    })
     const inventory = changes === this.#changes ? read : withoutLifetime(read, LIST_KINDS)
     const isNew = inventory.digest !== this.inventory$.value?.digest
     if (isNew) memory.keepInventory(this.options, inventory)
@@ -374,9 +401,23 @@ export class Downstream {
     this.inventory$.next(isNew || known === undefined ? inventory : { ...known, freshness: inventory.freshness })
   }
 
+  /** What may be served of what was read; whatever is new to the operator is logged. */
+  #vet(read: Inventory, pins: Pins, served: Inventory | undefined): Inventory {
+    const { log } = this.#environment
+    const { key, onChange } = this.options
+    const vetted = pins.vet(read, served, onChange, (tool, from, to) =>
+      log.warn({ server: key, tool, from, to, onChange }, 'the definition of a tool changed'),
+    )
+    const known = new Set(served?.findings.map(({ kind, name, note }) => JSON.stringify([kind, name, note])))
+    for (const { kind, name, note } of read.findings)
+      if (!known.has(JSON.stringify([kind, name, note]))) log.warn({ server: key, kind, name }, note)
+    return vetted
+  }
+
   #reading(known: Inventory | undefined): ReadingOptions {
     const { legacyTtlMs, legacyPollMs } = this.#environment
-    return { limits: this.options.limits, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), known }
+    const { limits, hidden } = this.options
+    return { limits, hidden, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), known }
   }
 
   #giveUp(failure: Failure): void {

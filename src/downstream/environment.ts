@@ -41,6 +41,9 @@ export interface Openers {
 export interface Memory {
   inventory(options: ServerOptions): Inventory | undefined
   keepInventory(options: ServerOptions, inventory: Inventory): void
+  /** Digests of tools as they were first seen, by name; of the lists for everybody, or of those for hosts that run MCP Apps. */
+  pins(options: ServerOptions, of?: 'apps'): Readonly<Record<string, string>>
+  keepPins(options: ServerOptions, pins: Readonly<Record<string, string>>, of?: 'apps'): void
   verdict(options: ServerOptions): Verdict | undefined
   keepVerdict(options: ServerOptions, verdict: Verdict | undefined): void
 }
