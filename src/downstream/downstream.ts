@@ -39,6 +39,8 @@ export class Downstream {
   readonly #offers: Offers
   readonly #slots: Slots
   readonly #upkeep: Upkeep
+  /** Of a stdio front whose host is legacy: the main link is its own. */
+  #soleSession: HostSession | undefined
   #stopping: Promise<void> | undefined
   #drained: () => void = () => undefined
 
@@ -58,6 +60,7 @@ export class Downstream {
       key: options.key,
       environment,
       asking: this.#asking,
+      soleSession: () => this.#soleSession,
       outdated: (list) => this.#offers.outdated(list),
       taskEnded: (id, owner) => this.#links.taskEnded(id, owner),
     })
@@ -214,6 +217,7 @@ export class Downstream {
   }
 
   rootsChanged(session: HostSession): void {
+    if (session === this.#soleSession) this.link?.rootsChanged()
     for (const link of this.#links.ofSession(session)) link.rootsChanged()
   }
 
@@ -243,8 +247,9 @@ export class Downstream {
   }
 
   async #connect(opened: (link: Link) => void): Promise<void> {
-    const { soleHost } = this.#environment
-    const declared = soleHost === undefined ? this.#dialer.superset() : await soleHost
+    const sole = await this.#environment.soleHost
+    this.#soleSession = sole?.session
+    const declared = sole?.capabilities ?? this.#dialer.superset()
     const link = await this.#dialer.dialMain(declared, this.#hearing.onMain())
     opened(link)
     await this.#offers.read(link)

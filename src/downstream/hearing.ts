@@ -1,5 +1,6 @@
 /** What becomes of what a server says and asks on its links by itself: who is told, who is asked, and who must not be (BRIDGING 3.0). */
 import type { ChangedList, LinkEvents } from '../era/link.ts'
+import type { HostSession } from '../rpc/call.ts'
 import type { Payload } from '../wire/payload.ts'
 import { isTerminal } from '../wire/tasks.ts'
 import type { Asking } from './asking.ts'
@@ -12,6 +13,8 @@ export interface HearingSource {
   readonly key: string
   readonly environment: Pick<DownstreamEnvironment, 'log' | 'soleHost' | 'taskChanged' | 'updated'>
   readonly asking: Asking
+  /** Of a stdio front whose host is legacy. */
+  readonly soleSession: () => HostSession | undefined
   readonly outdated: (list: ChangedList) => void
   /** `owner`: of the link that it was said on, unless that serves nobody. */
   readonly taskEnded: (id: string, owner: LinkOwner | undefined) => void
@@ -26,13 +29,14 @@ export class Hearing {
 
   /** The main link of a legacy server serves nobody: what it asks is declined at once (B263). With a sole host it is its link. */
   onMain(): LinkEvents {
-    const { key, environment, asking } = this.#source
+    const { key, environment, asking, soleSession } = this.#source
     const isSole = environment.soleHost !== undefined
     return {
       ...this.#onAny(undefined),
       updated: (uri, params) => environment.updated(key, uri, params),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
-      ask: async (question, call) => (isSole ? asking.ask(question, call, call, call?.caller.session) : asking.decline(question)),
+      ask: async (question, call) => (isSole ? asking.ask(question, call, call, soleSession()) : asking.decline(question)),
+      elicitationComplete: (id) => asking.completed(id, soleSession()),
     }
   }
 
@@ -51,6 +55,7 @@ export class Hearing {
         owner.isolation === 'shared'
           ? asking.ask(question, undefined, undefined, undefined)
           : asking.ask(question, call, [...owner.waiting].at(-1), [...owner.sessions].at(-1)),
+      elicitationComplete: (id) => asking.completed(id, owner.isolation === 'session' ? [...owner.sessions].at(-1) : undefined),
     }
   }
 
@@ -59,15 +64,14 @@ export class Hearing {
     environment.log.debug({ server: key, sample: sample.slice(0, 200) }, reason)
   }
 
-  #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'message' | 'updated'> {
-    const { key, environment, asking, outdated, taskEnded } = this.#source
+  #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated'> {
+    const { key, environment, outdated, taskEnded } = this.#source
     return {
       listChanged: outdated,
       taskChanged: (task) => {
         if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
         environment.taskChanged(key, task, owner)
       },
-      elicitationComplete: (id) => asking.completed(id),
       oddity: (reason, sample) => this.oddity(reason, sample),
     }
   }

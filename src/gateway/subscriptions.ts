@@ -25,6 +25,8 @@ const keyOf = (server: string, original: string): string => `${server} ${origina
 
 export class Subscriptions {
   readonly #watched = new Map<string, Watched>()
+  /** Servers that are being told that nobody watches any more: told to watch again only after that, lest the two cross. */
+  readonly #leaving = new Map<string, Promise<void>>()
 
   get size(): number {
     return this.#watched.size
@@ -91,7 +93,9 @@ export class Subscriptions {
   }
 
   #ask(watched: Watched): Promise<boolean> {
-    const accepted = watched.downstream.subscribe(watched.original)
+    const subscribe = (): Promise<boolean> => watched.downstream.subscribe(watched.original)
+    const leaving = this.#leaving.get(keyOf(watched.downstream.options.key, watched.original))
+    const accepted = leaving?.then(subscribe) ?? subscribe()
     watched.accepted = accepted
     accepted.catch(() => {
       if (watched.accepted === accepted) watched.accepted = undefined
@@ -103,9 +107,13 @@ export class Subscriptions {
     watched.subscribers.delete(subscriber)
     if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
     this.#watched.delete(key)
-    void Promise.resolve(watched.accepted)
+    const left = Promise.resolve(watched.accepted)
       .then((accepted) => (accepted === false ? undefined : watched.downstream.unsubscribe(watched.original)))
       .catch(() => undefined)
+      .finally(() => {
+        if (this.#leaving.get(key) === left) this.#leaving.delete(key)
+      })
+    this.#leaving.set(key, left)
   }
 }
 
