@@ -13,7 +13,8 @@ import { isTerminal, withTasks } from '../wire/tasks.ts'
 
 const DEFAULT_POLL_MS = 1_000
 const MIN_POLL_MS = 20
-const MAX_POLL_MS = 60_000
+/** Longest time that a task may be given to be cancelled. */
+const CANCEL_MS = 60_000
 /** Looks in a row that may fail on the way. */
 const MAX_LOST_LOOKS = 5
 const IS_FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'])
@@ -47,9 +48,9 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
       tell(task.text('statusMessage'))
       const responses = await answersTo(task, call, answered)
       if (responses !== undefined) await about('tasks/update', responses)
-      if (performance.now() > deadlineMs)
-        throw new Failure('timeout', 'the task took too long', { amount: Math.round(maxMs / 1000) })
-      await pause(pollMs(task), call.signal)
+      const leftMs = deadlineMs - performance.now()
+      if (leftMs <= 0) throw new Failure('timeout', 'the task took too long', { amount: Math.round(maxMs / 1000) })
+      await pause(Math.min(pollMs(task), leftMs), call.signal)
       try {
         const { result } = await about('tasks/get')
         task = Payload.at(join(result.parts()))
@@ -61,7 +62,7 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
     return outcomeOf(task)
   } catch (error) {
     if (!isTerminal(task.text('status')))
-      await about('tasks/cancel', undefined, AbortSignal.timeout(MAX_POLL_MS)).catch(() => undefined)
+      await about('tasks/cancel', undefined, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined)
     if (!(error instanceof Declined)) throw error
     return complete(Payload.of({ content: [{ type: 'text', text: error.message }], isError: true }))
   }
@@ -114,9 +115,10 @@ const statusTeller = (call: Call): ((message: string | undefined) => void) => {
   }
 }
 
+/** Never sooner than the server wants to be asked (B181). */
 const pollMs = (task: Payload): number => {
   const asked = task.value('pollIntervalMs')
-  const ms = typeof asked === 'number' ? Math.min(Math.max(asked, MIN_POLL_MS), MAX_POLL_MS) : DEFAULT_POLL_MS
+  const ms = typeof asked === 'number' ? Math.max(asked, MIN_POLL_MS) : DEFAULT_POLL_MS
   return ms * (1 + Math.random() / 5)
 }
 

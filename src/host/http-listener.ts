@@ -17,7 +17,7 @@ import { isLegacyRevision, isModernRevision, isRevision } from '../wire/revision
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
 import { EventLog } from './event-log.ts'
-import { JSON_TYPE, PostExchange } from './exchange.ts'
+import { JSON_TYPE, PostExchange, RETRY_MS } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { serveModern } from './modern.ts'
@@ -254,7 +254,8 @@ export class HttpListener {
     const before = held.stream
     held.stream = { events, name }
     before?.events.end()
-    if (resumed === undefined && session.revision >= '2025-11-25') events.send([], { id: log.append(name, []) })
+    if (resumed === undefined && session.revision >= '2025-11-25')
+      events.send([], { id: log.append(name, []), retryMs: RETRY_MS })
     const detach = session.attach({ send: (parts) => events.send(parts, { id: log.append(name, parts) }) })
     events.onClose(() => {
       detach()
