@@ -97,7 +97,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
     updated: (key, uri, params) => gateway.updated(key, uri, params),
-    taskChanged: (key, task) => gateway.taskChanged(key, task),
+    taskChanged: (key, task, owner) => gateway.taskChanged(key, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
   const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir)] }), gatewayOptions)

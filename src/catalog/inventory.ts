@@ -22,6 +22,14 @@ export interface LeftOut {
   readonly reason: string
 }
 
+/** What an operator should know of something that is served all the same. */
+export interface Finding {
+  readonly kind: ListKind | 'instructions'
+  /** Original name; empty for the instructions. */
+  readonly name: string
+  readonly note: string
+}
+
 export interface Freshness {
   /** Monotonic milliseconds at which the list was read. */
   readonly receivedAtMs: number
@@ -38,6 +46,7 @@ export interface Inventory {
   readonly lists: Readonly<Record<ListKind, readonly Entry[]>>
   readonly freshness: Readonly<Record<ListKind, Freshness>>
   readonly leftOut: readonly LeftOut[]
+  readonly findings: readonly Finding[]
   /** Sentences about lists cut at a cap or read in part. */
   readonly warnings: readonly string[]
   /** SHA-256 over all of the above but freshness: equal means nothing changed. */

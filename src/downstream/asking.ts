@@ -4,6 +4,7 @@
  */
 import { elicitationIdFor, noAnswer } from '../era/questions.ts'
 import type { Answer, Call, HostSession, Question } from '../rpc/call.ts'
+import type { Fidelity } from '../rpc/fidelity.ts'
 import { Payload } from '../wire/payload.ts'
 import type { ServerOptions } from './options.ts'
 
@@ -13,13 +14,15 @@ const MAX_SENT_AWAY = 256
 
 export class Asking {
   readonly #options: () => ServerOptions
+  readonly #fidelity: Fidelity
   /** Roots that modern hosts gave, by principal. */
   readonly #roots = new Map<string, { readonly answer: Answer; readonly untilMs: number }>()
   /** Sessions whose person was sent to a URL, by the server's own id for it. */
   readonly #sentAway = new Map<string, HostSession>()
 
-  constructor(options: () => ServerOptions) {
+  constructor(options: () => ServerOptions, fidelity: Fidelity) {
     this.#options = options
+    this.#fidelity = fidelity
   }
 
   /** On a link that serves nobody: everything is declined at once. */
@@ -35,7 +38,10 @@ export class Asking {
     session: HostSession | undefined,
   ): Promise<Answer> {
     if (question.method === 'roots/list') return this.#askRoots(question, call, waiting, session)
-    if (call?.ask === undefined) return error(-32601, `nobody can be asked ${question.method} now`)
+    if (call?.ask === undefined) {
+      this.#fidelity.note('unattributed', call)
+      return error(-32601, `nobody can be asked ${question.method} now`)
+    }
     const elicitationId = question.params?.text('elicitationId')
     const own = call.caller.session
     if (elicitationId !== undefined && own !== undefined) this.sentAway(elicitationId, own)
@@ -56,14 +62,20 @@ export class Asking {
     waiting: Call | undefined,
     session: HostSession | undefined,
   ): Promise<Answer> {
-    if (this.#options().roots !== undefined) return this.#configuredRoots()
+    if (this.#options().roots !== undefined) {
+      this.#fidelity.note('configuredRoots', call)
+      return this.#configuredRoots()
+    }
     if (session !== undefined) return call?.ask?.(question) ?? session.ask(question)
     const principal = (call ?? waiting)?.caller.principal ?? ''
     // In the middle of a call the host is asked; before any, as legacy servers do right after the handshake, it may have said it.
     const known = call === undefined ? this.#roots.get(principal) : undefined
     if (known !== undefined && known.untilMs > performance.now()) return known.answer
     const ask = (call ?? waiting)?.ask
-    if (ask === undefined) return error(-32601, 'nobody can be asked for roots now')
+    if (ask === undefined) {
+      this.#fidelity.note('unattributed', call)
+      return error(-32601, 'nobody can be asked for roots now')
+    }
     const answer = await ask(question)
     if ('result' in answer) this.#roots.set(principal, { answer, untilMs: performance.now() + ROOTS_TTL_MS })
     return answer

@@ -6,6 +6,7 @@ import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BackoffOptions } from './backoff.ts'
+import type { LinkOwner } from './link-owner.ts'
 import type { ServerOptions } from './options.ts'
 
 /** What a process printed last on stderr, oldest first; kept after its end. */
@@ -40,6 +41,9 @@ export interface Openers {
 export interface Memory {
   inventory(options: ServerOptions): Inventory | undefined
   keepInventory(options: ServerOptions, inventory: Inventory): void
+  /** Digests of tools as they were first seen, by name; of the lists for everybody, or of those for hosts that run MCP Apps. */
+  pins(options: ServerOptions, of?: 'apps'): Readonly<Record<string, string>>
+  keepPins(options: ServerOptions, pins: Readonly<Record<string, string>>, of?: 'apps'): void
   verdict(options: ServerOptions): Verdict | undefined
   keepVerdict(options: ServerOptions, verdict: Verdict | undefined): void
 }
@@ -48,6 +52,9 @@ export interface Memory {
 export interface Reconnected {
   readonly options: ServerOptions
   subscribe(uri: string): Promise<boolean>
+  unsubscribe(uri: string): Promise<void>
+  followTask(id: string): Promise<void>
+  unfollowTask(id: string): Promise<void>
 }
 
 /** The part of a logger that rooms use. */
@@ -77,8 +84,10 @@ export interface DownstreamEnvironment {
   readonly soleHost: Promise<Declared> | undefined
   /** A subscribed resource changed; the URI is the server's own. */
   readonly updated: (key: string, uri: string, params: Payload) => void
-  /** A task changed, in the words of the server's era. */
-  readonly taskChanged: (key: string, task: Payload) => void
-  /** The main link is up again after a loss. */
+  /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */
+  readonly taskChanged: (key: string, task: Payload, owner: LinkOwner | undefined) => void
+  /** It takes the place of one of the same key, whose subscriptions it takes over. */
+  readonly isSuccessor: boolean
+  /** The main link is up again after a loss, or for the first time in the place of another. */
   readonly reconnected: (downstream: Reconnected) => void
 }

@@ -139,10 +139,10 @@ export class LegacyLink implements Link {
   }
 
   /** The server made a task of it. Whoever has given up meanwhile does not want it any more. */
-  #created(task: Payload, call: Call, keepProgress: () => () => void): Outcome {
+  async #created(task: Payload, call: Call, keepProgress: () => () => void): Promise<Outcome> {
     const id = task.text('taskId') ?? ''
     if (call.signal.aborted) {
-      void this.fetch('tasks/cancel', { taskId: id }).catch(() => undefined)
+      await this.fetch('tasks/cancel', { taskId: id }).catch(() => undefined)
       throw new Failure('cancelled', 'cancelled by the host')
     }
     // The extension has no progress; there the status says how it goes.
@@ -285,6 +285,8 @@ export class LegacyLink implements Link {
   /** BRIDGING 3.0 (b): the one call that can carry input, or the newest of one legacy session; never a guess. */
   #attribute(): Call | undefined {
     const carriers = this.connection.calls().filter((call) => METHODS[call.method]?.mayAskInput === true)
+    // A call that cannot carry it has an answer of its own (BRIDGING 3.13 rule 1).
+    if (carriers.length === 0) return this.connection.onlyCall()
     const newest = carriers.at(-1)
     const session = newest?.caller.session
     const sameSession = session !== undefined && carriers.every((call) => call.caller.session === session)

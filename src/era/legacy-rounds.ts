@@ -81,7 +81,7 @@ const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, firs
 
 /** URLs the host's person has agreed to visit: never asked for twice while the server waits (B086). */
 class Visits {
-  readonly #accepted = new Map<string, { readonly elicitationId: string | undefined; readonly answer: Payload }>()
+  readonly #accepted = new Map<string, { readonly elicitationId: Buffer | undefined; readonly answer: Payload }>()
   #pauseMs = FIRST_VISIT_PAUSE_MS
   /** Rounds that only waited for a visit. */
   waits = 0
@@ -93,7 +93,7 @@ class Visits {
   remember({ params }: Question, answer: Payload): void {
     const url = params?.text('url')
     if (url !== undefined && answer.text('action') === 'accept')
-      this.#accepted.set(url, { elicitationId: params?.text('elicitationId'), answer })
+      this.#accepted.set(url, { elicitationId: params?.final('elicitationId'), answer })
   }
 
   async pause(signal: CancelSignal): Promise<void> {
@@ -105,7 +105,11 @@ class Visits {
   /** What was begun out of band is done (rule 4). */
   tell(session: HostSession): void {
     for (const { elicitationId } of this.#accepted.values())
-      if (elicitationId !== undefined) session.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
+      if (elicitationId !== undefined)
+        session.notify(
+          'notifications/elicitation/complete',
+          Payload.at(Buffer.from(`{"elicitationId":${elicitationId.toString()}}`)),
+        )
   }
 }
 
@@ -120,7 +124,7 @@ const nextRound = async (
     await pause(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
     return { state, responses: undefined }
   }
-  const responses = new Draft()
+  const answers = new Map<string, Payload>()
   // Elicitations one after the other, as a person answers dialogs; the rest at once.
   let dialogs: Promise<unknown> = Promise.resolve()
   let isNew = false
@@ -133,7 +137,7 @@ const nextRound = async (
         isNew ||= known === undefined
         const answer = known ?? resultOf(question.method, await ask(question))
         visits.remember(question, answer)
-        responses.set(key, answer.parts())
+        answers.set(key, answer)
       }
       if (question.method !== 'elicitation/create') return put()
       const turn = dialogs.then(put)
@@ -142,6 +146,8 @@ const nextRound = async (
     }),
   )
   if (!isNew) await visits.pause(signal)
+  const responses = new Draft()
+  for (const { key } of requests.members) responses.set(key, answers.get(key)?.parts() ?? '{}')
   return { state, responses: Payload.at(join(responses.parts())) }
 }
 

@@ -7,16 +7,16 @@
  *     parked       │ carrier 7 │  (none, a person thinks)  │ carrier 8 │
  *     server  ──────────────── one call, 41, open all the time ────────
  */
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Seal } from '../auth/seal.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome } from '../rpc/call.ts'
-import { canonical } from '../wire/canonical.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import { ParkedCall } from './parked-call.ts'
 import type { ParkingOptions } from './parking-options.ts'
+import { digestOf } from './request-digest.ts'
 
 const PURPOSE = 'parked call'
 /** Everybody without a credential: bound by the total only (DECISIONS 7). */
@@ -24,6 +24,8 @@ const SHARED_PRINCIPAL = 'local'
 
 /** What a parked call's `requestState` holds. */
 interface Ticket {
+  /** The process that holds the call. */
+  readonly owner: string
   readonly park: string
   readonly nonce: string
   readonly principal: string
@@ -35,6 +37,7 @@ export class Parking {
   readonly #seal: Seal
   /** Asked anew for each call: a reload may have changed them. */
   readonly #options: () => ParkingOptions
+  readonly #owner = randomUUID()
   readonly #calls = new Map<string, ParkedCall>()
 
   constructor(seal: Seal, options: () => ParkingOptions) {
@@ -74,8 +77,9 @@ export class Parking {
     const digest = digestOf(call)
     const { principal } = call.caller
     const options = this.#options()
+    const owner = this.#owner
     const issue = (nonce: string): string =>
-      this.#seal.seal(PURPOSE, { park: id, nonce, principal, digest, method: call.method } satisfies Ticket, options.ttlMs)
+      this.#seal.seal(PURPOSE, { owner, park: id, nonce, principal, digest, method: call.method } satisfies Ticket, options.ttlMs)
     const parked = new ParkedCall(principal, options, {
       issue,
       limitReached: () => this.#limitReached(principal),
@@ -90,6 +94,7 @@ export class Parking {
     if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
     const parked = this.#calls.get(ticket.park)
     if (parked !== undefined) return parked.resume(call, ticket.nonce)
+    if (ticket.owner === this.#owner) throw new Refusal(-32602, 'requestState already used')
     // The process that held the call is gone, and the call with it (rule 9): never played again.
     const text = 'the interaction with the server was lost; the action may or may not have happened'
     if (call.method !== 'tools/call') throw new Failure('lost', text)
@@ -111,12 +116,4 @@ export class Parking {
       ? `limits.parked_per_principal (${maxPerPrincipal})`
       : undefined
   }
-}
-
-/** A state opens only for the request it was made for (B064). */
-const digestOf = ({ method, target, params }: Call): string => {
-  const args = params.raw('arguments')
-  return createHash('sha256')
-    .update(`${method}\0${target ?? ''}\0${args === undefined ? '' : canonical(args)}`)
-    .digest('base64url')
 }

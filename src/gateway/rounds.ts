@@ -2,11 +2,10 @@
  * `requestState` on its way through us: what a server wants back is sealed together with who may bring it back, for which
  * request, and until when (BRIDGING 3.2; B061–B066). The server often sees one credential for all of us and cannot check that.
  */
-import { createHash } from 'node:crypto'
 import type { Seal } from '../auth/seal.ts'
+import { digestOf } from '../era/request-digest.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Call, Outcome, Resume } from '../rpc/call.ts'
-import { canonical } from '../wire/canonical.ts'
 
 const PURPOSE = 'requestState'
 
@@ -41,8 +40,7 @@ export class Rounds {
     const token = call.params.text('requestState')
     if (token === undefined) return undefined
     const sealed = this.#seal.open(PURPOSE, token) as Sealed | undefined
-    const isOurs =
-      sealed !== undefined && sealed.principal === call.caller.principal && sealed.digest === digestOf(call, sealed.original)
+    const isOurs = sealed !== undefined && sealed.principal === call.caller.principal && sealed.digest === digestOf(call)
     if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
     const { server, original, state } = sealed
     return { server, original, resume: { state, responses: call.params.object('inputResponses')?.fresh() } }
@@ -55,7 +53,7 @@ export class Rounds {
     const sealed: Sealed = {
       server,
       original,
-      digest: digestOf(call, original),
+      digest: digestOf(call),
       principal: call.caller.principal,
       ...(state !== undefined && { state }),
     }
@@ -63,12 +61,4 @@ export class Rounds {
     result.set('requestState', JSON.stringify(token))
     return { kind: 'input_required', result, state: token }
   }
-}
-
-/** Method, original name and canonical arguments: a state opens only for the request it was made for (B064). */
-const digestOf = (call: Call, original: string): string => {
-  const args = call.params.raw('arguments')
-  return createHash('sha256')
-    .update(`${call.method}\0${original}\0${args === undefined ? '' : canonical(args)}`)
-    .digest('base64url')
 }

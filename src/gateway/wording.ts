@@ -5,14 +5,16 @@ import type { Downstream } from '../downstream/downstream.ts'
 import { refusalOf, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
 import type { Caller, Question } from '../rpc/call.ts'
+import type { DeviationName } from '../rpc/fidelity.ts'
 import type { Payload } from '../wire/payload.ts'
 
 export const isNamespaced = (downstream: Downstream, view: View): boolean =>
   uriMode(downstream.options, view.catalog.naming) === 'namespaced'
 
 /** Who asks: with several servers a person is told which (DECISIONS 7). */
-export const askerOf = ({ options }: Downstream, view: View): Asker => ({
+export const askerOf = ({ options, link }: Downstream, view: View): Asker => ({
   key: options.key,
+  revision: link?.revision,
   label: view.catalog.sources.length > 1 ? options.displayName : undefined,
 })
 
@@ -21,6 +23,7 @@ export const wordRequests = (
   result: Payload,
   asker: Asker,
   caller: Caller,
+  note: (deviation: DeviationName) => void,
   onRefusal: (question: Question) => void = () => undefined,
 ): void => {
   const requests = result.object('inputRequests')
@@ -28,6 +31,6 @@ export const wordRequests = (
     const request = requests?.object(key)
     const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
     if (refusalOf(question, caller.capabilities) !== undefined) onRefusal(question)
-    wordQuestion(question, asker, caller)
+    wordQuestion(question, asker, caller, note)
   }
 }

@@ -92,8 +92,7 @@ export class HttpListener {
   #post(entrance: Entrance): void {
     const { request } = entrance
     const { limits } = this.#hub.options
-    if (mediaType(request.header('content-type')) !== JSON_BODY)
-      return refuse(request, 415, -32600, 'Content-Type must be application/json')
+    if (!carriesJson(request)) return refuse(request, 415, -32600, 'Content-Type must be application/json')
     if (!accepts(request, JSON_BODY) || !accepts(request, EVENTS))
       return refuse(request, 406, -32600, 'Accept must list application/json and text/event-stream')
     if (this.#isDraining) return request.reply(503, { 'Retry-After': '1', Connection: 'close' })
@@ -161,14 +160,15 @@ export class HttpListener {
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
-        this.#hub.core.offersTasks,
+        this.#hub.core.offers(scope),
       )
       const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
     } catch (error) {
       const ref = this.#hub.nextRef()
       const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result })
-      request.reply(error instanceof Refusal ? 200 : 503, JSON_TYPE, reply.message)
+      if (error instanceof Refusal) request.reply(200, JSON_TYPE, reply.message)
+      else request.reply(503, { ...JSON_TYPE, 'Retry-After': '1' }, reply.message)
     }
   }
 
@@ -295,6 +295,9 @@ const isModernVersion = (request: HttpRequest): boolean => {
   const version = request.header('mcp-protocol-version')
   return version !== undefined && !isLegacyRevision(version)
 }
+
+/** The one form of body a web page cannot send elsewhere without being allowed to (T-02). */
+export const carriesJson = (request: HttpRequest): boolean => mediaType(request.header('content-type')) === JSON_BODY
 
 const mediaType = (header: string | undefined): string =>
   header === JSON_BODY ? header : ((header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '')

@@ -26,7 +26,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(running)
-    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome, message.method, session.revision).parts()), 200)
+    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome).parts()), 200)
   }
   const fail = (error: unknown): void => {
     session.finish(running)

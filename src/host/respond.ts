@@ -84,7 +84,7 @@ const textOf = (error: Failure): string => {
   if (error.kind === 'rate_limited' && retryAfterMs !== undefined)
     return `${name} is rate limiting; retry after ${Math.ceil(retryAfterMs / 1000)} s`
   if (error.kind === 'downstream_error' && error.facts.status !== undefined) return `${name} failed (HTTP ${error.facts.status})`
-  if (error.kind === 'overloaded' && server !== undefined) return `gateway is busy: ${error.message}`
+  if (error.kind === 'overloaded') return `gateway is busy: ${error.message}`
   const { status = 200 } = error.facts
   if (error.kind === 'bad_response' && status >= 300) return `${name} refused the request`
   if (error.kind === 'too_large' && status >= 400) return `the request is too large for ${name}`

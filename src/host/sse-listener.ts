@@ -13,6 +13,7 @@ import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { readBatch, serveBatch } from './batch.ts'
 import type { Exchange } from './exchange.ts'
+import { carriesJson } from './http-listener.ts'
 import type { Entrance } from './http-listener.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
@@ -57,6 +58,7 @@ export class SseListener {
   post({ request, principal }: Entrance): void {
     const connected = this.#connected.get(new URLSearchParams(request.query).get('s') ?? '')
     if (connected === undefined || connected.entrance.principal !== principal) return request.reply(404, {})
+    if (!carriesJson(request)) return request.reply(415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
       if (body === undefined) return request.reply(413, {})
@@ -122,7 +124,7 @@ export class SseListener {
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
-        this.#hub.core.offersTasks,
+        this.#hub.core.offers(scope),
       )
       send(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)

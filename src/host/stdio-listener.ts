@@ -131,7 +131,7 @@ export class StdioListener {
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
-        this.#hub.core.offersTasks,
+        this.#hub.core.offers(scope),
       )
       this.#pipe.write(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)

@@ -29,6 +29,13 @@ export interface ScanLimits {
 
 export const NO_LIMITS: ScanLimits = { maxDepth: 512, maxValues: Infinity, maxKeysPerObject: Infinity }
 
+/** What an error calls a limit: where it is configured. Messages of servers are read without limits. */
+const LIMIT_NAMES: Readonly<Record<keyof ScanLimits, string>> = {
+  maxDepth: 'listen.limits.max_depth',
+  maxValues: 'listen.limits.max_values',
+  maxKeysPerObject: 'listen.limits.max_keys',
+}
+
 /** What was wrong and where: `syntax` is not JSON, `key` is an escaped or repeated key where names matter, `limit` names the limit. */
 export class ScanError extends Error {
   readonly kind: 'syntax' | 'key' | 'limit'
@@ -313,6 +320,6 @@ export class Scanner {
   }
 
   #limit(name: keyof ScanLimits, value: number): ScanError {
-    return new ScanError('limit', `the message exceeds ${name} (${value})`, this.position)
+    return new ScanError('limit', `the message exceeds ${LIMIT_NAMES[name]} (${value})`, this.position)
   }
 }

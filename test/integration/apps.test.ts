@@ -1,108 +1,96 @@
-/** MCP Apps: what hosts with apps declare, read and call through the gateway (BRIDGING 3.16; 8.10). */
+/** MCP Apps: hosts that run them see what servers show to such hosts, and nobody else does (BRIDGING 3.16). */
 import { describe, expect, test } from 'vitest'
-import { describes, fake } from '../support/fake-downstream.ts'
+import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeKind, FakeSpec } from '../support/fake-downstream.ts'
-import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp } from '../support/fake-host.ts'
-import { KEY } from '../support/fakes/messages.ts'
+import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
+import type { Host } from '../support/fake-host.ts'
+import { KEY, metaOf } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
+import type { Received } from '../support/fakes/turn.ts'
 import { startGateway } from '../support/gateway.ts'
 
-const UI = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'], own: 1 } }
-const able = { capabilities: { extensions: UI } }
-const META = '{"ui" : {"csp":{"connectDomains":["https://a.example","ui://panel"]}, "prefersBorder":true,"n":1.0}}'
-const HTML = '"<a href=\\u0027ui://panel\\u0027>a+file:///r<\\/a>\\n<script>call(\\"refresh\\")</script>"'
-const OPEN =
-  '{"name":"open","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://panel" ,"visibility":["model","app"],"x":1.0}}}'
+const UI = 'io.modelcontextprotocol/ui'
+const able = { capabilities: { extensions: { [UI]: { mimeTypes: ['text/html;profile=mcp-app'] } } } }
 
-const app = (kind: FakeKind = 'legacy http'): FakeSpec =>
-  fake.of({
+const hasUi = ({ message, connection }: Received): boolean => {
+  const declared = connection.era === 'modern' ? (metaOf(message)[KEY.capabilities] as JsonMap) : connection.declared
+  return (declared?.['extensions'] as JsonMap | undefined)?.[UI] !== undefined
+}
+
+/** Lists `panel` with its template to hosts that run apps, and `table` to all others. */
+const appServer = (kind: FakeKind, capabilities: JsonMap = { tools: { listChanged: true } }): FakeSpec => {
+  const text = { name: 'table', inputSchema: { type: 'object' } }
+  const panel = { ...text, name: 'panel', _meta: { ui: { resourceUri: 'ui://panel', visibility: ['model', 'app'] } } }
+  return fake.of({
     kind,
-    tools: [JSON.parse(OPEN) as JsonMap, { name: 'refresh', inputSchema: {}, _meta: { ui: { visibility: ['app'] } } }],
-    resources: [],
+    capabilities,
     on: {
-      'resources/read': (turn) => {
-        const complete = kind.startsWith('modern') ? '"resultType":"complete","ttlMs":0,"cacheScope":"private",' : ''
-        const content = `{"uri":${JSON.stringify(turn.params['uri'])},"mimeType":"text/html;profile=mcp-app","text":${HTML},"_meta":${META}}`
-        turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"result":{${complete}"contents":[${content}]}}`)
-      },
-      'tools/list': (turn) => {
-        const complete = kind.startsWith('modern') ? ',"resultType":"complete","ttlMs":0,"cacheScope":"private"' : ''
-        const refresh = '{"name":"refresh","inputSchema":{"type":"object"},"_meta":{"ui":{"visibility":["app"]}}}'
-        turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"result":{"tools":[${OPEN},${refresh}]${complete}}}`)
-      },
+      'tools/list': (turn) => ({
+        tools: [hasUi(turn) ? panel : text],
+        ...(kind.startsWith('modern') && { ttlMs: 0, cacheScope: 'private' }),
+      }),
+      'tools/call': (turn) => ({ content: [{ type: 'text', text: `${String(turn.params['name'])} ${hasUi(turn)}` }] }),
     },
   })
+}
+const namesOf = async (host: Host): Promise<unknown[]> =>
+  ((await host.call('tools/list'))['tools'] as { name: string }[]).map(({ name }) => name)
 
-describe.each(everyTransport)('over $name', ({ connect }) => {
-  test.each(['legacy http', 'modern stdio'] as const)(
-    'B169 B170 a template of a %s server that no list holds is read as it is, HTML and _meta.ui',
-    async (kind) => {
-      await using gateway = await startGateway({ servers: { a: app(kind), b: fake.offering('x') } })
-      await using host = await connect(gateway, able)
-      const listed = await host.begin('tools/list').raw
-      expect(listed).toContain(OPEN.replace('"open"', '"a__open"').replace('ui://panel', 'ui://~a/panel'))
-      expect((await host.call('resources/list'))['resources']).toEqual([])
-      for (const uri of ['ui://~a/panel', 'ui://panel', 'ui://~a/never/named']) {
-        const read = await host.begin('resources/read', { uri }).raw
-        expect(read).toContain(
-          `"contents":[{"uri":"${uri}","mimeType":"text/html;profile=mcp-app","text":${HTML},"_meta":${META}}]`,
-        )
-      }
-      const uris = gateway
-        .fake('a')
-        .all('resources/read')
-        .map(({ params }) => params['uri'])
-      expect(uris).toEqual(['ui://panel', 'ui://panel', 'ui://never/named'])
-    },
-  )
-
-  test('B171 a bare name is called where one server alone has it for its apps, and by hosts with apps alone', async () => {
-    await using gateway = await startGateway({ servers: { a: app(), b: fake.offering('refresh') } })
-    await using host = await connect(gateway, able)
+describe.each(everyFakeKind)('a server on %s', (kind) => {
+  test.each(everyTransport)('B044 shows its apps to a host on $name that runs apps, and to no other', async ({ connect }) => {
+    await using gateway = await startGateway({ servers: { a: appServer(kind) } })
     await using plain = await connect(gateway)
-    await host.call('tools/call', { name: 'refresh', arguments: { n: 1 } })
-    expect((await gateway.fake('a').until('tools/call')).params).toMatchObject({ name: 'refresh', arguments: { n: 1 } })
-    for (const [from, params] of [
-      [plain, { name: 'refresh' }],
-      [host, { name: 'a_refresh' }],
-    ] as const)
-      await expect(from.call('tools/call', params)).rejects.toMatchObject({ code: -32602 })
-    await expect(plain.call('resources/read', { uri: 'ui://panel' })).rejects.toMatchObject({ data: { uri: 'ui://panel' } })
-    expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
-    expect(gateway.fake('b').received).toEqual([])
+    expect(await namesOf(plain)).toEqual(['a__table'])
+    expect(gateway.running.fleet.downstreams$.value[0]?.linkCount).toBe(1)
+    await using host = await connect(gateway, able)
+    expect(await namesOf(host)).toEqual(['a__panel'])
+    expect(await namesOf(plain)).toEqual(['a__table'])
+    const { content } = await host.call('tools/call', { name: 'panel' })
+    expect(content).toMatchObject([{ text: 'panel true' }])
+    await expect(plain.call('tools/call', { name: 'a__panel' })).rejects.toMatchObject({ code: -32602 })
+    expect(gateway.log.entries.map(({ facts }) => facts)).toContainEqual(
+      expect.objectContaining({ rule: 'B171', server: 'a', name: 'panel', exposed: 'a__panel' }),
+    )
   })
 
-  test('B171 a bare name that two servers have for their apps is unknown', async () => {
-    await using gateway = await startGateway({ servers: { a: app(), b: app() } })
-    await using host = await connect(gateway, able)
-    await expect(host.call('tools/call', { name: 'refresh' })).rejects.toMatchObject({ code: -32602 })
-    for (const key of ['a', 'b']) expect(gateway.fake(key).received).toEqual([])
+  test('its changed list reaches hosts that run apps, whichever link it is told on', async () => {
+    await using gateway = await startGateway({ servers: { a: appServer(kind) } })
+    await using host = await legacyHttp.connect(gateway, able)
+    expect(await namesOf(host)).toEqual(['a__panel'])
+    gateway.fake('a').on('tools/list', () => ({ tools: [{ name: 'later', inputSchema: { type: 'object' } }] }))
+    host.heard.clear()
+    gateway.fake('a').changed('tools')
+    for (let names: unknown[] = []; !names.includes('a__later'); names = await namesOf(host))
+      await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect(await namesOf(host)).toEqual(['a__later'])
+  })
+
+  test('with apps switched off nobody is told of any, the server included', async () => {
+    await using gateway = await startGateway({ servers: { a: appServer(kind) }, options: { a: { apps: false } } })
+    for (const { connect } of [legacyHttp, modernHttp]) {
+      await using host = await connect(gateway, able)
+      expect(await namesOf(host)).toEqual(['a__table'])
+      expect((await host.call('tools/call', { name: 'a__table' }))['content']).toMatchObject([{ text: 'table false' }])
+      expect(JSON.stringify(host.welcome)).not.toContain(UI)
+    }
   })
 })
 
-test.each([legacyHttp, modernHttp])(
-  'B265 over $name a bare name or URI leads to no server outside the view',
-  async ({ connect }) => {
-    await using gateway = await startGateway({ servers: { a: app(), b: fake.of({ tools: ['x'], resources: [] }) } })
-    await using host = await connect(gateway, { ...able, path: '/servers/b/mcp' })
-    gateway.fake('b').on('resources/read', (turn) => turn.fail(-32002, 'no'))
-    await expect(host.call('tools/call', { name: 'refresh' })).rejects.toMatchObject({ code: -32602 })
-    await expect(host.call('resources/read', { uri: 'ui://panel' })).rejects.toBeDefined()
-    expect(gateway.fake('a').received).toEqual([])
-  },
-)
+const settings = { mimeTypes: ['text/html;profile=mcp-app'], 'x/y': 1 }
+const declaring = (kind: FakeKind): FakeSpec => appServer(kind, { tools: {}, extensions: { [UI]: settings } })
+const template = fake.offering({ name: 't', inputSchema: { type: 'object' }, _meta: { 'ui/resourceUri': 'ui://t' } })
 
-describe.each([legacyHttp, legacyPipe, legacySse, modernHttp])('B044 the apps extension of a host over $name', ({ connect }) => {
-  test.each(['legacy http', 'legacy stdio'] as const)('is declared to a %s server, no unknown one is', async (kind) => {
-    await using gateway = await startGateway({ servers: { a: app(kind) } })
-    await using host = await connect(gateway, { capabilities: { roots: {}, extensions: { ...UI, 'example.com/own': {} } } })
-    await host.call('tools/call', { name: 'a__open' })
-    expect((await gateway.fake('a').until('tools/call')).connection.declared).toEqual({ roots: {}, extensions: UI })
-  })
-  test('is declared to a modern server', async () => {
-    await using gateway = await startGateway({ servers: { a: app('modern http') } })
-    await using host = await connect(gateway, able)
-    await host.call('tools/call', { name: 'a__open' })
-    expect(describes(await gateway.fake('a').until('tools/call'))[KEY.capabilities]).toEqual({ extensions: UI })
-  })
+test.each([
+  ['the settings of the one server that declares it', { a: declaring('legacy http'), b: fake.offering('x') }, settings],
+  ['the same of a modern server', { a: declaring('modern http') }, settings],
+  ['no settings where several do', { a: declaring('legacy http'), b: declaring('modern http') }, {}],
+  ['no settings where a tool has a template', { a: template }, {}],
+  ['nothing where there are no apps', { a: fake.offering('x') }, undefined],
+])('B043 the extension is declared to hosts with %s', async (_, servers, expected) => {
+  await using gateway = await startGateway({ servers })
+  for (const { connect } of everyTransport) {
+    await using host = await connect(gateway)
+    const { extensions } = host.welcome['capabilities'] as { extensions?: JsonMap }
+    expect(extensions?.[UI]).toEqual(expected)
+  }
 })

@@ -53,7 +53,7 @@ export interface Host extends AsyncDisposable {
   call(method: string, params?: JsonMap, options?: CallOptions): Promise<JsonMap>
   begin(method: string, params?: JsonMap, options?: CallOptions): Pending
   notify(method: string, params?: JsonMap): void
-  /** Answers requests of the gateway; without it they stay unanswered. */
+  /** Answers requests of the gateway, with an error where it throws `RpcError`; without it they stay unanswered. */
   answer(method: string, handle: (params: JsonMap) => JsonMap): void
   /** One message as it stands; a request is tracked by the id given. */
   sendRaw(text: string, id: string | number): Pending

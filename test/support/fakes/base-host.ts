@@ -102,7 +102,7 @@ export abstract class BaseHost implements Host {
     ;(on?.messages ?? this.heard).push(message)
     const handle = this.#answers.get(message.method)
     if (message.id !== undefined && handle !== undefined)
-      this.carry(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: handle(message.params ?? {}) }))
+      this.carry(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...outcomeOf(() => handle(message.params ?? {})) }))
   }
 
   protected ownMeta(): JsonMap {
@@ -128,5 +128,14 @@ export abstract class BaseHost implements Host {
 
   protected async discover(): Promise<void> {
     this.welcome = await this.call('server/discover')
+  }
+}
+
+const outcomeOf = (answer: () => JsonMap): { result: JsonMap } | { error: JsonMap } => {
+  try {
+    return { result: answer() }
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error
+    return { error: { code: error.code, message: error.message } }
   }
 }

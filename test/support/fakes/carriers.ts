@@ -55,6 +55,8 @@ export const openPipes = async (era: Era, arrivals: Arrivals): Promise<Carrier> 
         const line = rest.subarray(0, end).toString()
         rest = rest.subarray(end + 1)
         if (isIntroduced) arrivals.text(line, connection, {}, { say, finish: say })
+        // Somebody else's client, whose own server had this port before.
+        else if (!/^\d+$/.test(line)) return void socket.destroy()
         else {
           isIntroduced = true
           connection.pid = Number(line)
@@ -101,7 +103,7 @@ export const openHttp = async (era: Era, arrivals: Arrivals): Promise<Carrier> =
   }
   if (era === 'modern') makeConnection('')
   const server = createHttpServer((request, response) => {
-    void bodyOf(request).then((body) => {
+    whenRead(request, (body) => {
       if (arrivals.intercept(request, response, body)) return
       const id = String(request.headers['mcp-session-id'] ?? '')
       const known = era === 'modern' ? sessions.get('') : sessions.get(id)
@@ -156,7 +158,7 @@ export const openSse = async (arrivals: Arrivals): Promise<Carrier> => {
   const streams = new Map<string, { connection: FakeConnection; say: (text: string) => void }>()
   let minted = 0
   const server = createHttpServer((request, response) => {
-    void bodyOf(request).then((body) => {
+    whenRead(request, (body) => {
       if (arrivals.intercept(request, response, body)) return
       const url = new URL(request.url ?? '/', 'http://fake')
       if (request.method === 'GET') {
@@ -186,10 +188,12 @@ export const openSse = async (arrivals: Arrivals): Promise<Carrier> => {
 
 const event = (text: string): string => `data: ${text}\n\n`
 
-const bodyOf = async (request: IncomingMessage): Promise<string> => {
+/** Nothing happens with a request whose connection broke before it was there. */
+const whenRead = (request: IncomingMessage, take: (body: string) => unknown): void => {
   const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString()
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => take(Buffer.concat(chunks).toString()))
+  request.on('error', () => undefined)
 }
 
 const listening = async (server: Server, cut: () => void): Promise<Carrier> => {

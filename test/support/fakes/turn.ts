@@ -56,6 +56,7 @@ export class Turn implements Received {
 
   /** Writes text as it stands, as the answer. */
   finish(text: string): void {
+    this.connection.open.delete(this)
     this.#carrier.finish(text)
   }
 

@@ -1,10 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { project } from '../../../src/era/projections.ts'
+import { Fidelity } from '../../../src/rpc/fidelity.ts'
 import { join, Payload } from '../../../src/wire/payload.ts'
 import type { Revision } from '../../../src/wire/revisions.ts'
 
-const projected = (result: string, method: string, revision: Revision): string =>
-  join(project(Payload.at(Buffer.from(result)), method, revision).parts()).toString()
+const SILENT = { debug: () => undefined, info: () => undefined }
+const projected = (result: string, method: string, revision: Revision): string => {
+  const caller = { principal: 'local', revision, capabilities: {}, scope: { server: undefined }, session: undefined }
+  const call = { ref: 1, method, caller }
+  return join(project(Payload.at(Buffer.from(result)), call, new Fidelity('a', SILENT)).parts()).toString()
+}
 
 const REVISIONS: readonly Revision[] = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']
 const AUDIO = '{ "type":"audio", "data":"AAEC", "mimeType":"audio/wav", "x":1.0 }'

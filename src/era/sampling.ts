@@ -1,0 +1,60 @@
+/** Sampling between peers of different revisions. */
+import type { Answer } from '../rpc/call.ts'
+import type { DeviationName } from '../rpc/fidelity.ts'
+import { elementsAt } from '../wire/members.ts'
+import { Payload } from '../wire/payload.ts'
+import { isAtLeast } from '../wire/revisions.ts'
+import type { Revision } from '../wire/revisions.ts'
+import type { Span } from '../wire/scan.ts'
+
+const TOOL_BLOCKS: ReadonlySet<string> = new Set(['tool_use', 'tool_result'])
+
+/**
+ * The host's "this server" is the whole gateway: context of others must not leak into a prompt (B095). Before 2025-11-25 a message
+ * is one block, and none of them a use of tools (BRIDGING 3.14). Edits the params; returns what this host cannot be asked.
+ */
+export const wordSampling = (
+  params: Payload,
+  revision: Revision,
+  note: (deviation: DeviationName) => void,
+): string | undefined => {
+  const context = params.text('includeContext')
+  if (context !== undefined && context !== 'none') {
+    params.delete('includeContext')
+    note('context')
+  }
+  if (isAtLeast(revision, '2025-11-25')) return undefined
+  const messages = params.member('messages')
+  for (const message of messages === undefined ? [] : elementsAt(params.bytes, messages.start)) {
+    const content = objectAt(params.bytes, message)?.member('content')
+    if (content === undefined) continue
+    const block = onlyBlock(params.bytes, content)
+    if (block === undefined) return 'sampling with several content blocks in a message'
+    const type = objectAt(params.bytes, block)?.text('type') ?? ''
+    if (TOOL_BLOCKS.has(type) || (type === 'audio' && revision === '2024-11-05')) return `sampling with content of type "${type}"`
+    if (block !== content) params.replace(content, params.bytes.subarray(block.start, block.end))
+  }
+  return undefined
+}
+
+/** An answer in the shape that the server knows: before 2025-11-25 a sampled message is one block. */
+export const wordSampled = (answer: Answer, revision: Revision | undefined): Answer => {
+  if ('error' in answer || revision === undefined || isAtLeast(revision, '2025-11-25')) return answer
+  const { result } = answer
+  const content = result.member('content')
+  const block = content && onlyBlock(result.bytes, content)
+  if (content !== undefined && block === undefined)
+    return { error: Payload.of({ code: -32603, message: 'the client answered with several content blocks' }) }
+  if (block !== undefined && block !== content) result.set('content', result.bytes.subarray(block.start, block.end))
+  return answer
+}
+
+const objectAt = (bytes: Buffer, { start }: Span): Payload | undefined =>
+  bytes[start] === 0x7b ? Payload.at(bytes, start) : undefined
+
+/** The one block of a message: the value itself, or the only element of an array. */
+const onlyBlock = (bytes: Buffer, content: Span): Span | undefined => {
+  if (bytes[content.start] !== 0x5b) return content
+  const elements = elementsAt(bytes, content.start)
+  return elements.length === 1 ? elements[0] : undefined
+}

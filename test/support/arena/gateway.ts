@@ -1,0 +1,27 @@
+/**
+ * `gateway.ts CONFIG`: a gateway as `trunkline up` runs it, but one that tries lost servers again at once, so that a run of
+ * thousands of faults need not wait for its back-off. SIGHUP reads the file again, SIGTERM ends it.
+ */
+import { startGateway } from '../../../src/app.ts'
+import { diffConfigurations } from '../../../src/config/difference.ts'
+import { loadConfiguration } from '../../../src/config/load.ts'
+import { readSurroundings } from '../../../src/config/surroundings.ts'
+import { DEFAULT_BACKOFF } from '../../../src/downstream/backoff.ts'
+import { createLog } from '../../../src/log.ts'
+
+const [file = ''] = process.argv.slice(2)
+const context = readSurroundings({ listen: '127.0.0.1:0' })
+const load = () => loadConfiguration({ files: [file] }, context)
+const log = createLog({ level: 'error', format: 'json' }, process.stderr)
+const running = await startGateway(await load(), {
+  log,
+  path: process.env['PATH'],
+  backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 200, maxFailures: Infinity },
+})
+const reload = async (): Promise<void> => {
+  const next = await load()
+  await running.apply(next, new Set(diffConfigurations(running.configuration, next).changed))
+}
+process.on('SIGHUP', () => void reload())
+process.on('SIGTERM', () => void running.stop().then(() => process.exit(0)))
+process.stderr.write(`trunkline is ready: http://127.0.0.1:${running.front.addresses[0]?.port}/mcp\n`)

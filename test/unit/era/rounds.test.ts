@@ -1,0 +1,72 @@
+/** Whose `requestState` it is: states of one principal are nothing to another, whatever else fits (B062). */
+import { describe, expect, test } from 'vitest'
+import { randomBytes } from 'node:crypto'
+import { Seal } from '../../../src/auth/seal.ts'
+import { Parking } from '../../../src/era/parking.ts'
+import { DEFAULT_PARKING } from '../../../src/era/parking-options.ts'
+import { Rounds } from '../../../src/gateway/rounds.ts'
+import type { Call, Outcome, Question } from '../../../src/rpc/call.ts'
+import { Payload } from '../../../src/wire/payload.ts'
+
+const seal = new Seal({ keys: [randomBytes(32)] })
+const REFUSED = { code: -32602, message: 'invalid or expired requestState' }
+
+const callOf = (principal: string, params: object): Call => ({
+  ref: 1,
+  method: 'tools/call',
+  target: 'a__x',
+  params: Payload.of({ name: 'a__x', arguments: {}, ...params }),
+  caller: {
+    principal,
+    revision: '2026-07-28',
+    capabilities: { elicitation: {} },
+    scope: { server: undefined },
+    session: undefined,
+  },
+  resume: undefined,
+  signal: new AbortController().signal,
+  progressToken: undefined,
+  logLevel: undefined,
+  paramHeaders: [],
+  unknownHeaders: {},
+  notify: () => undefined,
+  ask: undefined,
+})
+const stateOf = ({ result }: Outcome): string => (result as Payload).text('requestState') ?? ''
+
+describe('B062 a state of one principal', () => {
+  test('is refused to another where a server of this era gave it', () => {
+    const rounds = new Rounds(seal, () => 60_000)
+    const required: Outcome = { kind: 'input_required', result: Payload.of({ requestState: 'own' }), state: 'own' }
+    const closed = rounds.close(required, callOf('ann', {}), 'a', 'x')
+    const token = Buffer.concat(closed.result.parts()).toString()
+    const { requestState } = JSON.parse(token) as { requestState: string }
+    expect(rounds.open(callOf('ann', { requestState }))).toMatchObject({ server: 'a', resume: { state: 'own' } })
+    expect(() => rounds.open(callOf('bob', { requestState }))).toThrow(expect.objectContaining(REFUSED))
+  })
+
+  test('is refused to another where it stands for a parked call, which waits on for its own', async () => {
+    const question: Question = { method: 'elicitation/create', params: Payload.of({ message: '?' }) }
+    const handle = new Parking(seal, () => ({ ...DEFAULT_PARKING, siblingsMs: 0 })).layer(async (call) => {
+      const answer = await call.ask?.(question)
+      return { kind: 'complete', result: Payload.of({ got: answer !== undefined && 'result' in answer }) }
+    })
+    const round = await handle(callOf('ann', {}))
+    const retry = { requestState: stateOf(round), inputResponses: { 'input-1': { action: 'decline' } } }
+    expect(() => handle(callOf('bob', retry))).toThrow(expect.objectContaining(REFUSED))
+    const done = await handle(callOf('ann', retry))
+    expect(Buffer.concat(done.result.parts()).toString()).toBe('{"got":true}')
+  })
+
+  test('limits.parked_per_principal (1): the second question of one principal is refused, that of another is not', async () => {
+    const handle = new Parking(seal, () => ({ ...DEFAULT_PARKING, siblingsMs: 0, maxPerPrincipal: 1 })).layer(async (call) => {
+      const answer = await call.ask?.({ method: 'elicitation/create', params: Payload.of({ message: '?' }) })
+      const text = answer !== undefined && 'error' in answer ? answer.error.text('message') : undefined
+      return { kind: 'complete', result: Payload.of({ text }) }
+    })
+    expect((await handle(callOf('ann', {}))).kind).toBe('input_required')
+    const second = await handle(callOf('ann', {}))
+    expect(Buffer.concat(second.result.parts()).toString()).toMatch(/limits\.parked_per_principal \(1\) reached/)
+    expect((await handle(callOf('bob', {}))).kind).toBe('input_required')
+  })
+})
