@@ -51,7 +51,7 @@ export class HttpListener {
 
   constructor(hub: Hub, sweeper: Sweeper) {
     this.#hub = hub
-    this.#sessions = new Sessions(hub.options.limits)
+    this.#sessions = new Sessions(() => hub.options.limits)
     this.#sweeper = sweeper
     sweeper.watch(this)
   }
