@@ -18,7 +18,7 @@ import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
 import { EventBudget } from './event-budget.ts'
 import { EventLog } from './event-log.ts'
-import { JSON_TYPE, PostExchange } from './exchange.ts'
+import { JSON_TYPE, PostExchange, RETRY_MS } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { serveModern } from './modern.ts'
@@ -54,7 +54,7 @@ export class HttpListener {
 
   constructor(hub: Hub, sweeper: Sweeper) {
     this.#hub = hub
-    this.#sessions = new Sessions(hub.options.limits)
+    this.#sessions = new Sessions(() => hub.options.limits)
     this.#budget = new EventBudget(hub.options.limits.maxTotalEventBytes, hub.log)
     this.#sweeper = sweeper
     sweeper.watch(this)
@@ -254,7 +254,8 @@ export class HttpListener {
     const before = held.stream
     held.stream = { events, name }
     before?.events.end()
-    if (resumed === undefined && session.revision >= '2025-11-25') events.send([], { id: log.append(name, []) })
+    if (resumed === undefined && session.revision >= '2025-11-25')
+      events.send([], { id: log.append(name, []), retryMs: RETRY_MS })
     const detach = session.attach({ send: (parts) => events.send(parts, { id: log.append(name, parts) }) })
     events.onClose(() => {
       detach()

@@ -14,6 +14,8 @@ export interface HostLimits {
   readonly maxKeysPerObject: number
   readonly maxConnections: number
   readonly maxSessions: number
+  /** Of one principal; does not bind the shared one (DECISIONS 7). */
+  readonly maxSessionsPerPrincipal: number
   readonly maxInFlight: number
   readonly maxInFlightPerSession: number
   readonly headersTimeoutMs: number
@@ -70,6 +72,7 @@ export const DEFAULT_HOST_LIMITS: HostLimits = {
   maxKeysPerObject: 20_000,
   maxConnections: 10_000,
   maxSessions: 10_000,
+  maxSessionsPerPrincipal: 100,
   maxInFlight: 10_000,
   maxInFlightPerSession: 64,
   headersTimeoutMs: 10_000,

@@ -18,6 +18,9 @@ export interface Scope {
   readonly server: string | undefined
 }
 
+/** Everybody without a credential: limits of one principal do not bind them (DECISIONS 7). */
+export const SHARED_PRINCIPAL = 'local'
+
 /** Who is calling, as far as it matters inside. */
 export interface Caller {
   readonly principal: string

@@ -315,3 +315,24 @@ test.each(['modern http', 'modern stdio'] as const)(
     expect(new Set(host.heard.entries.map(({ params }) => params?.['uri']))).toEqual(new Set(['a+file:///2']))
   },
 )
+
+test('B257 limits.subscriptions: over it a resource is not watched, and the text names the option', async () => {
+  const uris = ['file:///1', 'file:///2', 'file:///3']
+  await using gateway = await startGateway({ servers: { a: fake.of({ resources: uris }) }, gateway: { maxSubscriptions: 2 } })
+  await using legacy = await legacyHttp.connect(gateway)
+  await using modern = await modernHttp.connect(gateway)
+  const [one, two, three] = uris.map((uri) => `a+${uri}`)
+  const subscribe = (uri: string): Promise<JsonMap> => legacy.call('resources/subscribe', { uri })
+  const refusal = (text: string): object => ({ code: -32603, message: `gateway is busy: limits.subscriptions (2) ${text}` })
+  for (const uri of [one, two, one]) await subscribe(uri)
+  await expect(subscribe(three)).rejects.toMatchObject(refusal('reached'))
+  await legacy.call('resources/unsubscribe', { uri: one })
+  await subscribe(three)
+  const listens = (resourceSubscriptions: string[]) =>
+    modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions } })
+  expect((await listens([one, two, three]).response).error).toMatchObject(refusal('exceeded'))
+  const pending = listens([one, two, one])
+  expect((await pending.messages.until(isAcknowledged)).params?.['notifications']).toEqual({
+    resourceSubscriptions: [one, two, one],
+  })
+})
