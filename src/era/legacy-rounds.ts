@@ -114,7 +114,7 @@ class Visits {
 }
 
 const nextRound = async (
-  { result, state }: RequiredInput,
+  { result, state, refused }: RequiredInput,
   ask: NonNullable<Call['ask']>,
   visits: Visits,
   signal: CancelSignal,
@@ -135,7 +135,7 @@ const nextRound = async (
       const put = async (): Promise<void> => {
         const known = visits.answerTo(question)
         isNew ||= known === undefined
-        const answer = known ?? resultOf(question.method, await ask(question))
+        const answer = known ?? resultOf(question.method, refused?.get(key) ?? (await ask(question)))
         visits.remember(question, answer)
         answers.set(key, answer)
       }
