@@ -68,8 +68,13 @@ export class Stage implements AsyncDisposable {
   }
 
   /** One that fails is named, and does not keep the others from being tried. */
-  async attempt(name: string, work: () => Promise<void>): Promise<void> {
-    await work().catch((error: unknown) => this.failed.set(name, error instanceof Error ? error.message : String(error)))
+  async attempt<T>(name: string, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      this.failed.set(name, error instanceof Error ? error.message : String(error))
+      return undefined
+    }
   }
 
   #printable({ file = 'node', args }: Command, folder: string): string {
@@ -156,10 +161,10 @@ export const openField = async (
   const contestants: Contestant[] = []
   for (const subject of subjects) {
     const own = kinds.filter((kind) => subject.between.some((pair) => pair[1] === kind && wanted(pair)))
-    const attempts = own.map((kind) =>
-      stage.attempt(`${subject.name} before ${kind}`, async () => void contestants.push(...(await startOne(subject, kind)))),
+    const started = await Promise.all(
+      own.map((kind) => stage.attempt(`${subject.name} before ${kind}`, () => startOne(subject, kind))),
     )
-    await Promise.all(attempts)
+    contestants.push(...started.flatMap((one) => one ?? []))
   }
   return contestants
 }
