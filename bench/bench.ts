@@ -15,7 +15,7 @@ import { goalsOf } from './goals.ts'
 import { lists } from './lists.ts'
 import { findPeers } from './peers.ts'
 import { ROOT } from './process.ts'
-import { takeProfiles } from './profiling.ts'
+import { takeProfiles, WALKS } from './profiling.ts'
 import { machine, render, type Report, rowName, versions } from './report.ts'
 import { CELLS, runRounds } from './rounds.ts'
 import { sessions } from './sessions.ts'
@@ -54,7 +54,7 @@ const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--subjects dire
 const log = (text: string): void => void process.stderr.write(`${text}\n`)
 
 const effort = (): Effort => {
-  if (values.quick) return { rounds: 1, warmUp: 0, forMs: 20, warmUpMs: 0, sessions: 20, servers: [1, 4] }
+  if (values.quick) return { rounds: 1, warmUp: 0, forMs: 20, warmUpMs: 0, sessions: 20, servers: [2] }
   const rounds = Number(values.rounds)
   return { rounds, warmUp: 2, forMs: 300, warmUpMs: 1_500, sessions: 1_000, servers: [1, 10, 100] }
 }
@@ -95,7 +95,7 @@ const measure = async (): Promise<Report> => {
   const able = subjects.filter(({ name }) => rows.some(({ subject }) => subject === name))
   const figures = values.full ? await measureSections(stage, able, options) : []
   if (values.full) log('profiles')
-  const profiles = values.full ? await takeProfiles(stage, 10 * options.forMs) : []
+  const profiles = values.full ? await takeProfiles(stage, values.quick ? WALKS.slice(0, 1) : WALKS, 10 * options.forMs) : []
   const started = subjects.filter(({ name }) => stage.commands.has(name))
   return {
     date: new Date().toISOString().slice(0, 10),

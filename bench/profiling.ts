@@ -12,13 +12,14 @@ import { TOOLS, type HostKind, type ServerKind, type ToolName } from './payload.
 import { breakdown, folded, type Breakdown } from './profile.ts'
 import { SUBJECTS, type Subject } from './subjects.ts'
 
-interface Walk {
+export interface Walk {
   readonly host: HostKind
   readonly server: ServerKind
   readonly tool: ToolName
 }
 
-const WALKS: readonly Walk[] = [
+/** What is profiled. */
+export const WALKS: readonly Walk[] = [
   { host: 'legacy', server: 'legacy', tool: 't100' },
   { host: 'modern', server: 'stdio', tool: 't100' },
   { host: 'legacy', server: 'legacy', tool: 't1m' },
@@ -49,12 +50,13 @@ const takeOne = async (
 /** Profiles each walk for so long; `onProfile` hears the whole of it. */
 export const takeProfiles = async (
   stage: Stage,
+  walks: readonly Walk[],
   forMs: number,
   onProfile: (name: string, profile: CpuProfile) => Promise<void> = async () => {},
 ): Promise<readonly Taken[]> => {
   const trunkline = SUBJECTS.find(({ name }) => name === 'trunkline')!
   const taken: Taken[] = []
-  for (const walk of WALKS) {
+  for (const walk of walks) {
     const name = `${walk.host} → ${walk.server}, ${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[walk.tool]}`
     const profile = await stage.section((inner) => takeOne(inner, trunkline, walk, forMs))
     await onProfile(name, profile)
@@ -70,7 +72,7 @@ if (import.meta.main) {
   if (!(Number(values.seconds) > 0)) throw new Error(`--seconds: expected a number above 0, got ${values.seconds}`)
   await mkdir(values.out, { recursive: true })
   await using stage = await openStage()
-  const taken = await takeProfiles(stage, Number(values.seconds) * 1e3, async (name, profile) => {
+  const taken = await takeProfiles(stage, WALKS, Number(values.seconds) * 1e3, async (name, profile) => {
     const file = join(values.out, name.replaceAll(/[^\w]+/g, '-'))
     const stacks = folded(profile)
     await writeFile(`${file}.cpuprofile`, JSON.stringify(profile))

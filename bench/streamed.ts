@@ -7,7 +7,7 @@ import { peakMiB, processTree } from './cpu.ts'
 import { openHostOf, type Stage } from './field.ts'
 import { type Effort, figure, type Figure, rotate } from './figures.ts'
 import type { Host } from './load.ts'
-import { NONCE_LENGTH, SLOW_MS, SLOW_TOOL, TOOLS, type ServerKind } from './payload.ts'
+import { NONCE_LENGTH, SLOW_MS, SLOW_TOOL, TOOLS } from './payload.ts'
 import type { Subject } from './subjects.ts'
 
 const SECTION = 'big and slow results'
@@ -44,8 +44,8 @@ const untilSeen = async ({ host, url, tool, marker }: Contestant): Promise<numbe
 
 export const firstBytes = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
   const contestants: Contestant[] = []
-  const enter = async (subject: Subject, kind: ServerKind, what: string, marker: string) => {
-    const server = await stage.server(kind)
+  const [whole, inEvents] = [await stage.server('legacy'), await stage.server('sse-reply')]
+  const enter = async (subject: Subject, server: typeof whole, what: string, marker: string) => {
     const isServer = subject.name === 'direct'
     const reach = isServer ? new URL(server.url) : ((await stage.start(subject, [server])).reach as URL)
     const host = stage.stack.use(await openHostOf(subject, reach, 'legacy'))
@@ -53,8 +53,8 @@ export const firstBytes = async (stage: Stage, subjects: readonly Subject[], eff
   }
   for (const subject of subjects.filter(({ name }) => /^(direct|raw|nginx|sdk-proxy|trunkline)$/.test(name)))
     await stage.attempt(`${subject.name}, first byte`, async () => {
-      await enter(subject, 'legacy', 'first byte of 1 MB', '"text":"')
-      await enter(subject, 'sse-reply', 'first word of progress', 'notifications/progress')
+      await enter(subject, whole, 'first byte of 1 MB', '"text":"')
+      await enter(subject, inEvents, 'first word of progress', 'notifications/progress')
     })
   const found = await rotate(effort, contestants, async (one) => {
     const waits: number[] = []
