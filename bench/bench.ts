@@ -87,8 +87,11 @@ const measure = async (): Promise<Report> => {
   await using stage = await openStage()
   const [rows, memory] = await stage.section(async (inner) => {
     const contestants = await openField(inner, subjects, values.full ? () => true : overHttp)
-    const rows = await runRounds(contestants, { ...options, cells: CELLS }, (round) =>
-      log(`round ${round + options.warmUp + 1} of ${options.rounds + options.warmUp}`),
+    const rows = await runRounds(
+      contestants,
+      { ...options, cells: CELLS },
+      (round) => log(`round ${round + options.warmUp + 1} of ${options.rounds + options.warmUp}`),
+      (name, error) => inner.lose(name, error),
     )
     return [rows, contestants.map((one) => [rowName(one), peakMiB(processTree(one.pid))] as const)] as const
   })
@@ -108,18 +111,19 @@ const measure = async (): Promise<Report> => {
     commands: Object.fromEntries(started.map(({ name, what }) => [name, { what, command: stage.commands.get(name)! }])),
     failed: Object.fromEntries(stage.failed),
     absent: peers.absent,
+    peers: peers.subjects.map(({ name }) => name),
     figures,
     goals: values.full ? goalsOf(rows, figures) : [],
     profiles,
   }
 }
 
-/** Says what is wrong with a run; true when nothing is. */
-const isSound = ({ rows, failed }: Report): boolean => {
+/** Says what is wrong with a run; true when nothing is. What a peer cannot do is told on the page and no fault of the run. */
+const isSound = ({ rows, failed, peers }: Report): boolean => {
   const bad = rows.filter((row) => row.bad > 0)
   for (const row of bad) log(`${row.bad} bad replies: ${rowName(row)}, ${row.tool} × ${row.inFlight}\n${row.firstBad}`)
   for (const [name, why] of Object.entries(failed)) log(`${name} failed: ${why}`)
-  return bad.length === 0 && Object.keys(failed).length === 0
+  return bad.length === 0 && !Object.keys(failed).some((name) => !peers.some((peer) => name.startsWith(peer)))
 }
 
 const inShort = ({ date, machine, versions, rows, figures }: Report): Figures => ({

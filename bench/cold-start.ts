@@ -48,11 +48,12 @@ export const coldStarts = async (stage: Stage, subjects: readonly Subject[], eff
     const starter = { name, subject, host: pair[0], server: pair[1] === 'stdio' ? pipe : http }
     return name === 'trunkline' ? [starter, { ...starter, name: 'trunkline, its server hangs', server: hanging }] : [starter]
   })
-  const found = await rotate({ rounds: effort.rounds, warmUp: Math.min(1, effort.warmUp) }, starters, (one) =>
-    measure(stage, one),
+  const found = await rotate(
+    { rounds: effort.rounds, warmUp: Math.min(1, effort.warmUp) },
+    starters,
+    (one) => measure(stage, one),
+    (one, error) => stage.lose(`${one.name}, cold start`, error),
   )
   const raw = starters.find(({ name }) => name === 'raw')
-  return starters.map((one) =>
-    figure(SECTION, one.name, 'to the first answer', 'ms', found.get(one)!, raw === undefined ? undefined : found.get(raw)),
-  )
+  return [...found].map(([one, times]) => figure(SECTION, one.name, 'to the first answer', 'ms', times, raw && found.get(raw)))
 }

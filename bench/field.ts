@@ -72,9 +72,15 @@ export class Stage implements AsyncDisposable {
     try {
       return await work()
     } catch (error) {
-      this.failed.set(name, error instanceof Error ? error.message : String(error))
+      this.lose(name, error)
       return undefined
     }
+  }
+
+  /** Notes what takes no further part. */
+  lose(name: string, error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error)
+    this.failed.set(name, error instanceof Error && error.cause instanceof Error ? `${why}: ${error.cause.message}` : why)
   }
 
   #printable({ file = 'node', args }: Command, folder: string): string {

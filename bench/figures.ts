@@ -43,18 +43,28 @@ export interface Effort {
   readonly servers: readonly number[]
 }
 
-/** Runs `measure` for each, in an order that rotates with the rounds; what came of the rounds that count, by round. */
-export const rotate = async <T>(
+/**
+ * Runs `measure` for each, in an order that rotates with the rounds; what came of the rounds that count, by round. One that fails takes no
+ * further part: `lose` hears why, and nothing of it is in what is found.
+ */
+export const rotate = async <T, V>(
   { rounds, warmUp }: Pick<Effort, 'rounds' | 'warmUp'>,
   all: readonly T[],
-  measure: (one: T, isWarmUp: boolean) => Promise<number>,
-): Promise<ReadonlyMap<T, readonly number[]>> => {
-  const found = new Map<T, number[]>(all.map((one) => [one, []]))
+  measure: (one: T, isWarmUp: boolean) => Promise<V>,
+  lose: (one: T, error: unknown) => void,
+): Promise<ReadonlyMap<T, readonly V[]>> => {
+  const found = new Map<T, V[]>(all.map((one) => [one, []]))
   for (let round = -warmUp; round < rounds; round++) {
     for (let turn = 0; turn < all.length; turn++) {
       const one = all[(turn + round + warmUp) % all.length]
-      const value = await measure(one, round < 0)
-      if (round >= 0) found.get(one)!.push(value)
+      if (!found.has(one)) continue
+      try {
+        const value = await measure(one, round < 0)
+        if (round >= 0) found.get(one)!.push(value)
+      } catch (error) {
+        found.delete(one)
+        lose(one, error)
+      }
     }
   }
   return found

@@ -4,7 +4,7 @@
  */
 import { cpuMicros, processTree, residentMiB } from './cpu.ts'
 import { openHostOf, type Stage } from './field.ts'
-import { type Effort, figure, type Figure } from './figures.ts'
+import { type Effort, figure, type Figure, rotate } from './figures.ts'
 import { openInspector } from './inspector.ts'
 import type { Ask, Host } from './load.ts'
 import { TOOLS, type HostKind } from './payload.ts'
@@ -66,22 +66,24 @@ const measure = async ({ host, pid, subject, count }: Contestant, ask: Ask, inFl
 }
 
 /** All contestants in rotated order, by round. */
-const rounds = async (contestants: readonly Contestant[], effort: Effort, ask: (one: Contestant) => Ask, inFlight: number) => {
-  const found = new Map<Contestant, Sample[]>(contestants.map((one) => [one, []]))
-  for (let round = -effort.warmUp; round < effort.rounds; round++) {
-    for (let turn = 0; turn < contestants.length; turn++) {
-      const one = contestants[(turn + round + effort.warmUp) % contestants.length]
-      const sample = await measure(one, ask(one), inFlight, round < 0 ? effort.warmUpMs : effort.forMs)
-      if (round >= 0) found.get(one)!.push(sample)
-    }
-  }
-  return found
-}
+const rounds = (
+  stage: Stage,
+  contestants: readonly Contestant[],
+  effort: Effort,
+  ask: (one: Contestant) => Ask,
+  inFlight: number,
+) =>
+  rotate(
+    effort,
+    contestants,
+    (one, isWarmUp) => measure(one, ask(one), inFlight, isWarmUp ? effort.warmUpMs : effort.forMs),
+    ({ subject, count }, error) => stage.lose(`${subject} before ${count} servers`, error),
+  )
 
-const listFigures = async (contestants: readonly Contestant[], effort: Effort): Promise<readonly Figure[]> => {
-  const found = await rounds(contestants, effort, () => 'tools/list', 1)
-  return contestants.flatMap((one) => {
-    const raw = contestants.find(({ subject, count }) => subject === 'raw' && count === one.count)
+const listFigures = async (stage: Stage, contestants: readonly Contestant[], effort: Effort): Promise<readonly Figure[]> => {
+  const found = await rounds(stage, contestants, effort, () => 'tools/list', 1)
+  return [...found.keys()].flatMap((one) => {
+    const raw = [...found.keys()].find(({ subject, count }) => subject === 'raw' && count === one.count)
     const pick = (of: Contestant, field: 'p50' | 'cpu') => found.get(of)!.map((sample) => sample[field])
     const figureOf = (what: string, unit: 'ms' | 'µs', field: 'p50' | 'cpu') =>
       figure(SECTION, one.subject, `${one.count} × ${TOOLS_EACH}, ${what}`, unit, pick(one, field), raw && pick(raw, field))
@@ -90,11 +92,13 @@ const listFigures = async (contestants: readonly Contestant[], effort: Effort): 
 }
 
 /** A call of one server beside the others, as a ratio to the same with one server. */
-const callFigures = async (contestants: readonly Contestant[], effort: Effort): Promise<readonly Figure[]> => {
+const callFigures = async (stage: Stage, contestants: readonly Contestant[], effort: Effort): Promise<readonly Figure[]> => {
   const ours = contestants.filter(({ subject }) => subject === 'trunkline')
-  const found = await rounds(ours, effort, ({ tool }) => ({ tool, size: TOOLS.t100 }), 32)
-  const cpu = (one: Contestant) => found.get(one)!.map((sample) => sample.cpu)
-  return ours.map((one) => figure(SECTION, one.subject, `CPU of a call, ${one.count} servers`, 'µs', cpu(one), cpu(ours[0])))
+  const found = await rounds(stage, ours, effort, ({ tool }) => ({ tool, size: TOOLS.t100 }), 32)
+  const cpu = (one: Contestant) => found.get(one)?.map((sample) => sample.cpu)
+  return [...found.keys()].map((one) =>
+    figure(SECTION, one.subject, `CPU of a call, ${one.count} servers`, 'µs', cpu(one)!, cpu(ours[0])),
+  )
 }
 
 /** Memory after a full collection, by number of servers. */
@@ -130,5 +134,5 @@ export const lists = async (stage: Stage, subjects: readonly Subject[], effort: 
   }
   const trunkline = subjects.find(({ name }) => name === 'trunkline')
   const own = trunkline === undefined ? [] : await memoryFigures(stage, trunkline, small, effort)
-  return [...(await listFigures(contestants, effort)), ...(await callFigures(contestants, effort)), ...own]
+  return [...(await listFigures(stage, contestants, effort)), ...(await callFigures(stage, contestants, effort)), ...own]
 }

@@ -25,6 +25,8 @@ export interface Report {
   readonly failed: Readonly<Record<string, string>>
   /** What this machine does not have, and why. */
   readonly absent: Readonly<Record<string, string>>
+  /** Names of the subjects that are not of this project. */
+  readonly peers: readonly string[]
   /** Of `--full` alone. */
   readonly figures: readonly Figure[]
   readonly goals: readonly Goal[]

@@ -79,11 +79,12 @@ const isYardstick = ({ subject, between: [, behind] }: Contestant, [host, server
   return host === 'stdio' ? subject === 'pipe' : subject === 'raw' && behind === 'legacy'
 }
 
-/** Runs all rounds. `onRound` hears the number of the round that begins; rejects, naming the contestant, when a connection is lost. */
+/** Runs all rounds. `onRound` hears the number of the round that begins. A contestant that loses a connection is out: `lose` hears why. */
 export const runRounds = async (
   contestants: readonly Contestant[],
   { cells, rounds, warmUp, forMs, warmUpMs }: RoundsOptions,
   onRound: (round: number) => void,
+  lose: (name: string, error: unknown) => void,
 ): Promise<readonly Row[]> => {
   const samples = new Map<Contestant, Map<Cell, Sample[]>>(
     contestants.map((one) => [one, new Map(cells.map((cell) => [cell, []]))]),
@@ -93,20 +94,23 @@ export const runRounds = async (
     for (const [at, cell] of cells.entries()) {
       for (let turn = 0; turn < contestants.length; turn++) {
         const contestant = contestants[(turn + at + round + warmUp) % contestants.length]
-        const sample = await measure(contestant, cell, round < 0 ? warmUpMs : forMs).catch((cause: unknown) => {
-          throw new Error(`${contestant.subject} ${contestant.between.join(' → ')}, ${cell.tool}, ${cell.inFlight} in flight`, {
-            cause,
-          })
-        })
-        samples.get(contestant)!.get(cell)!.push(sample)
+        if (!samples.has(contestant)) continue
+        try {
+          const sample = await measure(contestant, cell, round < 0 ? warmUpMs : forMs)
+          samples.get(contestant)!.get(cell)!.push(sample)
+        } catch (error) {
+          samples.delete(contestant)
+          lose(`${contestant.subject}, ${contestant.between.join(' → ')}, ${cell.tool} × ${cell.inFlight}`, error)
+        }
       }
     }
   }
 
+  const left = [...samples.keys()]
   const row = (contestant: Contestant, cell: Cell): Row => {
     const own = samples.get(contestant)!.get(cell)!
     const counted = own.slice(warmUp)
-    const yardstick = contestants.find((one) => isYardstick(one, contestant.between))
+    const yardstick = left.find((one) => isYardstick(one, contestant.between))
     const base = yardstick && samples.get(yardstick)!.get(cell)!.slice(warmUp)
     const pick = (field: 'cpuPerCall' | 'callsPerSecond' | 'p50' | 'p99') => counted.map((sample) => sample[field])
     const sum = (field: 'calls' | 'bad') => own.reduce((sum, sample) => sum + sample[field], 0)
@@ -125,5 +129,5 @@ export const runRounds = async (
       p99: quantile(pick('p99'), 0.5),
     }
   }
-  return cells.flatMap((cell) => contestants.map((contestant) => row(contestant, cell)))
+  return cells.flatMap((cell) => left.map((contestant) => row(contestant, cell)))
 }

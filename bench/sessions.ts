@@ -94,15 +94,20 @@ const growthFigures = async (stage: Stage, trunkline: Subject, effort: Effort): 
       return { what, host, pid: started.pid }
     }),
   )
-  const found = await rotate(effort, contestants, async ({ host, pid }, isWarmUp) => {
-    const forMs = isWarmUp ? effort.warmUpMs : effort.forMs
-    const ask = { tool: `${trunkline.prefix}t100`, size: TOOLS.t100 }
-    const { used, latencies, bad } = await host.burst({ ask, inFlight: 32, forMs, meter: () => cpuMicros(processTree(pid)) })
-    if (bad > 0) throw new Error(`${bad} bad replies beside sessions`)
-    return used / latencies.length
-  })
+  const found = await rotate(
+    effort,
+    contestants,
+    async ({ host, pid }, isWarmUp) => {
+      const forMs = isWarmUp ? effort.warmUpMs : effort.forMs
+      const ask = { tool: `${trunkline.prefix}t100`, size: TOOLS.t100 }
+      const { used, latencies, bad } = await host.burst({ ask, inFlight: 32, forMs, meter: () => cpuMicros(processTree(pid)) })
+      if (bad > 0) throw new Error(`${bad} bad replies beside sessions`)
+      return used / latencies.length
+    },
+    (one, error) => stage.lose(`${trunkline.name}, ${one.what}`, error),
+  )
   const alone = found.get(contestants[0])
-  return contestants.map((one) => figure(SECTION, trunkline.name, one.what, 'µs', found.get(one)!, alone))
+  return [...found].map(([{ what }, costs]) => figure(SECTION, trunkline.name, what, 'µs', costs, alone))
 }
 
 export const sessions = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {

@@ -1,7 +1,8 @@
 /** HTTP+SSE as a host speaks it: one stream that is the session and carries every answer, and posts that are only accepted. */
 import { connect } from 'node:net'
-import { openConnection } from './connection.ts'
-import { post } from './http-lane.ts'
+import { type Connection, openConnection } from './connection.ts'
+import type { OnMessage } from './http.ts'
+import { post as posted } from './http-lane.ts'
 import { type Lane, Pending } from './lane.ts'
 import { endlessReply, splitter } from './streams.ts'
 
@@ -34,21 +35,38 @@ export const openSseLane = async (url: URL): Promise<Lane> => {
   socket.write(`GET ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nUser-Agent: bench\r\nAccept: text/event-stream\r\n\r\n`)
   const messages = await Promise.race([endpoint.promise, lost.promise])
 
+  /** The server may close the connection for posts while it idles, because only the stream is busy: the next post opens another. */
   const open: Lane['open'] = async () => {
-    const connection = await openConnection(messages)
+    const failed = Promise.withResolvers<never>()
+    let connection: Connection | undefined
+    let isAccepted = true
+    const use = (opened: Connection): Connection => {
+      opened.lost.catch((error: unknown) => {
+        if (!isAccepted) failed.reject(error)
+        connection = undefined
+      })
+      return (connection = opened)
+    }
+    const post = (on: Connection, framed: string, onRefusal: OnMessage) => {
+      isAccepted = false
+      on.send(framed, (head, body) => {
+        isAccepted = true
+        if (!/^HTTP\/1\.1 20[02]/.test(head)) onRefusal(head, body)
+      })
+    }
+    use(await openConnection(messages))
     return {
       send: (framed, id, onReply) => {
         pending.wait(id, onReply)
-        connection.send(framed, (head, body) => {
-          if (!/^HTTP\/1\.1 20[02]/.test(head)) onReply(head, body)
-        })
+        if (connection !== undefined) post(connection, framed, onReply)
+        else openConnection(messages).then((opened) => post(use(opened), framed, onReply), failed.reject)
       },
-      lost: Promise.race([connection.lost, lost.promise]),
-      close: connection.close,
+      lost: Promise.race([failed.promise, lost.promise]),
+      close: () => connection?.close(),
     }
   }
   return {
-    frame: (message) => post(messages, '', message),
+    frame: (message) => posted(messages, '', message),
     open,
     tell: async (framed) => {
       const connection = await openConnection(messages)

@@ -56,14 +56,19 @@ export const firstBytes = async (stage: Stage, subjects: readonly Subject[], eff
       await enter(subject, whole, 'first byte of 1 MB', '"text":"')
       await enter(subject, inEvents, 'first word of progress', 'notifications/progress')
     })
-  const found = await rotate(effort, contestants, async (one) => {
-    const waits: number[] = []
-    for (let call = 0; call < CALLS; call++) waits.push(await untilSeen(one))
-    return Math.min(...waits)
-  })
-  return contestants.map((one) => {
+  const found = await rotate(
+    effort,
+    contestants,
+    async (one) => {
+      const waits: number[] = []
+      for (let call = 0; call < CALLS; call++) waits.push(await untilSeen(one))
+      return Math.min(...waits)
+    },
+    (one, error) => stage.lose(`${one.name}, ${one.what}`, error),
+  )
+  return [...found].map(([one, waits]) => {
     const raw = contestants.find(({ name, what }) => name === 'raw' && what === one.what)
-    return figure(SECTION, one.name, one.what, 'ms', found.get(one)!, raw && found.get(raw))
+    return figure(SECTION, one.name, one.what, 'ms', waits, raw && found.get(raw))
   })
 }
 
@@ -71,17 +76,22 @@ export const firstBytes = async (stage: Stage, subjects: readonly Subject[], eff
 export const peaks = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
   const server = await stage.server('legacy')
   const chosen = subjects.filter(({ name }) => /^(raw|raw-json|sdk-proxy|trunkline|mcp-hub)$/.test(name))
-  const found = await rotate({ rounds: Math.min(5, effort.rounds), warmUp: 0 }, chosen, async (subject) => {
-    await using started = await stage.start(subject, [server])
-    const kind = subject.ssePath === undefined ? 'legacy' : 'http-sse'
-    await using host = await openHostOf(subject, started.reach, kind)
-    const ask = { tool: `${subject.prefix}t1m`, size: TOOLS.t1m }
-    const { bad } = await host.burst({ ask, inFlight: 32, forMs: 5 * effort.forMs, meter: () => 0 })
-    if (bad > 0) throw new Error(`${bad} bad replies: ${subject.name}, 1 MB × 32`)
-    return peakMiB(processTree(started.pid))
-  })
+  const found = await rotate(
+    { rounds: Math.min(5, effort.rounds), warmUp: 0 },
+    chosen,
+    async (subject) => {
+      await using started = await stage.start(subject, [server])
+      const kind = subject.ssePath === undefined ? 'legacy' : 'http-sse'
+      await using host = await openHostOf(subject, started.reach, kind)
+      const ask = { tool: `${subject.prefix}t1m`, size: TOOLS.t1m }
+      const { bad } = await host.burst({ ask, inFlight: 32, forMs: 5 * effort.forMs, meter: () => 0 })
+      if (bad > 0) throw new Error(`${bad} bad replies: ${subject.name}, 1 MB × 32`)
+      return peakMiB(processTree(started.pid))
+    },
+    (one, error) => stage.lose(`${one.name}, 32 × 1 MB`, error),
+  )
   const raw = chosen.find(({ name }) => name === 'raw')
-  return chosen.map((one) =>
-    figure(SECTION, one.name, 'peak memory, 32 × 1 MB', 'MiB', found.get(one)!, raw === undefined ? undefined : found.get(raw)),
+  return [...found].map(([{ name }, peaks]) =>
+    figure(SECTION, name, 'peak memory, 32 × 1 MB', 'MiB', peaks, raw && found.get(raw)),
   )
 }
