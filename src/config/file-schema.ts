@@ -48,6 +48,10 @@ const listenLimits = z.strictObject({
   sse_keep_alive: durationField('A silent stream gets a comment.', L.sseKeepAliveMs),
   write_stall: durationField('A host that takes nothing loses its stream.', L.writeStallMs),
   max_queued: sizeField('Queued for one slow host.', L.maxQueuedBytes),
+  loop_lag: durationField(
+    'So late we may be for a second before new sessions are refused, and for three before calls are.',
+    L.maxLoopLagMs,
+  ),
 })
 
 const includeItem = z

@@ -8,6 +8,7 @@ import type { Inventory } from '../catalog/inventory.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Payload } from '../wire/payload.ts'
 import { isTerminal } from '../wire/tasks.ts'
@@ -25,6 +26,8 @@ import { Rereads } from './rereads.ts'
 import { again, isForgotten, isMismatch } from './retries.ts'
 import { Slots } from './slots.ts'
 
+/** How calls end whose link goes; while we stop, it went because of us. */
+const LOST: ReadonlySet<FailureKind> = new Set(['lost', 'exited', 'unreachable'])
 /** Methods whose answer does not depend on who asks: they go over the main link. */
 const ON_MAIN_LINK = new Set(['completion/complete'])
 
@@ -124,7 +127,9 @@ export class Downstream {
   }
 
   #located(error: unknown): unknown {
-    return error instanceof Failure ? error.at(this.options) : error
+    if (!(error instanceof Failure)) return error
+    const isOurs = this.#isStopping && LOST.has(error.kind)
+    return (isOurs ? new Failure('shutting_down', 'the server was stopped', error.facts, error) : error).at(this.options)
   }
 
   /** Watches a resource for the gateway; false if the server does not offer that. */

@@ -39,12 +39,16 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** Binds one address. Rejects with the system's error (`EADDRINUSE` …). */
+/**
+ * Binds one address. Rejects with the system's error (`EADDRINUSE` …). `onTrouble` hears of connections that could not be taken,
+ * as when no descriptor is left; those that follow are tried again (F-29).
+ */
 export const listenHttp = async (
   address: { readonly host: string; readonly port: number },
   options: HttpServerOptions,
   bodies: BodyPool,
   onRequest: (request: HttpRequest) => void,
+  onTrouble: (error: Error) => void,
 ): Promise<Listening> => {
   const shared: Shared = { batch: new WriteBatch(), bodies }
   const server = createServer(
@@ -55,12 +59,16 @@ export const listenHttp = async (
       keepAliveTimeout: options.keepAliveTimeoutMs,
       connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs),
       insecureHTTPParser: false,
+      // A host whose machine is gone says nothing: the kernel asks it (F-13).
+      keepAlive: true,
+      keepAliveInitialDelay: 30_000,
     },
     (request, response) => onRequest(new HttpRequest(request, response, shared)),
   )
   server.maxHeadersCount = 100
   server.maxConnections = options.maxConnections
   await bind(server, address)
+  server.on('error', onTrouble)
   const { port } = server.address() as AddressInfo
   return {
     host: address.host,
@@ -187,6 +195,12 @@ export class HttpRequest {
     this.addHeaders({ Connection: 'close' })
     this.#request.resume()
     done(undefined)
+  }
+
+  /** Ends what cannot be answered any more: with 500 where nothing was said yet, else by breaking the stream visibly. */
+  fail(): void {
+    if (this.#response.headersSent) this.#response.destroy()
+    else this.reply(500, { Connection: 'close' })
   }
 
   /** The whole answer in one write. */
