@@ -108,12 +108,12 @@ export class Front {
     }
   }
 
-  /** Connections could not be taken; one line says so for all of a second. */
+  /** One line says it for all connections of a second. */
   #troubled(error: Error): void {
     const nowMs = performance.now()
     if (nowMs - this.#troubledMs < 1_000) return
     this.#troubledMs = nowMs
-    this.#hub.log.error({ error: error.message }, 'connections cannot be taken')
+    this.#hub.log.warn({ error: error.message }, 'trouble with connections of hosts')
   }
 
   /** Not ready any more: no new connections and no new requests; what is under way goes on. */

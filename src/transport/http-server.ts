@@ -28,6 +28,8 @@ export interface HttpServerOptions {
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
+  /** A host that takes nothing of an answer for so long loses its connection. */
+  readonly writeStallMs: number
 }
 
 export interface Listening {
@@ -41,7 +43,7 @@ export interface Listening {
 
 /**
  * Binds one address. Rejects with the system's error (`EADDRINUSE` …). `onTrouble` hears of connections that could not be taken,
- * as when no descriptor is left; those that follow are tried again (F-29).
+ * as when no descriptor is left (F-29), and of those that were given up; the others go on.
  */
 export const listenHttp = async (
   address: { readonly host: string; readonly port: number },
@@ -50,7 +52,8 @@ export const listenHttp = async (
   onRequest: (request: HttpRequest) => void,
   onTrouble: (error: Error) => void,
 ): Promise<Listening> => {
-  const shared: Shared = { batch: new WriteBatch(), bodies }
+  const { writeStallMs } = options
+  const shared: Shared = { batch: new WriteBatch(), bodies, writeStallMs, onTrouble }
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
@@ -102,6 +105,8 @@ interface Shared {
   readonly batch: WriteBatch
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
+  readonly writeStallMs: number
+  readonly onTrouble: (error: Error) => void
 }
 
 export class HttpRequest {
@@ -215,6 +220,11 @@ export class HttpRequest {
       const text = latin1Of(body)
       this.#shared.batch.add(() => response.end(text, 'latin1'))
     } else {
+      const { writeStallMs, onTrouble } = this.#shared
+      response.setTimeout(writeStallMs, () => {
+        onTrouble(new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
+        response.destroy()
+      })
       response.cork()
       for (const part of body) response.write(part)
       response.end(() => this.#shared.bodies.release(body))
