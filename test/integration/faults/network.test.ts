@@ -43,7 +43,7 @@ const throughProxy = async (gateway: TestGateway): Promise<{ proxy: FaultProxy; 
 describe.each(['legacy http', 'legacy sse', 'modern http'] as const)('the connection to a %s server', (kind) => {
   test('F-18 that is cut after so many bytes: the call ends once, and was sent once; the next is answered', async () => {
     const referee = new Referee()
-    const spec = fake.of({ kind, tools: ['t'], on: { 'tools/call': refereed(referee, (turn) => void turn.progress(1)) } })
+    const spec = fake.of({ kind, tools: ['t'], on: { 'tools/call': refereed(referee, (turn) => turn.progress(1)) } })
     await using setup = await behindProxy(spec)
     const { gateway, proxy } = setup
     await using host = await modernHttp.connect(gateway)
@@ -85,7 +85,7 @@ test('F-20 of a thousand modern hosts that leave in the middle of their calls ev
     const pending = Array.from({ length: 100 }, () => host.begin('tools/call', { name: 'a__t', arguments: {} }))
     await a.journal.when(() => (a.all('tools/call').length === 100 ? true : undefined))
     expect(gateway.running.fleet.get('a')?.inFlight).toBe(100)
-    for (const { cancel } of pending) cancel()
+    for (const call of pending) call.cancel()
     await Promise.all(a.all('tools/call').map(({ closed }) => closed))
   }
   expect(gateway.running.fleet.get('a')?.inFlight).toBe(0)
@@ -149,10 +149,12 @@ describe('a host', () => {
     await host.call('tools/call', { name: 'a__t', arguments: {} })
     const link = gateway.fake('a').connections.at(-1)
     proxy.set({ type: 'stall' })
-    let isClosed = false
-    void link?.closed.then(() => (isClosed = true))
     const data = 'x'.repeat(200_000)
-    for (; !isClosed; await new Promise(setImmediate)) link?.notify('notifications/message', { level: 'info', data })
+    const isUp = (): boolean => link?.isOpen === true
+    while (isUp()) {
+      link?.notify('notifications/message', { level: 'info', data })
+      await new Promise(setImmediate)
+    }
     expect(gateway.running.front.sessionCount).toBe(0)
     proxy.reset()
     await host[Symbol.asyncDispose]()
