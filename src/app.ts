@@ -10,7 +10,7 @@ import { Seal } from './auth/seal.ts'
 import type { Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
 import type { BackoffOptions } from './downstream/backoff.ts'
-import type { Log } from './downstream/environment.ts'
+import type { Log, SoleHost } from './downstream/environment.ts'
 import { Introductions } from './era/introductions.ts'
 import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/openers.ts'
@@ -21,7 +21,8 @@ import { openGauges } from './host/gauges.ts'
 import type { Hub } from './host/hub.ts'
 import { Overload } from './host/overload.ts'
 import { StdioListener } from './host/stdio-listener.ts'
-import type { Capabilities, Scope } from './rpc/call.ts'
+import type { StdioOptions } from './host/stdio-listener.ts'
+import type { Scope } from './rpc/call.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import { UndiciClient } from './transport/http-client.ts'
 import { NetClient } from './transport/net-client.ts'
@@ -82,7 +83,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   let current = configuration
   const sweeper = new Sweeper()
   const stateDir = makeStateDir(configuration.stateDir, log)
-  const introduction = Promise.withResolvers<Capabilities>()
+  const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
   const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)
   const journal = stateDir === undefined ? undefined : await openJournal(stateDir, log)
@@ -103,7 +104,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
     updated: (key, uri, params) => gateway.updated(key, uri, params),
-    taskChanged: (key, task) => gateway.taskChanged(key, task),
+    taskChanged: (key, task, owner) => gateway.taskChanged(key, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
   const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir, log)] }), gatewayOptions)
@@ -145,7 +146,11 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     })
   const pipes = new Set<Piped>()
   const { pipe } = surroundings
-  const sole = pipe && servePipe(pipe, pipe.scope ?? { server: undefined }, hub, introduction.resolve)
+  const sole =
+    pipe &&
+    servePipe(pipe, pipe.scope ?? { server: undefined }, hub, (capabilities, session) =>
+      introduction.resolve({ capabilities, session }),
+    )
   if (sole !== undefined) pipes.add(sole)
   fleet.apply(configuration.servers)
 
@@ -165,7 +170,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight), withinMs)
     const servers = fleet.stop()
     // A host that left without a word leaves servers waiting for what it can do.
-    introduction.resolve({})
+    introduction.resolve({ capabilities: {}, session: undefined })
     // What is still under way ends with its link, and its host is told so before the connection goes (F-22).
     await servers
     await new Promise(setImmediate)
@@ -205,7 +210,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
 
 type Piped = ReturnType<typeof servePipe>
 
-const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: (capabilities: Capabilities) => void) => {
+const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: StdioOptions['introduced']) => {
   const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
   const listener = new StdioListener(pipe, { principal: 'local', scope, introduced }, hub)
   const hostLeft = new Promise<void>((resolve) => {

@@ -109,6 +109,13 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
     const { reload } = await import('./commands/running.ts')
     end(await reload(await invoked(options)))
   })
+  command('approve', 'take the changed definition of a tool as the true one (lock.on_change)')
+    .argument('<server>', 'its key')
+    .argument('[tool]', 'as the server calls it; all that changed if left out')
+    .action(async (server: string, tool: string | undefined, options: CommonOptions) => {
+      const { approve } = await import('./commands/running.ts')
+      end(await approve(await invoked(options), server, tool))
+    })
   command('restart', 'restart one server of the running process')
     .argument('<server>', 'its key')
     .action(async (server: string, options: CommonOptions) => {

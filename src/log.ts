@@ -48,9 +48,13 @@ const humanForm = (line: string): string => {
   return `${at} ${LEVELS[level] ?? 'info'} ${printable(`${who}${msg} ${rest.join(' ')}`.trimEnd())}\n`
 }
 
-/** No escape sequence, line break or direction mark of a stranger reaches a terminal (T-15). */
+/** No escape sequence, line break, direction mark or hidden character of a stranger reaches a terminal (T-15). */
 export const printable = (text: string): string =>
-  text.replace(
-    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  text.replace(UNPRINTABLE, (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16)
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
+  })
+
+/** Joiners of emoji and letters stay. */
+const UNPRINTABLE =
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu

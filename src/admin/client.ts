@@ -20,6 +20,8 @@ const remoteControl = (place: Place): Control => {
     tools: (query) => ask('GET', '/tools', { query }),
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
+    approve: async (server, tool) =>
+      (await ask<{ approved?: readonly string[] }>('POST', '/approve', { server, ...(tool !== undefined && { tool }) })).approved,
     call: async (tool, args, signal) => {
       const answer = Payload.at(await exchange(place, 'POST', '/call', { tool }, args, signal))
       const result = answer.raw('result')

@@ -20,6 +20,8 @@ export interface Control {
   reload(): Promise<ReloadEnd>
   /** False: there is no such server. */
   restart(server: string): Promise<boolean>
+  /** Takes changed definitions as they are now, of one tool (original name) or all. `undefined`: there is no such server. */
+  approve(server: string, tool: string | undefined): Promise<readonly string[] | undefined>
 }
 
 /** What a reload did: server keys, or why nothing was changed. */
@@ -63,6 +65,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
     reload: async () => redactor.hideIn(await reloader.reload()),
+    approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
     restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The admin socket: what the command line asks of a running process, as HTTP/1.1 over a unix socket that only its owner can reach.
- * It restarts and reloads; it takes no command line, no URL and no configuration (DECISIONS 7). Never on the MCP port (T-37).
+ * It restarts, reloads and approves; it takes no command line, no URL and no configuration (DECISIONS 7). Never on the MCP port (T-37).
  */
 import { chmod } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -31,6 +31,9 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   'GET /tools': (query, _body, control) => control.tools(query.get('query') ?? ''),
   'POST /reload': (_query, _body, control) => control.reload(),
   'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),
+  'POST /approve': async (query, _body, control) => ({
+    approved: await control.approve(query.get('server') ?? '', query.get('tool') ?? undefined),
+  }),
   'POST /call': async (query, body, control, signal) => {
     const end = await control.call(query.get('tool') ?? '', body, signal)
     if (end.kind !== 'result') return end

@@ -1,7 +1,9 @@
 /** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../app.ts'
+import type { Finding } from '../catalog/inventory.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
+import type { DeviationCount } from '../rpc/fidelity.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 import { estimateTokens } from './tools.ts'
 
@@ -26,7 +28,11 @@ export interface ServerStatus {
   readonly failures: number
   readonly nextTryMs: number | undefined
   readonly leftOut: readonly { readonly kind: string; readonly name: string; readonly reason: string }[]
+  /** What is served all the same but should be known: hidden characters, changed definitions. */
+  readonly findings: readonly Finding[]
   readonly warnings: readonly string[]
+  /** What of its calls was translated or impossible since the start, and how often. */
+  readonly fidelity: readonly DeviationCount[]
   /** The last lines its process printed on stderr, oldest first, while it is not healthy. */
   readonly stderr: readonly string[]
 }
@@ -73,7 +79,9 @@ export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gate
       failures,
       nextTryMs,
       leftOut: gateway.feed.catalog.leftOut.filter(({ server }) => server === options.key),
+      findings: inventory?.findings ?? [],
       warnings: inventory?.warnings ?? [],
+      fidelity: downstream.fidelity.counts,
       stderr: state === 'healthy' ? [] : downstream.stderrTail(STDERR_LINES),
     }
   })

@@ -3,12 +3,12 @@
  * passes them on without saying which app it was. A bare name is believed only if exactly one server can be meant
  * (BRIDGING 3.16 rule 3; B170, B171, B265).
  */
+import { UI_EXTENSION } from '../wire/apps.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Catalog, Exposed } from './catalog.ts'
 import { servesApps } from './catalog.ts'
 import type { Routable, Route } from './routes.ts'
-
-export const UI_EXTENSION = 'io.modelcontextprotocol/ui'
+import type { View } from './view.ts'
 
 /** Tools that apps may call, by original name, and templates that tools name, by original URI; of every server that has apps. */
 export interface AppIndex {
@@ -35,12 +35,16 @@ export const indexApps = (catalog: Catalog): AppIndex => {
   }
 }
 
-/** Whether a host said that it runs apps. */
-export const declaresApps = (capabilities: Readonly<Record<string, unknown>>): boolean =>
-  (capabilities['extensions'] as Readonly<Record<string, unknown>> | undefined)?.[UI_EXTENSION] !== undefined
-
-/** Whether any tool of the catalog has a template: then the extension is worth declaring. */
-export const hasApps = ({ templates }: AppIndex): boolean => templates.size > 0
+/** What is declared to hosts: a single server's own settings, none of our making; `undefined`: nothing here has apps (BRIDGING 3.1). */
+export const appsSettings = (view: Pick<View, 'sources' | 'apps' | 'catalog'>): object | undefined => {
+  const declared = view.sources.flatMap(({ server, inventory }) => {
+    const { extensions } = (inventory?.capabilities ?? {}) as { extensions?: Readonly<Record<string, object | undefined>> }
+    const settings = extensions?.[UI_EXTENSION]
+    return settings === undefined || !servesApps(server, view.catalog) ? [] : [settings]
+  })
+  if (declared.length === 1) return declared[0]
+  return declared.length > 1 || view.apps.templates.size > 0 ? {} : undefined
+}
 
 /** The one tool of this original name that an app may call, within the caller's view. */
 export const findAppTool = (view: Routable, index: AppIndex, name: string): Route | undefined =>

@@ -12,12 +12,12 @@ export const digestEntry = (raw: Buffer): string => createHash('sha256').update(
  * Digest of all that a server offers. The order of a legacy server's lists does not count: they are listed by name.
  */
 export const digestInventory = (inventory: Omit<Inventory, 'digest' | 'freshness'>): string => {
-  const { revision, capabilities, instructions, lists, leftOut, warnings } = inventory
+  const { revision, capabilities, instructions, lists, leftOut, findings, warnings } = inventory
   const entries = LIST_KINDS.map((kind) => {
     const digests = lists[kind].map((entry) => digestEntry(entry.raw))
     return isModernRevision(revision) ? digests : digests.sort()
   })
-  const rest = Buffer.from(JSON.stringify([revision, capabilities, instructions ?? null, leftOut, warnings, entries]))
+  const rest = Buffer.from(JSON.stringify([revision, capabilities, instructions ?? null, leftOut, findings, warnings, entries]))
   return digestEntry(rest)
 }
 

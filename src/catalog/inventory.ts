@@ -22,6 +22,14 @@ export interface LeftOut {
   readonly reason: string
 }
 
+/** What an operator should know of something that is served all the same. */
+export interface Finding {
+  readonly kind: ListKind | 'instructions'
+  /** Original name; empty for the instructions. */
+  readonly name: string
+  readonly note: string
+}
+
 export interface Freshness {
   /** Monotonic milliseconds at which the list was read. */
   readonly receivedAtMs: number
@@ -38,8 +46,17 @@ export interface Inventory {
   readonly lists: Readonly<Record<ListKind, readonly Entry[]>>
   readonly freshness: Readonly<Record<ListKind, Freshness>>
   readonly leftOut: readonly LeftOut[]
+  readonly findings: readonly Finding[]
   /** Sentences about lists cut at a cap or read in part. */
   readonly warnings: readonly string[]
   /** SHA-256 over all of the above but freshness: equal means nothing changed. */
   readonly digest: string
+}
+
+/** The same inventory with lists that must not be kept; the very same one where they already were such. */
+export const withoutLifetime = (inventory: Inventory, kinds: readonly ListKind[]): Inventory => {
+  const { freshness } = inventory
+  if (kinds.every((kind) => freshness[kind].ttlMs === 0)) return inventory
+  const outdated = Object.fromEntries(kinds.map((kind) => [kind, { ...freshness[kind], ttlMs: 0 }]))
+  return { ...inventory, freshness: { ...freshness, ...outdated } }
 }

@@ -1,5 +1,6 @@
 /** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
 import type { Status } from '../admin/status.ts'
+import { printable } from '../log.ts'
 import { inline } from './inline.ts'
 import { CommandError, EXIT, load, printJson, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
@@ -32,7 +33,10 @@ export const reportLines = ({ servers, collisions, warnings, problems }: Status,
   ...serverLines(servers, paint),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>
-    leftOut.map(({ kind, name, reason }) => `  left out: ${key} ${kind} "${name}": ${reason}`),
+    leftOut.map(({ kind, name, reason }) => printable(`  left out: ${key} ${kind} "${name}": ${reason}`)),
+  ),
+  ...servers.flatMap(({ key, findings }) =>
+    findings.map(({ kind, name, note }) => printable(`  note: ${key} ${kind}${name && ` "${name}"`}: ${note}`)),
   ),
   ...servers.flatMap(({ key, warnings }) => warnings.map((warning) => `  ${key}: ${warning}`)),
   ...collisions.map((collision) => `  collision: ${collision}`),

@@ -1,5 +1,7 @@
-/** Commands to the running process: `ps`, `reload`, `restart`. */
+/** Commands to the running process: `ps`, `reload`, `restart`, `approve`. */
+import type { Control } from '../admin/control.ts'
 import { ConfigError } from '../config/problems.ts'
+import { printable } from '../log.ts'
 import { reportLines } from './check.ts'
 import { running } from './inline.ts'
 import { CommandError, EXIT, printJson, printLines } from './io.ts'
@@ -36,16 +38,34 @@ export const reload = async (invocation: Invocation): Promise<number> => {
   return EXIT.ok
 }
 
+export const approve = async (invocation: Invocation, server: string, tool: string | undefined): Promise<number> => {
+  const { io, json } = invocation
+  const control = await running(invocation)
+  const approved = await control.approve(server, tool)
+  if (approved === undefined) throw await unknownServer(control, server)
+  if (tool !== undefined && approved.length === 0)
+    throw new CommandError(EXIT.usage, `no changed definition of "${tool}" waits for approval; trunkline ps shows which do`)
+  if (json) await printJson(io, { approved })
+  else
+    await printLines(
+      io,
+      approved.length === 0 ? ['nothing waits for approval'] : approved.map((name) => printable(`approved ${name}`)),
+    )
+  return EXIT.ok
+}
+
 export const restart = async (invocation: Invocation, server: string): Promise<number> => {
   const { io, json } = invocation
   const control = await running(invocation)
-  if (!(await control.restart(server))) {
-    const keys = (await control.status()).servers.map(({ key }) => key)
-    throw new CommandError(EXIT.usage, `no server "${server}" is running; known: ${keys.join(', ')}`)
-  }
+  if (!(await control.restart(server))) throw await unknownServer(control, server)
   if (json) await printJson(io, { restarted: server })
   else await printLines(io, [`restarted ${server}`])
   return EXIT.ok
+}
+
+const unknownServer = async (control: Control, server: string): Promise<CommandError> => {
+  const keys = (await control.status()).servers.map(({ key }) => key)
+  return new CommandError(EXIT.usage, `no server "${server}" is running; known: ${keys.join(', ')}`)
 }
 
 const spell = (ms: number): string => {

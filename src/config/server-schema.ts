@@ -51,6 +51,23 @@ const lifecycle = z.strictObject({
   idle_stop: field(durationOrNever, 'An unused connection, or a lazy server, ends after this.', formatDuration(S.idleStopMs)),
 })
 
+const hiddenCharacters = field(
+  choice('warn', 'strip', 'drop'),
+  'Invisible characters in definitions: served and told, served without them, or the definition is left out.',
+  S.hidden,
+)
+
+const lock = field(
+  z.strictObject({
+    on_change: field(
+      choice('allow', 'warn', 'hold', 'quarantine'),
+      'A tool whose definition is not the one first seen: served; served and told; the old one stays listed; hidden. `trunkline approve` ends the last two.',
+      S.onChange,
+    ),
+  }),
+  'What may change in tools.',
+)
+
 const INHERIT = 'Names of variables a process gets from ours, in place of the usual ones; `LC_*` means all that begin so.'
 
 export const serverSchema = z.strictObject({
@@ -97,6 +114,8 @@ export const serverSchema = z.strictObject({
   decorate_titles: field(flag, 'Titles end with the display name.', S.decorateTitles),
   dynamic_lists: field(flag, 'Lists may differ by session, as this server wants it.', S.dynamicLists),
   apps: field(flag, 'MCP Apps of this server are passed on.', S.apps),
+  hidden_characters: hiddenCharacters,
+  lock,
   drive_tasks: field(flag, 'Its tasks are followed for hosts that declare none.', S.driveTasks),
   instructions: field(flag, 'Its instructions are part of ours.', S.instructions),
 })
@@ -106,6 +125,8 @@ export const defaultsSchema = z.strictObject({
   limits: field(limits, 'Limits of every server.'),
   lifecycle: field(lifecycle, 'When servers start, who shares them, when they stop.'),
   env: field(z.strictObject({ inherit: field(z.array(text), INHERIT) }), 'What processes inherit.'),
+  hidden_characters: hiddenCharacters,
+  lock,
 })
 
 export type ServerEntry = z.output<typeof serverSchema>

@@ -54,6 +54,15 @@ const SWITCH_NAMES = {
   instructions: 'instructions',
 } as const satisfies Partial<Record<keyof ServerEntry, keyof ServerOptions>>
 
+const VETTING_NAMES = { hidden_characters: 'hidden', on_change: 'onChange' } as const satisfies Record<
+  string,
+  keyof ServerOptions
+>
+const vetting = ({ hidden_characters, lock }: Pick<Defaults, 'hidden_characters' | 'lock'>) => ({
+  hidden_characters,
+  on_change: lock?.on_change,
+})
+
 /** `undefined`: the entry has problems, which were added. */
 export const buildServer = (
   gathered: GatheredServer,
@@ -73,7 +82,11 @@ export const buildServer = (
   checkEntry(entry, complain)
   const headers = checkHeaders(entry, complain)
   if (problems.length > before) return undefined
-  const switches = fill(SWITCH_NAMES, DEFAULT_SERVER, entry)
+  const switches = fill(
+    SWITCH_NAMES,
+    fill(VETTING_NAMES, fill(VETTING_NAMES, DEFAULT_SERVER, vetting(defaults)), vetting(entry)),
+    entry,
+  )
   return {
     ...fill(LIFECYCLE_NAMES, fill(LIFECYCLE_NAMES, switches, defaults.lifecycle), entry.lifecycle),
     key: gathered.key,

@@ -4,6 +4,7 @@
  */
 import { elicitationIdFor, noAnswer } from '../era/questions.ts'
 import type { Answer, Call, HostSession, Question } from '../rpc/call.ts'
+import type { Fidelity } from '../rpc/fidelity.ts'
 import { Payload } from '../wire/payload.ts'
 import type { ServerOptions } from './options.ts'
 
@@ -13,13 +14,15 @@ const MAX_SENT_AWAY = 256
 
 export class Asking {
   readonly #options: () => ServerOptions
+  readonly #fidelity: Fidelity
   /** Roots that modern hosts gave, by principal. */
   readonly #roots = new Map<string, { readonly answer: Answer; readonly untilMs: number }>()
-  /** Sessions whose person was sent to a URL, by the server's own id for it. */
-  readonly #sentAway = new Map<string, HostSession>()
+  /** Sessions whose person was sent to a URL, by their own id for it: servers in processes of their own give one id to many. */
+  readonly #sentAway = new Map<string, { readonly original: string; readonly session: HostSession }>()
 
-  constructor(options: () => ServerOptions) {
+  constructor(options: () => ServerOptions, fidelity: Fidelity) {
     this.#options = options
+    this.#fidelity = fidelity
   }
 
   /** On a link that serves nobody: everything is declined at once. */
@@ -35,19 +38,29 @@ export class Asking {
     session: HostSession | undefined,
   ): Promise<Answer> {
     if (question.method === 'roots/list') return this.#askRoots(question, call, waiting, session)
-    if (call?.ask === undefined) return error(-32601, `nobody can be asked ${question.method} now`)
+    if (call?.ask === undefined) {
+      this.#fidelity.note('unattributed', call)
+      return error(-32601, `nobody can be asked ${question.method} now`)
+    }
     const elicitationId = question.params?.text('elicitationId')
     const own = call.caller.session
     if (elicitationId !== undefined && own !== undefined) this.sentAway(elicitationId, own)
     return call.ask(question)
   }
 
-  /** What a person was sent away to do is done: the session that was asked hears of it, under its own id (B088). */
-  completed(original: string): void {
-    const session = this.#sentAway.get(original)
-    this.#sentAway.delete(original)
-    const elicitationId = session && elicitationIdFor(session.id, this.#options().key, original)
-    session?.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
+  /**
+   * What a person was sent away to do is done: the session that was asked hears of it, under its own id (B088). `session`: whose
+   * link it was said on, if that is one session's own; on any other link only an id that one session has is beyond doubt.
+   */
+  completed(original: string, session: HostSession | undefined): void {
+    const asked = [...this.#sentAway].filter(
+      ([, entry]) => entry.original === original && (session === undefined || entry.session === session),
+    )
+    const [only] = asked
+    if (only === undefined || asked.length > 1) return
+    const [elicitationId, entry] = only
+    this.#sentAway.delete(elicitationId)
+    entry.session.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
   }
 
   async #askRoots(
@@ -56,14 +69,20 @@ export class Asking {
     waiting: Call | undefined,
     session: HostSession | undefined,
   ): Promise<Answer> {
-    if (this.#options().roots !== undefined) return this.#configuredRoots()
+    if (this.#options().roots !== undefined) {
+      this.#fidelity.note('configuredRoots', call)
+      return this.#configuredRoots()
+    }
     if (session !== undefined) return call?.ask?.(question) ?? session.ask(question)
     const principal = (call ?? waiting)?.caller.principal ?? ''
     // In the middle of a call the host is asked; before any, as legacy servers do right after the handshake, it may have said it.
     const known = call === undefined ? this.#roots.get(principal) : undefined
     if (known !== undefined && known.untilMs > performance.now()) return known.answer
     const ask = (call ?? waiting)?.ask
-    if (ask === undefined) return error(-32601, 'nobody can be asked for roots now')
+    if (ask === undefined) {
+      this.#fidelity.note('unattributed', call)
+      return error(-32601, 'nobody can be asked for roots now')
+    }
     const answer = await ask(question)
     if ('result' in answer) this.#roots.set(principal, { answer, untilMs: performance.now() + ROOTS_TTL_MS })
     return answer
@@ -75,10 +94,10 @@ export class Asking {
   }
 
   /** A person of this session is on the way to a URL of the server. */
-  sentAway(id: string, session: HostSession): void {
+  sentAway(original: string, session: HostSession): void {
     const [oldest] = this.#sentAway.keys()
     if (this.#sentAway.size >= MAX_SENT_AWAY && oldest !== undefined) this.#sentAway.delete(oldest)
-    this.#sentAway.set(id, session)
+    this.#sentAway.set(elicitationIdFor(session.id, this.#options().key, original), { original, session })
   }
 }
 

@@ -2,10 +2,12 @@
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Verdict } from '../era/dial.ts'
 import type { Declared, Identity } from '../era/link.ts'
+import type { HostSession } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BackoffOptions } from './backoff.ts'
+import type { LinkOwner } from './link-owner.ts'
 import type { ServerOptions } from './options.ts'
 
 /** What a process printed last on stderr, oldest first; kept after its end. */
@@ -40,6 +42,9 @@ export interface Openers {
 export interface Memory {
   inventory(options: ServerOptions): Inventory | undefined
   keepInventory(options: ServerOptions, inventory: Inventory): void
+  /** Digests of tools as they were first seen, by name; of the lists for everybody, or of those for hosts that run MCP Apps. */
+  pins(options: ServerOptions, of?: 'apps'): Readonly<Record<string, string>>
+  keepPins(options: ServerOptions, pins: Readonly<Record<string, string>>, of?: 'apps'): void
   verdict(options: ServerOptions): Verdict | undefined
   keepVerdict(options: ServerOptions, verdict: Verdict | undefined): void
 }
@@ -48,6 +53,9 @@ export interface Memory {
 export interface Reconnected {
   readonly options: ServerOptions
   subscribe(uri: string): Promise<boolean>
+  unsubscribe(uri: string): Promise<void>
+  followTask(id: string): Promise<void>
+  unfollowTask(id: string): Promise<void>
 }
 
 /** The part of a logger that rooms use. */
@@ -56,6 +64,12 @@ export interface Log {
   info(facts: object, message: string): void
   warn(facts: object, message: string): void
   error(facts: object, message: string): void
+}
+
+/** What the one host of a pipe can, and its session if it is legacy. */
+export interface SoleHost {
+  readonly capabilities: Declared
+  readonly session: HostSession | undefined
 }
 
 export interface DownstreamEnvironment {
@@ -71,14 +85,16 @@ export interface DownstreamEnvironment {
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
   /**
-   * The one host of a stdio front: its capabilities, once it has told them. Then the main link serves its calls, too, and no
-   * second process is started (BRIDGING 3.0 rule 4).
+   * The one host of a stdio front, once it has said what it can. Then the main link serves its calls, too, and no second
+   * process is started (BRIDGING 3.0 rule 4).
    */
-  readonly soleHost: Promise<Declared> | undefined
+  readonly soleHost: Promise<SoleHost> | undefined
   /** A subscribed resource changed; the URI is the server's own. */
   readonly updated: (key: string, uri: string, params: Payload) => void
-  /** A task changed, in the words of the server's era. */
-  readonly taskChanged: (key: string, task: Payload) => void
-  /** The main link is up again after a loss. */
+  /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */
+  readonly taskChanged: (key: string, task: Payload, owner: LinkOwner | undefined) => void
+  /** It takes the place of one of the same key, whose subscriptions it takes over. */
+  readonly isSuccessor: boolean
+  /** The main link is up again after a loss, or for the first time in the place of another. */
   readonly reconnected: (downstream: Reconnected) => void
 }

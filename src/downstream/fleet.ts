@@ -14,10 +14,11 @@ export class Fleet {
   readonly #starts = new PQueue({ concurrency: STARTS_AT_ONCE })
   readonly #leaving = new Map<Downstream, Promise<void>>()
 
-  /** Everything a server needs, but for the gate, which is the fleet's own. */
-  constructor(environment: Omit<DownstreamEnvironment, 'gate'>) {
+  /** Everything a server needs, but for what the fleet itself knows. */
+  constructor(environment: Omit<DownstreamEnvironment, 'gate' | 'isSuccessor'>) {
     this.#environment = {
       ...environment,
+      isSuccessor: false,
       gate: (start, isWanted) => this.#starts.add(start, { priority: isWanted() ? 1 : 0 }),
     }
   }
@@ -67,6 +68,7 @@ export class Fleet {
     const { gate } = this.#environment
     return new Downstream(options, {
       ...this.#environment,
+      isSuccessor: true,
       gate: async (start, isWanted) => {
         await left
         return gate(start, isWanted)

@@ -4,10 +4,13 @@
  */
 import { digestInventory } from '../catalog/digest.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
-import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
-import type { Link } from '../era/link.ts'
+import type { Entry, Finding, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
+import { describeHidden, stripEntry, wordHidden } from '../catalog/vetting.ts'
+import type { HiddenPolicy } from '../catalog/vetting.ts'
+import type { Declared, Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
+import { findHidden, stripHidden } from '../wire/hidden.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { Scanner } from '../wire/scan.ts'
@@ -32,12 +35,16 @@ const LISTS: Readonly<Record<ListKind, ListRow>> = {
 
 export interface ReadingOptions {
   readonly limits: ServerLimits
+  /** What is done about hidden characters. */
+  readonly hidden: HiddenPolicy
   /** Lifetime of a legacy server's list, with and without its announcing changes. */
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
   readonly nowMs: () => number
   /** What was read before, for lists that fail now. */
   readonly known: Inventory | undefined
+  /** What is declared while reading, where it is not what the gateway always declares. */
+  readonly declared?: Declared
 }
 
 interface ReadList {
@@ -47,10 +54,11 @@ interface ReadList {
 
 export const readInventory = async (link: Link, options: ReadingOptions): Promise<Inventory> => {
   const leftOut: LeftOut[] = []
+  const findings: Finding[] = []
   const warnings: string[] = []
   const read = async (kind: ListKind): Promise<[ListKind, ReadList]> => [
     kind,
-    await readList(link, kind, options, leftOut, warnings).catch((error: unknown) => {
+    await readList(link, kind, options, { leftOut, findings, warnings }).catch((error: unknown) => {
       if (!isOfThisList(error)) throw error
       warnings.push(`${LISTS[kind].method} failed: ${error.message}`)
       return { entries: options.known?.lists[kind] ?? [], freshness: STALE }
@@ -62,13 +70,21 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const inventory = {
     revision: link.revision,
     capabilities: link.capabilities,
-    instructions: link.instructions,
+    instructions: vetInstructions(link.instructions, options.hidden, findings),
     lists: pick((list) => list.entries),
     freshness: pick((list) => list.freshness),
     leftOut,
+    findings,
     warnings,
   }
   return { ...inventory, digest: digestInventory(inventory) }
+}
+
+/** What is told of a reading beside what was read. */
+interface Notes {
+  readonly leftOut: LeftOut[]
+  readonly findings: Finding[]
+  readonly warnings: string[]
 }
 
 const STALE: Freshness = { receivedAtMs: 0, ttlMs: 0, scope: 'private' }
@@ -77,15 +93,10 @@ const STALE: Freshness = { receivedAtMs: 0, ttlMs: 0, scope: 'private' }
 const isOfThisList = (error: unknown): error is Error =>
   error instanceof ServerError || (error instanceof Failure && (error.kind === 'bad_response' || error.kind === 'too_large'))
 
-const readList = async (
-  link: Link,
-  kind: ListKind,
-  options: ReadingOptions,
-  leftOut: LeftOut[],
-  warnings: string[],
-): Promise<ReadList> => {
+const readList = async (link: Link, kind: ListKind, options: ReadingOptions, notes: Notes): Promise<ReadList> => {
   const row = LISTS[kind]
   const { limits } = options
+  const { leftOut, warnings } = notes
   const maxEntries = kind === 'tools' ? limits.maxTools : limits.maxEntries
   const entries: Entry[] = []
   const seen = new Set<string>()
@@ -94,10 +105,10 @@ const readList = async (
   if (link.capabilities[row.capability] === undefined) return { entries, freshness: ownFreshness(link, row, options) }
   let cursor: string | undefined
   for (let pages = 1; ; pages++) {
-    const result = await fetchPage(link, row.method, cursor)
+    const result = await fetchPage(link, row.method, cursor, options.declared)
     if (result === undefined) return { entries, freshness: ownFreshness(link, row, options) }
     freshness = pages === 1 ? freshnessOf(result, link, row, options) : oldest(freshness, freshnessOf(result, link, row, options))
-    for (const entry of readPage(result, kind, row, link, limits, leftOut)) {
+    for (const entry of readPage(result, kind, row, link, options, notes)) {
       if (seen.has(entry.original)) {
         leftOut.push({ kind, name: entry.original, reason: 'listed twice by the server' })
         continue
@@ -125,9 +136,14 @@ const readList = async (
 }
 
 /** B113: a server that does not know a list offers nothing of it. */
-const fetchPage = async (link: Link, method: string, cursor: string | undefined): Promise<Payload | undefined> => {
+const fetchPage = async (
+  link: Link,
+  method: string,
+  cursor: string | undefined,
+  declared: Declared | undefined,
+): Promise<Payload | undefined> => {
   try {
-    return await link.fetch(method, cursor === undefined ? {} : { cursor })
+    return await link.fetch(method, cursor === undefined ? {} : { cursor }, declared)
   } catch (error) {
     if (error instanceof ServerError && error.code === -32601) return undefined
     throw error
@@ -139,17 +155,37 @@ const readPage = function* (
   kind: ListKind,
   row: ListRow,
   link: Link,
-  limits: ServerLimits,
-  leftOut: LeftOut[],
+  { limits, hidden }: ReadingOptions,
+  { leftOut, findings }: Notes,
 ): Generator<Entry> {
   const list = result.member(row.member)
   if (list === undefined || result.bytes[list.start] !== 0x5b) return
   for (const span of new Scanner(result.bytes, { start: list.start, strict: false }).elements()) {
     if (result.bytes[span.start] !== 0x7b) continue
     const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits)
-    if ('reason' in entry) leftOut.push(entry)
-    else yield entry
+    const vetted = 'reason' in entry ? entry : vetEntry(entry, kind, hidden, findings)
+    if ('reason' in vetted) leftOut.push(vetted)
+    else yield vetted
   }
+}
+
+/** An entry with hidden characters, as the policy wants it. Its name is never altered: the server would not know it. */
+const vetEntry = (entry: Entry, kind: ListKind, hidden: HiddenPolicy, findings: Finding[]): Entry | LeftOut => {
+  const note = describeHidden(entry.raw)
+  if (note === undefined) return entry
+  const { original } = entry
+  if (hidden === 'drop' || (hidden === 'strip' && findHidden(original).length > 0))
+    return { kind, name: original, reason: `${note} (hidden_characters: ${hidden})` }
+  findings.push({ kind, name: original, note: hidden === 'strip' ? `${note}; served without` : note })
+  return hidden === 'strip' ? { ...entry, raw: stripEntry(entry.raw) } : entry
+}
+
+const vetInstructions = (text: string | undefined, hidden: HiddenPolicy, findings: Finding[]): string | undefined => {
+  const found = text === undefined ? [] : findHidden(text)
+  if (text === undefined || found.length === 0) return text
+  const note = found.map((one) => wordHidden('its text', one)).join('; ')
+  findings.push({ kind: 'instructions', name: '', note: hidden === 'warn' ? note : `${note}; served without` })
+  return hidden === 'warn' ? text : hidden === 'strip' ? stripHidden(text) : undefined
 }
 
 const readEntry = (payload: Payload, kind: ListKind, row: ListRow, link: Link, limits: ServerLimits): Entry | LeftOut => {

@@ -1,33 +1,23 @@
 /**
  * The links to one server beside its main one: which caller gets which, opened on first use, closed when nobody needs them
- * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
+ * (BRIDGING 3.0). A session's own link goes with it; one that several use stays until it has been idle, whoever opened it.
  */
-import { declaresApps, UI_EXTENSION } from '../catalog/apps.ts'
-import type { Declared, Link } from '../era/link.ts'
+import type { Link } from '../era/link.ts'
 import type { Call, Caller, HostSession, Outcome } from '../rpc/call.ts'
 import type { Sweepable } from '../rpc/sweeper.ts'
 import { Failure } from '../wire/failure.ts'
+import type { LogLevel } from '../wire/methods.ts'
 import { HeldTasks } from './held-tasks.ts'
+import { levelFor, ownerOf } from './link-owner.ts'
+import type { LinkOwner } from './link-owner.ts'
 import type { ServerOptions } from './options.ts'
 import { isForgotten } from './retries.ts'
 
-/** Whom a link serves: the isolation id and the capabilities declared on it. */
-export interface LinkOwner {
-  readonly key: string
-  readonly principal: string
-  readonly declared: Declared
-  /** A legacy session whose end closes the link. */
-  readonly caller: Caller
-  /** The calls that wait for it to be opened, oldest first. */
-  readonly waiting: Set<Call>
-}
-
 interface Held {
   readonly owner: LinkOwner
-  /** Its session is over; only its tasks still need it. */
-  isLeft: boolean
   readonly link: Promise<Link>
   opened: Link | undefined
+  /** Calls that are on it. */
   leases: number
   idleSinceMs: number
 }
@@ -39,29 +29,19 @@ export interface LinksEnvironment {
   readonly nowMs: () => number
 }
 
-const appsOf = ({ capabilities }: Caller): unknown =>
-  (capabilities['extensions'] as Readonly<Record<string, unknown>>)[UI_EXTENSION]
-
-/** What the gateway can carry back to this caller's host, and may therefore declare (B037). */
-export const carried = (caller: Caller): Declared => {
-  const { elicitation, sampling, roots } = caller.capabilities
-  return {
-    ...(elicitation !== undefined && { elicitation }),
-    ...(sampling !== undefined && { sampling }),
-    ...(roots !== undefined && { roots }),
-    // Legacy eras know no such member; hosts that run apps put it there all the same (B044).
-    ...(declaresApps(caller.capabilities) && { extensions: { [UI_EXTENSION]: appsOf(caller) } }),
-  }
-}
+/** Runs on the caller's link; `level`: what the server is to be asked for first, if anything. */
+export type Use = (link: Link, level: LogLevel | undefined) => Promise<Outcome>
 
 export class Links implements Sweepable {
   #options: ServerOptions
   readonly #environment: LinksEnvironment
-  readonly #held = new Map<string, Held>()
-  /** The same links by session, where each has its own: a call then makes no key. */
-  readonly #bySession = new WeakMap<HostSession, Held>()
-  readonly #tasks: HeldTasks<Held>
-  #calls = 0
+  /** Everything that is open or opening. */
+  readonly #all = new Map<LinkOwner, Held>()
+  /** What calls find. A link that stands here no more is left: it ends once nothing uses it. */
+  readonly #found = new Map<string, Held>()
+  readonly #bySession = new WeakMap<HostSession, Set<Held>>()
+  readonly #tasks: HeldTasks
+  #serial = 0
 
   constructor(options: ServerOptions, environment: LinksEnvironment) {
     this.#options = options
@@ -75,125 +55,155 @@ export class Links implements Sweepable {
   }
 
   get size(): number {
-    return this.#held.size
+    return this.#all.size
   }
 
-  /** The open links, for `ps`. */
-  list(): Link[] {
-    return [...this.#held.values()].flatMap((held) => (held.opened === undefined ? [] : [held.opened]))
-  }
-
-  /** The link of one legacy session, if it has one open. */
-  ofSession(session: HostSession): Link | undefined {
-    for (const held of this.#held.values()) if (held.owner.caller.session === session) return held.opened
-    return undefined
+  /** The open links that this session uses. */
+  ofSession(session: HostSession): Link[] {
+    return [...(this.#bySession.get(session) ?? [])].flatMap(({ opened }) => opened ?? [])
   }
 
   /** Runs `use` on the caller's link, or on the one that holds the task he asks for; the link is not closed meanwhile. */
-  async lease(call: Call, use: (link: Link) => Promise<Outcome>): Promise<Outcome> {
-    const held = this.#tasks.holderFor(call) ?? this.#hold(call.caller)
+  async lease(call: Call, use: Use): Promise<Outcome> {
+    const held = this.#holding(call) ?? this.#hold(call.caller)
+    const { owner } = held
     held.leases++
     try {
-      const outcome = await use(held.opened ?? (await awaited(held, call)))
-      this.#tasks.heed(call, outcome, held)
+      const link = held.opened ?? (await awaited(held, call))
+      const outcome = await use(link, levelFor(owner, call.logLevel))
+      this.#tasks.heed(call, outcome, owner)
       return outcome
     } catch (error) {
+      this.#tasks.heedError(call, error, owner)
       // The server forgot the session of this link: whoever comes next gets another; what is under way may still be answered.
-      if (isForgotten(error) && this.#held.get(held.owner.key) === held) this.#held.delete(held.owner.key)
+      // Or it may go on with a call that was given up, and what it asks then must not meet the next caller (B048).
+      if (isForgotten(error) || (error instanceof Failure && this.#isExclusive(owner, call.caller))) this.#leave(held)
       throw error
     } finally {
       held.leases--
       held.idleSinceMs = this.#environment.nowMs()
-      const isDropped = held.leases === 0 && this.#held.get(held.owner.key) !== held
-      const isOver = this.#options.sharing === 'call' || held.isLeft || isDropped
-      if (isOver && !this.#tasks.needs(held)) await this.#close(held)
+      if (owner.isolation === 'call' || this.#isLeft(held)) this.#leave(held)
     }
   }
 
-  /** A server says that a task has ended. */
-  taskEnded(id: string): void {
-    this.#tasks.ended(id)
+  /** A server says that a task has ended; `owner`: of the link that it said it on. */
+  taskEnded(id: string, owner: LinkOwner | undefined): void {
+    this.#tasks.ended(id, owner)
   }
 
-  /** Closes what has been idle too long; called by the owner's clock. */
+  /** Closes what has been left, or idle too long; called by the owner's clock. */
   sweep(): void {
     const nowMs = this.#environment.nowMs()
-    for (const held of this.#held.values()) {
-      if (held.leases > 0 || this.#tasks.needs(held)) continue
-      const isIdle = held.owner.caller.session === undefined && nowMs - held.idleSinceMs >= this.#options.idleStopMs
-      if (isIdle || held.isLeft) void this.#close(held)
+    this.#tasks.forgetExpired()
+    for (const held of this.#all.values()) {
+      const isIdle = held.owner.isolation !== 'session' && nowMs - held.idleSinceMs >= this.#options.idleStopMs
+      if (isIdle || this.#isLeft(held)) this.#closeIfUnused(held)
     }
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#held.values()].map((held) => this.#close(held)))
+    await Promise.all([...this.#all.values()].map((held) => this.#close(held)))
   }
 
-  /** Isolation by the server's `sharing`; capabilities are part of the key because they are fixed on a legacy link. */
-  #owner(caller: Caller): LinkOwner {
-    const { sharing } = this.#options
-    const { principal, session } = caller
-    const declared = sharing === 'shared' ? {} : carried(caller)
-    const isolation =
-      sharing === 'shared'
-        ? 'shared'
-        : sharing === 'call'
-          ? `call:${++this.#calls}`
-          : sharing === 'session' && session !== undefined
-            ? `session:${session.id}`
-            : `principal:${principal}`
-    return { key: `${isolation} ${JSON.stringify(declared)}`, principal, declared, caller, waiting: new Set() }
+  #holding(call: Call): Held | undefined {
+    const owner = this.#tasks.holderFor(call)
+    return owner && this.#all.get(owner)
   }
 
-  /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
+  /** Modern hosts that can be asked have a link to themselves while they use it. */
+  #isExclusive({ declared }: LinkOwner, { session }: Caller): boolean {
+    return session === undefined && Object.keys(declared).length > 0 && this.#environment.isShared()
+  }
+
+  /** The caller's link: of an exclusive key the first that is free. */
   #hold(caller: Caller): Held {
     const { session } = caller
-    const own = this.#options.sharing === 'session' && session !== undefined ? this.#bySession.get(session) : undefined
-    if (own !== undefined && this.#held.get(own.owner.key) === own) return own
-    const owner = this.#owner(caller)
-    const isExclusive = caller.session === undefined && Object.keys(owner.declared).length > 0 && this.#environment.isShared()
+    const { sharing } = this.#options
+    if (sharing === 'session' && session !== undefined) {
+      const [own] = this.#bySession.get(session) ?? []
+      if (own !== undefined) return own
+    }
+    const owner = ownerOf(caller, sharing, () => ++this.#serial)
+    const isExclusive = this.#isExclusive(owner, caller)
     for (let at = 0; ; at++) {
       const key = at === 0 ? owner.key : `${owner.key} ${at}`
-      const existing = this.#held.get(key)
-      if (existing === undefined) return this.#open({ ...owner, key })
-      if (!isExclusive || existing.leases === 0) return existing
+      const existing = this.#found.get(key)
+      if (existing !== undefined && isExclusive && existing.leases > 0) continue
+      const held = existing ?? this.#open({ ...owner, key })
+      if (caller.principal !== held.owner.principal) held.owner.isMixed = true
+      if (session !== undefined) this.#join(held, session)
+      return held
     }
   }
 
   #open(owner: LinkOwner): Held {
     const { maxLinks } = this.#options.limits
-    const isOfPrincipal = (held: Held): boolean =>
-      held.owner.principal === owner.principal && held.owner.caller.session === undefined
     // Links of sessions are bounded by the limit of sessions, not by this one.
-    if (owner.caller.session === undefined && [...this.#held.values()].filter(isOfPrincipal).length >= maxLinks)
+    const isCounted = (held: { readonly owner: LinkOwner }): boolean =>
+      held.owner.isolation !== 'session' && held.owner.principal === owner.principal
+    if (isCounted({ owner }) && [...this.#all.values()].filter(isCounted).length >= maxLinks)
       throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, { executed: 'no', retryable: true })
-    const held: Held = {
-      owner,
-      link: this.#environment.open(owner),
-      opened: undefined,
-      isLeft: false,
-      leases: 0,
-      idleSinceMs: this.#environment.nowMs(),
-    }
-    this.#held.set(owner.key, held)
-    if (this.#options.sharing === 'session' && owner.caller.session !== undefined) this.#bySession.set(owner.caller.session, held)
-    const forget = (): void => {
-      if (this.#held.get(owner.key) === held) this.#held.delete(owner.key)
-      this.#tasks.forget(held)
-    }
-    held.link.then((link) => {
-      held.opened = link
-      void link.closed.then(forget)
+    const link = this.#environment.open(owner)
+    const held: Held = { owner, link, opened: undefined, leases: 0, idleSinceMs: this.#environment.nowMs() }
+    this.#all.set(owner, held)
+    this.#found.set(owner.key, held)
+    const forget = (): void => this.#forget(held)
+    link.then((opened) => {
+      held.opened = opened
+      void opened.closed.then(forget)
     }, forget)
-    owner.caller.session?.onEnd(() => {
-      held.isLeft = true
-      if (!this.#tasks.needs(held)) void this.#close(held)
-    })
     return held
   }
 
+  /** The session uses this link until it ends. */
+  #join(held: Held, session: HostSession): void {
+    const { sessions } = held.owner
+    if (sessions.delete(session)) return void sessions.add(session)
+    sessions.add(session)
+    const used = this.#bySession.get(session)
+    if (used !== undefined) return void used.add(held)
+    this.#bySession.set(session, new Set([held]))
+    session.onEnd(() => this.#ended(session))
+  }
+
+  #ended(session: HostSession): void {
+    const used = this.#bySession.get(session) ?? []
+    this.#bySession.delete(session)
+    for (const held of used) {
+      held.owner.sessions.delete(session)
+      if (held.owner.isolation === 'session') this.#leave(held)
+    }
+  }
+
+  #isLeft(held: Held): boolean {
+    return this.#found.get(held.owner.key) !== held
+  }
+
+  /** Nobody finds it any more. */
+  #leave(held: Held): void {
+    this.#unlist(held)
+    this.#closeIfUnused(held)
+  }
+
+  #unlist(held: Held): void {
+    const { key, sessions } = held.owner
+    if (!this.#isLeft(held)) this.#found.delete(key)
+    for (const session of sessions) this.#bySession.get(session)?.delete(held)
+  }
+
+  #closeIfUnused(held: Held): void {
+    if (held.leases === 0 && this.#all.has(held.owner) && !this.#tasks.needs(held.owner)) void this.#close(held)
+  }
+
+  /** It is closed, or about to be. */
+  #forget(held: Held): void {
+    this.#all.delete(held.owner)
+    this.#tasks.forget(held.owner)
+    this.#unlist(held)
+  }
+
   async #close(held: Held): Promise<void> {
-    if (this.#held.get(held.owner.key) === held) this.#held.delete(held.owner.key)
+    this.#forget(held)
     const link = await held.link.catch(() => undefined)
     await link?.close()
   }

@@ -2,6 +2,8 @@
  * What the configuration says of one downstream server, complete: every default is filled in, every variable replaced.
  * Units stand in the names. The YAML names are in docs/configuration.md.
  */
+import type { HiddenPolicy } from '../catalog/vetting.ts'
+import type { OnChange } from './pins.ts'
 
 export type TransportChoice = 'auto' | 'http' | 'sse'
 export type EraChoice = 'auto' | 'legacy' | 'modern'
@@ -85,6 +87,10 @@ export interface ServerOptions {
   readonly decorateTitles: boolean
   readonly dynamicLists: boolean
   readonly apps: boolean
+  /** What is done about hidden characters in what it says of itself. */
+  readonly hidden: HiddenPolicy
+  /** What happens to a tool whose definition is no longer the one first seen. */
+  readonly onChange: OnChange
   /** Tasks are followed also for modern hosts that could do it themselves, were they to declare so. */
   readonly driveTasks: boolean
   readonly instructions: boolean
@@ -131,6 +137,8 @@ export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName
   decorateTitles: false,
   dynamicLists: false,
   apps: true,
+  hidden: 'warn',
+  onChange: 'warn',
   driveTasks: false,
   instructions: true,
   tags: [],

@@ -3,6 +3,7 @@
  * time to time where it cannot announce any, with jitter and back-off (BRIDGING 3.7; B129, B157).
  */
 import { Subject, debounce, timer } from 'rxjs'
+import type { Subscription } from 'rxjs'
 
 const QUIET_MS = 100
 const MAX_DELAY_MS = 1_000
@@ -11,6 +12,7 @@ const MAX_POLL_MS = 600_000
 export class Rereads {
   readonly #read: () => Promise<void>
   readonly #signals$ = new Subject<void>()
+  readonly #signals: Subscription
   #firstSignalMs: number | undefined
   #reading: Promise<void> | undefined
   #again = false
@@ -18,7 +20,7 @@ export class Rereads {
 
   constructor(read: () => Promise<void>) {
     this.#read = read
-    this.#signals$.pipe(debounce(() => timer(this.#quietMs()))).subscribe(() => {
+    this.#signals = this.#signals$.pipe(debounce(() => timer(this.#quietMs()))).subscribe(() => {
       this.#firstSignalMs = undefined
       void this.#readOnce()
     })
@@ -29,15 +31,28 @@ export class Rereads {
     this.#signals$.next()
   }
 
-  /** Reads every `periodMs` or so from now on; `undefined`: never. */
+  /** Reads every `periodMs` or so from now on, less often while that fails; `undefined`: never. */
   poll(periodMs: number | undefined): void {
     clearTimeout(this.#poll)
-    if (periodMs === undefined) return
-    const jitteredMs = periodMs * (0.75 + Math.random() / 2)
-    this.#poll = setTimeout(() => {
-      void this.#readOnce().then((succeeded) => this.poll(succeeded ? periodMs : Math.min(periodMs * 2, MAX_POLL_MS)))
+    this.#poll = undefined
+    if (periodMs !== undefined) this.#pollAfter(periodMs, periodMs)
+  }
+
+  /** Reads no more. */
+  close(): void {
+    this.#signals.unsubscribe()
+    this.poll(undefined)
+  }
+
+  #pollAfter(waitMs: number, periodMs: number): void {
+    const jitteredMs = waitMs * (0.75 + Math.random() / 2)
+    const poll = setTimeout(() => {
+      void this.#readOnce().then((succeeded) => {
+        // Meanwhile somebody may have said otherwise.
+        if (this.#poll === poll) this.#pollAfter(succeeded ? periodMs : Math.min(waitMs * 2, MAX_POLL_MS), periodMs)
+      })
     }, jitteredMs)
-    this.#poll.unref()
+    this.#poll = poll.unref()
   }
 
   #quietMs(): number {

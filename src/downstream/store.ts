@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Inventory, ListKind } from '../catalog/inventory.ts'
 import type { Verdict } from '../era/dial.ts'
@@ -28,6 +29,8 @@ interface Stored {
   readonly verdict?: Verdict
   readonly verdictAt?: number
   readonly inventory?: StoredInventory
+  readonly pins?: Readonly<Record<string, string>>
+  readonly appsPins?: Readonly<Record<string, string>>
 }
 
 /** `undefined` as folder: everything is kept in memory only. */
@@ -62,6 +65,11 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
       return isFresh && record.inventory !== undefined ? revive(record.inventory) : undefined
     },
     keepInventory: (options, inventory) => save(options, { inventory: store(inventory) }),
+    pins: (options, of) => load(options)?.[of === 'apps' ? 'appsPins' : 'pins'] ?? {},
+    keepPins: (options, pins, of) => {
+      const name = of === 'apps' ? 'appsPins' : 'pins'
+      if (!isDeepStrictEqual(load(options)?.[name] ?? {}, pins)) save(options, { [name]: pins })
+    },
     verdict: (options) => {
       const record = load(options)
       const isOld = record?.verdict?.era === 'legacy' && Date.now() - (record.verdictAt ?? 0) > LEGACY_VERDICT_MS
@@ -132,6 +140,8 @@ const store = (inventory: Inventory): StoredInventory => ({
 /** Stored lists count as expired: they are served, with a lifetime of nothing. */
 const revive = (stored: StoredInventory): Inventory => ({
   ...stored,
+  // Files of the first version have none.
+  findings: stored.findings ?? [],
   lists: mapLists(stored.lists, (entry) => ({ ...entry, raw: Buffer.from(entry.raw) })),
   freshness: Object.fromEntries(
     LIST_KINDS.map((kind) => [kind, { ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 }]),

@@ -139,10 +139,10 @@ export class LegacyLink implements Link {
   }
 
   /** The server made a task of it. Whoever has given up meanwhile does not want it any more. */
-  #created(task: Payload, call: Call, keepProgress: () => () => void): Outcome {
+  async #created(task: Payload, call: Call, keepProgress: () => () => void): Promise<Outcome> {
     const id = task.text('taskId') ?? ''
     if (call.signal.aborted) {
-      void this.fetch('tasks/cancel', { taskId: id }).catch(() => undefined)
+      await this.fetch('tasks/cancel', { taskId: id }).catch(() => undefined)
       throw new Failure('cancelled', 'cancelled by the host')
     }
     // The extension has no progress; there the status says how it goes.

@@ -1,17 +1,18 @@
 /**
- * A legacy host: what it said once at `initialize` holds for its session, and results reach it in the shapes its revision
- * knows ([2025-11-25 basic/lifecycle]; BRIDGING 3.1, 3.3).
+ * A legacy host: what it said once at `initialize` holds for its session, and results reach it without the words of the
+ * modern era ([2025-11-25 basic/lifecycle]; BRIDGING 3.1, 3.3).
  */
 import { Refusal } from '../rpc/call.ts'
 import type { Capabilities, Outcome } from '../rpc/call.ts'
+import { UI_EXTENSION } from '../wire/apps.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { JsonObject } from '../wire/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import type { Identity } from './link.ts'
-import { project } from './projections.ts'
 import { SUPERSET_CAPABILITIES } from './modern-host.ts'
+import type { Offers } from './modern-host.ts'
 import { legacyCreation } from './task-shapes.ts'
 
 export interface Introduction {
@@ -47,21 +48,23 @@ export const initializeResult = (
   revision: LegacyRevision,
   identity: Identity,
   instructions: string | undefined,
-  offersTasks: boolean,
+  { tasks, apps }: Offers,
 ): object => ({
   protocolVersion: revision,
   capabilities: {
     ...SUPERSET_CAPABILITIES,
-    ...(offersTasks && isAtLeast(revision, '2025-11-25') && { tasks: TASKS_CAPABILITY }),
+    ...(tasks && isAtLeast(revision, '2025-11-25') && { tasks: TASKS_CAPABILITY }),
+    // Not a member of this era, and read there all the same ([ext apps, Capability Negotiation]).
+    ...(apps !== undefined && { extensions: { [UI_EXTENSION]: apps } }),
   },
   serverInfo: identity,
   ...(instructions !== undefined && { instructions }),
 })
 
-/** A result in the shapes of the host's revision, without what only the modern era knows (B106). */
-export const wordLegacy = (outcome: Outcome, method: string, revision: LegacyRevision): JsonObject => {
+/** A result without what only the modern era knows (B106); the gateway has put it into the shapes of the host's revision. */
+export const wordLegacy = (outcome: Outcome): JsonObject => {
   if (outcome.kind === 'task') return legacyCreation(outcome.result)
-  const result = project(outcome.result, method, revision)
+  const { result } = outcome
   result.delete('resultType')
   result.delete('ttlMs')
   result.delete('cacheScope')

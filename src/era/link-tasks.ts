@@ -25,8 +25,9 @@ interface Asked {
 interface Kept {
   /** Who made it; `undefined`: another process of ours. */
   readonly creator: Call | undefined
-  readonly untilMs: number
-  /** Runs once when the task has ended. */
+  /** Forgets it when its time is over. */
+  readonly timer: NodeJS.Timeout
+  /** Runs when the task has ended. */
   readonly onEnd: () => void
   /** Unanswered questions, under keys that are never used again. */
   readonly asked: Map<string, Asked>
@@ -48,13 +49,16 @@ export class LinkTasks {
 
   /** A call became this task; `task` in modern words. */
   created(id: string, task: Payload, creator: Call, onEnd: () => void): void {
-    this.#forgetExpired()
-    this.#kept.set(id, keep(creator, task.value('ttlMs'), onEnd))
+    this.#forget(id)
+    this.#keep(id, task.value('ttlMs'), creator, onEnd)
   }
 
-  /** A task was seen in this status. */
+  /** A task was seen in this status. What has ended is kept for those who look at it in modern words, and for nobody else. */
   seen(id: string | undefined, status: string | undefined): void {
-    if (id !== undefined && isTerminal(status)) this.#kept.get(id)?.onEnd()
+    const kept = id === undefined ? undefined : this.#kept.get(id)
+    if (id === undefined || kept === undefined || !isTerminal(status)) return
+    kept.onEnd()
+    if (!isFollowed(kept)) this.#forget(id)
   }
 
   /** Whose call this task is. */
@@ -65,10 +69,7 @@ export class LinkTasks {
   /** Puts a question of the server to whoever follows the task in modern words; `undefined`: nobody does. */
   ask(id: string, question: Question): Promise<Answer> | undefined {
     const kept = this.#kept.get(id)
-    const creator = kept?.creator
-    const isFollowed =
-      creator === undefined || (creator.caller.session === undefined && declaresTasks(creator.caller.capabilities))
-    if (kept === undefined || !isFollowed) return undefined
+    if (kept === undefined || !isFollowed(kept)) return undefined
     return new Promise((answer) => {
       const key = `input-${++kept.keys}`
       kept.asked.set(key, { question, answer })
@@ -79,7 +80,6 @@ export class LinkTasks {
 
   /** `tasks/get`, `tasks/update` and `tasks/cancel` of the extension. */
   async handle(call: Call): Promise<Outcome> {
-    this.#forgetExpired()
     const id = call.target ?? ''
     if (call.method === 'tasks/get') return complete(await this.#get(id))
     if (call.method === 'tasks/update') await this.#update(id, call.resume?.responses)
@@ -94,12 +94,13 @@ export class LinkTasks {
 
   async #get(id: string): Promise<Payload> {
     const task = await this.#fetch('tasks/get', { taskId: id })
-    const kept = this.#keep(id, task)
+    const kept = this.#kept.get(id) ?? this.#keep(id, task.value('ttl'))
     const status = task.text('status')
     const draft = modernTask(task)
-    if (status === 'completed' || status === 'failed') await this.#addOutcome(draft, id, kept)
-    else if (isTerminal(status)) kept.onEnd()
-    else {
+    if (isTerminal(status)) {
+      if (status !== 'cancelled') await this.#addOutcome(draft, id, kept)
+      this.seen(id, status)
+    } else {
       if (status === 'input_required' && kept.asked.size === 0) await this.#invite(id, kept)
       addQuestions(draft, kept)
     }
@@ -109,7 +110,6 @@ export class LinkTasks {
   /** What the call would have been answered with: any result completes a task, only an error fails it (B180). */
   async #addOutcome(draft: Draft, id: string, kept: Kept): Promise<void> {
     const outcome = await this.#resultOf(id, kept)
-    kept.onEnd()
     if ('error' in outcome) {
       draft.set('status', '"failed"')
       draft.set('error', outcome.error.parts())
@@ -149,7 +149,8 @@ export class LinkTasks {
   /** Unknown and answered keys are ignored; a malformed answer refuses them all. */
   async #update(id: string, responses: Payload | undefined): Promise<void> {
     if (responses === undefined) throw new Refusal(-32602, 'params.inputResponses must be an object')
-    const kept = this.#kept.get(id) ?? this.#keep(id, await this.#fetch('tasks/get', { taskId: id }))
+    const task = this.#kept.has(id) ? undefined : await this.#fetch('tasks/get', { taskId: id })
+    const kept = this.#kept.get(id) ?? this.#keep(id, task?.value('ttl'))
     const answers: (() => void)[] = []
     for (const { key } of responses.members) {
       const asked = kept.asked.get(key)
@@ -179,34 +180,33 @@ export class LinkTasks {
     if (kept !== undefined) decline(kept)
   }
 
-  #keep(id: string, task: Payload): Kept {
-    let kept = this.#kept.get(id)
-    if (kept === undefined) this.#kept.set(id, (kept = keep(undefined, task.value('ttl'), () => undefined)))
+  #keep(id: string, ttlMs: unknown, creator?: Call, onEnd = (): void => undefined): Kept {
+    const keptMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_KEPT_MS) : MAX_KEPT_MS
+    const kept: Kept = {
+      creator,
+      timer: setTimeout(() => this.#forget(id), keptMs).unref(),
+      onEnd,
+      asked: new Map(),
+      keys: 0,
+      result: undefined,
+      wake: () => undefined,
+    }
+    this.#kept.set(id, kept)
     return kept
-  }
-
-  #forgetExpired(): void {
-    const nowMs = performance.now()
-    for (const [id, { untilMs }] of this.#kept) if (untilMs < nowMs) this.#forget(id)
   }
 
   #forget(id: string): void {
     const kept = this.#kept.get(id)
     if (kept === undefined) return
     this.#kept.delete(id)
+    clearTimeout(kept.timer)
     decline(kept)
   }
 }
 
-const keep = (creator: Call | undefined, ttlMs: unknown, onEnd: () => void): Kept => ({
-  creator,
-  untilMs: performance.now() + (typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_KEPT_MS) : MAX_KEPT_MS),
-  onEnd,
-  asked: new Map(),
-  keys: 0,
-  result: undefined,
-  wake: () => undefined,
-})
+/** Whether somebody looks at it in modern words: its maker, or whoever found its id after a restart of ours. */
+const isFollowed = ({ creator }: Kept): boolean =>
+  creator === undefined || (creator.caller.session === undefined && declaresTasks(creator.caller.capabilities))
 
 const decline = (kept: Kept): void => {
   for (const { question, answer } of kept.asked.values()) answer(noAnswer(question))

@@ -39,8 +39,11 @@ export interface Link {
   readonly instructions: string | undefined
   readonly inFlight: number
   readonly handle: Handler
-  /** A request of the gateway's own; the result. Throws `ServerError` or `Failure`. */
-  fetch(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload>
+  /**
+   * A request of the gateway's own; the result. Throws `ServerError` or `Failure`. `declared`: in place of what the gateway declares
+   * otherwise; a legacy server knows from its handshake and is not told again.
+   */
+  fetch(method: string, params: Readonly<Record<string, unknown>>, declared?: Declared): Promise<Payload>
   /** Watches one resource; false: the server does not offer it. Counting is the caller's. */
   subscribe(uri: string): Promise<boolean>
   unsubscribe(uri: string): Promise<void>

@@ -1,22 +1,26 @@
 /**
  * The `subscriptions/listen` streams we hold at one modern server: one for the lists, one each for the resources and the tasks
- * that are watched now. A filter cannot change on an open stream, so a new set opens a new stream, and the old one ends once the
- * new one is acknowledged (make before break; BRIDGING 3.7).
+ * that are watched now. One that drops is opened again, and whatever it may have missed counts as changed once (BRIDGING 3.7).
  */
 import type { Connection } from '../rpc/connection.ts'
 import { requestMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
 import type { Payload } from '../wire/payload.ts'
+import { jittered, WatchedSet } from './watched-set.ts'
+import type { Filter, ListenStream } from './watched-set.ts'
 
-export type Filter = Readonly<Record<string, unknown>>
-
-interface Wording {
+export interface ListeningEvents {
+  /** The request's params and what mirrors them. */
   params(filter: Filter): Payload
   headers(params: Payload): Record<string, string>
+  /** What may have changed unheard while no stream stood. */
+  missedLists(): void
+  missedResource(uri: string): void
+  missedTask(id: string): void
 }
 
-interface Stream {
-  readonly abort: AbortController
+interface Opened {
+  readonly stream: ListenStream
   readonly acknowledged: (filter: Filter | undefined) => void
 }
 
@@ -25,19 +29,20 @@ const MAX_RETRY_MS = 30_000
 
 export class Listening {
   readonly #connection: Connection
-  readonly #wording: Wording
-  readonly #streams = new Map<string, Stream>()
+  readonly #events: ListeningEvents
+  readonly #streams = new Map<string, Opened>()
   /** The sets that hosts watch now. */
-  readonly resources: Watched
-  readonly tasks: Watched
-  #closed = false
+  readonly resources: WatchedSet
+  readonly tasks: WatchedSet
+  #isClosed = false
 
-  constructor(connection: Connection, wording: Wording) {
+  constructor(connection: Connection, events: ListeningEvents) {
     this.#connection = connection
-    this.#wording = wording
-    const open = (filter: Filter, abort: AbortController) => this.#open(filter, abort).acknowledged
-    this.resources = new Watched('resourceSubscriptions', open)
-    this.tasks = new Watched('taskIds', open)
+    this.#events = events
+    const open = (filter: Filter): ListenStream => this.#open(filter)
+    this.resources = new WatchedSet('resourceSubscriptions', open, (uri) => events.missedResource(uri))
+    this.tasks = new WatchedSet('taskIds', open, (id) => events.missedTask(id))
+    void connection.channel.closed.then(() => this.close())
   }
 
   /** Holds one stream for list changes, reopened for as long as the link lives. */
@@ -46,57 +51,65 @@ export class Listening {
   }
 
   acknowledged(params: Payload | undefined): void {
-    const id = params?.object('_meta')?.raw(META.subscriptionId)?.toString()
-    const stream = id === undefined ? undefined : this.#streams.get(id)
-    stream?.acknowledged(params?.value('notifications') as Filter | undefined)
+    this.#streams.get(subscriptionOf(params) ?? '')?.acknowledged(params?.value('notifications') as Filter | undefined)
   }
 
   /** The server ends one of our streams by a notification ([2026-07-28 basic/patterns/cancellation]). */
   ended(params: Payload | undefined): void {
-    const id = params?.raw('requestId')?.toString()
-    if (id !== undefined) this.#streams.get(id)?.abort.abort()
+    this.#streams.get(params?.raw('requestId')?.toString() ?? '')?.stream.close()
   }
 
   close(): void {
-    this.#closed = true
-    for (const stream of this.#streams.values()) stream.abort.abort()
+    this.#isClosed = true
+    this.resources.close()
+    this.tasks.close()
+    for (const { stream } of this.#streams.values()) stream.close()
   }
 
   async #hold(filter: Filter): Promise<void> {
-    for (let waitMs = FIRST_RETRY_MS; !this.#closed; waitMs = Math.min(waitMs * 2, MAX_RETRY_MS)) {
-      const { acknowledged, ended } = this.#open(filter, new AbortController())
-      if ((await acknowledged) !== undefined) waitMs = FIRST_RETRY_MS
-      const isGone = await Promise.race([ended, this.#connection.channel.closed.then(() => true)])
-      if (isGone) return
-      const jitteredMs = waitMs * (0.5 + Math.random() / 2)
-      await new Promise((resolve) => setTimeout(resolve, jitteredMs).unref())
+    let waitMs = FIRST_RETRY_MS
+    for (let openings = 0; !this.#isClosed; openings++) {
+      const { acknowledged, ended } = this.#open(filter)
+      if ((await acknowledged) !== undefined) {
+        waitMs = FIRST_RETRY_MS
+        if (openings > 0) this.#events.missedLists()
+      }
+      await ended
+      if (this.#isClosed) return
+      await new Promise((resolve) => setTimeout(resolve, jittered(waitMs)).unref())
+      waitMs = Math.min(waitMs * 2, MAX_RETRY_MS)
     }
   }
 
-  /** `ended` settles with true when the connection itself is gone. */
-  #open(filter: Filter, abort: AbortController): { acknowledged: Promise<Filter | undefined>; ended: Promise<boolean> } {
-    let acknowledge: (filter: Filter | undefined) => void = () => undefined
-    const acknowledged = new Promise<Filter | undefined>((resolve) => (acknowledge = resolve))
-    const params = this.#wording.params(filter)
+  #open(filter: Filter): ListenStream {
+    const abort = new AbortController()
+    const { promise: acknowledged, resolve } = Promise.withResolvers<Filter | undefined>()
+    const params = this.#events.params(filter)
     let key = ''
+    const close = (): void => abort.abort()
     const ended = this.#connection
       .request(
         (id) => {
           key = String(id)
-          this.#streams.set(key, { abort, acknowledged: acknowledge })
-          return { id, parts: requestMessage(id, 'subscriptions/listen', params.parts()), headers: this.#wording.headers(params) }
+          return {
+            id,
+            parts: requestMessage(id, 'subscriptions/listen', params.parts()),
+            headers: this.#events.headers(params),
+          }
         },
         { idleMs: Infinity, totalMs: Infinity, signal: abort.signal, cancel: (id) => this.#cancel(id) },
       )
       .then(
-        () => false,
-        () => false,
+        () => undefined,
+        () => undefined,
       )
       .finally(() => {
         this.#streams.delete(key)
-        acknowledge(undefined)
+        resolve(undefined)
       })
-    return { acknowledged, ended }
+    const stream: ListenStream = { key, acknowledged, ended, close }
+    this.#streams.set(key, { stream, acknowledged: resolve })
+    return stream
   }
 
   #cancel(id: number): void {
@@ -105,39 +118,6 @@ export class Listening {
   }
 }
 
-/** One member of the filter that is a set, and the stream that holds it open. */
-class Watched {
-  readonly #field: 'resourceSubscriptions' | 'taskIds'
-  readonly #open: (filter: Filter, abort: AbortController) => Promise<Filter | undefined>
-  readonly #ids = new Set<string>()
-  #abort: AbortController | undefined
-
-  constructor(
-    field: 'resourceSubscriptions' | 'taskIds',
-    open: (filter: Filter, abort: AbortController) => Promise<Filter | undefined>,
-  ) {
-    this.#field = field
-    this.#open = open
-  }
-
-  /** Adds one URI or id; false if the server's acknowledgement leaves it out. */
-  async add(id: string): Promise<boolean> {
-    this.#ids.add(id)
-    const accepted = (await this.#replace())?.[this.#field]
-    const isAccepted = Array.isArray(accepted) && accepted.includes(id)
-    if (!isAccepted) this.#ids.delete(id)
-    return isAccepted
-  }
-
-  async remove(id: string): Promise<void> {
-    if (this.#ids.delete(id)) await this.#replace()
-  }
-
-  async #replace(): Promise<Filter | undefined> {
-    const old = this.#abort
-    const abort = (this.#abort = new AbortController())
-    const accepted = this.#ids.size === 0 ? undefined : await this.#open({ [this.#field]: [...this.#ids] }, abort)
-    old?.abort()
-    return accepted
-  }
-}
+/** The stream that a message of the server came on, as it says; JSON text. */
+export const subscriptionOf = (params: Payload | undefined): string | undefined =>
+  params?.object('_meta')?.raw(META.subscriptionId)?.toString()

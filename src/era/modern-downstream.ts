@@ -13,12 +13,12 @@ import { requestMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
 import { METHODS } from '../wire/methods.ts'
 import { headersFor } from '../wire/param-headers.ts'
-import { Payload } from '../wire/payload.ts'
+import { join, Payload } from '../wire/payload.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { declaresTasks, withTasks } from '../wire/tasks.ts'
 import { resultOf } from './legacy-downstream.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
-import { Listening } from './listening.ts'
+import { Listening, subscriptionOf } from './listening.ts'
 import { RequestMeta } from './request-meta.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
@@ -81,6 +81,11 @@ export class ModernLink implements Link {
     this.#listening = new Listening(connection, {
       params: (filter) => this.#ownParams({ notifications: filter }),
       headers: (params) => this.#headers('subscriptions/listen', params),
+      missedLists: () => {
+        for (const list of Object.values(LIST_CHANGED)) events.listChanged(list)
+      },
+      missedResource: (uri) => events.updated(uri, Payload.of({ uri })),
+      missedTask: (id) => this.#lookAt(id),
     })
   }
 
@@ -111,9 +116,9 @@ export class ModernLink implements Link {
     return outcomeOf(call, resultOf(message))
   }
 
-  async fetch(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload> {
+  async fetch(method: string, params: Readonly<Record<string, unknown>>, declared = this.#declared): Promise<Payload> {
     const { startMs } = this.#timeouts
-    const payload = this.#ownParams(params)
+    const payload = this.#ownParams(params, declared)
     const message = await this.connection.request(
       (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
       { idleMs: startMs, totalMs: startMs, cancel: this.#cancel },
@@ -173,8 +178,8 @@ export class ModernLink implements Link {
     else params.set('inputResponses', resume.responses.parts())
   }
 
-  #ownParams(params: Readonly<Record<string, unknown>>): Payload {
-    const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: this.#declared }
+  #ownParams(params: Readonly<Record<string, unknown>>, declared = this.#declared): Payload {
+    const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: declared }
     return Payload.of({ ...params, _meta: meta })
   }
 
@@ -183,7 +188,8 @@ export class ModernLink implements Link {
     if (this.transport === 'pipe') return {}
     const headers: Record<string, string> = { ...call?.unknownHeaders, 'MCP-Protocol-Version': MODERN, 'Mcp-Method': method }
     const row = METHODS[method]
-    if (row?.named === true && call?.target !== undefined) headers['Mcp-Name'] = encodeHeaderValue(call.target)
+    const name = row?.named === true ? (call === undefined ? params.text(row.field ?? '') : call.target) : undefined
+    if (name !== undefined) headers['Mcp-Name'] = encodeHeaderValue(name)
     if (call !== undefined && call.paramHeaders.length > 0) {
       const args = params.final('arguments')
       if (args !== undefined) Object.assign(headers, headersFor(call.paramHeaders, args))
@@ -206,7 +212,22 @@ export class ModernLink implements Link {
     else if (params === undefined) return
     else if (message.method === 'notifications/message') this.#onLog(params, during ?? this.connection.onlyCall())
     else if (message.method === 'notifications/tasks') this.#events.taskChanged(params)
-    else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
+    else if (message.method === 'notifications/resources/updated') this.#onUpdate(params.text('uri') ?? '', params)
+  }
+
+  #onUpdate(uri: string, params: Payload): void {
+    if (this.#listening.resources.isNews(uri, subscriptionOf(params))) this.#events.updated(uri, params)
+  }
+
+  /** A task may have changed unheard. */
+  #lookAt(taskId: string): void {
+    this.fetch('tasks/get', { taskId }).then(
+      (task) => {
+        task.delete('resultType')
+        this.#events.taskChanged(Payload.at(join(task.parts())))
+      },
+      (error: unknown) => this.#events.oddity('a task could not be looked at', String(error)),
+    )
   }
 
   /** A server of this era logs only for requests that carry a level ([2026-07-28 server/utilities/logging]). */

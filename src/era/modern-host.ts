@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../rpc/call.ts'
 import type { Capabilities, Outcome } from '../rpc/call.ts'
+import { UI_EXTENSION } from '../wire/apps.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { decodeHeaderValue } from '../wire/header-value.ts'
 import { META, progressTokenOf } from '../wire/meta.ts'
@@ -14,7 +15,6 @@ import { isModernRevision, MODERN, MODERN_REVISIONS } from '../wire/revisions.ts
 import type { ModernRevision } from '../wire/revisions.ts'
 import { TASKS } from '../wire/tasks.ts'
 import type { Introductions } from './introductions.ts'
-import { project } from './projections.ts'
 
 /** What `_meta` says of the host. */
 export interface Introduced {
@@ -98,7 +98,7 @@ const COMPLETE = Buffer.from('"complete"')
 
 /** Writes into a result what every result of this era carries (B008, B011, B149, B150). */
 export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8Array): JsonObject => {
-  const result = outcome.kind === 'complete' ? project(outcome.result, method, MODERN) : outcome.result
+  const { result } = outcome
   if (outcome.kind === 'task') result.set('resultType', '"task"')
   else if (outcome.kind === 'input_required') {
     result.delete('ttlMs')
@@ -122,5 +122,18 @@ export const SUPERSET_CAPABILITIES = {
   completions: {},
   logging: {},
 } as const
+
+/** What is declared beside the superset: whether tasks can be followed, and the settings of MCP Apps where there are any. */
+export interface Offers {
+  readonly tasks: boolean
+  readonly apps: object | undefined
+}
+
+export const discoveredCapabilities = ({ tasks, apps }: Offers): object => ({
+  ...SUPERSET_CAPABILITIES,
+  ...((tasks || apps !== undefined) && {
+    extensions: { ...(tasks && { [TASKS]: {} }), ...(apps !== undefined && { [UI_EXTENSION]: apps }) },
+  }),
+})
 
 export const SUPPORTED_VERSIONS = [MODERN]

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Answer, Caller, Capabilities, Question } from '../rpc/call.ts'
+import type { DeviationName } from '../rpc/fidelity.ts'
 import { cleanLabel, cleanMessage } from '../wire/label.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast } from '../wire/revisions.ts'
@@ -39,18 +40,25 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
 }
 
 /** The question in the shape this host knows, or the refusal where it has none. Edits the params it is given. */
-export const wordQuestion = (question: Question, asker: Asker, host: Pick<Caller, 'revision' | 'session'>): Question | Answer => {
+export const wordQuestion = (
+  question: Question,
+  asker: Asker,
+  host: Pick<Caller, 'revision' | 'session'>,
+  note: (deviation: DeviationName) => void,
+): Question | Answer => {
   const { params } = question
   if (params === undefined) return question
   params.object('_meta')?.delete('progressToken')
   params.delete('task')
   if (question.method === 'sampling/createMessage') {
-    const reason = wordSampling(params, host.revision)
-    return reason === undefined ? question : refused(-32602, reason)
+    const reason = wordSampling(params, host.revision, note)
+    if (reason === undefined) return question
+    note('samplingShape')
+    return refused(-32602, reason)
   }
   if (question.method !== 'elicitation/create') return question
   wordMessage(params, asker)
-  return params.text('mode') === 'url' ? wordUrl(question, params, asker, host) : wordForm(question, params, host.revision)
+  return params.text('mode') === 'url' ? wordUrl(question, params, asker, host) : wordForm(question, params, host.revision, note)
 }
 
 /** A person must see who asks, and we have hidden it (B090, B261). */
@@ -79,7 +87,12 @@ export const elicitationIdFor = (sessionId: string, server: string, original: st
   createHash('sha256').update(`${sessionId}\0${server}\0${original}`).digest('base64url').slice(0, 22)
 
 /** 2025-06-18 knows no mode, no titled options and no multiple choice (B094). */
-const wordForm = (question: Question, params: Payload, revision: Revision): Question | Answer => {
+const wordForm = (
+  question: Question,
+  params: Payload,
+  revision: Revision,
+  note: (deviation: DeviationName) => void,
+): Question | Answer => {
   if (isAtLeast(revision, '2025-11-25')) {
     if (!params.has('mode')) params.set('mode', '"form"')
     return question
@@ -88,8 +101,12 @@ const wordForm = (question: Question, params: Payload, revision: Revision): Ques
   const properties = params.object('requestedSchema')?.object('properties')
   for (const { key } of properties?.members ?? []) {
     const property = properties?.value(key) as { type?: unknown; oneOf?: { const: string; title?: string }[] } | undefined
-    if (property?.type === 'array') return refused(-32602, 'elicitation with several choices')
+    if (property?.type === 'array') {
+      note('severalChoices')
+      return refused(-32602, 'elicitation with several choices')
+    }
     if (!Array.isArray(property?.oneOf)) continue
+    note('questionForm')
     const { oneOf, ...rest } = property
     const enumNames = oneOf.map((option) => option.title ?? option.const)
     properties?.set(key, JSON.stringify({ ...rest, enum: oneOf.map((option) => option.const), enumNames }))

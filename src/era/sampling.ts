@@ -1,5 +1,6 @@
 /** Sampling between peers of different revisions. */
 import type { Answer } from '../rpc/call.ts'
+import type { DeviationName } from '../rpc/fidelity.ts'
 import { elementsAt } from '../wire/members.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast } from '../wire/revisions.ts'
@@ -12,9 +13,16 @@ const TOOL_BLOCKS: ReadonlySet<string> = new Set(['tool_use', 'tool_result'])
  * The host's "this server" is the whole gateway: context of others must not leak into a prompt (B095). Before 2025-11-25 a message
  * is one block, and none of them a use of tools (BRIDGING 3.14). Edits the params; returns what this host cannot be asked.
  */
-export const wordSampling = (params: Payload, revision: Revision): string | undefined => {
+export const wordSampling = (
+  params: Payload,
+  revision: Revision,
+  note: (deviation: DeviationName) => void,
+): string | undefined => {
   const context = params.text('includeContext')
-  if (context !== undefined && context !== 'none') params.delete('includeContext')
+  if (context !== undefined && context !== 'none') {
+    params.delete('includeContext')
+    note('context')
+  }
   if (isAtLeast(revision, '2025-11-25')) return undefined
   const messages = params.member('messages')
   for (const message of messages === undefined ? [] : elementsAt(params.bytes, messages.start)) {

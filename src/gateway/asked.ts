@@ -8,6 +8,7 @@ import { wordSampled } from '../era/sampling.ts'
 import { relatedTask, relateTo, unrelate } from '../era/task-shapes.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
+import type { DeviationName, Fidelity } from '../rpc/fidelity.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast } from '../wire/revisions.ts'
 
@@ -23,14 +24,16 @@ const CAPABILITIES: Readonly<Record<string, object>> = {
 export class Asked {
   readonly #call: Call
   readonly #asker: Asker
-  readonly #exposeTask: (original: string) => string
+  readonly #note: (deviation: DeviationName) => void
+  readonly #exposeTask: (original: string) => string | undefined
   #samplings = 0
   #missing: object | undefined
 
-  /** `exposeTask`: the id under which the host knows a task of the server. */
-  constructor(call: Call, asker: Asker, exposeTask: (original: string) => string) {
+  /** `exposeTask`: the id under which the host knows a task of the server, if it knows of it. */
+  constructor(call: Call, asker: Asker, fidelity: Fidelity, exposeTask: (original: string) => string | undefined) {
     this.#call = call
     this.#asker = asker
+    this.#note = (deviation) => fidelity.note(deviation, call)
     this.#exposeTask = exposeTask
   }
 
@@ -38,15 +41,20 @@ export class Asked {
     const { ask, caller } = this.#call
     const refusal = refusalOf(question, caller.capabilities)
     if (refusal !== undefined) {
+      this.#note('undeclared')
       this.#missing = CAPABILITIES[question.method]
       return refusal
     }
     // No request of this host may end with a question now (BRIDGING 3.13 rule 1).
-    if (ask === undefined) return noAnswer(question)
+    if (ask === undefined) {
+      this.#note('notNow')
+      return noAnswer(question)
+    }
     if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
       return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
-    const worded = wordQuestion(question, this.#asker, caller)
+    const worded = wordQuestion(question, this.#asker, caller, this.#note)
     if (!('method' in worded)) return worded
+    if (caller.session === undefined) this.#note('askedByRound')
     const answer = await this.#related(worded, ask)
     return question.method === 'sampling/createMessage' ? wordSampled(answer, this.#asker.revision) : answer
   }
@@ -57,8 +65,9 @@ export class Asked {
     const task = relatedTask(params)
     if (params === undefined || task === undefined) return ask(question)
     const { session, revision } = this.#call.caller
-    if (session === undefined || !isAtLeast(revision, '2025-11-25')) unrelate(params)
-    else relateTo(params, this.#exposeTask(task))
+    const exposed = session !== undefined && isAtLeast(revision, '2025-11-25') ? this.#exposeTask(task) : undefined
+    if (exposed === undefined) unrelate(params)
+    else relateTo(params, exposed)
     const answer = await ask(question)
     if ('result' in answer) relateTo(answer.result, task)
     return answer

@@ -4,6 +4,7 @@
  */
 import { complete, ServerError } from '../rpc/call.ts'
 import type { Answer, Call, Handler, Outcome, Question } from '../rpc/call.ts'
+import { Cancellation } from '../rpc/cancellation.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
@@ -16,15 +17,21 @@ const MIN_POLL_MS = 20
 const MAX_POLL_MS = 60_000
 /** Looks in a row that may fail on the way. */
 const MAX_LOST_LOOKS = 5
+/** The longest a timer can be set to. */
+const LONGEST_MS = 2 ** 31 - 1
 const IS_FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'])
 
 /** What kept the host from answering, in words for its model. */
 class Declined extends Error {}
 
-/** The outcome of the call that became this task; `created` in modern words, with the server's own id. Cancels it on the way out. */
+/**
+ * The outcome of the call that became this task; `created` in modern words, with the server's own id. Cancels the task on the way
+ * out: when the host gives up, and after `maxMs`, whoever is thinking then.
+ */
 export const driveTask = async (created: Payload, call: Call, handle: Handler, maxMs: number): Promise<Outcome> => {
   const id = created.text('taskId') ?? ''
-  const about = (method: string, responses?: Payload, signal = call.signal): Promise<Outcome> =>
+  const stop = new Cancellation()
+  const about = (method: string, responses?: Payload, signal: CancelSignal = stop): Promise<Outcome> =>
     handle({
       ...call,
       method,
@@ -37,7 +44,10 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
       unknownHeaders: {},
       signal,
     })
-  const deadlineMs = performance.now() + maxMs
+  const giveUp = (): void => stop.abort()
+  const timer = setTimeout(giveUp, Math.min(maxMs, LONGEST_MS))
+  if (call.signal.aborted) giveUp()
+  else call.signal.addEventListener('abort', giveUp)
   const answered = new Set<string>()
   const tell = statusTeller(call)
   let task = created
@@ -45,11 +55,9 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
   try {
     for (; !isTerminal(task.text('status'));) {
       tell(task.text('statusMessage'))
-      const responses = await answersTo(task, call, answered)
+      const responses = await answersTo(task, call, answered, stop)
       if (responses !== undefined) await about('tasks/update', responses)
-      if (performance.now() > deadlineMs)
-        throw new Failure('timeout', 'the task took too long', { amount: Math.round(maxMs / 1000) })
-      await pause(pollMs(task), call.signal)
+      await pause(pollMs(task), stop)
       try {
         const { result } = await about('tasks/get')
         task = Payload.at(join(result.parts()))
@@ -62,8 +70,13 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
   } catch (error) {
     if (!isTerminal(task.text('status')))
       await about('tasks/cancel', undefined, AbortSignal.timeout(MAX_POLL_MS)).catch(() => undefined)
-    if (!(error instanceof Declined)) throw error
-    return complete(Payload.of({ content: [{ type: 'text', text: error.message }], isError: true }))
+    if (error instanceof Declined)
+      return complete(Payload.of({ content: [{ type: 'text', text: error.message }], isError: true }))
+    const isLate = stop.aborted && !call.signal.aborted
+    throw isLate ? new Failure('timeout', 'the task took too long', { amount: Math.round(maxMs / 1000) }) : error
+  } finally {
+    clearTimeout(timer)
+    call.signal.removeEventListener('abort', giveUp)
   }
 }
 
@@ -82,7 +95,7 @@ const outcomeOf = (task: Payload): Outcome => {
 }
 
 /** Answers to what the task asks and was not answered yet; elicitations one after the other, as a person answers dialogs. */
-const answersTo = async (task: Payload, call: Call, answered: Set<string>): Promise<Payload | undefined> => {
+const answersTo = async (task: Payload, call: Call, answered: Set<string>, stop: CancelSignal): Promise<Payload | undefined> => {
   const requests = task.object('inputRequests')
   const asked = (requests?.members ?? []).filter(({ key }) => !answered.has(key))
   if (requests === undefined || asked.length === 0 || call.ask === undefined) return undefined
@@ -90,7 +103,7 @@ const answersTo = async (task: Payload, call: Call, answered: Set<string>): Prom
   for (const { key } of asked) {
     const request = requests.object(key)
     const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
-    responses.set(key, responseOf(question.method, await call.ask(question)).parts())
+    responses.set(key, responseOf(question.method, await unless(stop, call.ask(question))).parts())
     answered.add(key)
   }
   return Payload.at(join(responses.parts()))
@@ -120,16 +133,17 @@ const pollMs = (task: Payload): number => {
   return ms * (1 + Math.random() / 5)
 }
 
-const pause = (ms: number, signal: CancelSignal): Promise<void> =>
+const pause = async (ms: number, stop: CancelSignal): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  await unless(stop, promise).finally(() => clearTimeout(timer))
+}
+
+/** Rejects as soon as `stop` is aborted. */
+const unless = <T>(stop: CancelSignal, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      clearTimeout(timer)
-      reject(new Failure('cancelled', 'cancelled by the host'))
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort)
-      resolve()
-    }, ms)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    const onAbort = (): void => reject(new Failure('cancelled', 'cancelled by the host'))
+    if (stop.aborted) return onAbort()
+    stop.addEventListener('abort', onAbort)
+    work.then(resolve, reject).finally(() => stop.removeEventListener('abort', onAbort))
   })

@@ -18,14 +18,14 @@ import {
   tap,
 } from 'rxjs'
 import type { Observable } from 'rxjs'
-import { buildCatalog } from '../catalog/catalog.ts'
+import { buildCatalog, servesApps } from '../catalog/catalog.ts'
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts'
 import { listForm } from '../catalog/ready-entry.ts'
 import { Views } from '../catalog/view.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import type { Caller, Scope } from '../rpc/call.ts'
-import type { Revision } from '../wire/revisions.ts'
+import type { Caller } from '../rpc/call.ts'
+import { declaresApps } from '../wire/apps.ts'
 import type { GatewayOptions } from './options.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
@@ -34,11 +34,16 @@ const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 /** Inventories that change together make one catalog. */
 const SETTLE_MS = 20
 
+/** Whoever looks: `capabilities` decide only whether it is a host that runs apps. */
+export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities'>>
+
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
   readonly #views = new Views()
   readonly #closed$ = new Subject<void>()
   #options: GatewayOptions
+  /** The same for hosts that run apps: another catalog only where a server makes a difference. */
+  #appsCatalog: Catalog
   /** Views of the catalog in force, by what was selected: a call pays one look-up. */
   #current = new Map<string, View>()
   /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
@@ -47,12 +52,15 @@ export class Feed {
   constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions) {
     this.#options = options
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
+    this.#appsCatalog = this.catalog
     downstreams$
       .pipe(
         switchMap((downstreams) =>
           downstreams.length === 0
             ? of(downstreams)
-            : combineLatest(downstreams.map((downstream) => downstream.inventory$)).pipe(map(() => downstreams)),
+            : combineLatest(downstreams.flatMap(({ inventory$, appsInventory$ }) => [inventory$, appsInventory$])).pipe(
+                map(() => downstreams),
+              ),
         ),
         tap((downstreams) => (this.#unsettled = downstreams)),
         auditTime(SETTLE_MS),
@@ -64,12 +72,14 @@ export class Feed {
     return this.catalog$.value
   }
 
-  viewOf({ scope, revision }: { readonly scope: Scope; readonly revision: Revision }): View {
+  viewOf({ scope, revision, capabilities }: Viewer): View {
     this.#settle()
-    const key = `${listForm(revision)} ${scope.server ?? ''}`
+    const isOther = this.#appsCatalog !== this.catalog && capabilities !== undefined && declaresApps(capabilities)
+    const key = `${listForm(revision)} ${isOther ? 'apps ' : ''}${scope.server ?? ''}`
     let view = this.#current.get(key)
     if (view === undefined) {
-      view = this.#views.of(this.catalog, scope.server === undefined ? { revision } : { only: scope.server, revision })
+      const catalog = isOther ? this.#appsCatalog : this.catalog
+      view = this.#views.of(catalog, scope.server === undefined ? { revision } : { only: scope.server, revision })
       this.#current.set(key, view)
     }
     return view
@@ -95,7 +105,7 @@ export class Feed {
   /** Builds anew with other options. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
-    this.#swap(this.#build(downstreams))
+    this.#swap(downstreams)
   }
 
   /** Ends the streams of changes. The catalog goes on, for calls under way that wait for a server to become known. */
@@ -104,7 +114,7 @@ export class Feed {
   }
 
   #settle(): void {
-    if (this.#unsettled !== undefined) this.#swap(this.#build(this.#unsettled))
+    if (this.#unsettled !== undefined) this.#swap(this.#unsettled)
   }
 
   #build(downstreams: readonly Downstream[]): Catalog {
@@ -115,9 +125,25 @@ export class Feed {
     return buildCatalog(sources, this.#options)
   }
 
-  #swap(catalog: Catalog): void {
+  #buildForApps(downstreams: readonly Downstream[], catalog: Catalog): Catalog {
+    const hasOwn = ({ inventory$, appsInventory$, options }: Downstream): boolean =>
+      servesApps(options, catalog) &&
+      inventory$.value !== undefined &&
+      appsInventory$.value !== undefined &&
+      appsInventory$.value.digest !== inventory$.value.digest
+    if (!downstreams.some(hasOwn)) return catalog
+    const sources = downstreams.map((downstream) => ({
+      server: downstream.options,
+      inventory: hasOwn(downstream) ? downstream.appsInventory$.value : downstream.inventory$.value,
+    }))
+    return buildCatalog(sources, this.#options)
+  }
+
+  #swap(downstreams: readonly Downstream[]): void {
     this.#unsettled = undefined
     this.#current = new Map()
+    const catalog = this.#build(downstreams)
+    this.#appsCatalog = this.#buildForApps(downstreams, catalog)
     this.catalog$.next(catalog)
   }
 

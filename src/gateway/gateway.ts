@@ -12,15 +12,19 @@
 import { EMPTY } from 'rxjs'
 import type { Observable } from 'rxjs'
 import type { Seal } from '../auth/seal.ts'
+import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
 import { findResource, findTool } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
+import type { LinkOwner } from '../downstream/link-owner.ts'
+import type { Offers } from '../era/modern-host.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
+import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
@@ -109,6 +113,11 @@ export class Gateway {
     this.#tasks.release(subscriber)
   }
 
+  offers(scope: Scope): Offers {
+    const view = this.feed.viewOf({ scope, revision: LATEST_LEGACY, capabilities: { extensions: APPS_EXTENSION } })
+    return { tasks: this.#options.tasks, apps: appsSettings(view) }
+  }
+
   get offersTasks(): boolean {
     return this.#options.tasks
   }
@@ -121,9 +130,9 @@ export class Gateway {
     this.#tasks.follow(subscriber, caller, id)
   }
 
-  /** A server says that a task changed. */
-  taskChanged(key: string, task: Payload): void {
-    this.#tasks.changed(key, task).catch(() => undefined)
+  /** A server says that a task changed; `owner`: of the link it said it on, unless that serves everybody. */
+  taskChanged(key: string, task: Payload, owner: LinkOwner | undefined): void {
+    this.#tasks.changed(key, task, owner).catch(() => undefined)
   }
 
   rootsChanged(caller: Caller): void {
@@ -140,7 +149,8 @@ export class Gateway {
 
   /** A server is back after a loss. */
   async restored(downstream: Reconnected): Promise<void> {
-    await Promise.all([this.#subscriptions.restore(downstream), this.#tasks.restore(downstream)])
+    this.#tasks.restore(downstream)
+    await this.#subscriptions.restore(downstream)
   }
 
   /** Other options, from a reload. */
@@ -185,8 +195,11 @@ export class Gateway {
       return complete(Payload.of({}))
     }
     if (route === undefined) throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
-    if (!(await this.subscribe(session, call.caller, call.target)))
-      throw new Refusal(-32602, `${call.target} is not subscribable`)
+    const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
+      this.#subscriptions.remove(session, route.serverKey, route.original)
+      throw error
+    })
+    if (!isOffered) throw new Refusal(-32602, `${call.target} is not subscribable`)
     return complete(Payload.of({}))
   }
 }

@@ -1,12 +1,14 @@
 /** The four lists: served from the catalog, a page at a time, never later than the list budget (BRIDGING 3.1, 3.18, 3.19). */
-import { firstValueFrom, filter, race, timer } from 'rxjs'
+import { firstValueFrom, filter, from, race, timer } from 'rxjs'
 import type { Seal } from '../auth/seal.ts'
 import { listHints } from '../catalog/caching.ts'
+import { servesApps } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { pageOf } from '../catalog/pages.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import { complete } from '../rpc/call.ts'
-import type { Call, Outcome, Scope } from '../rpc/call.ts'
+import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
+import { declaresApps } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { Draft } from '../wire/payload.ts'
 import type { Feed } from './feed.ts'
@@ -34,7 +36,7 @@ export class Lists {
 
   async serve(call: Call): Promise<Outcome> {
     const row = KINDS[call.method]
-    await this.known(call.caller.scope)
+    await this.known(call.caller)
     this.#refuseIfAllFailed(call.caller.scope)
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
@@ -63,7 +65,7 @@ export class Lists {
   }
 
   /** Waits until something is known of every server that is starting, at most as long as the budget of each has left. */
-  async known(scope: Scope): Promise<void> {
+  async known({ scope, capabilities }: Pick<Caller, 'scope' | 'capabilities'>): Promise<void> {
     const waits = this.#unknown(scope).flatMap((downstream) => {
       const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
       if (leftMs <= 0) return []
@@ -72,6 +74,14 @@ export class Lists {
       return [firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })]
     })
     await Promise.all(waits.filter((wait) => wait !== undefined))
+    if (declaresApps(capabilities)) await this.#knownToApps(scope)
+  }
+
+  /** The lists for hosts that run apps are read when the first of these asks; later ones find them. */
+  async #knownToApps(scope: Scope): Promise<void> {
+    const serving = this.#inScope(scope).filter(({ options }) => servesApps(options, this.#feed.catalog))
+    const wanted = Promise.all(serving.map((downstream) => downstream.wantApps()))
+    await firstValueFrom(race(from(wanted), timer(this.#options().listBudgetMs)))
   }
 
   /** Some server of this scope is still on its way up. */

@@ -2,7 +2,8 @@
  * One call to one server: finds the owner in the catalog snapshot, puts the original name in, and the exposed URIs back into
  * the result (BRIDGING 2.5, 3.3–3.6, 4).
  */
-import { declaresApps, findAppTemplate, findAppTool } from '../catalog/apps.ts'
+import { findAppTemplate, findAppTool } from '../catalog/apps.ts'
+import { servesApps } from '../catalog/catalog.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
 import type { UriPlace } from '../catalog/expose-result.ts'
 import { findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
@@ -11,12 +12,15 @@ import { unaliasArguments } from '../catalog/unalias.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import { project } from '../era/projections.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
-import type { Call, Outcome } from '../rpc/call.ts'
+import type { Call, Caller, Outcome } from '../rpc/call.ts'
+import type { DeviationName } from '../rpc/fidelity.ts'
+import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
-import { isModernRevision } from '../wire/revisions.ts'
+import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
 import type { Rounds } from './rounds.ts'
@@ -62,6 +66,10 @@ export class Router {
     const entry = route.entry ?? view.catalog.index.tools.get(call.target ?? '')?.entry
     const routed: Call = {
       ...call,
+      caller:
+        declaresApps(call.caller.capabilities) && !servesApps(downstream.options, view.catalog)
+          ? withoutApps(call.caller)
+          : call.caller,
       target: route.original,
       paramHeaders: entry?.paramHeaders ?? [],
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
@@ -74,11 +82,13 @@ export class Router {
       outcome = this.#failed(error, call, downstream, view)
     }
     if (outcome.kind === 'input_required') {
-      wordRequests(outcome.result, askerOf(downstream, view), call.caller, ({ method }) => {
+      const note = (deviation: DeviationName): void => downstream.fidelity.note(deviation, call)
+      const answered = wordRequests(outcome.result, askerOf(downstream, view), call.caller, note, ({ method }) => {
         throw new Failure('protocol', `asks for undeclared input: ${method}`)
       })
+      if (!isModern) note('askedByRequest')
       if (isModern) return this.#rounds.close(outcome, call, route.serverKey, route.original)
-      return { ...outcome, totalMs: downstream.options.timeouts.totalMs }
+      return { ...outcome, answered, totalMs: downstream.options.timeouts.totalMs }
     }
     if (outcome.kind === 'task') this.#tasks.created(outcome.result, call, downstream)
     else if (isModern) asking.refuseIfMissing(outcome)
@@ -87,7 +97,7 @@ export class Router {
 
   /** Owner of what the call names: while servers of which nothing is known are starting, an unknown name waits for them. */
   async #findLater(call: Call): Promise<Route> {
-    await this.#lists.known(call.caller.scope)
+    await this.#lists.known(call.caller)
     const late = this.#lookUp(call)
     if (late === undefined) throw unknown(call)
     return late
@@ -108,7 +118,15 @@ export class Router {
     const isTool = call.method === 'tools/call'
     const route = isTool ? findTool(view, call.target) : findResource(view, call.target)
     if (route !== undefined || !declaresApps(call.caller.capabilities)) return route
-    return isTool ? findAppTool(view, view.apps, call.target) : findAppTemplate(view, view.apps, call.target)
+    const own = isTool ? findAppTool(view, view.apps, call.target) : findAppTemplate(view, view.apps, call.target)
+    if (own !== undefined) this.#noteAppName(call, own, view)
+    return own
+  }
+
+  /** B171: written down with both names. */
+  #noteAppName(call: Call, { serverKey, entry }: Route, view: View): void {
+    const exposed = view.catalog.lists.tools.find((row) => row.entry === entry)?.exposed
+    this.#downstream(serverKey)?.fidelity.note('appName', call, { name: call.target, exposed })
   }
 
   /** Writes what the server calls it into the params. */
@@ -116,6 +134,8 @@ export class Router {
     const { params } = call
     if (call.method === 'completion/complete') {
       const ref = params.object('ref')
+      const isOld = downstream.link !== undefined && !isAtLeast(downstream.link.revision, '2025-06-18')
+      if (isOld && params.has('context')) downstream.fidelity.note('completionContext', call)
       ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', JSON.stringify(original))
     } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', JSON.stringify(original))
     const { options } = downstream
@@ -131,28 +151,40 @@ export class Router {
   #expose(outcome: Outcome, call: Call, route: Route, downstream: Downstream, view: View): Outcome {
     const { result } = outcome
     if (!(result instanceof Payload)) return outcome
-    if (call.method === 'completion/complete') limitCompletions(result)
-    else if (outcome.kind === 'complete') {
+    if (call.method === 'completion/complete') {
+      if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
+    } else if (outcome.kind === 'complete') {
       const place = PLACES[call.method]
       if (call.method === 'resources/read') refuseEmpty(result, call, route, downstream, view)
       if (isNamespaced(downstream, view) && place !== undefined) exposeResult(result, place, exposer(call, route, downstream))
     }
     if (call.caller.session === undefined && view.catalog.sources.length > 1)
       result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
-    return outcome
+    const projected = outcome.kind === 'complete' ? project(result, call, downstream.fidelity) : result
+    return projected === result ? outcome : complete(projected)
   }
 
   /** A server's own error, with the URI in the spelling of the host; a missing completion is an empty one (B112). */
   #failed(error: unknown, call: Call, downstream: Downstream, view: View): Outcome {
     if (!(error instanceof ServerError)) throw error
     if (error.code === URL_REQUIRED)
-      return urlRequired(error, call, askerOf(downstream, view), (id) => downstream.sentAway(id, call.caller.session))
-    if (call.method === 'completion/complete' && error.code === -32601)
+      return urlRequired(
+        error,
+        call,
+        askerOf(downstream, view),
+        (deviation) => downstream.fidelity.note(deviation, call),
+        (id) => downstream.sentAway(id, call.caller.session),
+      )
+    if (call.method === 'completion/complete' && error.code === -32601) {
+      downstream.fidelity.note('completionNone', call)
       return complete(Payload.of({ completion: { values: [] } }))
+    }
     const data = error.error.object('data')
     const isNotFound = error.code === -32002 || (error.code === -32602 && data?.has('uri') === true)
-    if (call.method === 'resources/read' && isNotFound) error.error.setIn('data', 'uri', JSON.stringify(call.target))
-    else if (data?.has('uri') === true && isNamespaced(downstream, view))
+    if (call.method === 'resources/read' && isNotFound) {
+      if ((error.code === -32002) === (call.caller.session === undefined)) downstream.fidelity.note('notFound', call)
+      error.error.setIn('data', 'uri', JSON.stringify(call.target))
+    } else if (data?.has('uri') === true && isNamespaced(downstream, view))
       data.set('uri', JSON.stringify(exposeUri(downstream.options.prefix, data.text('uri') ?? '')))
     throw error
   }
@@ -162,6 +194,12 @@ export class Router {
 const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
   const isRead = call.method === 'resources/read'
   return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposeUri(options.prefix, uri))
+}
+
+/** A server whose apps are switched off is not told that the host runs any (BRIDGING 3.16 rule 4). */
+const withoutApps = (caller: Caller): Caller => {
+  const extensions = Object.entries(caller.capabilities['extensions'] as object).filter(([name]) => name !== UI_EXTENSION)
+  return { ...caller, capabilities: { ...caller.capabilities, extensions: Object.fromEntries(extensions) } }
 }
 
 /** `inputResponses` without a state start afresh; a modern server may still want them (BRIDGING 3.2). */
@@ -188,9 +226,10 @@ const refuseEmpty = (result: Payload, call: Call, route: Route, { link }: Downst
   if (!isListed) throw unknown(call)
 }
 
-/** B111: at most a hundred values. */
-const limitCompletions = (result: Payload): void => {
+/** B111: at most a hundred values; true if there were more. */
+const limitCompletions = (result: Payload): boolean => {
   const completion = result.value('completion') as { values?: unknown[] } | undefined
-  if (!Array.isArray(completion?.values) || completion.values.length <= MAX_COMPLETIONS) return
+  if (!Array.isArray(completion?.values) || completion.values.length <= MAX_COMPLETIONS) return false
   result.set('completion', JSON.stringify({ ...completion, values: completion.values.slice(0, MAX_COMPLETIONS), hasMore: true }))
+  return true
 }

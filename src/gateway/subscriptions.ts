@@ -2,7 +2,6 @@
  * Who watches which resource: counted per server and URI, so that a server is told once, and told again when nobody is left
  * (BRIDGING 3.8; B131–B134).
  */
-import type { Downstream } from '../downstream/downstream.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
@@ -13,33 +12,39 @@ export interface Subscriber {
 }
 
 interface Watched {
-  readonly downstream: Downstream
+  /** Another after a restart of the server. */
+  downstream: Reconnected
   readonly original: string
   /** Each subscriber with the URI by which it knows the resource. */
   readonly subscribers: Map<Subscriber, string>
-  /** Settles with whether the server offers it. */
-  accepted: Promise<boolean>
+  /** Settles with whether the server offers it; `undefined`: it could not be asked, and will be when it is back. */
+  accepted: Promise<boolean> | undefined
 }
 
 const keyOf = (server: string, original: string): string => `${server} ${original}`
 
 export class Subscriptions {
   readonly #watched = new Map<string, Watched>()
+  /** Servers that are being told that nobody watches any more: told to watch again only after that, lest the two cross. */
+  readonly #leaving = new Map<string, Promise<void>>()
 
   get size(): number {
     return this.#watched.size
   }
 
-  /** Counts one in. False: the server does not offer subscriptions to it. Idempotent. */
-  async add(subscriber: Subscriber, downstream: Downstream, original: string, exposed: string): Promise<boolean> {
+  /**
+   * Counts one in. False: the server does not offer subscriptions to it. Rejects if the server cannot be asked now: the subscriber
+   * stays counted, and is told to read once when the server is back. Idempotent.
+   */
+  async add(subscriber: Subscriber, downstream: Reconnected, original: string, exposed: string): Promise<boolean> {
     const key = keyOf(downstream.options.key, original)
     let watched = this.#watched.get(key)
     if (watched === undefined) {
-      watched = { downstream, original, subscribers: new Map(), accepted: downstream.subscribe(original) }
+      watched = { downstream, original, subscribers: new Map(), accepted: undefined }
       this.#watched.set(key, watched)
     }
     watched.subscribers.set(subscriber, exposed)
-    const accepted = await watched.accepted.catch(() => false)
+    const accepted = await (watched.accepted ?? this.#ask(watched))
     if (!accepted) this.#leave(key, watched, subscriber)
     return accepted
   }
@@ -78,22 +83,37 @@ export class Subscriptions {
 
   /** After a reconnect: watch again, and let everybody read once, since updates may have been missed. */
   async restore(downstream: Reconnected): Promise<void> {
-    for (const [key, watched] of this.#watched) {
-      if (watched.downstream.options.key !== downstream.options.key) continue
-      watched.accepted = downstream.subscribe(watched.original)
-      if (!(await watched.accepted.catch(() => false))) continue
-      for (const [subscriber, spelling] of this.#watched.get(key)?.subscribers ?? [])
-        subscriber.updated(Payload.of({ uri: spelling }))
+    const here = [...this.#watched.values()].filter((watched) => watched.downstream.options.key === downstream.options.key)
+    const again = async (watched: Watched): Promise<void> => {
+      watched.downstream = downstream
+      if (!(await this.#ask(watched).catch(() => false))) return
+      for (const [subscriber, spelling] of watched.subscribers) subscriber.updated(Payload.of({ uri: spelling }))
     }
+    await Promise.all(here.map(again))
+  }
+
+  #ask(watched: Watched): Promise<boolean> {
+    const subscribe = (): Promise<boolean> => watched.downstream.subscribe(watched.original)
+    const leaving = this.#leaving.get(keyOf(watched.downstream.options.key, watched.original))
+    const accepted = leaving?.then(subscribe) ?? subscribe()
+    watched.accepted = accepted
+    accepted.catch(() => {
+      if (watched.accepted === accepted) watched.accepted = undefined
+    })
+    return accepted
   }
 
   #leave(key: string, watched: Watched, subscriber: Subscriber): void {
     watched.subscribers.delete(subscriber)
     if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
     this.#watched.delete(key)
-    void watched.accepted
-      .then((accepted) => (accepted ? watched.downstream.unsubscribe(watched.original) : undefined))
+    const left = Promise.resolve(watched.accepted)
+      .then((accepted) => (accepted === false ? undefined : watched.downstream.unsubscribe(watched.original)))
       .catch(() => undefined)
+      .finally(() => {
+        if (this.#leaving.get(key) === left) this.#leaving.delete(key)
+      })
+    this.#leaving.set(key, left)
   }
 }
 

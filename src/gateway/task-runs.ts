@@ -29,25 +29,29 @@ export class TaskRuns {
     if (call.method !== 'tools/call') return downstream.handle(call)
     const plan = this.#planOf(call, entry, downstream)
     const hasAsked = call.caller.session !== undefined && plan === 'host'
-    if (plan === 'plain') call.params.delete('task')
-    else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
+    if (plan === 'plain') {
+      if (call.params.has('task')) downstream.fidelity.note('taskIgnored', call)
+      call.params.delete('task')
+    } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
     const mayInsist = downstream.link?.era !== 'legacy' && mayDrive(call, downstream)
     return plan === 'gateway' || mayInsist ? this.#drive(call, plan, downstream) : downstream.handle(call)
   }
 
   async #drive(call: Call, plan: Plan, downstream: Downstream): Promise<Outcome> {
-    const { totalMs } = downstream.options.timeouts
     try {
       const outcome = await downstream.handle(call)
-      return plan === 'gateway' && outcome.kind === 'task'
-        ? await driveTask(outcome.result, call, downstream.handle, totalMs)
-        : outcome
+      return plan === 'gateway' ? await this.#follow(outcome, call, downstream) : outcome
     } catch (error) {
       if (!isAskedForTasks(error) || !mayDrive(call, downstream)) throw error
       const able: Call = { ...call, caller: { ...call.caller, capabilities: withTasks(call.caller.capabilities) } }
-      const outcome = await downstream.handle(able)
-      return outcome.kind === 'task' ? driveTask(outcome.result, able, downstream.handle, totalMs) : outcome
+      return this.#follow(await downstream.handle(able), able, downstream)
     }
+  }
+
+  async #follow(outcome: Outcome, call: Call, { fidelity, handle, options }: Downstream): Promise<Outcome> {
+    if (outcome.kind !== 'task') return outcome
+    fidelity.note('taskDriven', call)
+    return driveTask(outcome.result, call, handle, options.timeouts.totalMs)
   }
 
   #planOf(call: Call, entry: Entry | undefined, { inventory$ }: Downstream): Plan {

@@ -7,15 +7,16 @@ import type { Seal } from '../auth/seal.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import type { LinkOwner } from '../downstream/link-owner.ts'
 import { tasksNotDeclared } from '../era/modern-host.ts'
 import { project } from '../era/projections.ts'
 import { relatedTask, relateTo } from '../era/task-shapes.ts'
-import { Refusal } from '../rpc/call.ts'
+import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
+import type { Affected } from '../rpc/fidelity.ts'
 import { META } from '../wire/meta.ts'
 import { join, Payload } from '../wire/payload.ts'
-import { MODERN } from '../wire/revisions.ts'
-import { declaresTasks } from '../wire/tasks.ts'
+import { declaresTasks, isTerminal } from '../wire/tasks.ts'
 import { Asked } from './asked.ts'
 import type { Feed } from './feed.ts'
 import { TaskListeners } from './task-listeners.ts'
@@ -62,23 +63,26 @@ export class Tasks {
       ask: (question) => asked.ask(question),
     })
     if (outcome.result instanceof Payload) this.#expose(outcome.result, call.method, seen)
-    return outcome
+    return call.method === 'tasks/result' ? complete(project(outcome.result, call, downstream.fidelity)) : outcome
   }
 
   /** A server made a task of a call: from here on it has an id of ours. */
-  created(result: Payload, { caller }: Call, downstream: Downstream): void {
+  created(result: Payload, call: Call, downstream: Downstream): void {
+    const { caller } = call
     const { key } = downstream.options
+    if (caller.session === undefined && downstream.link?.era === 'legacy') downstream.fidelity.note('taskByExtension', call)
     const original = result.text('taskId') ?? ''
     const exposed = this.#ids.expose(caller.principal, key, original)
-    if (caller.session !== undefined) this.#listeners.created(caller.session, key, original, exposed)
+    if (caller.session !== undefined) this.#listeners.created(caller.session, key, original, exposed, result.value('ttlMs'))
     this.#expose(result, 'tools/call', { downstream, original, exposed, caller })
   }
 
-  /** The questions of one call; those that belong to a task name it as the host knows it (B182). */
+  /** The questions of one call; those that belong to a task the host knows of name it as the host knows it (B182). */
   asked(call: Call, downstream: Downstream, view = this.#feed.viewOf(call.caller)): Asked {
-    const { caller } = call
-    return new Asked(call, askerOf(downstream, view), (original) =>
-      this.#ids.expose(caller.principal, downstream.options.key, original),
+    const { caller, method, params } = call
+    const isKnown = method !== 'tools/call' || params.has('task')
+    return new Asked(call, askerOf(downstream, view), downstream.fidelity, (original) =>
+      isKnown ? this.#ids.expose(caller.principal, downstream.options.key, original) : undefined,
     )
   }
 
@@ -96,25 +100,30 @@ export class Tasks {
     this.#listeners.release(subscriber)
   }
 
-  async restore(downstream: Parameters<TaskListeners['restore']>[0]): Promise<void> {
-    await this.#listeners.restore(downstream)
+  restore(downstream: Parameters<TaskListeners['restore']>[0]): void {
+    this.#listeners.restore(downstream)
   }
 
-  /** A server says that a task changed: whoever made it or follows it hears of it under his own id. */
-  async changed(key: string, task: Payload): Promise<void> {
+  /** A server says that a task changed: whoever made it or follows it hears of it under his own id; `owner`: of its link. */
+  async changed(key: string, task: Payload, owner: LinkOwner | undefined): Promise<void> {
     const downstream = this.#downstream(key)
     const original = task.text('taskId')
     if (downstream === undefined || original === undefined) return
-    const creator = this.#listeners.creatorOf(key, original)
-    if (creator !== undefined) {
+    const hasEnded = isTerminal(task.text('status'))
+    for (const { session, exposed, forget } of this.#listeners.creatorsOf(key, original)) {
+      if (owner !== undefined && !owner.sessions.has(session)) continue
       const copy = task.fresh()
-      copy.set('taskId', JSON.stringify(creator.exposed))
-      creator.session.notify('notifications/tasks/status', copy)
+      copy.set('taskId', JSON.stringify(exposed))
+      session.notify('notifications/tasks/status', copy)
+      if (hasEnded) forget()
     }
     for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(key, original)) {
-      const whole = task.has('ttlMs') ? task.fresh() : await lookAt(original, caller, downstream)
+      if (owner !== undefined && owner.isolation !== 'shared' && owner.principal !== caller.principal) continue
+      const whole = task.has('ttlMs') ? task.fresh() : await lookAt(original, caller, downstream).catch(() => undefined)
+      if (whole === undefined) continue
       this.#expose(whole, 'tasks/get', { downstream, original, exposed, caller })
       subscriber.task?.(whole)
+      if (hasEnded) this.#listeners.over(subscriber, key, original)
     }
   }
 
@@ -131,10 +140,11 @@ export class Tasks {
     const view = this.#feed.viewOf(caller)
     if (result.has('taskId')) result.set('taskId', JSON.stringify(exposed))
     result.delete('requestState')
-    wordRequests(result, askerOf(downstream, view), caller)
+    const affected: Affected = { ref: 0, method: 'tools/call', caller }
+    wordRequests(result, askerOf(downstream, view), caller, (deviation) => downstream.fidelity.note(deviation, affected))
     const inner = method === 'tasks/result' ? result : result.object('result')
     if (inner !== undefined) {
-      if (method !== 'tasks/result') project(inner, 'tools/call', MODERN)
+      if (method !== 'tasks/result') project(inner, affected, downstream.fidelity)
       if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)
       if (isNamespaced(downstream, view)) exposeResult(inner, 'content', (uri) => exposeUri(downstream.options.prefix, uri))
     }

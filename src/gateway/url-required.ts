@@ -6,6 +6,7 @@ import { elicitationIdFor, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, ServerError } from '../rpc/call.ts'
+import type { DeviationName } from '../rpc/fidelity.ts'
 import { cleanMessage } from '../wire/label.ts'
 import { Payload } from '../wire/payload.ts'
 
@@ -18,11 +19,18 @@ interface Elicitation {
 }
 
 /** The outcome for this host, or the error it gets. `sentAway` is told each of the server's ids that a session will visit. */
-export const urlRequired = (error: ServerError, call: Call, asker: Asker, sentAway: (original: string) => void): Outcome => {
+export const urlRequired = (
+  error: ServerError,
+  call: Call,
+  asker: Asker,
+  note: (deviation: DeviationName) => void,
+  sentAway: (original: string) => void,
+): Outcome => {
   const data = error.error.value('data') as { elicitations?: Elicitation[] } | undefined
   const elicitations = Array.isArray(data?.elicitations) ? data.elicitations : []
   const { session } = call.caller
   if (!knowsUrls(call.caller)) {
+    note('visitInWords')
     if (session === undefined)
       throw new Refusal(-32021, 'a URL must be visited first', {
         status: 400,
@@ -30,7 +38,10 @@ export const urlRequired = (error: ServerError, call: Call, asker: Asker, sentAw
       })
     return told(call, asker, elicitations)
   }
-  if (session === undefined) return asked(elicitations, call, asker)
+  if (session === undefined) {
+    note('visitByRound')
+    return asked(elicitations, call, asker)
+  }
   for (const { elicitationId } of elicitations) if (elicitationId !== undefined) sentAway(elicitationId)
   const own = elicitations.map((elicitation) => ({
     ...elicitation,
@@ -48,7 +59,7 @@ const knowsUrls = ({ capabilities, session, revision }: Caller): boolean =>
 const asked = (elicitations: readonly Elicitation[], call: Call, asker: Asker): Outcome => {
   const requests = elicitations.map(({ url, message }, at) => {
     const params = Payload.of({ mode: 'url', message, url })
-    wordQuestion({ method: 'elicitation/create', params }, asker, call.caller)
+    wordQuestion({ method: 'elicitation/create', params }, asker, call.caller, () => undefined)
     return [
       `url-${at + 1}`,
       { method: 'elicitation/create', params: JSON.parse(Buffer.concat(params.parts()).toString()) as object },

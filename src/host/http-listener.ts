@@ -163,7 +163,7 @@ export class HttpListener {
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
-        this.#hub.core.offersTasks,
+        this.#hub.core.offers(scope),
       )
       const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)

@@ -2,7 +2,7 @@
 import type { Observable } from 'rxjs'
 import type { Introductions } from '../era/introductions.ts'
 import type { Identity } from '../era/link.ts'
-import type { Introduced } from '../era/modern-host.ts'
+import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, Handler, Scope } from '../rpc/call.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -31,10 +31,15 @@ export interface Core {
   paramHeaders(caller: Caller, tool: string): readonly ParamHeader[]
   /** The lists of this caller's view that have changed, after the change is in force. */
   changes(caller: Caller): Observable<ChangedList>
-  /** Counts a subscription in; false: the owner does not offer it, or nobody owns the URI. */
+  /**
+   * Counts a subscription in; false: the owner does not offer it, or nobody owns the URI. Rejects if the owner cannot be asked now;
+   * it is when it is back.
+   */
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
   /** Whether the owner of the URI offers subscriptions, as far as is known now. */
   maySubscribe(caller: Caller, uri: string): boolean
+  /** What this part of the catalog makes worth declaring to hosts. */
+  offers(scope: Scope): Offers
   /** Whether hosts that can are told of tasks at all. */
   readonly offersTasks: boolean
   /** Those of the exposed task ids that are this caller's. */

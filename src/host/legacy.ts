@@ -26,7 +26,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(running)
-    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome, message.method, session.revision).parts()), 200)
+    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome).parts()), 200)
   }
   const fail = (error: unknown): void => {
     session.finish(running)
@@ -61,6 +61,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
 export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void => {
   session.activeMs = performance.now()
   if (message.kind === 'response') session.settle(message)
+  else if (message.method === 'notifications/initialized') session.initialized()
   else if (message.method === 'notifications/cancelled') session.cancel(message.params?.raw('requestId')?.toString())
   else if (message.method === 'notifications/roots/list_changed') hub.core.rootsChanged(session.caller)
 }

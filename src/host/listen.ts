@@ -57,7 +57,8 @@ export const listen = (
     },
     complete: () => finish(),
   })
-  for (const uri of uris ?? []) void hub.core.subscribe(subscriber, caller, uri)
+  // A server that cannot be asked now is asked when it is back.
+  for (const uri of uris ?? []) hub.core.subscribe(subscriber, caller, uri).catch(() => undefined)
   for (const id of tasks ?? []) hub.core.followTask(subscriber, caller, id)
 
   const release = (): void => {

@@ -2,9 +2,9 @@
 import {
   checkMirrors,
   checkVersionHeader,
+  discoveredCapabilities,
   mismatch,
   readModern,
-  SUPERSET_CAPABILITIES,
   SUPPORTED_VERSIONS,
   wordModern,
 } from '../era/modern-host.ts'
@@ -18,7 +18,6 @@ import { progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
-import { withTasks } from '../wire/tasks.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { listen } from './listen.ts'
@@ -157,7 +156,7 @@ const discovery = (caller: Caller, { core }: Hub): Draft => {
   const instructions = core.instructions(caller.scope)
   const result = new Draft()
   result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
-  result.set('capabilities', JSON.stringify(core.offersTasks ? withTasks(SUPERSET_CAPABILITIES) : SUPERSET_CAPABILITIES))
+  result.set('capabilities', JSON.stringify(discoveredCapabilities(core.offers(caller.scope))))
   if (instructions !== undefined) result.set('instructions', JSON.stringify(instructions))
   result.set('ttlMs', String(core.isStarting(caller.scope) ? 0 : DISCOVER_TTL_MS))
   result.set('cacheScope', '"private"')

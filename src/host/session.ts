@@ -33,6 +33,8 @@ export interface Outlet {
   send(parts: Parts): void
 }
 
+/** A host that has not said `initialized` by then counts as one that cannot be asked. */
+const INITIALIZED_WAIT_MS = 10_000
 const CHANGES = new Set([
   'notifications/tools/list_changed',
   'notifications/prompts/list_changed',
@@ -61,6 +63,8 @@ export class Session implements HostSession, Subscriber {
   /** List changes nobody could be told yet: at most one of a kind. */
   readonly #waiting = new Map<string, Parts>()
   #nextQuestion = 1
+  /** How to send what waits for the host's `initialized`, by the id of the question; `undefined` once it was said. */
+  #held: Map<Id, () => void> | undefined = new Map()
   #isEnded = false
 
   constructor(introduction: Introduction, principal: string, scope: Scope) {
@@ -79,6 +83,13 @@ export class Session implements HostSession, Subscriber {
   }
   get hasOutlet(): boolean {
     return this.#outlet !== undefined
+  }
+
+  /** The host has said `initialized`: from now on it may be asked (B028). */
+  initialized(): void {
+    const held = this.#held
+    this.#held = undefined
+    for (const send of held?.values() ?? []) send()
   }
 
   /** From now on unsolicited messages go here; the newest wins. Returns how to take it away again. */
@@ -130,7 +141,7 @@ export class Session implements HostSession, Subscriber {
         open?.delete(withdraw)
         if (!this.#questions.delete(id)) return
         const parts = [Buffer.from(`{"requestId":${id},"reason":"not needed any more"}`)]
-        outlet.send(notificationMessage('notifications/cancelled', parts))
+        if (this.#held?.delete(id) !== true) outlet.send(notificationMessage('notifications/cancelled', parts))
         resolve(noAnswer('the question was taken back'))
       }
       this.#questions.set(id, (answer) => {
@@ -139,17 +150,32 @@ export class Session implements HostSession, Subscriber {
       })
       open?.add(withdraw)
       question.onWithdrawn?.(withdraw)
-      outlet.send(requestMessage(id, question.method, question.params?.parts()))
+      const send = (): void => outlet.send(requestMessage(id, question.method, question.params?.parts()))
+      if (this.#held === undefined) send()
+      else this.#hold(id, send)
     })
+  }
+
+  #hold(id: Id, send: () => void): void {
+    this.#held?.set(id, send)
+    const giveUp = (): void => {
+      if (this.#held?.delete(id) === true) this.#answer(id, noAnswer('the host has not said notifications/initialized'))
+    }
+    setTimeout(giveUp, INITIALIZED_WAIT_MS).unref()
   }
 
   /** The host answers one of our questions; late and foreign answers are dropped. */
   settle(message: Envelope): void {
-    const settle = message.id === undefined ? undefined : this.#questions.get(message.id)
-    if (settle === undefined || message.id === undefined) return
-    this.#questions.delete(message.id)
-    if (message.result !== undefined) settle({ result: message.result })
-    else if (message.error !== undefined) settle({ error: message.error })
+    const { id, result, error } = message
+    if (id === undefined) return
+    if (result !== undefined) this.#answer(id, { result })
+    else if (error !== undefined) this.#answer(id, { error })
+  }
+
+  #answer(id: Id, answer: Answer): void {
+    const settle = this.#questions.get(id)
+    this.#questions.delete(id)
+    settle?.(answer)
   }
 
   begin(id: Id, running: Running): void {
@@ -200,6 +226,7 @@ export class Session implements HostSession, Subscriber {
     }
     for (const settle of this.#questions.values()) settle(noAnswer('the session has ended'))
     this.#questions.clear()
+    this.#held?.clear()
     for (const callback of this.#endCallbacks) callback()
   }
 

@@ -133,7 +133,7 @@ export class SseListener {
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
-        this.#hub.core.offersTasks,
+        this.#hub.core.offers(scope),
       )
       send(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)

@@ -31,8 +31,8 @@ export interface Pipe {
 export interface StdioOptions {
   readonly principal: string
   readonly scope: Scope
-  /** Told once, with the capabilities of the host's first message of either era. */
-  readonly introduced: (capabilities: Capabilities) => void
+  /** Told once, with the capabilities of the host's first message of either era, and its session if that was `initialize`. */
+  readonly introduced: (capabilities: Capabilities, session: Session | undefined) => void
 }
 
 export class StdioListener {
@@ -126,13 +126,13 @@ export class StdioListener {
     try {
       const session = new Session(readInitialize(message), principal, scope)
       this.#session = session
-      this.#introduce(session.capabilities)
       session.attach({ send: (parts) => this.#pipe.write(parts) })
+      this.#introduce(session.capabilities, session)
       const result = initializeResult(
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
-        this.#hub.core.offersTasks,
+        this.#hub.core.offers(scope),
       )
       this.#pipe.write(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)
@@ -159,10 +159,10 @@ export class StdioListener {
     } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
   }
 
-  #introduce(capabilities: Capabilities): void {
+  #introduce(capabilities: Capabilities, session?: Session): void {
     if (this.#isIntroduced) return
     this.#isIntroduced = true
-    this.#options.introduced(capabilities)
+    this.#options.introduced(capabilities, session)
   }
 
   #exchange(): Exchange {

@@ -14,7 +14,7 @@ export interface StreamPorts {
   message(bytes: Buffer): void
   /** A message over the cap was skipped: opening the stream again would only bring it again. */
   oversize(): void
-  /** The server answered 404 to our session: it is gone. */
+  /** The server answers 404 where there was a stream before: the session is gone. */
   expired(failure: Failure): void
 }
 
@@ -27,6 +27,7 @@ export class StandingStream {
   #lastEventId: string | undefined
   #retryMs: number | undefined
   #tries = 0
+  #wasOpen = false
   #isOver = false
 
   constructor(ports: StreamPorts, options: ReconnectOptions) {
@@ -43,7 +44,9 @@ export class StandingStream {
     if (this.#isOver) return
     this.#reply = this.#ports.get(this.#lastEventId, {
       onHead: (head) => {
-        if (isStream(head)) this.#offered.resolve(true)
+        if (!isStream(head)) return
+        this.#wasOpen = true
+        this.#offered.resolve(true)
       },
       onEvent: (event) => this.#onEvent(event),
       onEnd: (head) => this.#onEnd(head),
@@ -69,7 +72,8 @@ export class StandingStream {
   #onEnd(head: ReplyHead): void {
     if (this.#isOver) return
     if (isStream(head)) return this.#again(this.#retryMs)
-    const failure = failureOfStatus(head, true, Date.now())
+    // Many servers route nothing but POST: a first 404 says no more than that, and the next POST would find out.
+    const failure = failureOfStatus(head, this.#wasOpen, Date.now())
     if (failure.retryable || head.status >= 500) return this.#again(failure.facts.retryAfterMs ?? this.#retryMs)
     this.stop()
     if (failure.kind === 'session_expired') this.#ports.expired(failure)

@@ -10,7 +10,7 @@ import {
   modernHttp,
 } from '../support/fake-host.ts'
 import { KEY, LEGACY, metaOf, MODERN } from '../support/fakes/messages.ts'
-import type { JsonMap } from '../support/fakes/messages.ts'
+import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
@@ -18,6 +18,7 @@ const start = (): Promise<TestGateway> =>
   startGateway({
     servers: { a: fake.of({ tools: ['echo'], resources: ['file:///r'], prompts: ['p'], instructions: 'Use it well.' }) },
   })
+const isProgress = ({ method }: Message): boolean => method === 'notifications/progress'
 
 describe.each(everyLegacyTransport)('over $name', ({ connect }) => {
   test.each(LEGACY)('B024 initialize for %s is answered with it', async (revision) => {
@@ -49,8 +50,27 @@ describe.each(everyLegacyTransport)('over $name', ({ connect }) => {
   })
   test('requests before initialized are answered, ping among them', async () => {
     await using gateway = await start()
-    await using host = await connect(gateway)
+    await using host = await connect(gateway, { hesitates: true })
     expect(await host.call('ping')).toEqual({})
+    expect(await host.call('tools/call', { name: 'a__echo' })).toMatchObject({ content: [{ type: 'text' }] })
+  })
+  test('B028 a host is asked nothing before it has said initialized, and then what was to be asked', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway, { capabilities: { roots: {} }, hesitates: true })
+    host.answer('roots/list', () => ({ roots: [{ uri: 'file:///own' }] }))
+    gateway.fake('a').on('tools/call', async (turn) => {
+      const roots = turn.ask('roots/list')
+      turn.progress(1)
+      return { content: [{ type: 'text', text: JSON.stringify((await roots).result) }] }
+    })
+    const pending = host.begin('tools/call', { name: 'a__echo', _meta: { progressToken: 'p' } })
+    // The server sent it after its question.
+    await Promise.race([pending.messages, host.heard].map((journal) => journal.until(isProgress)))
+    const asked = (): Message[] => [...pending.messages.entries, ...host.heard.entries].filter(({ id }) => id !== undefined)
+    expect(asked()).toEqual([])
+    host.notify('notifications/initialized')
+    expect((await pending.response).result).toMatchObject({ content: [{ text: '{"roots":[{"uri":"file:///own"}]}' }] })
+    expect(asked().map(({ method }) => method)).toEqual(['roots/list'])
   })
   test('7.4 initialize a second time is answered -32600 on a pipe or connection, and the first stays', async () => {
     await using gateway = await start()
@@ -311,4 +331,43 @@ test('B037 a legacy link declares what its host declared and nothing else', asyn
   await host.call('tools/call', { name: 'a__echo' })
   const { connection } = await gateway.fake('a').until('tools/call')
   expect(connection.declared).toEqual({ sampling: {} })
+})
+
+const FORM = { message: 'Who?', requestedSchema: { type: 'object', properties: {} } }
+const SAMPLING = { messages: [], maxTokens: 1 }
+const ASKS: readonly [declared: JsonMap, method: string, params: JsonMap, code: number][] = [
+  [{}, 'roots/list', {}, -32601],
+  [{ roots: {}, sampling: {} }, 'elicitation/create', FORM, -32601],
+  [{ roots: {}, elicitation: {} }, 'sampling/createMessage', SAMPLING, -32601],
+  [{ elicitation: {} }, 'elicitation/create', { ...FORM, mode: 'url', url: 'https://example.com', elicitationId: 'e' }, -32602],
+  [{ elicitation: { url: {} } }, 'elicitation/create', FORM, -32602],
+  [{ sampling: {} }, 'sampling/createMessage', { ...SAMPLING, tools: [] }, -32602],
+]
+
+describe.each([legacyHttp, legacyPipe, modernHttp])('over $name', ({ connect }) => {
+  test.each(ASKS)(
+    'B038 a host that declares %j is never asked %s %j: the server gets %i',
+    async (capabilities, method, params, code) => {
+      await using gateway = await start()
+      await using host = await connect(gateway, { capabilities })
+      const answer = Promise.withResolvers<Message>()
+      gateway.fake('a').on('tools/call', async (turn) => {
+        answer.resolve(await turn.ask(method, params))
+        return { content: [] }
+      })
+      const pending = host.begin('tools/call', { name: 'a__echo' })
+      expect((await answer.promise).error?.code).toBe(code)
+      expect((await pending.response).result).toMatchObject({ content: [] })
+      expect([...pending.messages.entries, ...host.heard.entries]).toEqual([])
+    },
+  )
+
+  test.each(ASKS)('B038 nor when it declares %j and %s %j is required for a result', async (capabilities, method, params) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['echo'] }) } })
+    await using host = await connect(gateway, { capabilities })
+    gateway.fake('a').on('tools/call', () => ({ resultType: 'input_required', inputRequests: { q: { method, params } } }))
+    const pending = host.begin('tools/call', { name: 'a__echo' })
+    expect((await pending.response).result).toMatchObject({ isError: true })
+    expect([...pending.messages.entries, ...host.heard.entries]).toEqual([])
+  })
 })

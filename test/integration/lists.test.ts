@@ -1,4 +1,7 @@
 /** The four lists: complete, in order, and never lost because of one server (BRIDGING 3.18, 3.19; 8.6, 8.8). */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
@@ -165,6 +168,31 @@ test('B016 B018 B019 unknown members and numbers of definitions reach the host b
   })
   await using host = await modernHttp.connect(gateway)
   expect(await host.begin('tools/list').raw).toContain(`[${raw.replace('"name":"x"', '"name":"a__x"')}]`)
+})
+
+test('B021 a $ref to the network is passed on as it stands, and nobody fetches it', async () => {
+  let fetched = 0
+  const server = createServer((_, response) => response.end(String(++fetched)))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const $ref = `http://127.0.0.1:${(server.address() as AddressInfo).port}/schema.json`
+  const inputSchema = { type: 'object', $schema: $ref, properties: { x: { $ref } }, $dynamicRef: $ref }
+  const refers = { name: 'x', inputSchema, outputSchema: { type: 'array', items: { $ref } } }
+  const results = { content: [], structuredContent: { x: 1 } }
+  {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ tools: [refers], on: { 'tools/call': () => results } }) },
+    })
+    for (const [transport, outputSchema] of [
+      [modernHttp, refers.outputSchema],
+      [legacyHttp, expect.objectContaining({ properties: { result: refers.outputSchema } }) as unknown],
+    ] as const) {
+      await using host = await transport.connect(gateway)
+      expect((await host.call('tools/list'))['tools']).toEqual([{ name: 'a__x', inputSchema, outputSchema }])
+      expect(await host.call('tools/call', { name: 'a__x', arguments: { x: 1 } })).toMatchObject(results)
+    }
+  }
+  expect(fetched).toBe(0)
+  server.close()
 })
 
 test('B154 B149 ttlMs is the least of what remains, cacheScope the most private', async () => {

@@ -352,6 +352,78 @@ describe('a server that was lost', () => {
     await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
     expect((await host.call('tools/list'))['tools']).toHaveLength(2)
   })
+  test('B127 B134 a listen stream for resources that breaks is opened again, and every subscriber is told to read once', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', resources: ['file:///r'] }) } })
+    await using legacy = await legacyHttp.connect(gateway)
+    await using modern = await modernHttp.connect(gateway)
+    const uri = 'a+file:///r'
+    await legacy.call('resources/subscribe', { uri })
+    const { messages } = modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
+    await messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    const a = gateway.fake('a')
+    const isOfResource = ({ raw }: { raw: string }): boolean => raw.includes('file:///r')
+    a.forget()
+    for (const turn of a.listens.filter(isOfResource)) turn.response?.destroy()
+    await a.until('subscriptions/listen', isOfResource)
+    const updates = [legacy.heard, messages].map((heard) =>
+      heard.until(({ method }) => method === 'notifications/resources/updated'),
+    )
+    expect((await Promise.all(updates)).map(({ params }) => params?.['uri'])).toEqual([uri, uri])
+    legacy.heard.clear()
+    a.updated('file:///r')
+    await legacy.heard.until(({ method }) => method === 'notifications/resources/updated')
+  })
+  test.each(['legacy http', 'modern http'] as const)(
+    'B134 subscriptions go over to a %s server that was started anew on purpose, and end there',
+    async (kind) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources: ['file:///r'] }) } })
+      await using host = await legacyHttp.connect(gateway)
+      const uri = 'a+file:///r'
+      await host.call('resources/subscribe', { uri })
+      const a = gateway.fake('a')
+      a.forget()
+      gateway.running.fleet.restart('a', 0)
+      await host.heard.until(({ method }) => method === 'notifications/resources/updated')
+      await a.until(kind === 'legacy http' ? 'resources/subscribe' : 'subscriptions/listen', ({ raw }) =>
+        raw.includes('file:///r'),
+      )
+      const listening = a.listens.find(({ raw }) => raw.includes('file:///r'))
+      await host.call('resources/unsubscribe', { uri })
+      if (listening === undefined) await a.until('resources/unsubscribe')
+      else await listening.closed
+    },
+  )
+  test('a server that cannot be asked now: a legacy host is told so, a modern one is watching once it is back', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'modern http', resources: ['file:///r'] }) },
+      backoff: { maxFailures: 1 },
+      options: { a: { timeouts: { graceMs: 60_000 } } },
+    })
+    const a = gateway.fake('a')
+    await using legacy = await legacyHttp.connect(gateway)
+    await using modern = await modernHttp.connect(gateway)
+    const uri = 'a+file:///r'
+    const [downstream] = gateway.running.fleet.downstreams$.value
+    let isAway = true
+    a.intercept = (_, response) => {
+      if (isAway) response.writeHead(503).end()
+      return isAway
+    }
+    const gone = new Promise<void>((resolve) => {
+      downstream.health$.subscribe(({ state }) => state === 'down' && resolve())
+    })
+    await downstream.link?.close()
+    await gone
+    await expect(legacy.call('resources/subscribe', { uri })).rejects.toMatchObject({ code: -32603 })
+    const { messages } = modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
+    await messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    isAway = false
+    downstream.retryNow()
+    await messages.until(({ method }) => method === 'notifications/resources/updated')
+    a.updated('file:///r')
+    await messages.when(() => messages.entries.filter(({ method }) => method?.endsWith('/updated')).at(1))
+    expect(legacy.heard.entries.filter(({ method }) => method?.endsWith('/updated'))).toEqual([])
+  })
   test('B223 B224 B225 a stream that breaks is resumed by GET with Last-Event-ID, after the retry time', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) } })
     await using host = await legacyHttp.connect(gateway)

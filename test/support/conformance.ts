@@ -1,5 +1,5 @@
 /**
- * Runs the official conformance suite against a URL and compares two runs check by check: a scenario of the suite can
+ * Runs the official conformance suite against a URL, or with Trunkline as the client it tests, and compares two runs check by check: a scenario of the suite can
  * pass with every check skipped, so its verdict alone proves little.
  */
 import { execFile } from 'node:child_process'
@@ -7,6 +7,7 @@ import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 /** The requirement sets of the suite. */
 export type Revision = '2025-11-25' | '2026-07-28'
@@ -43,13 +44,31 @@ export interface Loss {
  * left no result at all, with what it said.
  */
 export const runConformance = async (url: string, revision: Revision, scenario?: string): Promise<ScenarioResult[]> => {
+  const choice = scenario === undefined ? ['--requirements', revision] : ['--scenario', scenario, '--spec-version', revision]
+  return (await resultsOf(['server', '--url', url, ...choice, '--timeout', '30000'])).results
+}
+
+/**
+ * Runs one client scenario with Trunkline, and a host of each era in front of it, as the client. `verdict`: the suite's own, which
+ * also fails for a warning, a time-out and a host that met an error. Rejects when the suite left no result at all.
+ */
+export const runClientConformance = async (
+  scenario: string,
+  revision: Revision,
+): Promise<{ verdict: 'passed' | { said: string }; checks: Check[] }> => {
+  const command = `${process.execPath} ${fileURLToPath(new URL('./conformance-client.ts', import.meta.url))}`
+  const choice = ['--command', command, '--scenario', scenario, '--spec-version', revision]
+  const { results, said, hasPassed } = await resultsOf(['client', ...choice, '--timeout', '30000'])
+  return { verdict: hasPassed ? 'passed' : { said }, checks: results[0]?.checks ?? [] }
+}
+
+const resultsOf = async (args: string[]): Promise<{ results: ScenarioResult[]; said: string; hasPassed: boolean }> => {
   const output = await mkdtemp(join(tmpdir(), 'conformance-'))
   try {
-    const choice = scenario === undefined ? ['--requirements', revision] : ['--scenario', scenario, '--spec-version', revision]
-    const said = await runSuite(['server', '--url', url, ...choice, '--timeout', '30000', '--output-dir', output])
+    const { said, hasPassed } = await runSuite([...args, '--output-dir', output])
     const results = await Promise.all((await readdir(output)).map((folder) => readScenario(output, folder)))
     if (results.length === 0) throw new Error(`the conformance suite left no result: ${said}`)
-    return results.toSorted((a, b) => a.scenario.localeCompare(b.scenario))
+    return { results: results.toSorted((a, b) => a.scenario.localeCompare(b.scenario)), said, hasPassed }
   } finally {
     await rm(output, { recursive: true })
   }
@@ -92,9 +111,11 @@ const readScenario = async (output: string, folder: string): Promise<ScenarioRes
 }
 
 /** The suite exits with 1 when something failed; that is a result here, not an error. */
-const runSuite = (args: string[]): Promise<string> => {
+const runSuite = (args: string[]): Promise<{ said: string; hasPassed: boolean }> => {
   const suite = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
   return new Promise((resolve) => {
-    execFile(process.execPath, [suite, ...args], { maxBuffer: 64 * 2 ** 20 }, (_, stdout, stderr) => resolve(stdout + stderr))
+    execFile(process.execPath, [suite, ...args], { maxBuffer: 64 * 2 ** 20 }, (error, stdout, stderr) =>
+      resolve({ said: stdout + stderr, hasPassed: error === null }),
+    )
   })
 }

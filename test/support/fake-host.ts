@@ -18,6 +18,8 @@ export interface HostOptions {
   readonly meta?: JsonMap
   /** Legacy Streamable HTTP: do not open the standalone stream. */
   readonly deaf?: boolean
+  /** Legacy hosts: do not say `initialized` after the handshake. */
+  readonly hesitates?: boolean
 }
 
 /** A request under way. */

@@ -1,25 +1,50 @@
-/** A log that nobody reads costs lines and never memory. */
-import { PassThrough } from 'node:stream'
+/** What strangers say cannot forge a line of the log, nor drive the terminal it is read on (RELIABILITY T-15). */
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createLog } from '../../src/log.ts'
+import { columns } from '../../src/commands/table.ts'
+import { createLog, printable } from '../../src/log.ts'
+import { corpus } from '../support/corpus.ts'
 
-test('F-26 lines for a reader that has stopped are dropped beyond 1 MiB, and counted once it reads again', async () => {
-  const stream = new PassThrough()
-  const log = createLog({ level: 'info', format: 'json' }, stream)
-  const lines = 20_000
-  for (let at = 0; at < lines; at++) log.info({ at }, 'x'.repeat(200))
-  expect(stream.writableLength).toBeLessThan(1.1 * 1024 * 1024)
-  const read: { msg: string; dropped?: number }[] = []
-  let rest = ''
-  stream.setEncoding('utf8').on('data', (text: string) => {
-    const parts = (rest + text).split('\n')
-    rest = parts.pop() ?? ''
-    for (const part of parts) read.push(JSON.parse(part) as (typeof read)[number])
-  })
-  while (stream.writableLength > 0) await new Promise(setImmediate)
-  log.info({}, 'after')
-  while (read.at(-1)?.msg !== 'after') await new Promise(setImmediate)
-  const told = read.at(-2)
-  expect(told?.msg).toBe('nobody read the log: lines were dropped')
-  expect(read.length - 2 + (told?.dropped ?? 0)).toBe(lines)
+const strange = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom(
+    '\n{"level":60}',
+    '\r\n',
+    '\u2028',
+    '\u2029',
+    '\u0085',
+    '\x1b[2J',
+    '\x9b1A',
+    '\u202e',
+    '\b\b',
+    '\u{e0041}',
+    '\ud800',
+    '\0',
+  ),
+)
+/** Line ends of any reader, terminal commands, direction marks. */
+const UNSAFE = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
+
+test.each(['json', 'pretty'] as const)('T-15 one event is one line of the log (%s), whatever is in it', (format) => {
+  fc.assert(
+    fc.property(strange, strange, strange, (text, fact, server) => {
+      const written: string[] = []
+      const log = createLog({ level: 'info', format }, { write: (line: string) => written.push(line) } as never)
+      log.info({ server, fact, deep: { fact: [fact] } }, text)
+      expect(written).toHaveLength(1)
+      expect(written[0].indexOf('\n')).toBe(written[0].length - 1)
+      if (format === 'pretty') expect(written[0]).not.toMatch(UNSAFE)
+      else expect((JSON.parse(written[0]) as { msg: string }).msg).toBe(text)
+    }),
+    { numRuns: 500 },
+  )
+})
+test('T-15 what is printed for people holds no commands to a terminal and breaks no column', () => {
+  const texts = (corpus('texts') as { poisoned: [string, string][] }).poisoned.map(([, text]) => text)
+  for (const text of texts) {
+    expect(printable(text)).not.toMatch(UNSAFE)
+    expect(columns([[text, 'x']])[0]).not.toMatch(UNSAFE)
+    expect(columns([[text, 'x']])).toHaveLength(1)
+  }
+  expect(printable('👩‍💻 é עברית')).toBe('👩‍💻 é עברית')
 })

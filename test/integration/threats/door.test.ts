@@ -31,7 +31,7 @@ const ROUTES = [
 ] as const
 
 type Spelling = readonly [header: 'host' | 'origin', value: string]
-const { refused, taken } = corpus<{ refused: Spelling[]; taken: Spelling[] }>('hosts-and-origins')
+const { refused, taken } = corpus('hosts-and-origins') as { refused: Spelling[]; taken: Spelling[] }
 
 const knock = (gateway: TestGateway, method: string, path: string, headers: string): Promise<string> =>
   exchangeRaw(gateway.url, `${method} ${path} HTTP/1.1\r\n${headers}${FORM}Content-Length: ${LIST.length}\r\n\r\n${LIST}`)
@@ -88,7 +88,7 @@ test.each(['http://evil.example', 'http://localhost:3000'])(
 
 test('T-04 T-38 what is not a route is 404 with nothing in it, whatever the spelling of the path', async () => {
   await using gateway = await start()
-  for (const path of corpus<string[]>('paths'))
+  for (const path of corpus('paths') as string[])
     for (const method of ['GET', 'POST', 'DELETE']) {
       const answer = await exchangeRaw(
         gateway.url,
@@ -183,7 +183,7 @@ type BadRequest = readonly [name: string, ...packed: Packed]
 const PIPELINED = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 test('T-22 a hundred broken requests are refused, the connection is closed, and nothing behind them is answered', async () => {
   await using gateway = await start({ hostLimits: { headersTimeoutMs: 1_000, requestTimeoutMs: 2_000 } })
-  const rows = corpus<BadRequest[]>('bad-requests')
+  const rows = corpus('bad-requests') as BadRequest[]
   expect(rows.length).toBeGreaterThanOrEqual(100)
   const answers = await Promise.all(
     rows.map(async ([name, ...packed]) => [name, statuses(await exchangeRaw(gateway.url, unpack(packed) + PIPELINED))] as const),
@@ -224,7 +224,7 @@ interface Bomb {
   readonly text: Packed
   readonly says: string
 }
-test.each(corpus<Bomb[]>('bombs'))(
+test.each(corpus('bombs') as Bomb[])(
   'T-24 $name is refused by name of the limit, and no server is asked',
   async ({ text, says }) => {
     await using gateway = await start()

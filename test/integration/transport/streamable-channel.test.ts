@@ -474,12 +474,19 @@ describe('F-18 a connection that breaks', () => {
 })
 
 describe('the standalone stream', () => {
-  test('a 405 says that there is none, and it is not asked for again', async () => {
-    await using server = await scripted((_seen, response) => response.writeHead(405).end())
+  test.each([405, 404])('a first %i says that there is none, and it is not asked for again', async (status) => {
+    await using server = await scripted(
+      withSession((seen, response) =>
+        seen.method === 'POST' ? json(response, 200, result(seen.message.id)) : response.writeHead(status).end(),
+      ),
+    )
     await using link = await connect(server.url)
+    await begin(link)
     expect(await link.channel.openStream()).toBe(false)
     expect(await link.channel.openStream()).toBe(false)
-    expect(server.seen).toHaveLength(1)
+    link.channel.send(request(2))
+    expect(await link.events.end(2)).toMatchObject({ result: {} })
+    expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'GET', 'POST'])
   })
 
   test('B223 is opened again from the last event on, after an outage too', async () => {
@@ -513,12 +520,17 @@ describe('the standalone stream', () => {
   })
 
   test('F-16 a session that is gone ends the channel', async () => {
-    await using server = await scripted(withSession((_seen, response) => response.writeHead(404).end()))
+    let opened = 0
+    await using server = await scripted(
+      withSession((_seen, response) =>
+        opened++ === 0 ? void sse(response, 'id: 1\nretry: 5\ndata:\n\n').end() : response.writeHead(404).end(),
+      ),
+    )
     const link = await connect(server.url)
     await begin(link)
-    expect(await link.channel.openStream()).toBe(false)
+    expect(await link.channel.openStream()).toBe(true)
     expect(await link.channel.closed).toMatchObject({ kind: 'session_expired' })
-    expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'GET'])
+    expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'GET', 'GET'])
   })
 })
 

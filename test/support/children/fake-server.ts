@@ -5,6 +5,7 @@
  * - `good`: tools `echo` (answers its text), `fail` (answers `isError`), `refuse` (a JSON-RPC error), `wait` (answers when the
  *   file named by `until` exists), `env` (answers one of its variables), `add` (numbers a and b)
  * - `once`: good when it is the first that writes to LOG, else dying
+ * - `fickle`: good, but `echo` is described otherwise by every process
  * - `deaf`: never answers; `dying`: says two lines on stderr and exits with 3; `noisy`: prints garbage, then is good
  */
 import { appendFileSync, existsSync, watch } from 'node:fs'
@@ -37,6 +38,9 @@ const TOOLS = [
   tool('env', { name: { type: 'string' } }),
   tool('add', { a: { type: 'number' }, b: { type: 'number' } }),
 ]
+
+const renewed = (one: object): object =>
+  'name' in one && one.name === 'echo' ? { ...one, description: `Does echo for ${process.pid}.` } : one
 
 const exists = (file: string): Promise<void> =>
   new Promise((resolve) => {
@@ -71,7 +75,7 @@ const answer = async ({ method, params }: Message): Promise<object> => {
         serverInfo: { name: 'fake', version: '1' },
       },
     }
-  if (method === 'tools/list') return { result: { tools: TOOLS } }
+  if (method === 'tools/list') return { result: { tools: mode === 'fickle' ? TOOLS.map(renewed) : TOOLS } }
   if (method === 'tools/call') return call(params?.name, params?.arguments ?? {})
   if (method === 'ping') return { result: {} }
   return { error: { code: -32601, message: 'Method not found' } }

@@ -123,7 +123,7 @@ export abstract class BaseHost implements Host {
       capabilities,
       clientInfo: { name: 'fake-host', version: '1' },
     })
-    this.notify('notifications/initialized')
+    if (this.options.hesitates !== true) this.notify('notifications/initialized')
   }
 
   protected async discover(): Promise<void> {

@@ -46,6 +46,7 @@ export const inventoryOf = (
   lists: { tools: [], resources: [], templates: [], prompts: [], ...lists },
   freshness: { tools: FRESH, resources: FRESH, templates: FRESH, prompts: FRESH },
   leftOut: [],
+  findings: [],
   warnings: [],
   digest: '',
 })

@@ -47,6 +47,8 @@ servers:
     decorate_titles: true
     dynamic_lists: true
     apps: false
+    hidden_characters: drop
+    lock: { on_change: hold }
     drive_tasks: true
     instructions: false
 `)
@@ -92,6 +94,8 @@ servers:
       decorateTitles: true,
       dynamicLists: true,
       apps: false,
+      hidden: 'drop',
+      onChange: 'hold',
       driveTasks: true,
       instructions: false,
     })
@@ -99,12 +103,13 @@ servers:
 
   test('defaults hold for every server that says nothing else', async () => {
     await using files = await yaml(`
-defaults: { timeouts: { idle: 1m, wait: 9s }, limits: { concurrency: 8 }, lifecycle: { spare: 0 }, env: { inherit: [ONLY] } }
+defaults: { hidden_characters: strip, lock: { on_change: quarantine }, timeouts: { idle: 1m, wait: 9s }, limits: { concurrency: 8 }, lifecycle: { spare: 0 }, env: { inherit: [ONLY] } }
 servers:
   a: { command: x }
-  b: { command: x, timeouts: { idle: 2m }, lifecycle: { start: lazy }, env: { inherit: [PATH] } }
+  b: { command: x, lock: { on_change: allow }, timeouts: { idle: 2m }, lifecycle: { start: lazy }, env: { inherit: [PATH] } }
 `)
     const [a, b] = (await files.load(undefined, { env: { ONLY: 'o', PATH: '/bin' } })).servers
+    expect([a.hidden, a.onChange, b.hidden, b.onChange]).toEqual(['strip', 'quarantine', 'strip', 'allow'])
     expect(a).toMatchObject({
       timeouts: { ...DEFAULT_TIMEOUTS, idleMs: 60_000, connectTimeoutMs: 9_000 },
       limits: { ...DEFAULT_LIMITS, maxConcurrent: 8 },

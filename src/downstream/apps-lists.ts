@@ -1,0 +1,78 @@
+/**
+ * What a server lists to hosts that run MCP Apps: some show them other tools than everybody else ([ext apps]; BRIDGING 3.16). Read
+ * only once such a host is there, since a legacy server must be asked over a link of its own (BRIDGING 3.0 rule 3).
+ */
+import { BehaviorSubject } from 'rxjs'
+import type { Inventory } from '../catalog/inventory.ts'
+import type { Declared, Link } from '../era/link.ts'
+import { APPS_EXTENSION } from '../wire/apps.ts'
+
+/** What of a server this needs. */
+export interface AppsSource {
+  /** The main link, while it is up. */
+  readonly main: () => Link | undefined
+  /** What the gateway's own links declare besides. */
+  readonly declared: Declared
+  /** A further link that serves nobody's calls. */
+  readonly open: (declared: Declared) => Promise<Link>
+  /** All lists over this link; `declared`: for links that say it with each request. */
+  readonly read: (link: Link, declared: Declared, known: Inventory | undefined) => Promise<Inventory>
+  readonly failed: (error: unknown) => void
+}
+
+export class AppsLists {
+  /** `undefined`: nobody asked yet, or they could not be read; then the lists for everybody hold. */
+  readonly inventory$ = new BehaviorSubject<Inventory | undefined>(undefined)
+  readonly #source: AppsSource
+  readonly #declared: Declared
+  #isWanted = false
+  #link: Promise<Link> | undefined
+  #reading: Promise<void> = Promise.resolve()
+
+  constructor(source: AppsSource) {
+    this.#source = source
+    this.#declared = { ...source.declared, extensions: APPS_EXTENSION }
+  }
+
+  /** From now on these lists are kept. Resolves once they are known, or cannot be now; never rejects. */
+  async want(): Promise<void> {
+    const isFirst = !this.#isWanted
+    this.#isWanted = true
+    if (isFirst) return this.read()
+    if (this.inventory$.value === undefined) await this.#reading
+  }
+
+  /** Reads them again, if anybody wants them. */
+  read(): Promise<void> {
+    if (this.#isWanted) this.#reading = this.#reading.then(() => this.#readNow()).catch(this.#source.failed)
+    return this.#reading
+  }
+
+  /** The link it has opened, for `ps`. */
+  get linkCount(): number {
+    return this.#link === undefined ? 0 : 1
+  }
+
+  async close(): Promise<void> {
+    this.#isWanted = false
+    const link = await this.#link?.catch(() => undefined)
+    await link?.close()
+    this.inventory$.complete()
+  }
+
+  async #readNow(): Promise<void> {
+    const main = this.#source.main()
+    if (main === undefined || !this.#isWanted) return
+    const link = main.era === 'modern' ? main : await (this.#link ??= this.#open())
+    const known = this.inventory$.value
+    const inventory = await this.#source.read(link, this.#declared, known)
+    if (inventory.digest !== known?.digest && this.#isWanted) this.inventory$.next(inventory)
+  }
+
+  async #open(): Promise<Link> {
+    const forget = (): void => void (this.#link = undefined)
+    const opening = this.#source.open(this.#declared)
+    opening.then((link) => void link.closed.then(forget), forget)
+    return opening
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Whom a link to a legacy server serves: what its calls must have in common, what is declared on it, and who uses it now
+ * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
+ */
+import type { Declared } from '../era/link.ts'
+import type { Call, Caller, HostSession } from '../rpc/call.ts'
+import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
+import type { LogLevel } from '../wire/methods.ts'
+import { reaches } from '../wire/methods.ts'
+import type { Sharing } from './options.ts'
+
+export interface LinkOwner {
+  readonly key: string
+  /** `session`: of one legacy session alone, and closed with it. */
+  readonly isolation: Sharing
+  /** Who opened it. */
+  readonly principal: string
+  /** Others of other principals have used it, too. */
+  isMixed: boolean
+  readonly declared: Declared
+  /** The legacy sessions that have called on it and have not ended; who called last is last. */
+  readonly sessions: Set<HostSession>
+  /** The calls that wait for it to be opened, oldest first. */
+  readonly waiting: Set<Call>
+  /** The most verbose level that anybody on it has asked for. */
+  level: LogLevel | undefined
+}
+
+/** What the gateway can carry back to this caller's host, and may therefore declare (B037). */
+export const carried = ({ capabilities }: Caller): Declared => {
+  const { elicitation, sampling, roots } = capabilities
+  return {
+    ...(elicitation !== undefined && { elicitation }),
+    ...(sampling !== undefined && { sampling }),
+    ...(roots !== undefined && { roots }),
+    // Legacy eras know no such member; hosts that run apps put it there all the same (B044).
+    ...(declaresApps(capabilities) && { extensions: { [UI_EXTENSION]: appsOf(capabilities) } }),
+  }
+}
+
+/** The owner of the link that a call of this caller goes over. `serial`: tells calls apart that share nothing. */
+export const ownerOf = (caller: Caller, sharing: Sharing, serial: () => number): LinkOwner => {
+  const { principal, session } = caller
+  const isolation = sharing === 'session' && session === undefined ? 'principal' : sharing
+  const declared = isolation === 'shared' ? {} : carried(caller)
+  const id = { session: session?.id, principal, shared: '', call: isolation === 'call' ? serial() : '' }[isolation]
+  const key = `${isolation}:${id} ${JSON.stringify(declared)}`
+  return { key, isolation, principal, isMixed: false, declared, sessions: new Set(), waiting: new Set(), level: undefined }
+}
+
+/** Sessions that may hear and answer what no call of theirs caused: none where principals mix (B051, B052). */
+export const listeners = ({ isMixed, sessions }: LinkOwner): readonly HostSession[] => (isMixed ? [] : [...sessions])
+
+/** The level to ask the server for before this call: the caller's own, or where others listen the most verbose (3.11). */
+export const levelFor = (owner: LinkOwner, asked: LogLevel | undefined): LogLevel | undefined => {
+  if (asked === undefined) return owner.level
+  if (owner.isolation === 'session' || owner.level === undefined || reaches(owner.level, asked)) owner.level = asked
+  return owner.level
+}
+
+const appsOf = (capabilities: Caller['capabilities']): unknown =>
+  (capabilities['extensions'] as Readonly<Record<string, unknown>>)[UI_EXTENSION]

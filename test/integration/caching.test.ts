@@ -1,0 +1,103 @@
+/** What is kept, for whom and how long, and what hosts are told of it (BRIDGING 3.19; 8.8). */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { FakeDownstream, fake } from '../support/fake-downstream.ts'
+import type { FakeKind } from '../support/fake-downstream.ts'
+import { everyModernTransport, modernHttp } from '../support/fake-host.ts'
+import type { Host } from '../support/fake-host.ts'
+import type { JsonMap } from '../support/fakes/messages.ts'
+import { startGateway } from '../support/gateway.ts'
+
+const URI = 'm:///r'
+const HINTS = { ttlMs: 60_000, cacheScope: 'public' }
+const ASK = { method: 'roots/list' }
+const names = async (host: Host): Promise<unknown[]> =>
+  ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
+
+describe.each(everyModernTransport)('over $name', ({ connect }) => {
+  test('B150 what asks for input says nothing of how long it holds, whatever the server said', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', resources: [URI] }) } })
+    await using host = await connect(gateway, { capabilities: { roots: {} } })
+    gateway.fake('a').on('resources/read', () => ({ ...HINTS, resultType: 'input_required', inputRequests: { q: ASK } }))
+    const asked = await host.call('resources/read', { uri: `a+${URI}` })
+    expect(asked).toMatchObject({ resultType: 'input_required', inputRequests: { q: ASK } })
+    for (const hint of Object.keys(HINTS)) expect(asked).not.toHaveProperty(hint)
+  })
+
+  test('B151 a retry with answers is never answered from memory, nor is a later request from the retry', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', resources: [URI] }) } })
+    await using host = await connect(gateway, { capabilities: { roots: {} } })
+    let results = 0
+    gateway
+      .fake('a')
+      .on('resources/read', ({ params }) =>
+        params['inputResponses'] === undefined
+          ? { resultType: 'input_required', inputRequests: { q: ASK }, requestState: 's' }
+          : { ...HINTS, contents: [{ uri: URI, text: String(++results) }] },
+      )
+    const read = (more: JsonMap = {}): Promise<JsonMap> => host.call('resources/read', { uri: `a+${URI}`, ...more })
+    const { requestState } = await read()
+    const retry = { requestState, inputResponses: { q: { roots: [] } } }
+    for (const text of ['1', '2']) expect(await read(retry)).toMatchObject({ contents: [{ text }] })
+    expect(await read()).toMatchObject({ resultType: 'input_required' })
+    expect(gateway.fake('a').all('resources/read')).toHaveLength(4)
+  })
+})
+
+test('B152 what was read with one credential is shown to nobody who comes with another', async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+  const lists = { 'tools/list': () => ({ tools: [{ name: 'mine', inputSchema: {} }], ttlMs: 60_000, cacheScope: 'private' }) }
+  await using a = await FakeDownstream.start(fake.of({ kind: 'modern http', tools: [], on: lists }))
+  const start = (token: string, early: boolean) =>
+    startGateway({
+      servers: {},
+      fakes: new Map([['a', a]]),
+      options: { a: { headers: { authorization: token } } },
+      gateway: { listBudgetMs: 100 },
+      stateDir,
+      early,
+    })
+  {
+    await using gateway = await start('Bearer one', false)
+    await using host = await modernHttp.connect(gateway)
+    expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__mine' }], cacheScope: 'private' })
+  }
+  a.on('server/discover', fake.never)
+  for (const [token, expected] of [
+    ['Bearer one', ['a__mine']],
+    ['Bearer two', []],
+  ] as const) {
+    await using gateway = await start(token, true)
+    await using host = await modernHttp.connect(gateway)
+    expect(await names(host)).toEqual(expected)
+  }
+  rmSync(stateDir, { recursive: true })
+})
+
+describe.each<FakeKind>(['modern stdio', 'legacy stdio'])('a %s server', (kind) => {
+  test('B156 that announces a change outdates its list at once, until it has been read again', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['one'], prompts: ['p'] }) } })
+    await using host = await modernHttp.connect(gateway)
+    const a = gateway.fake('a')
+    const released = Promise.withResolvers<void>()
+    expect((await host.call('tools/list'))['ttlMs']).toBeGreaterThan(0)
+    a.on('tools/list', async () => (await released.promise, { tools: a.offers.tools, ttlMs: 60_000, cacheScope: 'public' }))
+    // What one pipe carries arrives in order: whoever has the completion knows of the change.
+    a.on('completion/complete', () => {
+      a.changed('tools')
+      return { completion: { values: [] } }
+    })
+    const listen = host.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    await listen.messages.until(() => true)
+    await host.call('completion/complete', { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } })
+    expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__one' }], ttlMs: 0 })
+    a.offers.tools.push({ name: 'two', inputSchema: { type: 'object' } })
+    released.resolve()
+    await listen.messages.until(({ method }) => method === 'notifications/tools/list_changed')
+    const list = await host.call('tools/list')
+    expect(list['tools']).toHaveLength(2)
+    expect(list['ttlMs']).toBeGreaterThan(0)
+  })
+})

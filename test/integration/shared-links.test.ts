@@ -1,0 +1,122 @@
+/** Links that several sessions share by `lifecycle.sharing` (BRIDGING 3.0 rules 5 and 6). */
+import { describe, expect, test } from 'vitest'
+import { fake } from '../support/fake-downstream.ts'
+import type { Turn } from '../support/fakes/turn.ts'
+import { legacyHttp } from '../support/fake-host.ts'
+import { connectHttp } from '../support/fakes/http-hosts.ts'
+import { send } from '../support/fakes/raw-http.ts'
+import { startGateway } from '../support/gateway.ts'
+import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
+
+type Kind = 'legacy http' | 'legacy stdio'
+
+/** A gateway whose server answers `x` at once, and `slow` when the returned function is called. */
+const startShared = async (
+  options: NonNullable<GatewaySetup['options']>[string],
+  kind: Kind = 'legacy http',
+): Promise<{ gateway: TestGateway; release: () => void }> => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const answer = async ({ params }: Turn) => {
+    if (params['name'] === 'slow') await promise
+    return { content: [{ type: 'text', text: 'done' }] }
+  }
+  const servers = { a: fake.of({ kind, tools: ['x', 'slow'], on: { 'tools/call': answer } }) }
+  return { gateway: await startGateway({ servers, options: { a: options } }), release: resolve }
+}
+
+const callsOf = (gateway: TestGateway): Turn[] => gateway.fake('a').all('tools/call')
+
+describe.each(['principal', 'shared'] as const)('with sharing: %s', (sharing) => {
+  test.each<Kind>(['legacy http', 'legacy stdio'])('a link to a %s server outlives the session that opened it', async (kind) => {
+    const { gateway, release } = await startShared({ sharing }, kind)
+    await using _ = gateway
+    const opener = await connectHttp(gateway)
+    await using other = await legacyHttp.connect(gateway)
+    await opener.call('tools/call', { name: 'a__x' })
+    const pending = other.begin('tools/call', { name: 'a__slow' })
+    await gateway.fake('a').until('tools/call', ({ params }) => params['name'] === 'slow')
+    await send(gateway.url, { method: 'DELETE', headers: opener.headers() })
+    release()
+    expect((await pending.response).result).toEqual({ content: [{ type: 'text', text: 'done' }] })
+    await other.call('tools/call', { name: 'a__x' })
+    expect(new Set(callsOf(gateway).map(({ connection }) => connection)).size).toBe(1)
+  })
+
+  test('B055 a link is closed when it was idle, never under a call', async () => {
+    const { gateway, release } = await startShared({ sharing, idleStopMs: 150 })
+    await using _ = gateway
+    await using host = await legacyHttp.connect(gateway)
+    await using other = await legacyHttp.connect(gateway, { capabilities: { roots: {} } })
+    const pending = host.begin('tools/call', { name: 'a__slow' })
+    const busy = (await gateway.fake('a').until('tools/call')).connection
+    if (sharing === 'principal') {
+      await other.call('tools/call', { name: 'a__x' })
+      await callsOf(gateway)[1].connection.closed
+      expect(busy.isOpen).toBe(true)
+    }
+    release()
+    await pending.response
+    await busy.closed
+    await other.call('tools/call', { name: 'a__x' })
+    expect(callsOf(gateway).at(-1)?.connection).not.toBe(busy)
+  })
+})
+
+test('with sharing: call each call has a link of its own, closed after it', async () => {
+  const { gateway, release } = await startShared({ sharing: 'call' })
+  await using _ = gateway
+  await using host = await legacyHttp.connect(gateway)
+  const pending = host.begin('tools/call', { name: 'a__slow' })
+  const busy = (await gateway.fake('a').until('tools/call')).connection
+  await host.call('tools/call', { name: 'a__x' })
+  const { connection } = callsOf(gateway)[1]
+  await connection.closed
+  expect(busy.isOpen).toBe(true)
+  release()
+  await pending.response
+  await busy.closed
+})
+
+test('with sharing: principal roots are asked of a session that is there, and nobody is asked for sharing: shared', async () => {
+  const { gateway } = await startShared({ sharing: 'principal' })
+  await using _ = gateway
+  const opener = await connectHttp(gateway, { capabilities: { roots: {} } })
+  await using other = await legacyHttp.connect(gateway, { capabilities: { roots: {} } })
+  other.answer('roots/list', () => ({ roots: [{ uri: 'file:///other' }] }))
+  for (const host of [opener, other]) await host.call('tools/call', { name: 'a__x' })
+  await send(gateway.url, { method: 'DELETE', headers: opener.headers() })
+  const [{ connection }] = callsOf(gateway)
+  expect((await connection.ask('roots/list')).result).toEqual({ roots: [{ uri: 'file:///other' }] })
+
+  const open = await startShared({ sharing: 'shared' })
+  await using shared = open.gateway
+  await using host = await legacyHttp.connect(shared, { capabilities: { roots: {}, elicitation: {} } })
+  shared.fake('a').on('tools/call', async (turn) => {
+    const answers = [turn.ask('roots/list'), turn.ask('elicitation/create', { message: 'who?', requestedSchema: {} })]
+    expect((await Promise.all(answers)).map(({ error }) => error?.code)).toEqual([-32601, -32601])
+    return { content: [] }
+  })
+  expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
+  expect(callsOf(shared)[0].connection.declared).toEqual({})
+  expect(host.heard.entries).toEqual([])
+})
+
+test('B147 a shared link is as verbose as the most verbose of its sessions', async () => {
+  const { gateway } = await startShared({ sharing: 'principal' })
+  await using _ = gateway
+  await using terse = await legacyHttp.connect(gateway)
+  await using verbose = await legacyHttp.connect(gateway)
+  for (const [host, level] of [
+    [terse, 'error'],
+    [verbose, 'debug'],
+    [terse, 'error'],
+  ] as const) {
+    await host.call('logging/setLevel', { level })
+    await host.call('tools/call', { name: 'a__x' })
+  }
+  const levels = gateway
+    .fake('a')
+    .all('logging/setLevel')
+    .map(({ params }) => params['level'])
+  expect(levels).toEqual(['error', 'debug'])
+})

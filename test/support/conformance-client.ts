@@ -1,0 +1,60 @@
+/**
+ * Trunkline as the client that the conformance suite tests: `conformance-client.ts URL` starts a gateway in front of the suite's
+ * server and has an official client of each era do through it what the scenario asks for. Ends with 1 when a call does not work.
+ */
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { ClientCapabilities, Tool } from '@modelcontextprotocol/client'
+import { createGateway } from '../../src/index.ts'
+
+const capabilities: ClientCapabilities = { elicitation: { form: { applyDefaults: true } }, sampling: {}, roots: {} }
+
+/** Its person accepts every form as it stands. */
+const connect = async (url: string, era: 'legacy' | 'modern'): Promise<Client> => {
+  const mode = era === 'legacy' ? 'legacy' : { pin: '2026-07-28' }
+  const client = new Client({ name: `${era}-host`, version: '1.0.0' }, { capabilities, versionNegotiation: { mode } })
+  client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: {} }))
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+  return client
+}
+
+interface ToolCall {
+  name: string
+  arguments?: Record<string, unknown>
+}
+
+/** The calls the suite names, or each tool once, with what the scenario needs to see; one scenario serves nothing but its list. */
+const callsOf = (tools: Tool[]): ToolCall[] => {
+  if (process.env['MCP_CONFORMANCE_SCENARIO'] === 'json-schema-ref-no-deref') return []
+  const { toolCalls } = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as { toolCalls?: ToolCall[] }
+  const schema = tools.find(({ name }) => name === 'json_schema_2020_12_tool')?.inputSchema
+  const args: Record<string, Record<string, unknown>> = { add_numbers: { a: 2, b: 3 }, json_schema_echo: { schema } }
+  return toolCalls ?? tools.map(({ name }) => ({ name, arguments: args[name] ?? {} }))
+}
+
+/** Everything at once, so that what belongs to one call can turn up in another. */
+const useAll = async (client: Client): Promise<void> => {
+  const { tools } = await client.listTools()
+  const { prompts } = await client.listPrompts()
+  const { resources } = await client.listResources()
+  const results = await Promise.all([
+    ...callsOf(tools).map((call) => client.callTool(call)),
+    ...prompts.map(({ name }) => client.getPrompt({ name })),
+    ...resources.map(({ uri }) => client.readResource({ uri })),
+  ])
+  const failed = results.find((result) => result['isError'] === true)
+  if (failed !== undefined) throw new Error(`a tool failed: ${JSON.stringify(failed)}`)
+}
+
+await using gateway = await createGateway({
+  configuration: {
+    version: 1,
+    listen: { http: { bind: '127.0.0.1:0' } },
+    naming: { prefix: 'never' },
+    servers: { suite: { url: process.argv[2] ?? '' } },
+  },
+})
+for (const era of ['legacy', 'modern'] as const) {
+  const client = await connect(gateway.urls[0] ?? '', era)
+  await useAll(client)
+  await client.close()
+}

@@ -1,0 +1,157 @@
+/** Links to a server whose callers are different principals, as they will be once hosts sign in (BRIDGING 3.0; 8.3). */
+import { describe, expect, test, vi } from 'vitest'
+import type { LinkOwner } from '../../../src/downstream/link-owner.ts'
+import { listeners } from '../../../src/downstream/link-owner.ts'
+import { Links } from '../../../src/downstream/links.ts'
+import { DEFAULT_LIMITS, DEFAULT_SERVER, DEFAULT_TIMEOUTS } from '../../../src/downstream/options.ts'
+import type { Sharing } from '../../../src/downstream/options.ts'
+import type { Link } from '../../../src/era/link.ts'
+import { complete, ServerError } from '../../../src/rpc/call.ts'
+import type { Call, HostSession, Outcome } from '../../../src/rpc/call.ts'
+import { Payload } from '../../../src/wire/payload.ts'
+
+interface Opened {
+  readonly owner: LinkOwner
+  readonly close: ReturnType<typeof vi.fn>
+}
+
+const makeLinks = (sharing: Sharing) => {
+  const opened: Opened[] = []
+  const clock = { nowMs: 0 }
+  const options = {
+    ...DEFAULT_SERVER,
+    key: 'a',
+    prefix: 'a',
+    displayName: 'A',
+    place: 'test',
+    launch: undefined,
+    url: undefined,
+    sharing,
+    timeouts: DEFAULT_TIMEOUTS,
+    limits: DEFAULT_LIMITS,
+  }
+  const links = new Links(options, {
+    open: async (owner) => {
+      const { promise, resolve } = Promise.withResolvers<undefined>()
+      const close = vi.fn(async () => resolve(undefined))
+      opened.push({ owner, close })
+      return { closed: promise, close } as unknown as Link
+    },
+    isShared: () => false,
+    nowMs: () => clock.nowMs,
+  })
+  return { links, opened, clock }
+}
+
+const makeSession = (id: string) => {
+  const callbacks: (() => void)[] = []
+  const session = { id, onEnd: (callback: () => void) => void callbacks.push(callback) } as unknown as HostSession
+  return { session, callbacks, end: () => callbacks.forEach((callback) => callback()) }
+}
+
+const call = (principal: string, session?: HostSession, method = 'tools/call', target = 'x'): Call =>
+  ({ method, target, caller: { principal, session, capabilities: {} } }) as unknown as Call
+
+const done: Outcome = complete(Payload.of({}))
+const task = (taskId: string, ttlMs: number | null = 1_000): Outcome => ({ kind: 'task', result: Payload.of({ taskId, ttlMs }) })
+/** The link that a call ran on, as an index of what was opened. */
+const run = async ({ links, opened }: ReturnType<typeof makeLinks>, made: Call, outcome = done): Promise<number> => {
+  let at = -1
+  await links.lease(made, async (link) => {
+    at = opened.findIndex(({ close }) => close === link.close)
+    return outcome
+  })
+  return at
+}
+
+test.each<[Sharing, number[]]>([
+  ['session', [0, 1, 2, 3, 4, 0]],
+  ['principal', [0, 0, 1, 0, 1, 0]],
+  ['shared', [0, 0, 0, 0, 0, 0]],
+  ['call', [0, 1, 2, 3, 4, 5]],
+])('B046 with sharing: %s nobody meets whom he should not', async (sharing, expected) => {
+  const world = makeLinks(sharing)
+  const [one, two, three] = ['1', '2', '3'].map((id) => makeSession(id).session)
+  const calls = [call('P', one), call('P', two), call('Q', three), call('P'), call('Q'), call('P', one)]
+  const used: number[] = []
+  for (const each of calls) used.push(await run(world, each))
+  expect(used).toEqual(expected)
+})
+
+test('B051 B052 where principals mix, nobody is told or asked what belongs to no call', async () => {
+  const world = makeLinks('shared')
+  const { session } = makeSession('1')
+  await run(world, call('P', session))
+  expect(listeners(world.opened[0].owner)).toEqual([session])
+  await run(world, call('Q', makeSession('2').session))
+  expect(listeners(world.opened[0].owner)).toEqual([])
+})
+
+test('a session is asked once to say when it ends, however many links it comes to use', async () => {
+  const world = makeLinks('call')
+  const { session, callbacks } = makeSession('1')
+  for (let at = 0; at < 5; at++) await run(world, call('P', session))
+  expect(callbacks).toHaveLength(1)
+  expect(world.links.size).toBe(0)
+  expect(world.links.ofSession(session)).toEqual([])
+})
+
+describe('links with tasks', () => {
+  const about = (id: string, principal: string, session?: HostSession) => call(principal, session, 'tasks/get', id)
+
+  test('B177 of two tasks of one id each principal finds his own, and a session the one on its own link', async () => {
+    const world = makeLinks('session')
+    const [one, two, three] = ['1', '2', '3'].map((id) => makeSession(id).session)
+    for (const [principal, session] of [
+      ['P', one],
+      ['P', two],
+      ['Q', three],
+    ] as const)
+      await run(world, call(principal, session), task('1'))
+    expect(await run(world, about('1', 'P', one))).toBe(0)
+    expect(await run(world, about('1', 'P', two))).toBe(1)
+    expect(await run(world, about('1', 'P'))).toBe(1)
+    expect(await run(world, about('1', 'Q'))).toBe(2)
+  })
+
+  test.each<[string, (links: Links, owner: LinkOwner, clock: { nowMs: number }) => void]>([
+    ['has ended', (links, owner) => links.taskEnded('1', owner)],
+    ['has expired', (_, __, clock) => (clock.nowMs += 1_001)],
+  ])('the link of an ended session stays until its task %s', async (_, finish) => {
+    const world = makeLinks('session')
+    const { session, end } = makeSession('1')
+    const other = makeSession('2').session
+    await run(world, call('P', session), task('1'))
+    await run(world, call('P', other), task('1'))
+    end()
+    world.links.taskEnded('1', world.opened[1].owner)
+    world.links.sweep()
+    expect(world.links.size).toBe(2)
+    finish(world.links, world.opened[0].owner, world.clock)
+    world.links.sweep()
+    expect(world.links.size).toBe(1)
+    expect(world.links.ofSession(other)).toHaveLength(1)
+  })
+
+  test('a link of one call stays while its task runs', async () => {
+    const world = makeLinks('call')
+    await run(world, call('P'), task('1', null))
+    world.links.sweep()
+    expect(await run(world, about('1', 'P'))).toBe(0)
+    world.links.taskEnded('1', undefined)
+    world.links.sweep()
+    expect(world.links.size).toBe(0)
+  })
+
+  test('a result that is an error ends its task, too', async () => {
+    const world = makeLinks('session')
+    const { session, end } = makeSession('1')
+    await run(world, call('P', session), task('1'))
+    const failing = world.links.lease(call('P', session, 'tasks/result', '1'), () =>
+      Promise.reject(new ServerError(-32603, 'it broke', Payload.of({}))),
+    )
+    await expect(failing).rejects.toThrow('it broke')
+    end()
+    expect(world.links.size).toBe(0)
+  })
+})

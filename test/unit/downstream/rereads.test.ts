@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Rereads } from '../../../src/downstream/rereads.ts'
+
+const PERIOD_MS = 30_000
+
+describe('reading lists again', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.restoreAllMocks().useRealTimers())
+
+  /** How long each of `count` polls was waited for, `random` being what Math.random says. */
+  const waits = async (count: number, random: number, read: () => Promise<void>): Promise<number[]> => {
+    vi.spyOn(Math, 'random').mockReturnValue(random)
+    const found: number[] = []
+    let lastMs = Date.now()
+    const rereads = new Rereads(() => {
+      found.push(Date.now() - lastMs)
+      lastMs = Date.now()
+      return read()
+    })
+    rereads.poll(PERIOD_MS)
+    while (found.length < count) await vi.advanceTimersToNextTimerAsync()
+    rereads.close()
+    expect(vi.getTimerCount()).toBe(0)
+    return found
+  }
+
+  test.each([
+    [0, 22_500],
+    [0.5, 30_000],
+    [0.999, 37_485],
+  ])('B157 polls come with jitter: at %d after %d ms', async (random, expectedMs) => {
+    expect(await waits(3, random, () => Promise.resolve())).toEqual(Array(3).fill(expectedMs))
+  })
+
+  test('B157 a poll that fails doubles the wait, up to ten minutes, until one succeeds', async () => {
+    let reads = 0
+    const found = await waits(9, 0.5, () => (++reads === 7 ? Promise.resolve() : Promise.reject(new Error('no'))))
+    expect(found).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000, 30_000, 60_000])
+  })
+
+  test('a period that is set while a poll is being read takes the place of the one before', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5)
+    const reads: (() => void)[] = []
+    const rereads = new Rereads(() => new Promise((resolve) => reads.push(resolve)))
+    rereads.poll(PERIOD_MS)
+    await vi.advanceTimersToNextTimerAsync()
+    rereads.poll(PERIOD_MS)
+    reads[0]()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(vi.getTimerCount()).toBe(1)
+    rereads.close()
+  })
+
+  test('a server that is gone is not polled any more', async () => {
+    const read = vi.fn(() => Promise.resolve())
+    const rereads = new Rereads(read)
+    rereads.poll(PERIOD_MS)
+    rereads.request()
+    rereads.close()
+    await vi.advanceTimersByTimeAsync(10 * PERIOD_MS)
+    expect(read).not.toHaveBeenCalled()
+  })
+})

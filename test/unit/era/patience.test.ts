@@ -1,0 +1,96 @@
+/** How long a legacy server may be silent while somebody thinks about what it asked (BRIDGING 3.9). */
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { LegacyLink } from '../../../src/era/legacy-downstream.ts'
+import type { Answer, Call } from '../../../src/rpc/call.ts'
+import { Cancellation } from '../../../src/rpc/cancellation.ts'
+import { Connection } from '../../../src/rpc/connection.ts'
+import { Sweeper } from '../../../src/rpc/sweeper.ts'
+import type { Channel, ChannelEvents } from '../../../src/transport/channel.ts'
+import { readServerMessage } from '../../../src/wire/envelope.ts'
+import { Payload } from '../../../src/wire/payload.ts'
+
+const LIMITS = { idleMs: 1_000, totalMs: 60_000, startMs: 1_000 }
+
+/** A call under way to a server on a pipe; `ask`: the server asks for input. */
+const begin = async (sweeper: Sweeper) => {
+  const events = Promise.withResolvers<ChannelEvents>()
+  const channel: Channel = {
+    kind: 'pipe',
+    open: (given) => Promise.resolve(events.resolve(given)),
+    send: () => true,
+    abandon: () => undefined,
+    closed: new Promise(() => undefined),
+    close: () => Promise.resolve(),
+  }
+  const connection = new Connection(channel, sweeper)
+  await connection.open()
+  const answers: ((answer: Answer) => void)[] = []
+  const ignore = (): void => undefined
+  const ask = (): Promise<Answer> => new Promise((resolve) => answers.push(resolve))
+  const told = { listChanged: ignore, updated: ignore, taskChanged: ignore, message: ignore, elicitationComplete: ignore }
+  const link = new LegacyLink(connection, { ...told, ask, oddity: ignore }, LIMITS)
+  const call: Call = {
+    ref: 1,
+    method: 'tools/call',
+    target: 'x',
+    params: Payload.of({ name: 'x' }),
+    caller: { principal: 'local', revision: '2026-07-28', capabilities: {}, scope: { server: undefined }, session: undefined },
+    resume: undefined,
+    signal: new Cancellation(),
+    progressToken: undefined,
+    logLevel: undefined,
+    paramHeaders: [],
+    unknownHeaders: {},
+    notify: ignore,
+    ask: undefined,
+  }
+  let end = ''
+  link.handle(call).catch((error: Error) => (end = error.message))
+  const { receive } = await events.promise.then((given) => ({ receive: given.receive.bind(given) }))
+  return {
+    ask: (id: number) =>
+      receive(readServerMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params: {} })))),
+    answer: () => answers.shift()?.({ result: Payload.of({ action: 'accept' }) }),
+    end: () => end,
+  }
+}
+
+describe('a call of a legacy server', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  test('that is silent ends after the idle time', async () => {
+    using sweeper = new Sweeper()
+    const call = await begin(sweeper)
+    await vi.advanceTimersByTimeAsync(900)
+    expect(call.end()).toBe('')
+    await vi.advanceTimersByTimeAsync(200)
+    expect(call.end()).toBe('no answer within 1000 ms')
+  })
+
+  test('B145 is not silent while a human answers, be it the first question or the last; then the time begins anew', async () => {
+    using sweeper = new Sweeper()
+    const call = await begin(sweeper)
+    call.ask(1)
+    call.ask(2)
+    await vi.advanceTimersByTimeAsync(20_000)
+    call.answer()
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(call.end()).toBe('')
+    call.answer()
+    await vi.advanceTimersByTimeAsync(900)
+    expect(call.end()).toBe('')
+    await vi.advanceTimersByTimeAsync(200)
+    expect(call.end()).toBe('no answer within 1000 ms')
+  })
+
+  test('B145 B144 ends all the same after the most it may take', async () => {
+    using sweeper = new Sweeper()
+    const call = await begin(sweeper)
+    call.ask(1)
+    await vi.advanceTimersByTimeAsync(59_000)
+    expect(call.end()).toBe('')
+    await vi.advanceTimersByTimeAsync(1_200)
+    expect(call.end()).toBe('no answer within 60000 ms')
+  })
+})

@@ -1,0 +1,129 @@
+/** The stream behind a set that hosts watch at a modern server (BRIDGING 3.7). */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { WatchedSet } from '../../../src/era/watched-set.ts'
+import type { Filter, ListenStream } from '../../../src/era/watched-set.ts'
+
+interface Opened {
+  readonly key: string
+  readonly uris: unknown
+  isClosed: boolean
+  acknowledge(uris?: readonly string[]): void
+  /** Ends it from the server's side. */
+  drop(): void
+}
+
+const makeSet = () => {
+  const opened: Opened[] = []
+  const missed: string[] = []
+  const open = (filter: Filter): ListenStream => {
+    const ended = Promise.withResolvers<void>()
+    const acknowledged = Promise.withResolvers<Filter | undefined>()
+    const uris = filter['resourceSubscriptions']
+    const drop = (): void => {
+      acknowledged.resolve(undefined)
+      ended.resolve()
+    }
+    const stream: Opened = {
+      key: String(opened.length + 1),
+      uris,
+      isClosed: false,
+      acknowledge: (accepted = uris as string[]) => acknowledged.resolve({ resourceSubscriptions: accepted }),
+      drop,
+    }
+    opened.push(stream)
+    const close = (): void => {
+      stream.isClosed = true
+      drop()
+    }
+    return { key: stream.key, acknowledged: acknowledged.promise, ended: ended.promise, close }
+  }
+  return { set: new WatchedSet('resourceSubscriptions', open, (uri) => missed.push(uri)), opened, missed }
+}
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+/** Lets promises run, and as much time as a retry may take. */
+const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
+
+test('what is added while a stream is being opened is asked for together by the next', async () => {
+  const { set, opened } = makeSet()
+  const first = set.add('a')
+  const more = ['b', 'c', 'd'].map((uri) => set.add(uri))
+  opened[0].acknowledge()
+  await pass()
+  expect(opened.map(({ uris }) => uris)).toEqual([['a'], ['a', 'b', 'c', 'd']])
+  expect(opened[0].isClosed, 'make before break').toBe(false)
+  opened[1].acknowledge(['a', 'b', 'd'])
+  expect(await Promise.all([first, ...more])).toEqual([true, true, false, true])
+  expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false])
+})
+
+test('B127 B134 a stream that drops is opened again, later each time, and everything on it counts as changed once', async () => {
+  const { set, opened, missed } = makeSet()
+  const added = set.add('a')
+  opened[0].acknowledge()
+  await added
+  opened[0].drop()
+  for (const [tries, waitMs] of [1_000, 2_000, 4_000].entries()) {
+    await pass(waitMs / 2 - 1)
+    expect(opened).toHaveLength(tries + 1)
+    await pass(waitMs / 2 + 1)
+    expect(opened).toHaveLength(tries + 2)
+    if (tries < 2) opened[tries + 1].drop()
+  }
+  expect(missed).toEqual([])
+  opened[3].acknowledge()
+  await pass()
+  expect(missed).toEqual(['a'])
+  await pass(60_000)
+  expect(opened).toHaveLength(4)
+  expect(missed).toEqual(['a'])
+})
+
+test('a set that the server does not acknowledge leaves the stream before it, is tried again, and what was added counts as changed', async () => {
+  const { set, opened, missed } = makeSet()
+  const added = set.add('a')
+  opened[0].acknowledge()
+  await added
+  const late = expect(set.add('b')).rejects.toThrow('the server acknowledges no subscription now')
+  opened[1].drop()
+  await late
+  expect(opened[0].isClosed).toBe(false)
+  await pass(1_000)
+  expect(opened[2].uris).toEqual(['a', 'b'])
+  opened[2].acknowledge()
+  await pass()
+  expect([missed, opened[0].isClosed, await set.add('b')]).toEqual([['b'], true, true])
+})
+
+test('what is removed is asked for no more, and nothing is opened for nothing, nor once it is closed', async () => {
+  const { set, opened } = makeSet()
+  const added = set.add('a')
+  opened[0].acknowledge()
+  await added
+  await set.remove('a')
+  expect(opened[0].isClosed).toBe(true)
+  const again = set.add('b')
+  opened[1].acknowledge()
+  await again
+  set.close()
+  opened[1].drop()
+  await pass(60_000)
+  expect(opened).toHaveLength(2)
+})
+
+test('while two streams stand an update is news once; afterwards the old one is not heard', async () => {
+  const { set, opened } = makeSet()
+  const added = set.add('a')
+  opened[0].acknowledge()
+  await added
+  expect([set.isNews('a', '1'), set.isNews('a', '1')]).toEqual([true, true])
+  const more = set.add('b')
+  expect(
+    ['1', '2', '1', '1'].map((key) => set.isNews('a', key)),
+    'the other says it too',
+  ).toEqual([true, false, true, true])
+  opened[1].acknowledge()
+  await more
+  expect([set.isNews('a', '1'), set.isNews('a', '2'), set.isNews('a', undefined)]).toEqual([false, true, true])
+})

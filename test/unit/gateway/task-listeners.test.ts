@@ -1,0 +1,59 @@
+/** What is known of a task is forgotten with it (BRIDGING 3.17). */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Reconnected } from '../../../src/downstream/environment.ts'
+import { TaskListeners } from '../../../src/gateway/task-listeners.ts'
+import type { Caller, HostSession } from '../../../src/rpc/call.ts'
+
+const makeSession = () => {
+  const callbacks: (() => void)[] = []
+  const session = { onEnd: (callback: () => void) => void callbacks.push(callback) } as unknown as HostSession
+  return { session, callbacks, end: () => callbacks.forEach((callback) => callback()) }
+}
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test.each<[string, (listeners: TaskListeners, end: () => void) => void]>([
+  ['at its end', (listeners) => listeners.creatorsOf('a', '1')[0].forget()],
+  ['when its lifetime is over', () => vi.advanceTimersByTime(5_000)],
+  ['with its session', (_, end) => end()],
+])('a task that a session made is forgotten %s', (_, finish) => {
+  const listeners = new TaskListeners()
+  const { session, callbacks, end } = makeSession()
+  for (const id of ['1', '2', '1']) listeners.created(session, 'a', id, `t1.a.${id}`, 5_000)
+  listeners.created(makeSession().session, 'a', '3', 't1.a.3', null)
+  expect(callbacks).toHaveLength(1)
+  expect(listeners.creatorsOf('a', '1')).toMatchObject([{ session, exposed: 't1.a.1' }])
+  finish(listeners, end)
+  expect(listeners.creatorsOf('a', '1')).toEqual([])
+  expect(listeners.creatorsOf('a', '3')).toHaveLength(1)
+})
+
+test('one session cannot push out the tasks of another', () => {
+  const listeners = new TaskListeners()
+  const [one, two] = [makeSession().session, makeSession().session]
+  listeners.created(two, 'a', 'mine', 't1.a.mine', null)
+  for (let id = 0; id < 3_000; id++) listeners.created(one, 'a', String(id), `t1.a.${id}`, null)
+  expect(listeners.creatorsOf('a', 'mine')).toHaveLength(1)
+  expect([listeners.creatorsOf('a', '0'), listeners.creatorsOf('a', '2999').length]).toEqual([[], 1])
+})
+
+test('two sessions whose servers chose one id are both remembered', () => {
+  const listeners = new TaskListeners()
+  const sessions = [makeSession().session, makeSession().session]
+  for (const session of sessions) listeners.created(session, 'a', '1', 't1.a.1', 5_000)
+  expect(listeners.creatorsOf('a', '1').map(({ session }) => session)).toEqual(sessions)
+})
+
+test('a followed task that has ended is unfollowed at its server while the stream that named it goes on', () => {
+  const listeners = new TaskListeners()
+  const followTask = vi.fn(() => Promise.resolve())
+  const unfollowTask = vi.fn(() => Promise.resolve())
+  const server = { options: { key: 'a' }, followTask, unfollowTask } as unknown as Reconnected
+  const subscriber = {}
+  for (const id of ['1', '2']) listeners.add(subscriber, { exposed: id, caller: {} as Caller }, server, id)
+  listeners.over(subscriber, 'a', '1')
+  expect(unfollowTask.mock.calls).toEqual([['1']])
+  listeners.restore(server)
+  expect(followTask.mock.calls).toEqual([['1'], ['2'], ['2']])
+})
