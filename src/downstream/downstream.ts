@@ -26,6 +26,7 @@ import type { ReadingOptions } from './inventory-reader.ts'
 import { listeners } from './link-owner.ts'
 import type { LinkOwner } from './link-owner.ts'
 import { Pins } from './pins.ts'
+import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
 import type { ServerOptions } from './options.ts'
 import { Rereads } from './rereads.ts'
@@ -48,6 +49,7 @@ export class Downstream {
   readonly #environment: DownstreamEnvironment
   readonly #dialer: Dialer
   readonly #links: Links
+  readonly #linkStarts: LinkStarts
   readonly #slots: Slots
   readonly #asking: Asking
   readonly #rereads: Rereads
@@ -77,8 +79,9 @@ export class Downstream {
     this.#pins = new Pins(environment.memory.pins(options))
     this.#appsPins = new Pins(environment.memory.pins(options, 'apps'))
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
+    this.#linkStarts = new LinkStarts(environment.backoff, () => environment.sweeper.nowMs)
     this.#links = new Links(options, {
-      open: (owner) => this.#dialer.dial(owner.declared, this.#eventsFor(owner)),
+      open: (owner) => this.#openLink(owner),
       isShared: () => this.#main?.transport !== 'http',
       nowMs: () => environment.sweeper.nowMs,
     })
@@ -177,6 +180,13 @@ export class Downstream {
     await this.#read()
     const entry = this.inventory$.value?.lists.tools.find(({ original }) => original === call.target)
     return this.#attemptLater({ ...call, paramHeaders: entry?.paramHeaders ?? [] })
+  }
+
+  /** Processes that end soon are not started again at once; what is only connected to may be. */
+  #openLink(owner: LinkOwner): Promise<Link> {
+    const open = (): Promise<Link> => this.#dialer.dial(owner.declared, this.#eventsFor(owner))
+    const { url, timeouts } = this.#options
+    return url === undefined ? this.#linkStarts.open(owner.key, timeouts.connectTimeoutMs, open) : open()
   }
 
   #located(error: unknown): unknown {

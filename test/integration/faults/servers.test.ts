@@ -165,3 +165,27 @@ test('sessions that come and vanish leave no process', async () => {
   await Promise.all(churned.map(({ closed }) => closed))
   expect(gateway.running.fleet.get('a')?.linkCount).toBe(1)
 })
+
+test('F-04 a process that dies of every call of one session is soon not started for it any more, and serves the others', async () => {
+  const referee = new Referee()
+  const dying = refereed(referee, (turn) => {
+    if (turn.params['name'] === 't') return undefined
+    turn.connection.drop()
+    return fake.never()
+  })
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'legacy stdio', tools: ['t', 'die'], on: { 'tools/call': dying } }) },
+    backoff: { firstMs: 1, maxMs: 2, maxFailures: 3, windowMs: 60_000, downMs: 300_000 },
+  })
+  const a = gateway.fake('a')
+  const before = a.connections.length
+  await using host = await legacyHttp.connect(gateway)
+  const ends = []
+  for (let at = 0; at < 20; at++) ends.push(await play(host, referee, 'a__die'))
+  expect(ends.slice(0, 3)).toEqual(Array.from({ length: 3 }, () => ({ type: 'failed', kind: 'exited', executed: 'unknown' })))
+  expect(ends.slice(3)).toEqual(Array.from({ length: 17 }, () => ({ type: 'failed', kind: 'exited', executed: 'no' })))
+  expect(a.connections.length - before).toBe(3)
+  await using other = await legacyHttp.connect(gateway)
+  expect(await play(other, referee, 'a__t')).toMatchObject({ type: 'answered' })
+  expect(referee.findings).toEqual([])
+})
