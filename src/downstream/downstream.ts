@@ -55,6 +55,8 @@ export class Downstream {
   /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
   #changes = 0
   #main: Link | undefined
+  /** Of a stdio front whose host is legacy: the main link is its own. */
+  #soleSession: HostSession | undefined
   #isWanted = false
   #stopping: Promise<void> | undefined
   #drained: () => void = () => undefined
@@ -207,6 +209,7 @@ export class Downstream {
   }
 
   rootsChanged(session: HostSession): void {
+    if (session === this.#soleSession) this.#main?.rootsChanged()
     for (const link of this.#links.ofSession(session)) link.rootsChanged()
   }
 
@@ -336,7 +339,9 @@ export class Downstream {
     const { soleHost, gate } = this.#environment
     let link: Link | undefined
     try {
-      const declared = soleHost === undefined ? this.#dialer.superset() : await soleHost
+      const sole = await soleHost
+      this.#soleSession = sole?.session
+      const declared = sole?.capabilities ?? this.#dialer.superset()
       if (this.#isStopping) throw new Failure('shutting_down', 'stopped before it was started')
       await gate(
         async () => {
@@ -454,8 +459,8 @@ export class Downstream {
       taskChanged: (task) => this.#taskChanged(task),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
       ask: async (question, call) =>
-        isSole ? this.#asking.ask(question, call, call, call?.caller.session) : this.#asking.decline(question),
-      elicitationComplete: (id) => this.#asking.completed(id),
+        isSole ? this.#asking.ask(question, call, call, this.#soleSession) : this.#asking.decline(question),
+      elicitationComplete: (id) => this.#asking.completed(id, this.#soleSession),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
   }
@@ -475,7 +480,8 @@ export class Downstream {
         owner.isolation === 'shared'
           ? this.#asking.ask(question, undefined, undefined, undefined)
           : this.#asking.ask(question, call, [...owner.waiting].at(-1), [...owner.sessions].at(-1)),
-      elicitationComplete: (id) => this.#asking.completed(id),
+      elicitationComplete: (id) =>
+        this.#asking.completed(id, owner.isolation === 'session' ? [...owner.sessions].at(-1) : undefined),
       oddity: (reason, sample) => this.#oddity(reason, sample),
     }
   }

@@ -76,7 +76,8 @@ export class Links implements Sweepable {
     } catch (error) {
       this.#tasks.heedError(call, error, owner)
       // The server forgot the session of this link: whoever comes next gets another; what is under way may still be answered.
-      if (isForgotten(error)) this.#leave(held)
+      // Or it may go on with a call that was given up, and what it asks then must not meet the next caller (B048).
+      if (isForgotten(error) || (error instanceof Failure && this.#isExclusive(owner, call.caller))) this.#leave(held)
       throw error
     } finally {
       held.leases--
@@ -109,7 +110,12 @@ export class Links implements Sweepable {
     return owner && this.#all.get(owner)
   }
 
-  /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
+  /** Modern hosts that can be asked have a link to themselves while they use it. */
+  #isExclusive({ declared }: LinkOwner, { session }: Caller): boolean {
+    return session === undefined && Object.keys(declared).length > 0 && this.#environment.isShared()
+  }
+
+  /** The caller's link: of an exclusive key the first that is free. */
   #hold(caller: Caller): Held {
     const { session } = caller
     const { sharing } = this.#options
@@ -118,7 +124,7 @@ export class Links implements Sweepable {
       if (own !== undefined) return own
     }
     const owner = ownerOf(caller, sharing, () => ++this.#serial)
-    const isExclusive = session === undefined && Object.keys(owner.declared).length > 0 && this.#environment.isShared()
+    const isExclusive = this.#isExclusive(owner, caller)
     for (let at = 0; ; at++) {
       const key = at === 0 ? owner.key : `${owner.key} ${at}`
       const existing = this.#found.get(key)

@@ -114,13 +114,13 @@ class Visits {
 }
 
 const nextRound = async (
-  { result, state }: RequiredInput,
+  { result, state, answered }: RequiredInput,
   ask: NonNullable<Call['ask']>,
   visits: Visits,
   signal: CancelSignal,
 ): Promise<Resume> => {
   const requests = result.object('inputRequests')
-  if (requests === undefined) {
+  if (requests === undefined || requests.members.length === 0) {
     await pause(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
     return { state, responses: undefined }
   }
@@ -135,7 +135,7 @@ const nextRound = async (
       const put = async (): Promise<void> => {
         const known = visits.answerTo(question)
         isNew ||= known === undefined
-        const answer = known ?? resultOf(question.method, await ask(question))
+        const answer = known ?? resultOf(question.method, answered?.get(key) ?? (await ask(question)))
         visits.remember(question, answer)
         answers.set(key, answer)
       }

@@ -28,6 +28,8 @@ export class Subscriptions {
   readonly #watched = new Map<string, Watched>()
   /** How many each subscriber watches. */
   readonly #counts = new Map<Subscriber, number>()
+  /** Servers that are being told that nobody watches any more: told to watch again only after that, lest the two cross. */
+  readonly #leaving = new Map<string, Promise<void>>()
   readonly #max: () => number
 
   /** `max`: how many one subscriber may watch, asked anew each time (`limits.subscriptions`). */
@@ -101,7 +103,9 @@ export class Subscriptions {
   }
 
   #ask(watched: Watched): Promise<boolean> {
-    const accepted = watched.downstream.subscribe(watched.original)
+    const subscribe = (): Promise<boolean> => watched.downstream.subscribe(watched.original)
+    const leaving = this.#leaving.get(keyOf(watched.downstream.options.key, watched.original))
+    const accepted = leaving?.then(subscribe) ?? subscribe()
     watched.accepted = accepted
     accepted.catch(() => {
       if (watched.accepted === accepted) watched.accepted = undefined
@@ -118,14 +122,18 @@ export class Subscriptions {
 
   #leave(key: string, watched: Watched, subscriber: Subscriber): void {
     if (!watched.subscribers.delete(subscriber)) return
-    const left = (this.#counts.get(subscriber) ?? 1) - 1
-    if (left > 0) this.#counts.set(subscriber, left)
+    const others = (this.#counts.get(subscriber) ?? 1) - 1
+    if (others > 0) this.#counts.set(subscriber, others)
     else this.#counts.delete(subscriber)
     if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
     this.#watched.delete(key)
-    void Promise.resolve(watched.accepted)
+    const left = Promise.resolve(watched.accepted)
       .then((accepted) => (accepted === false ? undefined : watched.downstream.unsubscribe(watched.original)))
       .catch(() => undefined)
+      .finally(() => {
+        if (this.#leaving.get(key) === left) this.#leaving.delete(key)
+      })
+    this.#leaving.set(key, left)
   }
 }
 

@@ -4,7 +4,7 @@ import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import { refusalOf, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
-import type { Caller, Question } from '../rpc/call.ts'
+import type { Answer, Caller, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import type { Payload } from '../wire/payload.ts'
 
@@ -18,19 +18,25 @@ export const askerOf = ({ options, link }: Downstream, view: View): Asker => ({
   label: view.catalog.sources.length > 1 ? options.displayName : undefined,
 })
 
-/** The questions of `inputRequests`, worded as if they came as requests. `onRefusal` hears of those this host must not be asked. */
+/**
+ * The questions of `inputRequests`, worded as if they came as requests. `onRefusal` hears of those this host must not be asked.
+ * Returns the answers to those it cannot be asked, because its revision has no words for them, by key.
+ */
 export const wordRequests = (
   result: Payload,
   asker: Asker,
   caller: Caller,
   note: (deviation: DeviationName) => void,
   onRefusal: (question: Question) => void = () => undefined,
-): void => {
+): ReadonlyMap<string, Answer> => {
+  const answered = new Map<string, Answer>()
   const requests = result.object('inputRequests')
   for (const { key } of requests?.members ?? []) {
     const request = requests?.object(key)
     const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
     if (refusalOf(question, caller.capabilities) !== undefined) onRefusal(question)
-    wordQuestion(question, asker, caller, note)
+    const worded = wordQuestion(question, asker, caller, note)
+    if (!('method' in worded)) answered.set(key, worded)
   }
+  return answered
 }

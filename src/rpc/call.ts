@@ -88,8 +88,17 @@ export interface Call {
 
 export type Outcome =
   | { readonly kind: 'complete'; readonly result: JsonObject }
-  /** `totalMs`: how long the call may take in all, its rounds together. */
-  | { readonly kind: 'input_required'; readonly result: Payload; readonly state: string | undefined; readonly totalMs?: number }
+  /**
+   * `totalMs`: how long the call may take in all, its rounds together. `answered`: what this host cannot be asked, by the key of
+   * the question, with the answer that stands for its own.
+   */
+  | {
+      readonly kind: 'input_required'
+      readonly result: Payload
+      readonly state: string | undefined
+      readonly totalMs?: number
+      readonly answered?: ReadonlyMap<string, Answer>
+    }
   /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
   | { readonly kind: 'task'; readonly result: Payload }
 

@@ -132,6 +132,16 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     expect(gateway.fake('a').all('tools/call')).toHaveLength(2)
   })
 
+  test('B094 a form of several choices is cancelled for a host of 2025-06-18, which is not asked', async () => {
+    const properties = { c: { type: 'array', items: { type: 'string', enum: ['a', 'b'] } } }
+    const choices = { method: 'elicitation/create', params: { message: '?', requestedSchema: { type: 'object', properties } } }
+    await using gateway = await start(kind, rounds(required({ ok: choices })))
+    await using host = await legacyHttp.connect(gateway, { revision: '2025-06-18', capabilities: { elicitation: {} } })
+    const pending = host.begin('tools/call', CALL)
+    expect((await pending.response).result).toEqual(done({ ok: { action: 'cancel' } }))
+    expect([...pending.messages.entries, ...host.heard.entries]).toEqual([])
+  })
+
   test('the host cancels: what it was asked is taken back and no round follows', async () => {
     await using gateway = await start(kind, rounds(required({ ok: elicit('?'), sum: sample })))
     await using host = await legacyHttp.connect(gateway, able)
