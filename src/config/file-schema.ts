@@ -56,6 +56,10 @@ const listenLimits = z.strictObject({
   sse_keep_alive: durationField('A silent stream gets a comment.', L.sseKeepAliveMs),
   write_stall: durationField('A host that takes nothing loses its stream.', L.writeStallMs),
   max_queued: sizeField('Queued for one slow host.', L.maxQueuedBytes),
+  event_log: sizeField(
+    'Kept of all sessions together, for streams that are resumed. The sessions idle longest lose theirs first.',
+    L.maxTotalEventBytes,
+  ),
 })
 
 const includeItem = z

@@ -38,6 +38,7 @@ const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>
   sse_keep_alive: 'sseKeepAliveMs',
   write_stall: 'writeStallMs',
   max_queued: 'maxQueuedBytes',
+  event_log: 'maxTotalEventBytes',
 }
 
 const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_principal: 'maxPerPrincipal' } as const

@@ -26,10 +26,10 @@ const keyOf = (server: string, original: string): string => `${server} ${origina
 
 export class Subscriptions {
   readonly #watched = new Map<string, Watched>()
-  /** How many each subscriber watches. */
-  readonly #counts = new Map<Subscriber, number>()
   /** Servers that are being told that nobody watches any more: told to watch again only after that, lest the two cross. */
   readonly #leaving = new Map<string, Promise<void>>()
+  /** How many each subscriber watches. */
+  readonly #counts = new Map<Subscriber, number>()
   readonly #max: () => number
 
   /** `max`: how many one subscriber may watch, asked anew each time (`limits.subscriptions`). */
@@ -122,8 +122,8 @@ export class Subscriptions {
 
   #leave(key: string, watched: Watched, subscriber: Subscriber): void {
     if (!watched.subscribers.delete(subscriber)) return
-    const others = (this.#counts.get(subscriber) ?? 1) - 1
-    if (others > 0) this.#counts.set(subscriber, others)
+    const count = (this.#counts.get(subscriber) ?? 1) - 1
+    if (count > 0) this.#counts.set(subscriber, count)
     else this.#counts.delete(subscriber)
     if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
     this.#watched.delete(key)

@@ -28,10 +28,11 @@ export interface HostLimits {
   readonly writeStallMs: number
   /** Queued behind the message being written. */
   readonly maxQueuedBytes: number
-  /** Event log: per stream, per stream, per session, and age. */
+  /** Event log: per stream, per stream, per session, of all sessions, and age. */
   readonly maxEvents: number
   readonly maxEventBytes: number
   readonly maxSessionEventBytes: number
+  readonly maxTotalEventBytes: number
   readonly maxEventAgeMs: number
   /** How long a call runs on for a legacy host whose connection broke. */
   readonly orphanMs: number
@@ -85,6 +86,7 @@ export const DEFAULT_HOST_LIMITS: HostLimits = {
   maxEvents: 256,
   maxEventBytes: 1024 * 1024,
   maxSessionEventBytes: 4 * 1024 * 1024,
+  maxTotalEventBytes: 256 * 1024 * 1024,
   maxEventAgeMs: 300_000,
   orphanMs: 300_000,
 }

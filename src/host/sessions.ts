@@ -55,6 +55,7 @@ export class Sessions {
   end(held: HttpSession): void {
     this.#byId.delete(held.session.id)
     held.session.end()
+    held.session.log?.close()
     held.stream?.events.end()
   }
 

@@ -1,8 +1,8 @@
 /**
  * The reference server as a process, written with the official SDK 2:
  * `reference-server.ts stdio|http [--port N] [--era legacy|modern|dual] [--pages] [--by-request] [--shared DIRECTORY]`.
- * `--by-request`: asks legacy hosts by requests of its own, whatever they declared. Processes that name the same directory share what they remember. Over HTTP it says on stderr where it listens; on
- * stdio it ends with its stdin.
+ * `--by-request`: asks legacy hosts by requests of its own, whatever they declared. Processes that name the same directory share
+ * what they remember. Over HTTP it says on stderr where it listens; on stdio it ends with its stdin.
  */
 import { parseArgs } from 'node:util'
 import type { McpServer } from '@modelcontextprotocol/server'
