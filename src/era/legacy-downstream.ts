@@ -21,6 +21,7 @@ import { LinkTasks } from './link-tasks.ts'
 import { RequestMeta } from './request-meta.ts'
 import { resultOf } from './result-of.ts'
 import { modernCreation } from './task-shapes.ts'
+import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
@@ -78,6 +79,10 @@ export class LegacyLink implements Link {
   }
   get instructions(): string | undefined {
     return this.#handshake.instructions
+  }
+  get tellsChanges(): boolean {
+    const { all, announced } = offeredLists(this.capabilities)
+    return announced.length === all.length
   }
   get inFlight(): number {
     return this.connection.inFlight
