@@ -10,7 +10,7 @@ import { Seal } from './auth/seal.ts'
 import type { Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
 import type { BackoffOptions } from './downstream/backoff.ts'
-import type { Log } from './downstream/environment.ts'
+import type { Log, SoleHost } from './downstream/environment.ts'
 import { Introductions } from './era/introductions.ts'
 import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/openers.ts'
@@ -19,7 +19,8 @@ import { Gateway } from './gateway/gateway.ts'
 import { Front } from './host/front.ts'
 import type { Hub } from './host/hub.ts'
 import { StdioListener } from './host/stdio-listener.ts'
-import type { Capabilities, Scope } from './rpc/call.ts'
+import type { StdioOptions } from './host/stdio-listener.ts'
+import type { Scope } from './rpc/call.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import { UndiciClient } from './transport/http-client.ts'
 import { NetClient } from './transport/net-client.ts'
@@ -76,7 +77,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   let current = configuration
   const sweeper = new Sweeper()
   const stateDir = makeStateDir(configuration.stateDir, log)
-  const introduction = Promise.withResolvers<Capabilities>()
+  const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
   const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)
   const journal = stateDir === undefined ? undefined : await PidJournal.open(stateDir)
@@ -125,7 +126,11 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     })
   const pipes = new Set<Piped>()
   const { pipe } = surroundings
-  const sole = pipe && servePipe(pipe, pipe.scope ?? { server: undefined }, hub, introduction.resolve)
+  const sole =
+    pipe &&
+    servePipe(pipe, pipe.scope ?? { server: undefined }, hub, (capabilities, session) =>
+      introduction.resolve({ capabilities, session }),
+    )
   if (sole !== undefined) pipes.add(sole)
   fleet.apply(configuration.servers)
 
@@ -144,7 +149,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight))
     const servers = fleet.stop()
     // A host that left without a word leaves servers waiting for what it can do.
-    introduction.resolve({})
+    introduction.resolve({ capabilities: {}, session: undefined })
     await Promise.all([front.close(), servers, ...[...pipes].map(release)])
     await dispose()
   }
@@ -180,7 +185,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
 
 type Piped = ReturnType<typeof servePipe>
 
-const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: (capabilities: Capabilities) => void) => {
+const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: StdioOptions['introduced']) => {
   const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
   const listener = new StdioListener(pipe, { principal: 'local', scope, introduced }, hub)
   const hostLeft = new Promise<void>((resolve) => {

@@ -17,8 +17,8 @@ export class Asking {
   readonly #fidelity: Fidelity
   /** Roots that modern hosts gave, by principal. */
   readonly #roots = new Map<string, { readonly answer: Answer; readonly untilMs: number }>()
-  /** Sessions whose person was sent to a URL, by the server's own id for it. */
-  readonly #sentAway = new Map<string, HostSession>()
+  /** Sessions whose person was sent to a URL, by their own id for it: servers in processes of their own give one id to many. */
+  readonly #sentAway = new Map<string, { readonly original: string; readonly session: HostSession }>()
 
   constructor(options: () => ServerOptions, fidelity: Fidelity) {
     this.#options = options
@@ -48,12 +48,19 @@ export class Asking {
     return call.ask(question)
   }
 
-  /** What a person was sent away to do is done: the session that was asked hears of it, under its own id (B088). */
-  completed(original: string): void {
-    const session = this.#sentAway.get(original)
-    this.#sentAway.delete(original)
-    const elicitationId = session && elicitationIdFor(session.id, this.#options().key, original)
-    session?.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
+  /**
+   * What a person was sent away to do is done: the session that was asked hears of it, under its own id (B088). `session`: whose
+   * link it was said on, if that is one session's own; on any other link only an id that one session has is beyond doubt.
+   */
+  completed(original: string, session: HostSession | undefined): void {
+    const asked = [...this.#sentAway].filter(
+      ([, entry]) => entry.original === original && (session === undefined || entry.session === session),
+    )
+    const [only] = asked
+    if (only === undefined || asked.length > 1) return
+    const [elicitationId, entry] = only
+    this.#sentAway.delete(elicitationId)
+    entry.session.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
   }
 
   async #askRoots(
@@ -87,10 +94,10 @@ export class Asking {
   }
 
   /** A person of this session is on the way to a URL of the server. */
-  sentAway(id: string, session: HostSession): void {
+  sentAway(original: string, session: HostSession): void {
     const [oldest] = this.#sentAway.keys()
     if (this.#sentAway.size >= MAX_SENT_AWAY && oldest !== undefined) this.#sentAway.delete(oldest)
-    this.#sentAway.set(id, session)
+    this.#sentAway.set(elicitationIdFor(session.id, this.#options().key, original), { original, session })
   }
 }
 

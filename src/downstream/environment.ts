@@ -2,6 +2,7 @@
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Verdict } from '../era/dial.ts'
 import type { Declared, Identity } from '../era/link.ts'
+import type { HostSession } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -65,6 +66,12 @@ export interface Log {
   error(facts: object, message: string): void
 }
 
+/** What the one host of a pipe can, and its session if it is legacy. */
+export interface SoleHost {
+  readonly capabilities: Declared
+  readonly session: HostSession | undefined
+}
+
 export interface DownstreamEnvironment {
   readonly sweeper: Sweeper
   readonly identity: Identity
@@ -78,10 +85,10 @@ export interface DownstreamEnvironment {
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
   /**
-   * The one host of a stdio front: its capabilities, once it has told them. Then the main link serves its calls, too, and no
-   * second process is started (BRIDGING 3.0 rule 4).
+   * The one host of a stdio front, once it has said what it can. Then the main link serves its calls, too, and no second
+   * process is started (BRIDGING 3.0 rule 4).
    */
-  readonly soleHost: Promise<Declared> | undefined
+  readonly soleHost: Promise<SoleHost> | undefined
   /** A subscribed resource changed; the URI is the server's own. */
   readonly updated: (key: string, uri: string, params: Payload) => void
   /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */

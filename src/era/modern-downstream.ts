@@ -16,10 +16,10 @@ import { headersFor } from '../wire/param-headers.ts'
 import { join, Payload } from '../wire/payload.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { declaresTasks, withTasks } from '../wire/tasks.ts'
-import { resultOf } from './legacy-downstream.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { Listening, subscriptionOf } from './listening.ts'
 import { RequestMeta } from './request-meta.ts'
+import { resultOf } from './result-of.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
   'notifications/tools/list_changed': 'tools',

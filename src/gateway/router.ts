@@ -88,7 +88,7 @@ export class Router {
       })
       if (!isModern) note('askedByRequest')
       if (isModern) return this.#rounds.close(outcome, call, route.serverKey, route.original)
-      return { ...outcome, totalMs: downstream.options.timeouts.totalMs, refused }
+      return { ...outcome, refused, totalMs: downstream.options.timeouts.totalMs }
     }
     if (outcome.kind === 'task') this.#tasks.created(outcome.result, call, downstream)
     else if (isModern) asking.refuseIfMissing(outcome)

@@ -19,8 +19,8 @@ export const askerOf = ({ options, link }: Downstream, view: View): Asker => ({
 })
 
 /**
- * The questions of `inputRequests`, worded as if they came as requests. `onRefusal` hears of those this host must not be asked. Returns
- * the answers that stand for those its revision has no form for.
+ * The questions of `inputRequests`, worded as if they came as requests; what came out as an answer, because the host has no words
+ * for the question, by its key. `onRefusal` hears of those this host must not be asked.
  */
 export const wordRequests = (
   result: Payload,
@@ -28,9 +28,9 @@ export const wordRequests = (
   caller: Caller,
   note: (deviation: DeviationName) => void,
   onRefusal: (question: Question) => void = () => undefined,
-): Map<string, Answer> => {
-  const refused = new Map<string, Answer>()
+): ReadonlyMap<string, Answer> => {
   const requests = result.object('inputRequests')
+  const refused = new Map<string, Answer>()
   for (const { key } of requests?.members ?? []) {
     const request = requests?.object(key)
     const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }

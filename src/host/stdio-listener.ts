@@ -30,8 +30,8 @@ export interface Pipe {
 export interface StdioOptions {
   readonly principal: string
   readonly scope: Scope
-  /** Told once, with the capabilities of the host's first message of either era. */
-  readonly introduced: (capabilities: Capabilities) => void
+  /** Told once, with the capabilities of the host's first message of either era, and its session if that was `initialize`. */
+  readonly introduced: (capabilities: Capabilities, session: Session | undefined) => void
 }
 
 export class StdioListener {
@@ -125,8 +125,8 @@ export class StdioListener {
     try {
       const session = new Session(readInitialize(message), principal, scope)
       this.#session = session
-      this.#introduce(session.capabilities)
       session.attach({ send: (parts) => this.#pipe.write(parts) })
+      this.#introduce(session.capabilities, session)
       const result = initializeResult(
         session.revision,
         this.#hub.identity,
@@ -158,10 +158,10 @@ export class StdioListener {
     } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
   }
 
-  #introduce(capabilities: Capabilities): void {
+  #introduce(capabilities: Capabilities, session?: Session): void {
     if (this.#isIntroduced) return
     this.#isIntroduced = true
-    this.#options.introduced(capabilities)
+    this.#options.introduced(capabilities, session)
   }
 
   #exchange(): Exchange {

@@ -167,6 +167,34 @@ describe('counting', () => {
     await one.call('resources/unsubscribe', { uri })
     await gateway.fake('a').until('resources/unsubscribe')
   })
+  test('B131 a server is told to watch again only once it has stopped watching', async () => {
+    const done: string[] = []
+    const slow = (word: string, ms: number) => async (): Promise<JsonMap> => {
+      await new Promise((resolve) => setTimeout(resolve, ms))
+      done.push(word)
+      return {}
+    }
+    const on = { 'resources/subscribe': slow('watches', 0), 'resources/unsubscribe': slow('left', 50) }
+    await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r'], on }) } })
+    await using host = await legacyHttp.connect(gateway)
+    for (const method of ['subscribe', 'unsubscribe', 'subscribe']) await host.call(`resources/${method}`, { uri: 'a+file:///r' })
+    expect(done).toEqual(['watches', 'left', 'watches'])
+  })
+  test('B131 hosts that begin to watch a modern server at the same moment all do, however it hurries', async () => {
+    const uris = ['file:///1', 'file:///2', 'file:///3', 'file:///4']
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', resources: uris }) } })
+    let listens = 0
+    gateway.fake('a').on('subscriptions/listen', async (turn) => {
+      const { notifications } = turn.params
+      if (listens++ === 0) await new Promise((resolve) => setTimeout(resolve, 50))
+      turn.notify('notifications/subscriptions/acknowledged', { notifications, _meta: { [KEY.subscriptionId]: turn.id } })
+    })
+    const hosts = await Promise.all(uris.map(() => legacyHttp.connect(gateway)))
+    await Promise.all(hosts.map((host, at) => host.call('resources/subscribe', { uri: `a+${uris[at]}` })))
+    const latest = gateway.fake('a').all('subscriptions/listen').at(-1)
+    expect((latest?.params['notifications'] as JsonMap)['resourceSubscriptions']).toEqual(expect.arrayContaining(uris))
+    for (const host of hosts) await host[Symbol.asyncDispose]()
+  })
   test('B132 a session that ends takes its subscriptions along', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r'] }) } })
     await using host = await connectHttp(gateway)
@@ -287,3 +315,24 @@ test.each(['modern http', 'modern stdio'] as const)(
     expect(new Set(host.heard.entries.map(({ params }) => params?.['uri']))).toEqual(new Set(['a+file:///2']))
   },
 )
+
+test('B257 limits.subscriptions: over it a resource is not watched, and the text names the option', async () => {
+  const uris = ['file:///1', 'file:///2', 'file:///3']
+  await using gateway = await startGateway({ servers: { a: fake.of({ resources: uris }) }, gateway: { maxSubscriptions: 2 } })
+  await using legacy = await legacyHttp.connect(gateway)
+  await using modern = await modernHttp.connect(gateway)
+  const [one, two, three] = uris.map((uri) => `a+${uri}`)
+  const subscribe = (uri: string): Promise<JsonMap> => legacy.call('resources/subscribe', { uri })
+  const refusal = (text: string): object => ({ code: -32603, message: `gateway is busy: limits.subscriptions (2) ${text}` })
+  for (const uri of [one, two, one]) await subscribe(uri)
+  await expect(subscribe(three)).rejects.toMatchObject(refusal('reached'))
+  await legacy.call('resources/unsubscribe', { uri: one })
+  await subscribe(three)
+  const listens = (resourceSubscriptions: string[]) =>
+    modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions } })
+  expect((await listens([one, two, three]).response).error).toMatchObject(refusal('exceeded'))
+  const pending = listens([one, two, one])
+  expect((await pending.messages.until(isAcknowledged)).params?.['notifications']).toEqual({
+    resourceSubscriptions: [one, two, one],
+  })
+})

@@ -89,6 +89,41 @@ describe.each(LEGACY_KINDS)('a %s server', (kind) => {
   })
 })
 
+test.each(['legacy sse', 'legacy stdio'] as const)(
+  'B048 what a %s server asks of a call that was given up reaches nobody else',
+  async (kind) => {
+    const second = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    await using gateway = await startGateway({
+      servers: {
+        a: fake.of({
+          kind,
+          tools: ['first', 'second'],
+          on: {
+            'tools/call': async (turn) => {
+              if (turn.params['name'] === 'second') {
+                second.resolve()
+                await asked.promise
+                return { content: [] }
+              }
+              await second.promise
+              const answer = turn.ask('elicitation/create', { message: 'You, who called first?', requestedSchema: {} })
+              asked.resolve(Promise.race([answer.then(() => undefined), turn.connection.closed]))
+            },
+          },
+        }),
+      },
+    })
+    await using one = await modernHttp.connect(gateway, { capabilities: { elicitation: {} } })
+    await using two = await modernHttp.connect(gateway, { capabilities: { elicitation: {} } })
+    const first = one.begin('tools/call', { name: 'a__first', arguments: {} })
+    await gateway.fake('a').until('tools/call')
+    first.cancel()
+    await gateway.fake('a').until('notifications/cancelled')
+    expect(await two.call('tools/call', { name: 'a__second', arguments: {} })).toMatchObject({ resultType: 'complete' })
+  },
+)
+
 test('B050 what is asked on the stream of a POST belongs to that very call', async () => {
   await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) } })
   await using host = await legacyHttp.connect(gateway, { capabilities: { roots: {} } })

@@ -1,8 +1,8 @@
 /**
  * The reference server as a process, written with the official SDK 2:
- * `reference-server.ts stdio|http [--port N] [--era legacy|modern|dual] [--pages] [--shared DIRECTORY]`.
- * Processes that name the same directory share what they remember. Over HTTP it says on stderr where it listens; on
- * stdio it ends with its stdin.
+ * `reference-server.ts stdio|http [--port N] [--era legacy|modern|dual] [--pages] [--by-request] [--shared DIRECTORY]`.
+ * `--by-request`: asks legacy hosts by requests of its own, whatever they declared. Processes that name the same directory share
+ * what they remember. Over HTTP it says on stderr where it listens; on stdio it ends with its stdin.
  */
 import { parseArgs } from 'node:util'
 import type { McpServer } from '@modelcontextprotocol/server'
@@ -20,12 +20,13 @@ const { positionals, values } = parseArgs({
     port: { type: 'string', default: '0' },
     era: { type: 'string', default: 'dual' },
     pages: { type: 'boolean', default: false },
+    'by-request': { type: 'boolean', default: false },
     shared: { type: 'string' },
   },
 })
 const era = values.era as Era
 const state = createServerState(values.shared === undefined ? privateBoard() : sharedBoard(values.shared))
-const factory = referenceFactory({ state, pages: values.pages })
+const factory = referenceFactory({ state, pages: values.pages, byRequest: values['by-request'] })
 
 if (positionals[0] === 'http') {
   announce(referenceHttp(factory, state, era), Number(values.port), '/mcp')

@@ -10,7 +10,7 @@ import type { RawReply } from './raw-http.ts'
 
 /** Reads the answer to one POST to its end. */
 abstract class PostingHost extends BaseHost {
-  protected readonly url: URL
+  readonly url: URL
   readonly #open = new Set<RawReply>()
   readonly #sent = new Set<Promise<void>>()
 

@@ -11,6 +11,7 @@ import { resourceOffers, templateOffers } from '../offers/resources.ts'
 import { extraTool, toolOffers } from '../offers/tools.ts'
 import type { Conversation, ToolOffer } from '../offers/tools.ts'
 import type { ServerState } from '../server-state.ts'
+import { askingByRequest } from './by-request.ts'
 import { registerContentTools } from './content-tools.ts'
 import { registerInputOffers } from './input-offers.ts'
 import { paginateLists } from './pages.ts'
@@ -22,10 +23,12 @@ export interface ReferenceOptions {
   state: ServerState
   /** Serves every list in pages of two. */
   pages: boolean
+  /** Asks legacy hosts by requests of its own, whatever they declared. */
+  byRequest: boolean
 }
 
 /** A factory for `createMcpHandler`, `serveStdio` and the session table: one instance per request, pipe or session. */
-export const referenceFactory = ({ state, pages }: ReferenceOptions): McpServerFactory => {
+export const referenceFactory = ({ state, pages, byRequest }: ReferenceOptions): McpServerFactory => {
   const codec = createRequestStateCodec<Record<string, string>>({ key: crypto.getRandomValues(new Uint8Array(32)) })
   const tasks = new TaskStore()
   return (context) => {
@@ -47,7 +50,7 @@ export const referenceFactory = ({ state, pages }: ReferenceOptions): McpServerF
     if (context.era === 'modern') registerTasks(server, tasks)
     const extra = registerShared(server, state)
     registerContentTools(server)
-    registerInputOffers(server, codec)
+    registerInputOffers(byRequest && context.era === 'legacy' ? askingByRequest(server, codec) : server, codec)
     if (pages) paginateLists(server.server, state)
     if (outlivesRequest(context)) follow(server, state, extra)
     return server

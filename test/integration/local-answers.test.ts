@@ -1,0 +1,64 @@
+/** What the gateway answers by itself, on either side, and what one era no longer has (BRIDGING 3.12; 8.5). */
+import { describe, expect, test } from 'vitest'
+import { fake } from '../support/fake-downstream.ts'
+import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe } from '../support/fake-host.ts'
+import type { Pending } from '../support/fake-host.ts'
+import { startGateway } from '../support/gateway.ts'
+
+const offer = { tools: ['x'], resources: ['file:///r'] }
+const servers = { a: fake.of({ kind: 'legacy stdio', ...offer }), b: fake.of({ kind: 'modern http', ...offer }) }
+const KEYS = Object.keys(servers)
+
+test.each(everyLegacyTransport)(
+  'B100 a ping of a host on $name is answered {} at once, also while its calls are open, and reaches no server',
+  async ({ connect }) => {
+    await using gateway = await startGateway({ servers })
+    for (const key of KEYS) gateway.fake(key).on('tools/call', fake.never)
+    await using host = await connect(gateway)
+    expect(await host.call('ping')).toEqual({})
+    const open: Pending[] = []
+    for (const key of KEYS) {
+      open.push(host.begin('tools/call', { name: `${key}__x` }))
+      await gateway.fake(key).until('tools/call')
+    }
+    expect(await host.call('ping', { _meta: { progressToken: 1 } }, { id: 'ping' })).toEqual({})
+    for (const key of KEYS) expect(gateway.fake(key).all('ping')).toEqual([])
+    for (const pending of open) pending.cancel()
+  },
+)
+
+describe.each(['legacy http', 'legacy stdio', 'legacy sse'] as const)('a %s server', (kind) => {
+  test('B100 its ping is answered {} on every link, between calls and during one, and reaches no host', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+    await using http = await legacyHttp.connect(gateway)
+    await using pipe = await legacyPipe.connect(gateway)
+    gateway.fake('a').on('tools/call', async (turn) => {
+      expect((await turn.ask('ping')).result).toEqual({})
+      return { content: [] }
+    })
+    for (const host of [http, pipe]) expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
+    for (const connection of gateway.fake('a').connections) expect((await connection.ask('ping')).result).toEqual({})
+    for (const host of [http, pipe]) {
+      await host.call('ping')
+      expect(host.heard.entries).toEqual([])
+    }
+    expect(gateway.fake('a').connections).toHaveLength(3)
+  })
+})
+
+test.each(everyModernTransport)(
+  'B101 ping, logging/setLevel and resources/subscribe of a host on $name are answered -32601 and reach no server',
+  async ({ connect }) => {
+    await using gateway = await startGateway({ servers })
+    await using host = await connect(gateway)
+    const uri = 'a+file:///r'
+    for (const [method, params] of [
+      ['ping', {}],
+      ['logging/setLevel', { level: 'info' }],
+      ['resources/subscribe', { uri }],
+      ['resources/unsubscribe', { uri }],
+    ] as const)
+      await expect(host.call(method, params)).rejects.toMatchObject({ code: -32601 })
+    for (const key of KEYS) expect(gateway.fake(key).received).toEqual([])
+  },
+)
