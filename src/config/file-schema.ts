@@ -60,6 +60,10 @@ const listenLimits = z.strictObject({
     'Kept of all sessions together, for streams that are resumed. The sessions idle longest lose theirs first.',
     L.maxTotalEventBytes,
   ),
+  loop_lag: durationField(
+    'So late we may be for a second before new sessions are refused, and for three before calls are.',
+    L.maxLoopLagMs,
+  ),
 })
 
 const includeItem = z

@@ -39,6 +39,7 @@ const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>
   write_stall: 'writeStallMs',
   max_queued: 'maxQueuedBytes',
   event_log: 'maxTotalEventBytes',
+  loop_lag: 'maxLoopLagMs',
 }
 
 const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_principal: 'maxPerPrincipal' } as const

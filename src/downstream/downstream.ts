@@ -10,11 +10,14 @@ import { ServerError } from '../rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
 import { Asking } from './asking.ts'
 import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import { Hearing } from './hearing.ts'
 import type { Health } from './health.ts'
+import type { LinkOwner } from './link-owner.ts'
+import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
 import { Offers } from './offers.ts'
 import type { ServerOptions } from './options.ts'
@@ -23,6 +26,8 @@ import { SessionLists } from './session-lists.ts'
 import { Slots } from './slots.ts'
 import { Upkeep } from './upkeep.ts'
 
+/** How calls end whose link goes; while we stop, it went because of us. */
+const LOST: ReadonlySet<FailureKind> = new Set(['lost', 'exited', 'unreachable'])
 /** Methods whose answer does not depend on who asks: they go over the main link. */
 const ON_MAIN_LINK = new Set(['completion/complete'])
 
@@ -33,6 +38,7 @@ export class Downstream {
   /** What of its calls was translated, and what was impossible. */
   readonly fidelity: Fidelity
   readonly #environment: DownstreamEnvironment
+  readonly #linkStarts: LinkStarts
   readonly #asking: Asking
   readonly #dialer: Dialer
   readonly #hearing: Hearing
@@ -53,8 +59,9 @@ export class Downstream {
     this.#asking = new Asking(() => this.options, this.fidelity)
     this.#dialer = new Dialer(options, environment)
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
+    this.#linkStarts = new LinkStarts(environment.backoff, () => environment.sweeper.nowMs)
     this.#links = new Links(options, {
-      open: (owner) => this.#dialer.dial(owner.declared, this.#hearing.onLinkOf(owner)),
+      open: (owner) => this.#openLink(owner),
       closed: (owner) => this.#sessionLists.forget(owner),
       isShared: () => this.link?.transport !== 'http',
       nowMs: () => environment.sweeper.nowMs,
@@ -196,8 +203,17 @@ export class Downstream {
     return this.#attemptLater({ ...call, paramHeaders: entry?.paramHeaders ?? [] })
   }
 
+  /** Processes that end soon are not started again at once; what is only connected to may be. */
+  #openLink(owner: LinkOwner): Promise<Link> {
+    const open = (): Promise<Link> => this.#dialer.dial(owner.declared, this.#hearing.onLinkOf(owner))
+    const { url, timeouts } = this.#options
+    return url === undefined ? this.#linkStarts.open(owner.key, timeouts.connectTimeoutMs, open) : open()
+  }
+
   #located(error: unknown): unknown {
-    return error instanceof Failure ? error.at(this.options) : error
+    if (!(error instanceof Failure)) return error
+    const isOurs = this.#stopping !== undefined && LOST.has(error.kind)
+    return (isOurs ? new Failure('shutting_down', 'the server was stopped', error.facts, error) : error).at(this.options)
   }
 
   /** Watches a resource for the gateway; false if the server does not offer that. Throws `Failure` if it cannot be asked now. */

@@ -7,6 +7,7 @@ import type { Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
+import { withinRequest } from './boundary.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from './hub.ts'
 import { isAllowedHost, isAllowedOrigin, isLoopbackAddress } from './origins.ts'
@@ -29,6 +30,7 @@ export class Front {
   /** By the address as configured. */
   #listening = new Map<string, Listening>()
   #isReady = true
+  #troubledMs = -Infinity
 
   constructor(hub: Hub, sweeper: Sweeper) {
     this.#hub = hub
@@ -89,7 +91,13 @@ export class Front {
   async #bind(address: Address, { addresses, limits }: HostOptions): Promise<Listening | undefined> {
     const isLoopback = isLoopbackAddress(address.host)
     try {
-      return await listenHttp(address, limits, this.#hub.bodies, (request) => this.#handle(request, isLoopback))
+      return await listenHttp(
+        address,
+        limits,
+        this.#hub.bodies,
+        (request) => withinRequest(request, this.#hub, () => this.#handle(request, isLoopback)),
+        (error) => this.#troubled(error),
+      )
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // A machine without IPv6 still has its other loopback address.
@@ -97,6 +105,14 @@ export class Front {
       if (isNoIpv6) return undefined
       throw Object.assign(error as Error, { address: nameOf(address), port: address.port })
     }
+  }
+
+  /** One line says it for all connections of a second. */
+  #troubled(error: Error): void {
+    const nowMs = performance.now()
+    if (nowMs - this.#troubledMs < 1_000) return
+    this.#troubledMs = nowMs
+    this.#hub.log.warn({ error: error.message }, 'trouble with connections of hosts')
   }
 
   /** Not ready any more: no new connections and no new requests; what is under way goes on. */

@@ -17,6 +17,7 @@ import { isLegacyRevision, isModernRevision, isRevision } from '../wire/revision
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
 import { EventBudget } from './event-budget.ts'
+import { withinRequest } from './boundary.ts'
 import { EventLog } from './event-log.ts'
 import { JSON_TYPE, PostExchange, RETRY_MS } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -36,6 +37,7 @@ export interface Entrance {
 
 const EVENTS = 'text/event-stream'
 const JSON_BODY = 'application/json'
+const BUSY = { 'Retry-After': '1' }
 /** What the SDKs send, letter for letter: taken without being taken apart. */
 const USUAL_ACCEPT = 'application/json, text/event-stream'
 /** The way back of a batch to which nothing is said. */
@@ -103,7 +105,7 @@ export class HttpListener {
     request.readBody(limits.maxBodyBytes, (body) => {
       if (body === undefined)
         return refuse(request, 413, -32600, `the body exceeds listen.limits.max_body (${limits.maxBodyBytes} bytes)`)
-      this.#message(entrance, body)
+      withinRequest(request, this.#hub, () => this.#message(entrance, body))
     })
   }
 
@@ -130,7 +132,7 @@ export class HttpListener {
     if (message.kind === 'response') return refuse(request, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
     const { limits, streamAfterMs } = this.#hub.options
-    if (this.#posts.size >= limits.maxInFlight) return request.reply(503, { 'Retry-After': '1' })
+    if (this.#posts.size >= limits.maxInFlight || this.#hub.overload.shedding === 2) return request.reply(503, BUSY)
     const abort = new Cancellation()
     const exchange = new PostExchange(this.#nextPost++, {
       request,
@@ -149,6 +151,7 @@ export class HttpListener {
 
   #initialize(message: Envelope, { request, principal, scope }: Entrance): void {
     const id = message.id ?? 'null'
+    if (this.#hub.overload.shedding > 0) return request.reply(503, BUSY)
     try {
       const session = new Session(readInitialize(message), principal, scope)
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
@@ -182,6 +185,7 @@ export class HttpListener {
       hearLegacy(message, held.session, this.#hub)
       return request.reply(202, {})
     }
+    if (this.#hub.overload.shedding === 2) return request.reply(503, BUSY)
     serveLegacy(message, held.session, this.#exchange(held, request), this.#hub)
   }
 

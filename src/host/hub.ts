@@ -8,6 +8,7 @@ import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BodyPool } from '../transport/body-pool.ts'
 import type { HostOptions } from './options.ts'
+import type { Overload } from './overload.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
 
@@ -70,6 +71,8 @@ export interface Hub {
   readonly introductions: Introductions<Introduced>
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
+  /** Whether we are near our own limits. */
+  readonly overload: Overload
   /** A number for each host request: ties log lines and errors together. */
   readonly nextRef: () => number
 }

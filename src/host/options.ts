@@ -28,6 +28,8 @@ export interface HostLimits {
   readonly writeStallMs: number
   /** Queued behind the message being written. */
   readonly maxQueuedBytes: number
+  /** How late the event loop may be, for a second, before new sessions are refused; after three, new calls. */
+  readonly maxLoopLagMs: number
   /** Event log: per stream, per stream, per session, of all sessions, and age. */
   readonly maxEvents: number
   readonly maxEventBytes: number
@@ -83,6 +85,7 @@ export const DEFAULT_HOST_LIMITS: HostLimits = {
   sseKeepAliveMs: 15_000,
   writeStallMs: 10_000,
   maxQueuedBytes: 1024 * 1024,
+  maxLoopLagMs: 200,
   maxEvents: 256,
   maxEventBytes: 1024 * 1024,
   maxSessionEventBytes: 4 * 1024 * 1024,

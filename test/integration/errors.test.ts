@@ -147,7 +147,7 @@ describe.each(HOSTS)('to a host over $name', ({ connect }) => {
   })
 
   describe.each(['legacy http', 'legacy sse', 'legacy stdio', 'modern http', 'modern stdio'] as const)('a %s server', (kind) => {
-    test('7.2 silence: the time-out is told with its seconds, the call is cancelled below', async () => {
+    test('7.2 F-02 silence: the time-out is told with its seconds, the call is cancelled below', async () => {
       await using gateway = await startGateway(serve(kind, { options: { a: { timeouts: { idleMs: SECOND_MS } } } }))
       await using host = await connect(gateway)
       both(gateway.fake('a'), fake.never)
@@ -158,7 +158,7 @@ describe.each(HOSTS)('to a host over $name', ({ connect }) => {
       if (kind === 'modern http') await turn.closed
       else expect((await gateway.fake('a').until('notifications/cancelled')).params['requestId']).toBe(turn.id)
     })
-    test('B144 F-12 progress keeps a call alive, the maximum ends it all the same', async () => {
+    test('B144 F-02 progress keeps a call alive, the maximum ends it all the same', async () => {
       const timeouts = { idleMs: SECOND_MS, totalMs: 2_000 }
       await using gateway = await startGateway(serve(kind, { options: { a: { timeouts } } }))
       await using host = await connect(gateway)
