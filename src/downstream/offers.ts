@@ -56,14 +56,10 @@ export class Offers {
     })
   }
 
-  /** A link is up and has been read: reads again from time to time what it cannot announce changes of (3.7). */
+  /** A link is up and has been read: reads again from time to time while it does not tell of changes (3.7). */
   follow(link: Link): void {
-    const announces = (name: string): boolean => {
-      const capability = link.capabilities[name] as { listChanged?: unknown } | undefined
-      return capability === undefined || capability.listChanged === true
-    }
-    const isTold = this.inventory$.value === undefined || ['tools', 'resources', 'prompts'].every(announces)
-    this.#rereads.poll(isTold ? undefined : this.#source.environment.legacyPollMs)
+    const periodMs = this.inventory$.value === undefined ? undefined : this.#source.environment.legacyPollMs
+    this.#rereads.poll(periodMs, () => !link.tellsChanges)
     void this.apps.read()
   }
 

@@ -21,6 +21,7 @@ import { LinkTasks } from './link-tasks.ts'
 import { RequestMeta } from './request-meta.ts'
 import { resultOf } from './result-of.ts'
 import { modernCreation } from './task-shapes.ts'
+import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
@@ -78,6 +79,10 @@ export class LegacyLink implements Link {
   }
   get instructions(): string | undefined {
     return this.#handshake.instructions
+  }
+  get tellsChanges(): boolean {
+    const { all, announced } = offeredLists(this.capabilities)
+    return announced.length === all.length
   }
   get inFlight(): number {
     return this.connection.inFlight
@@ -194,6 +199,15 @@ export class LegacyLink implements Link {
     params.delete('inputResponses')
     if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')
     return params.parts()
+  }
+
+  async ping(limitMs: number): Promise<boolean> {
+    try {
+      await this.#request('ping', {}, limitMs)
+      return true
+    } catch (error) {
+      return error instanceof ServerError
+    }
   }
 
   async #request(method: string, params: Readonly<Record<string, unknown>>, limitMs = this.#timeouts.startMs): Promise<Payload> {
