@@ -351,7 +351,7 @@ test('B090 B091 with several servers a person is told which one asks; a URL stay
   expect(Object.values(asked(round))).toEqual([{ method: 'elicitation/create', params: { mode: 'url', message: '[A] Go', url } }])
 })
 
-test('B087 B089 -32042 becomes a round with one URL question for each entry, without the ids of that era', async () => {
+test('B065 B087 B089 -32042 becomes a round with one URL question for each entry, without the ids of that era', async () => {
   let isDone = false
   await using gateway = await startGateway({
     servers: {
@@ -380,6 +380,8 @@ test('B087 B089 -32042 becomes a round with one URL question for each entry, wit
   )
   isDone = true
   expect(await host.call('tools/call', retry(round, toAll(round, { action: 'accept' })))).toMatchObject(said(['done']))
+  for (const { params } of gateway.fake('a').all('tools/call'))
+    expect(Object.keys(params).filter((key) => key === 'requestState' || key === 'inputResponses')).toEqual([])
   const plain = await modernHttp.connect(gateway)
   isDone = false
   await expect(plain.call('tools/call', CALL)).rejects.toMatchObject({ code: -32021 })
