@@ -193,7 +193,7 @@ describe('counting', () => {
     const hosts = await Promise.all(uris.map(() => legacyHttp.connect(gateway)))
     await Promise.all(hosts.map((host, at) => host.call('resources/subscribe', { uri: `a+${uris[at]}` })))
     const latest = gateway.fake('a').all('subscriptions/listen').at(-1)
-    expect((latest?.params['notifications'] as JsonMap)['resourceSubscriptions']).toEqual(expect.arrayContaining(uris))
+    expect(latest?.params['notifications']).toMatchObject({ resourceSubscriptions: expect.arrayContaining(uris) })
     for (const host of hosts) await host[Symbol.asyncDispose]()
   })
   test('B132 a session that ends takes its subscriptions along', async () => {
