@@ -201,6 +201,15 @@ export class LegacyLink implements Link {
     return params.parts()
   }
 
+  async ping(limitMs: number): Promise<boolean> {
+    try {
+      await this.#request('ping', {}, limitMs)
+      return true
+    } catch (error) {
+      return error instanceof ServerError
+    }
+  }
+
   async #request(method: string, params: Readonly<Record<string, unknown>>, limitMs = this.#timeouts.startMs): Promise<Payload> {
     const body = [Buffer.from(JSON.stringify(params))]
     const message = await this.connection.request((id) => ({ id, parts: requestMessage(id, method, body) }), {

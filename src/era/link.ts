@@ -54,6 +54,8 @@ export interface Link {
   unfollowTask(id: string): Promise<void>
   /** Legacy: the least severe level the server should send. Modern servers are told per request. */
   setLevel(level: LogLevel): Promise<void>
+  /** Legacy: whether the server answers within `limitMs`. */
+  ping?(limitMs: number): Promise<boolean>
   /** The host's roots changed; only legacy servers hear of it. */
   rootsChanged(): void
   readonly closed: Promise<Failure | undefined>
