@@ -17,7 +17,9 @@ import { makeOpeners } from './downstream/openers.ts'
 import { openMemory } from './downstream/store.ts'
 import { Gateway } from './gateway/gateway.ts'
 import { Front } from './host/front.ts'
+import { openGauges } from './host/gauges.ts'
 import type { Hub } from './host/hub.ts'
+import { Overload } from './host/overload.ts'
 import { StdioListener } from './host/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio-listener.ts'
 import type { Scope } from './rpc/call.ts'
@@ -58,16 +60,20 @@ export interface Running extends AsyncDisposable {
   attach(streams: HostStreams, scope: Scope): Promise<void>
   /** Settles when the one host of a pipe has gone. */
   readonly hostLeft: Promise<void>
+  /** Resolves, with the reason, once we are beyond help: whoever runs this should `stop` and start anew (F-30). */
+  readonly exhausted: Promise<string>
   /**
    * Makes another configuration the one in force: what it does not change goes on as it is. `restart`: keys of changed servers.
    * Rejects with the system's error, and changes nothing, when an address cannot be bound.
    */
   apply(configuration: Configuration, restart: ReadonlySet<string>): Promise<void>
-  /** Ends within the drain time: open calls first, then the servers. */
-  stop(): Promise<void>
+  /** Ends within the drain time, or within `withinMs` if that is shorter: open calls first, then the servers. */
+  stop(withinMs?: number): Promise<void>
 }
 
 const IDENTITY = { name: 'trunkline', title: 'Trunkline', version: VERSION }
+/** Below this a gateway of many sessions may run out of them (F-29). */
+const FEW_DESCRIPTORS = 4_096
 /** The last of the drain time belongs to the servers' processes. */
 const CHILDREN_STOP_MS = 6_000
 
@@ -80,7 +86,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
   const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)
-  const journal = stateDir === undefined ? undefined : await PidJournal.open(stateDir)
+  const journal = stateDir === undefined ? undefined : await openJournal(stateDir, log)
   const launch = createLauncher({
     ...(surroundings.path !== undefined && { path: surroundings.path }),
     ...(journal !== undefined && { journal }),
@@ -98,10 +104,24 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
     updated: (key, uri, params) => gateway.updated(key, uri, params),
+    sessionListed: (key, session, inventory) => gateway.feed.sessionListed(key, session, inventory),
     taskChanged: (key, task, owner) => gateway.taskChanged(key, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
-  const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir)] }), gatewayOptions)
+  const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir, log)] }), gatewayOptions)
+  const gauges = openGauges()
+  if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
+    log.warn({ limit: gauges.maxDescriptors }, `few file descriptors (ulimit -n): ${FEW_DESCRIPTORS} and more are of use`)
+  const exhaustion = Promise.withResolvers<string>()
+  const overload = new Overload(() => hub.options.limits, gauges, {
+    changed: (shedding, reason) => {
+      const what = ['nothing is refused any more', 'new sessions are refused', 'new calls are refused'][shedding]
+      if (shedding === 0) log.info({}, `no overload: ${what}`)
+      else log.warn({ reason }, `overload: ${what}`)
+    },
+    exhausted: exhaustion.resolve,
+  })
+  sweeper.watch(overload)
   let refs = 0
   const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
     core: gateway,
@@ -111,6 +131,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     options: hostOptions,
     log,
     bodies: clients.own.bodies,
+    overload,
     nextRef: () => ++refs,
   }
   const front = new Front(hub, sweeper)
@@ -134,8 +155,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   if (sole !== undefined) pipes.add(sole)
   fleet.apply(configuration.servers)
 
-  const answered = async (inFlight: () => number): Promise<void> => {
-    const deadlineMs = performance.now() + Math.max(0, hub.options.drainMs - CHILDREN_STOP_MS)
+  const answered = async (inFlight: () => number, withinMs = Infinity): Promise<void> => {
+    const drainMs = Math.min(hub.options.drainMs, withinMs)
+    const deadlineMs = performance.now() + Math.max(0, drainMs - CHILDREN_STOP_MS)
     while (inFlight() > 0 && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 20))
   }
   const release = async (piped: Piped): Promise<void> => {
@@ -143,18 +165,21 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await piped.pipe.close()
     pipes.delete(piped)
   }
-  const end = async (): Promise<void> => {
+  const end = async (withinMs?: number): Promise<void> => {
     front.drain()
     gateway.stop()
-    await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight))
+    await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight), withinMs)
     const servers = fleet.stop()
     // A host that left without a word leaves servers waiting for what it can do.
     introduction.resolve({ capabilities: {}, session: undefined })
-    await Promise.all([front.close(), servers, ...[...pipes].map(release)])
+    // What is still under way ends with its link, and its host is told so before the connection goes (F-22).
+    await servers
+    await new Promise(setImmediate)
+    await Promise.all([front.close(), ...[...pipes].map(release)])
     await dispose()
   }
   let ending: Promise<void> | undefined
-  const stop = (): Promise<void> => (ending ??= end())
+  const stop = (withinMs?: number): Promise<void> => (ending ??= end(withinMs))
   return {
     gateway,
     fleet,
@@ -163,6 +188,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     get configuration() {
       return current
     },
+    exhausted: exhaustion.promise,
     hostLeft: sole?.hostLeft ?? new Promise(() => undefined),
     attach: async (streams, scope) => {
       const piped = servePipe(streams, scope, hub, () => undefined)
@@ -179,7 +205,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       current = next
     },
     stop,
-    [Symbol.asyncDispose]: stop,
+    [Symbol.asyncDispose]: () => stop(),
   }
 }
 
@@ -210,8 +236,18 @@ const makeStateDir = (folder: string | undefined, log: Log): string | undefined 
   }
 }
 
-/** The key of sealed tokens: kept, so that they outlive a restart. */
-const sealKey = (folder: string | undefined): Buffer => {
+/** A disk that is full, or not ours to write, takes a safety net away, never the service (F-26). */
+const openJournal = async (folder: string, log: Log): Promise<PidJournal | undefined> => {
+  try {
+    return await PidJournal.open(folder)
+  } catch (error) {
+    log.warn({ folder, error: String(error) }, 'processes cannot be written down (state.dir): none is swept after a crash')
+    return undefined
+  }
+}
+
+/** The key of sealed tokens: kept where that is possible, so that they outlive a restart. */
+const sealKey = (folder: string | undefined, log: Log): Buffer => {
   if (folder === undefined) return randomBytes(32)
   const file = join(folder, 'seal.key')
   try {
@@ -221,6 +257,10 @@ const sealKey = (folder: string | undefined): Buffer => {
     // made below
   }
   const key = randomBytes(32)
-  writeFileSync(file, key, { mode: 0o600 })
+  try {
+    writeFileSync(file, key, { mode: 0o600 })
+  } catch (error) {
+    log.warn({ file, error: String(error) }, 'the key of sealed tokens cannot be kept (state.dir): they end with this process')
+  }
   return key
 }

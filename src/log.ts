@@ -7,14 +7,27 @@ export interface LogOptions {
   readonly format: 'auto' | 'json' | 'pretty'
 }
 
-/** `hide`: what every line passes before it is written (`Redactor`). */
+/** Beyond this nobody reads the log, and lines are dropped instead of kept (F-26). */
+const MAX_WAITING_BYTES = 1024 * 1024
+
+/** `hide`: what every line passes before it is written (`Redactor`). A log that is not read costs lines, which are counted, and nothing else. */
 export const createLog = (
   options: LogOptions,
-  stream: NodeJS.WritableStream & { isTTY?: boolean },
+  stream: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly writableLength?: number },
   hide: (text: string) => string = (text) => text,
 ): Logger => {
   const isPretty = options.format === 'pretty' || (options.format === 'auto' && stream.isTTY === true)
-  const write = (line: string): void => void stream.write(hide(isPretty ? humanForm(line) : line))
+  let dropped = 0
+  const say = (line: string): void => void stream.write(hide(isPretty ? humanForm(line) : line))
+  const write = (line: string): void => {
+    if ((stream.writableLength ?? 0) > MAX_WAITING_BYTES) return void dropped++
+    if (dropped > 0) {
+      const [level, time] = [40, Date.now()]
+      say(`${JSON.stringify({ level, time, dropped, msg: 'nobody read the log: lines were dropped' })}\n`)
+      dropped = 0
+    }
+    say(line)
+  }
   return pino({ level: options.level, base: undefined }, { write })
 }
 

@@ -1,15 +1,30 @@
 #!/usr/bin/env node
 /** The program: the only place that exits and that hears signals. */
+import { getEventListeners } from 'node:events'
 import { run } from './cli.ts'
+import { CRASH_MS, EXIT } from './commands/io.ts'
 
 const interrupt = new AbortController()
 const hurry = new AbortController()
+const crash = new AbortController()
 
 /** The first signal asks to end, the second to end now (F-22). */
 const onSignal = (): void => {
   if (interrupt.signal.aborted) hurry.abort()
   interrupt.abort()
 }
+/** What nobody caught: the state of this process is not known any more, so it is told and ends in order (F-31). */
+const onUnknown = (error: unknown): void => {
+  // A process that serves has a log, which hides secrets.
+  if (getEventListeners(crash.signal, 'abort').length === 0)
+    process.stderr.write(`unexpected: ${error instanceof Error ? error.stack : String(error)}\n`)
+  crash.abort(error)
+  if (interrupt.signal.aborted) return
+  setTimeout(() => process.exit(EXIT.internal), CRASH_MS).unref()
+  interrupt.abort()
+}
+process.on('uncaughtException', onUnknown)
+process.on('unhandledRejection', onUnknown)
 process.on('SIGTERM', onSignal)
 process.on('SIGINT', onSignal)
 hurry.signal.addEventListener('abort', () => process.exit(130))
@@ -17,14 +32,15 @@ hurry.signal.addEventListener('abort', () => process.exit(130))
 // Who reads us may leave early (`trunkline tools | head -1`); what happens then is decided where it is written.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
-process.exitCode = await run(process.argv.slice(2), {
+const exitCode = await run(process.argv.slice(2), {
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   interrupted: interrupt.signal,
+  crashed: crash.signal,
   onHangup: (callback) => {
     process.on('SIGHUP', callback)
     return () => process.off('SIGHUP', callback)
   },
 })
-process.exit()
+process.exit(crash.signal.aborted ? EXIT.internal : exitCode)

@@ -10,9 +10,14 @@ export interface Io {
   readonly stderr: Writable & { isTTY?: boolean }
   /** SIGINT or SIGTERM. */
   readonly interrupted: AbortSignal
+  /** Something threw that nobody caught; `reason` is what. `interrupted` follows. */
+  readonly crashed: AbortSignal
   /** SIGHUP: read the configuration again. Returns how to stop listening. */
   readonly onHangup: (callback: () => void) => () => void
 }
+
+/** How long the end may take of a process whose state is not known any more: 5 s for its calls, the rest for its servers. */
+export const CRASH_MS = 11_000
 
 /** PRODUCT 2. */
 export const EXIT = {

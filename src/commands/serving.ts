@@ -17,6 +17,10 @@ export const openLog = ({ configuration, io }: Loaded): Voice => {
   const redactor = new Redactor(configuration.secrets)
   const log = createLog(configuration.log, io.stderr, redactor.hide)
   for (const warning of configuration.warnings) log.warn({}, warning)
+  io.crashed.addEventListener('abort', () => {
+    const { reason } = io.crashed
+    log.fatal({ error: reason instanceof Error ? reason.stack : String(reason) }, 'unexpected; ending')
+  })
   return { log, redactor }
 }
 

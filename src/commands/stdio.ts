@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { openPipe } from '../admin/client.ts'
 import { startGateway } from '../app.ts'
-import { CommandError, EXIT, load } from './io.ts'
+import { CommandError, CRASH_MS, EXIT, load } from './io.ts'
 import type { Invocation, Io, Loaded } from './io.ts'
 import { openLog, openServices } from './serving.ts'
 
@@ -32,7 +32,7 @@ const serve = async (loaded: Loaded, server: string | undefined): Promise<number
   await using _services = await openServices(running, loaded, voice, false)
   const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
   await Promise.race([running.hostLeft, interrupted])
-  await running.stop()
+  await running.stop(io.crashed.aborted ? CRASH_MS : undefined)
   return EXIT.ok
 }
 

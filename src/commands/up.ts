@@ -4,7 +4,7 @@ import { serverStatuses, urlsOf } from '../admin/status.ts'
 import { startGateway } from '../app.ts'
 import type { Running } from '../app.ts'
 import type { Log } from '../downstream/environment.ts'
-import { CommandError, EXIT, load } from './io.ts'
+import { CommandError, CRASH_MS, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
 import { portHolder } from './port-holder.ts'
 import { openLog, openServices } from './serving.ts'
@@ -22,11 +22,13 @@ export const up = async (invocation: Invocation): Promise<number> => {
   await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
   if (!io.interrupted.aborted) {
     io.stderr.write(voice.redactor.hide(startTable(running, painter(io.stderr, context.env['NO_COLOR']))))
-    await once(io.interrupted, 'abort')
+    await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
   }
-  await running.stop()
+  const isExhausted = !io.interrupted.aborted
+  if (isExhausted) voice.log.fatal({ reason: await running.exhausted }, 'beyond help; ending, to be started again')
+  await running.stop(isExhausted || io.crashed.aborted ? CRASH_MS : undefined)
   await services[Symbol.asyncDispose]()
-  return EXIT.ok
+  return isExhausted ? EXIT.internal : EXIT.ok
 }
 
 const startTable = (running: Running, paint: Paint): string => {

@@ -45,9 +45,25 @@ const listenLimits = z.strictObject({
   keep_alive: durationField('An idle connection stays open.', L.keepAliveTimeoutMs),
   session_idle: durationField('A session that nobody uses ends.', L.sessionIdleMs),
   session_max: durationField('A session ends, used or not.', L.sessionMaxMs),
+  sessions_per_principal: countField(
+    'And of one principal; everybody without a credential counts in `sessions` only.',
+    L.maxSessionsPerPrincipal,
+  ),
+  events: countField('Messages kept of one stream, for a host whose connection broke.', L.maxEvents),
+  event_bytes: sizeField('And bytes of them.', L.maxEventBytes),
+  session_event_bytes: sizeField('Bytes kept of all streams of one session.', L.maxSessionEventBytes),
+  event_age: durationField('How long they are kept.', L.maxEventAgeMs),
   sse_keep_alive: durationField('A silent stream gets a comment.', L.sseKeepAliveMs),
   write_stall: durationField('A host that takes nothing loses its stream.', L.writeStallMs),
   max_queued: sizeField('Queued for one slow host.', L.maxQueuedBytes),
+  event_log: sizeField(
+    'Kept of all sessions together, for streams that are resumed. The sessions idle longest lose theirs first.',
+    L.maxTotalEventBytes,
+  ),
+  loop_lag: durationField(
+    'So late we may be for a second before new sessions are refused, and for three before calls are.',
+    L.maxLoopLagMs,
+  ),
 })
 
 const includeItem = z
@@ -115,6 +131,7 @@ export const fileSchema = z
           'Streams of requests are closed after this long, and their hosts come back for the rest (sessions of 2025-11-25).',
           'never',
         ),
+        orphan: durationField('How long a call runs on for a legacy host whose connection broke.', L.orphanMs),
         limits: field(listenLimits, 'Limits towards hosts.'),
       }),
       'Where hosts come in.',
@@ -145,6 +162,7 @@ export const fileSchema = z
           'And of one principal; everybody without a credential counts in `parked` only.',
           G.parking.maxPerPrincipal,
         ),
+        subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
       }),
       'Limits of the gateway itself.',
     ),

@@ -27,6 +27,7 @@ export class Backoff {
   readonly #random: () => number
   #attempt = 0
   #failedAtMs: number[] = []
+  #isDown = false
 
   constructor(options: BackoffOptions = DEFAULT_BACKOFF, random: () => number = Math.random) {
     this.#options = options
@@ -39,10 +40,12 @@ export class Backoff {
     if (upMs >= resetAfterMs) {
       this.#attempt = 0
       this.#failedAtMs = []
+      this.#isDown = false
     }
     this.#failedAtMs = [...this.#failedAtMs.filter((at) => nowMs - at < windowMs), nowMs]
-    const isDown = this.#failedAtMs.length >= maxFailures
+    // Once down, one try at a time: the pauses between them must not be taken for better days.
+    this.#isDown ||= this.#failedAtMs.length >= maxFailures
     const ceilingMs = Math.min(maxMs, firstMs * 2 ** this.#attempt++)
-    return { waitMs: isDown ? downMs : ceilingMs * (0.5 + this.#random() / 2), isDown }
+    return { waitMs: this.#isDown ? downMs : ceilingMs * (0.5 + this.#random() / 2), isDown: this.#isDown }
   }
 }

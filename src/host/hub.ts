@@ -8,6 +8,7 @@ import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BodyPool } from '../transport/body-pool.ts'
 import type { HostOptions } from './options.ts'
+import type { Overload } from './overload.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
 
@@ -37,6 +38,8 @@ export interface Core {
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
   /** Whether the owner of the URI offers subscriptions, as far as is known now. */
   maySubscribe(caller: Caller, uri: string): boolean
+  /** How many resources one subscriber may watch (`limits.subscriptions`). */
+  readonly maxSubscriptions: number
   /** What this part of the catalog makes worth declaring to hosts. */
   offers(scope: Scope): Offers
   /** Whether hosts that can are told of tasks at all. */
@@ -68,6 +71,8 @@ export interface Hub {
   readonly introductions: Introductions<Introduced>
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
+  /** Whether we are near our own limits. */
+  readonly overload: Overload
   /** A number for each host request: ties log lines and errors together. */
   readonly nextRef: () => number
 }

@@ -12,6 +12,7 @@ import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { readBatch, serveBatch } from './batch.ts'
+import { withinMessage } from './boundary.ts'
 import type { Exchange } from './exchange.ts'
 import { carriesJson } from './http-listener.ts'
 import type { Entrance } from './http-listener.ts'
@@ -19,6 +20,8 @@ import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { errorReply } from './respond.ts'
 import { Session } from './session.ts'
+
+const MESSAGE = { event: 'message' }
 
 interface Connected {
   readonly events: EventStream
@@ -42,7 +45,7 @@ export class SseListener {
   open(entrance: Entrance): void {
     const { request } = entrance
     const { maxSessions } = this.#hub.options.limits
-    if (this.#connected.size >= maxSessions) return request.reply(503, { 'Retry-After': '1' })
+    if (this.#connected.size >= maxSessions || this.#hub.overload.shedding > 0) return request.reply(503, { 'Retry-After': '1' })
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
     const connected: Connected = { events, entrance, session: undefined }
@@ -74,8 +77,14 @@ export class SseListener {
           errorMessage(error.id, errorObject(error.code, error.message)),
         )
       }
+      if (message.kind === 'request' && this.#hub.overload.shedding === 2) return request.reply(503, { 'Retry-After': '1' })
       request.reply(202, {})
-      this.#message(message, connected)
+      withinMessage(
+        this.#hub,
+        message,
+        () => this.#message(message, connected),
+        (parts) => connected.events.send(parts, MESSAGE),
+      )
     })
   }
 
@@ -96,14 +105,14 @@ export class SseListener {
   #batch(body: Buffer, { events, session }: Connected): boolean {
     const elements = readBatch(body, session, this.#hub.options.limits)
     if (elements === undefined || session === undefined) return false
-    const send = (parts: Parts): void => events.send(parts, { event: 'message' })
+    const send = (parts: Parts): void => events.send(parts, MESSAGE)
     serveBatch(elements, session, { isStream: false, message: send, answer: send, end: () => undefined }, this.#hub, true)
     return true
   }
 
   #message(message: Envelope, connected: Connected): void {
     const { events, session } = connected
-    const send = (parts: Parts): void => events.send(parts, { event: 'message' })
+    const send = (parts: Parts): void => events.send(parts, MESSAGE)
     if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
     const exchange: Exchange = { message: send, answer: send, end: () => undefined }
     const refuse = (text: string): void => send(errorMessage(message.id, errorObject(-32600, text)))

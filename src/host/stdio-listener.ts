@@ -15,6 +15,7 @@ import { META, PER_EXCHANGE } from '../wire/meta.ts'
 import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { readBatch, serveBatch } from './batch.ts'
+import { withinMessage } from './boundary.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
@@ -64,8 +65,8 @@ export class StdioListener {
       if (!(error instanceof EnvelopeError)) throw error
       return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
     }
-    if (message.kind === 'request') this.#request(message)
-    else this.#hear(message)
+    const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
+    withinMessage(this.#hub, message, serve, (parts) => this.#pipe.write(parts))
   }
 
   /** A line over the limit was not kept; whoever sent it is told, by id where that could be seen. */

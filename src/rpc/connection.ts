@@ -157,7 +157,17 @@ export class Connection implements Sweepable, ChannelEvents {
     return () => this.#outliving.delete(id)
   }
 
+  /** What nobody foresaw in one message of a server ends this connection, not the process (F-31). */
   receive(message: Envelope, during?: number): void {
+    try {
+      this.#receive(message, during)
+    } catch (error) {
+      this.#events.oddity('a message could not be handled; the connection is closed', String(error))
+      void this.channel.close()
+    }
+  }
+
+  #receive(message: Envelope, during: number | undefined): void {
     const on = during === undefined ? undefined : this.#pending.get(during)
     if (on !== undefined) on.activeMs = this.#sweeper.nowMs
     if (message.kind === 'response') return this.#settle(message)

@@ -28,6 +28,8 @@ export interface HttpServerOptions {
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
+  /** A host that takes nothing of an answer for so long loses its connection. */
+  readonly writeStallMs: number
 }
 
 export interface Listening {
@@ -39,14 +41,19 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** Binds one address. Rejects with the system's error (`EADDRINUSE` …). */
+/**
+ * Binds one address. Rejects with the system's error (`EADDRINUSE` …). `onTrouble` hears of connections that could not be taken,
+ * as when no descriptor is left (F-29), and of those that were given up; the others go on.
+ */
 export const listenHttp = async (
   address: { readonly host: string; readonly port: number },
   options: HttpServerOptions,
   bodies: BodyPool,
   onRequest: (request: HttpRequest) => void,
+  onTrouble: (error: Error) => void,
 ): Promise<Listening> => {
-  const shared: Shared = { batch: new WriteBatch(), bodies }
+  const { writeStallMs } = options
+  const shared: Shared = { batch: new WriteBatch(), bodies, writeStallMs, onTrouble }
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
@@ -55,12 +62,16 @@ export const listenHttp = async (
       keepAliveTimeout: options.keepAliveTimeoutMs,
       connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs),
       insecureHTTPParser: false,
+      // A host whose machine is gone says nothing: the kernel asks it (F-13).
+      keepAlive: true,
+      keepAliveInitialDelay: 30_000,
     },
     (request, response) => onRequest(new HttpRequest(request, response, shared)),
   )
   server.maxHeadersCount = 100
   server.maxConnections = options.maxConnections
   await bind(server, address)
+  server.on('error', onTrouble)
   const { port } = server.address() as AddressInfo
   return {
     host: address.host,
@@ -94,6 +105,8 @@ interface Shared {
   readonly batch: WriteBatch
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
+  readonly writeStallMs: number
+  readonly onTrouble: (error: Error) => void
 }
 
 export class HttpRequest {
@@ -189,6 +202,12 @@ export class HttpRequest {
     done(undefined)
   }
 
+  /** Ends what cannot be answered any more: with 500 where nothing was said yet, else by breaking the stream visibly. */
+  fail(): void {
+    if (this.#response.headersSent) this.#response.destroy()
+    else this.reply(500, { Connection: 'close' })
+  }
+
   /** The whole answer in one write. */
   reply(status: number, headers: Headers, body?: Parts): void {
     const response = this.#response
@@ -201,6 +220,11 @@ export class HttpRequest {
       const text = latin1Of(body)
       this.#shared.batch.add(() => response.end(text, 'latin1'))
     } else {
+      const { writeStallMs, onTrouble } = this.#shared
+      response.setTimeout(writeStallMs, () => {
+        onTrouble(new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
+        response.destroy()
+      })
       response.cork()
       for (const part of body) response.write(part)
       response.end(() => this.#shared.bodies.release(body))

@@ -130,7 +130,8 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
     addresses: [{ host: '127.0.0.1', port: 0 }],
     drainMs: 6_000,
     ...setup.host,
-    limits: { ...DEFAULT_HOST_LIMITS, ...setup.hostLimits },
+    // Tests share their event loop with all that they start.
+    limits: { ...DEFAULT_HOST_LIMITS, maxLoopLagMs: Infinity, ...setup.hostLimits },
   },
   log: { level: 'debug', format: 'json' },
   stateDir,

@@ -16,7 +16,7 @@ import { openFaultProxy } from '../fault-proxy.ts'
 import type { FaultProxy } from '../fault-proxy.ts'
 import { isAlive } from '../pids.ts'
 import { Referee } from '../referee.ts'
-import type { Vitals } from './probe.ts'
+import type { Provocation, Vitals } from './probe.ts'
 
 export interface Seat {
   readonly key: string
@@ -47,6 +47,10 @@ export interface Arena extends AsyncDisposable {
   readonly pid: number
   vitals(): Promise<Vitals>
   signal(signal: NodeJS.Signals): void
+  /** Makes something go wrong inside of the gateway's process. */
+  provoke(what: Provocation): void
+  /** Resolves with the exit code when the gateway ends by itself. */
+  ended(): Promise<number | null>
   /** Ends the gateway with a signal, waits for its end and starts another; resolves with the exit code of the old one. */
   replace(signal: NodeJS.Signals): Promise<number | null>
   /** Writes another configuration; the gateway hears of it by `signal('SIGHUP')`. */
@@ -75,10 +79,11 @@ export const openArena = async ({ perKind, isFaulty, config = {} }: ArenaOptions
     writeFile(
       file,
       JSON.stringify({
+        reload: { watch: false },
         ...config,
         ...more,
         servers: { ...serversOf(seats), ...(more['servers'] as object) },
-        ...ownPlace(folder),
+        state: { dir: join(folder, 'state') },
       }),
     )
   await write({})
@@ -112,6 +117,9 @@ export const openArena = async ({ perKind, isFaulty, config = {} }: ArenaOptions
       return (await answer)[0]
     },
     signal: (signal) => void child.kill(signal),
+    provoke: (what) => void child.send(what),
+    ended: async () =>
+      child.exitCode === null && child.signalCode === null ? ((await once(child, 'exit')) as [number | null])[0] : child.exitCode,
     replace: async (signal) => {
       const code = await stop(signal)
       child = await startProcess(isFaulty, file, front)
@@ -134,11 +142,6 @@ export const openArena = async ({ perKind, isFaulty, config = {} }: ArenaOptions
 }
 
 const urlOf = (port: number): URL => new URL(`http://127.0.0.1:${port}/mcp`)
-
-const ownPlace = (folder: string) => ({
-  state: { dir: join(folder, 'state') },
-  reload: { watch: false },
-})
 
 const takeSeat = async (
   stack: AsyncDisposableStack,

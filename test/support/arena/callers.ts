@@ -206,7 +206,8 @@ interface GatewaySays {
   readonly executed: 'no' | 'unknown'
 }
 
-const endOf = ({ result, error }: Message): End => {
+/** How a response ended its call. */
+export const endOf = ({ result, error }: Message): End => {
   const meta = (result?.['_meta'] ?? error?.data ?? {}) as Record<string, unknown>
   const own = meta[KEY.gateway] as GatewaySays | undefined
   if (own !== undefined) return { type: 'failed', kind: own.kind, executed: own.executed }

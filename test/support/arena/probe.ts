@@ -1,4 +1,7 @@
-/** Inside a gateway's process: answers every message on the IPC channel with how that process is doing. Loaded with `--import`. */
+/**
+ * Inside a gateway's process, loaded with `--import`: answers on the IPC channel how that process is doing, and does to it what
+ * it is told.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** What a gateway's process says of itself. */
@@ -10,10 +13,30 @@ export interface Vitals {
   readonly loopP99Ms: number
 }
 
+/** What can go wrong inside of a process. */
+export type Provocation = 'throw' | 'reject' | 'lag' | 'recover'
+
+let lagging: NodeJS.Timeout | undefined
+const PROVOCATIONS: Readonly<Record<Provocation, () => void>> = {
+  throw: () =>
+    void setImmediate(() => {
+      throw new Error('provoked')
+    }),
+  reject: () => void Promise.reject(new Error('provoked')),
+  /** Every turn of the event loop takes 400 ms. */
+  lag: () => {
+    lagging = setInterval(() => {
+      for (const untilMs = performance.now() + 400; performance.now() < untilMs;);
+    }, 1)
+  },
+  recover: () => clearInterval(lagging),
+}
+
 const RESOLUTION_MS = 10
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 delay.enable()
-process.on('message', () => {
+process.on('message', (order: 'vitals' | Provocation) => {
+  if (order !== 'vitals') return PROVOCATIONS[order]()
   const loopP99Ms = Math.max(0, delay.percentile(99) / 1e6 - RESOLUTION_MS)
   globalThis.gc?.()
   const { heapUsed, rss } = process.memoryUsage()

@@ -1,0 +1,30 @@
+/** Where what nobody foresaw ends: with the request, connection or line that caused it, never with the process (F-31). */
+import type { HttpRequest } from '../transport/http-server.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { errorMessage, errorObject } from '../wire/message.ts'
+import type { Parts } from '../wire/payload.ts'
+import type { Hub } from './hub.ts'
+
+type Knows = Pick<Hub, 'log'>
+
+/** Runs `work` for one HTTP request; if it throws, that request is ended and the fault is logged. */
+export const withinRequest = (request: HttpRequest, { log }: Knows, work: () => void): void => {
+  try {
+    work()
+  } catch (error) {
+    log.error({ path: request.path, error: wordsOf(error) }, 'a request failed in a way nobody foresaw')
+    request.fail()
+  }
+}
+
+/** Runs `work` for one message whose answer goes the way that all answers go; if it throws, a request is told so. */
+export const withinMessage = ({ log }: Knows, message: Envelope, work: () => void, send: (parts: Parts) => void): void => {
+  try {
+    work()
+  } catch (error) {
+    log.error({ method: message.method, error: wordsOf(error) }, 'a message failed in a way nobody foresaw')
+    if (message.kind === 'request') send(errorMessage(message.id, errorObject(-32603, 'internal error')))
+  }
+}
+
+const wordsOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))

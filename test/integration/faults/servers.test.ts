@@ -1,0 +1,191 @@
+/** Servers that crash, hang, are slow, or all die at once: what their calls hear, and that nobody else notices. */
+import { describe, expect, test } from 'vitest'
+import { FakeDownstream, fake } from '../../support/fake-downstream.ts'
+import { legacyHttp, modernHttp } from '../../support/fake-host.ts'
+import { startGateway } from '../../support/gateway.ts'
+import type { Turn } from '../../support/fakes/turn.ts'
+import { isAlive } from '../../support/pids.ts'
+import { play, refereed } from '../../support/refereed.ts'
+import { Referee } from '../../support/referee.ts'
+
+describe.each(['legacy stdio', 'modern stdio'] as const)('a %s server', (kind) => {
+  test('F-01 that is killed with 100 calls pending: each ends as exited, none is sent again, the next is answered', async () => {
+    const referee = new Referee()
+    const release = Promise.withResolvers<undefined>()
+    await using gateway = await startGateway({
+      servers: {
+        a: fake.of({ kind, tools: ['t'], on: { 'tools/call': refereed(referee, fake.never) } }),
+        b: fake.of({ kind: 'modern http', tools: ['t'], on: { 'tools/call': refereed(referee, () => release.promise) } }),
+      },
+    })
+    await using host = await modernHttp.connect(gateway)
+    const a = gateway.fake('a')
+    const beside = play(host, referee, 'b__t')
+    for (let round = 0; round < 3; round++) {
+      a.on('tools/call', refereed(referee, fake.never))
+      a.forget()
+      const ends = Array.from({ length: 100 }, () => play(host, referee, 'a__t'))
+      const { connection } = await a.journal.when(() =>
+        a.all('tools/call').length === 100 ? a.all('tools/call')[99] : undefined,
+      )
+      process.kill(connection.pid ?? 0, 'SIGKILL')
+      expect(new Set((await Promise.all(ends)).map((end) => JSON.stringify(end)))).toEqual(
+        new Set([JSON.stringify({ type: 'failed', kind: 'exited', executed: 'unknown' })]),
+      )
+      a.on('tools/call', refereed(referee))
+      expect(await play(host, referee, 'a__t')).toMatchObject({ type: 'answered' })
+    }
+    release.resolve(undefined)
+    expect(await beside).toMatchObject({ type: 'answered' })
+    expect(referee.findings).toEqual([])
+  })
+
+  test('F-09 that exits after each third answer loses none of them, and calls wait for the next process', async () => {
+    const referee = new Referee()
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind, tools: ['t'] }) },
+      options: { a: { spare: 1 } },
+    })
+    await using host = await modernHttp.connect(gateway)
+    const gone = new Set<unknown>()
+    let answers = 0
+    const third = (turn: Turn): Promise<undefined> => {
+      // What still reaches a process on its way out is not answered.
+      if (gone.has(turn.connection)) return fake.never()
+      turn.answer({ content: [{ type: 'text', text: String((turn.params['arguments'] as { nonce: number }).nonce) }] })
+      if (++answers % 3 === 0) {
+        gone.add(turn.connection)
+        turn.connection.drop()
+      }
+      return fake.never()
+    }
+    gateway.fake('a').on('tools/call', refereed(referee, third))
+    for (let at = 0; at < 24; at++) {
+      const end = await play(host, referee, 'a__t')
+      // Whoever comes between the answer and the exit may be told that it exited; nobody waits in vain.
+      if (end.type !== 'answered') expect(end).toMatchObject({ type: 'failed', kind: expect.stringMatching(/exited|lost/) })
+    }
+    expect(referee.findings).toEqual([])
+    expect(referee.verdict.answered).toBe(answers)
+    expect(gone.size).toBeGreaterThan(2)
+  })
+})
+
+test('F-03 a slow server gets what it can take; the queue is bounded, and who does not fit is told when to come again', async () => {
+  const referee = new Referee()
+  const release = Promise.withResolvers<undefined>()
+  const slow = fake.of({ kind: 'modern http', tools: ['t'], on: { 'tools/call': refereed(referee, () => release.promise) } })
+  await using gateway = await startGateway({
+    servers: { a: slow },
+    options: { a: { limits: { maxConcurrent: 2, maxQueued: 3 } } },
+  })
+  await using host = await modernHttp.connect(gateway)
+  const fitting = Array.from({ length: 5 }, () => play(host, referee, 'a__t'))
+  await gateway.fake('a').journal.when(() => (gateway.fake('a').all('tools/call').length === 2 ? true : undefined))
+  const refused = await host.begin('tools/call', { name: 'a__t', arguments: { nonce: -1 } }).response
+  expect(refused.result).toMatchObject({
+    isError: true,
+    content: [{ text: 'gateway is busy: limits.concurrency (2) and limits.queue (3) reached' }],
+    _meta: { 'dev.trunkline/gateway': { kind: 'overloaded', executed: 'no', retryAfterMs: 1_000 } },
+  })
+  expect(gateway.fake('a').all('tools/call')).toHaveLength(2)
+  release.resolve(undefined)
+  for (const end of await Promise.all(fitting)) expect(end.type).toBe('answered')
+  expect(referee.findings).toEqual([])
+})
+
+test('F-07 one server that never answers its handshake delays neither a handshake, nor a call, nor the list of the nine others', async () => {
+  const good = { kind: 'modern http', tools: ['t'] } as const
+  const hole = await FakeDownstream.start({ kind: 'legacy http' })
+  hole.intercept = () => true
+  const servers = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`good${at}`, good]))
+  try {
+    await using gateway = await startGateway({
+      servers,
+      fakes: new Map([['hole', hole]]),
+      early: true,
+      gateway: { listBudgetMs: 500 },
+    })
+    await using host = await legacyHttp.connect(gateway)
+    await gateway.log.until(({ text, facts }) => text === 'server is ready' && facts['server'] === 'good8')
+    const { tools } = (await host.call('tools/list')) as { tools: { name: string }[] }
+    expect(tools.map(({ name }) => name)).toEqual(Object.keys(servers).map((key) => `${key}__t`))
+    expect(await host.call('tools/call', { name: 'good3__t', arguments: {} })).toMatchObject({ content: [{ text: '{}' }] })
+    expect(gateway.running.fleet.get('hole')?.health$.value.state).toBe('starting')
+  } finally {
+    await hole[Symbol.asyncDispose]()
+  }
+})
+
+test('F-24 after all children have been killed at once no more than four start at a time, and all come back', async () => {
+  const keys = Array.from({ length: 8 }, (_, at) => `s${at}`)
+  let starting = 0
+  let most = 0
+  const counted = fake.of({
+    kind: 'legacy stdio',
+    tools: ['t'],
+    on: {
+      initialize: async ({ params }) => {
+        most = Math.max(most, ++starting)
+        await new Promise(setImmediate)
+        starting--
+        return {
+          protocolVersion: params['protocolVersion'],
+          capabilities: { tools: {} },
+          serverInfo: { name: 'fake', version: '1' },
+        }
+      },
+    },
+  })
+  await using gateway = await startGateway({ servers: Object.fromEntries(keys.map((key) => [key, counted])) })
+  const pids = keys.flatMap((key) => gateway.fake(key).connections.map(({ pid }) => pid ?? 0))
+  most = 0
+  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  await Promise.all(keys.map((key) => gateway.fake(key).until('notifications/initialized')))
+  expect(most).toBeLessThanOrEqual(4)
+  await using host = await modernHttp.connect(gateway)
+  for (const key of keys)
+    expect(await host.call('tools/call', { name: `${key}__t`, arguments: {} })).toMatchObject({ content: [{ text: '{}' }] })
+  expect(pids.filter(isAlive)).toEqual([])
+})
+
+test('sessions that come and vanish leave no process', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'legacy stdio', tools: ['t'] }) },
+    hostLimits: { sessionIdleMs: 300 },
+  })
+  const a = gateway.fake('a')
+  const before = a.connections.filter(({ isOpen }) => isOpen).length
+  for (let at = 0; at < 8; at++) {
+    await using host = await legacyHttp.connect(gateway)
+    await host.call('tools/call', { name: 'a__t', arguments: {} })
+  }
+  const churned = a.connections.slice(before)
+  expect(churned).toHaveLength(8)
+  await Promise.all(churned.map(({ closed }) => closed))
+  expect(gateway.running.fleet.get('a')?.linkCount).toBe(1)
+})
+
+test('F-04 a process that dies of every call of one session is soon not started for it any more, and serves the others', async () => {
+  const referee = new Referee()
+  const dying = refereed(referee, (turn) => {
+    if (turn.params['name'] === 't') return undefined
+    turn.connection.drop()
+    return fake.never()
+  })
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'legacy stdio', tools: ['t', 'die'], on: { 'tools/call': dying } }) },
+    backoff: { firstMs: 1, maxMs: 2, maxFailures: 3, windowMs: 60_000, downMs: 300_000 },
+  })
+  const a = gateway.fake('a')
+  const before = a.connections.length
+  await using host = await legacyHttp.connect(gateway)
+  const ends = []
+  for (let at = 0; at < 20; at++) ends.push(await play(host, referee, 'a__die'))
+  expect(ends.slice(0, 3)).toEqual(Array.from({ length: 3 }, () => ({ type: 'failed', kind: 'exited', executed: 'unknown' })))
+  expect(ends.slice(3)).toEqual(Array.from({ length: 17 }, () => ({ type: 'failed', kind: 'exited', executed: 'no' })))
+  expect(a.connections.length - before).toBe(3)
+  await using other = await legacyHttp.connect(gateway)
+  expect(await play(other, referee, 'a__t')).toMatchObject({ type: 'answered' })
+  expect(referee.findings).toEqual([])
+})
