@@ -29,6 +29,7 @@ const timeouts = z.strictObject({
   wait: durationField('How long a call waits for a server that is starting.', T.connectTimeoutMs),
   idle: durationField('Silence during a call.', T.idleMs),
   total: durationField('A call from beginning to end, whatever happens.', T.totalMs),
+  ping: durationField('Silence after which a legacy server over HTTP is asked whether it is there.', T.pingMs),
   grace: durationField('How long a lost server changes nothing for the hosts.', T.graceMs),
 })
 

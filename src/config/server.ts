@@ -21,6 +21,7 @@ const TIMEOUT_NAMES: { readonly [K in keyof Required<Given<'timeouts'>>]: keyof 
   wait: 'connectTimeoutMs',
   idle: 'idleMs',
   total: 'totalMs',
+  ping: 'pingMs',
   grace: 'graceMs',
 }
 const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof ServerLimits } = {

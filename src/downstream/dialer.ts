@@ -9,6 +9,7 @@ import { Connection } from '../rpc/connection.ts'
 import type { Channel } from '../transport/channel.ts'
 import { Failure } from '../wire/failure.ts'
 import type { Companion, DownstreamEnvironment, PipeChannel } from './environment.ts'
+import { Heartbeat } from './heartbeat.ts'
 import type { ServerOptions } from './options.ts'
 
 /** What the catalogue link declares: everything that some host could be asked for (BRIDGING 3.0 rule 3). */
@@ -64,6 +65,7 @@ export class Dialer {
     void link.closed.then(() => this.#dropSpare())
     if (this.#companion !== undefined) void this.#companion.exited.then(() => link.close())
     if (verdict.era === 'legacy') this.#prepareSpare()
+    Heartbeat.watch(link, this.#environment.sweeper, () => this.#options.timeouts.pingMs)
     return link
   }
 

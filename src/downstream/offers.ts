@@ -56,14 +56,10 @@ export class Offers {
     })
   }
 
-  /** A link is up and has been read: reads again from time to time what it cannot announce changes of (3.7). */
+  /** A link is up and has been read: reads again from time to time while it does not tell of changes (3.7). */
   follow(link: Link): void {
-    const announces = (name: string): boolean => {
-      const capability = link.capabilities[name] as { listChanged?: unknown } | undefined
-      return capability === undefined || capability.listChanged === true
-    }
-    const isTold = this.inventory$.value === undefined || ['tools', 'resources', 'prompts'].every(announces)
-    this.#rereads.poll(isTold ? undefined : this.#source.environment.legacyPollMs)
+    const periodMs = this.inventory$.value === undefined ? undefined : this.#source.environment.legacyPollMs
+    this.#rereads.poll(periodMs, () => !link.tellsChanges)
     void this.apps.read()
   }
 
@@ -86,6 +82,12 @@ export class Offers {
     if (isNew) memory.keepInventory(options, inventory)
     // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
     this.inventory$.next(isNew || known === undefined ? inventory : { ...known, freshness: inventory.freshness })
+  }
+
+  /** The same over another link, for those it serves. */
+  async readOver(link: Link): Promise<Inventory> {
+    const known = this.inventory$.value
+    return this.#vet(await readInventory(link, this.#reading(known)), this.#pins, known)
   }
 
   /** Reads again soon, once whatever happens has settled. */

@@ -31,6 +31,8 @@ export interface ServerTimeouts {
   readonly idleMs: number
   /** A call from beginning to end, whatever happens. */
   readonly totalMs: number
+  /** Silence on the main link of a legacy server over HTTP after which it is asked whether it is there. */
+  readonly pingMs: number
   /** How long a lost server changes nothing for the hosts. */
   readonly graceMs: number
 }
@@ -103,6 +105,7 @@ export const DEFAULT_TIMEOUTS: ServerTimeouts = {
   connectTimeoutMs: 30_000,
   idleMs: 300_000,
   totalMs: 3_600_000,
+  pingMs: 30_000,
   graceMs: 30_000,
 }
 

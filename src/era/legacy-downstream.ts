@@ -2,7 +2,7 @@
  * A legacy server: the handshake, calls without per-request `_meta`, and what the server says by itself
  * ([2025-11-25 basic/lifecycle]; BRIDGING 3.3). What it asks is in `attribution.ts`.
  */
-import { complete } from '../rpc/call.ts'
+import { complete, ServerError } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'
@@ -21,6 +21,7 @@ import { LinkTasks } from './link-tasks.ts'
 import { RequestMeta } from './request-meta.ts'
 import { resultOf } from './result-of.ts'
 import { modernCreation } from './task-shapes.ts'
+import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
@@ -78,6 +79,10 @@ export class LegacyLink implements Link {
   }
   get instructions(): string | undefined {
     return this.#handshake.instructions
+  }
+  get tellsChanges(): boolean {
+    const { all, announced } = offeredLists(this.capabilities)
+    return announced.length === all.length
   }
   get inFlight(): number {
     return this.connection.inFlight
@@ -194,6 +199,15 @@ export class LegacyLink implements Link {
     params.delete('inputResponses')
     if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')
     return params.parts()
+  }
+
+  async ping(limitMs: number): Promise<boolean> {
+    try {
+      await this.#request('ping', {}, limitMs)
+      return true
+    } catch (error) {
+      return error instanceof ServerError
+    }
   }
 
   async #request(method: string, params: Readonly<Record<string, unknown>>, limitMs = this.#timeouts.startMs): Promise<Payload> {

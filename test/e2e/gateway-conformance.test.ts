@@ -78,6 +78,12 @@ describe.each([
   })
 })
 
+test('the conformance suite loses nothing of 2025-11-25 with a server behind on HTTP+SSE', async () => {
+  await using legacy = await startServer('reference-server', 'sse')
+  await using gateway = await gatewayTo('sse', { url: legacy.url, transport: 'sse' })
+  expect(compare(direct.get('2025-11-25') ?? [], await runConformance(gateway.url, '2025-11-25'))).toEqual([])
+})
+
 describe('the conformance suite across the eras', () => {
   /**
    * What a legacy server behind a modern host cannot show: answers without a state begin a new call, and a legacy server can only be

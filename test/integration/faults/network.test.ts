@@ -75,6 +75,22 @@ describe.each(['legacy http', 'legacy sse', 'modern http'] as const)('the connec
   })
 })
 
+test.each(['legacy http', 'legacy sse'] as const)(
+  'F-14 a %s server whose connection is half-open while nothing is pending is connected to anew, and not while it answers',
+  async (kind) => {
+    const spec = fake.of({ kind, tools: ['t'] })
+    await using setup = await behindProxy(spec, { options: { a: { timeouts: { pingMs: 300 } } } })
+    const { gateway, a, proxy } = setup
+    await a.journal.when(() => (a.all('ping').length >= 2 ? true : undefined))
+    expect(a.all('initialize')).toEqual([])
+    proxy.set({ type: 'swallow' })
+    await gateway.log.until(({ level, facts }) => level === 'warn' && facts['server'] === 'a')
+    proxy.set({ type: 'none' })
+    proxy.reset()
+    await a.until('initialize')
+  },
+)
+
 test('F-20 of a thousand modern hosts that leave in the middle of their calls every call is cancelled and every slot is free', async () => {
   const calls = fake.of({ kind: 'modern http', tools: ['t'], on: { 'tools/call': fake.never } })
   await using gateway = await startGateway({ servers: { a: calls } })

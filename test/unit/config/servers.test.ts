@@ -38,7 +38,7 @@ servers:
     display_name: A server
     tags: [one, two, one]
     roots: [., /data, "file:///srv"]
-    timeouts: { start: 1s, probe: 2s, wait: 3s, idle: 4s, total: 5s, grace: 6s }
+    timeouts: { start: 1s, probe: 2s, wait: 3s, idle: 4s, total: 5s, grace: 6s, ping: 7s }
     limits: { concurrency: 1, queue: 0, links: 3, max_message: 4KiB, tools: 5, entries: 6, pages: 7, max_text: 8B, max_schema: 9kB }
     lifecycle: { start: lazy, sharing: call, spare: 0, idle_stop: never }
     alias: { one: uno }
@@ -72,7 +72,15 @@ servers:
       trusted: false,
       tags: ['one', 'two'],
       roots: [files.folder, '/data', 'file:///srv'],
-      timeouts: { startMs: 1000, probeMs: 2000, connectTimeoutMs: 3000, idleMs: 4000, totalMs: 5000, graceMs: 6000 },
+      timeouts: {
+        startMs: 1000,
+        probeMs: 2000,
+        connectTimeoutMs: 3000,
+        idleMs: 4000,
+        totalMs: 5000,
+        pingMs: 7000,
+        graceMs: 6000,
+      },
       limits: {
         maxConcurrent: 1,
         maxQueued: 0,
