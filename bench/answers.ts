@@ -1,10 +1,19 @@
 /** What the bench's fake servers answer, over any transport: a handshake of their era, three tools, and texts that carry the caller's nonce. */
-import { type Era, filler, isToolName, REVISION, TOOLS } from './payload.ts'
+import { filler, REVISION, type ServerKind, SLOW_TOOL, TOOLS } from './payload.ts'
+
+interface Meta {
+  readonly progressToken?: number | string
+}
 
 export interface Request {
   readonly id?: number | string
   readonly method: string
-  readonly params?: { readonly name?: string; readonly arguments?: { readonly nonce?: string } }
+  readonly params?: {
+    readonly name?: string
+    readonly arguments?: { readonly nonce?: string }
+    readonly _meta?: Meta
+    readonly protocolVersion?: string
+  }
 }
 
 /** A JSON-RPC response in pieces: strings of latin1, and a shared Buffer for the text of a result. */
@@ -18,39 +27,60 @@ const SERVER_INFO = { name: 'bench', version: '1.0.0' }
 const CAPABILITIES = { tools: {} }
 const INPUT_SCHEMA = { type: 'object', properties: { nonce: { type: 'string' } }, required: ['nonce'] }
 
-/** Answers requests of `era`; undefined: there is no such method. Members stand in the order in which the official SDK prints them. */
-export const createAnswers = (era: Era): ((request: Request) => Pieces | undefined) => {
-  const isModern = era === 'modern'
+/** Any revision of the legacy era that is asked for, because peers know different ones. */
+const negotiated = ({ params }: Request, kind: ServerKind): string => {
+  const asked = params?.protocolVersion ?? ''
+  return asked <= REVISION.legacy ? asked : REVISION[kind]
+}
+
+/** About 360 bytes in a list. */
+const bulkTool = (index: number) => ({
+  name: `tool_${index}`,
+  description: 'One of many tools, with a description of the length that people write for models to choose by. '.repeat(2),
+  inputSchema: INPUT_SCHEMA,
+})
+
+/**
+ * Answers requests as a server of `kind` does; undefined: there is no such method. Members stand in the order in which the official
+ * SDK prints them. Beyond the tools of the bench it offers so many that `tools/list` has `toolCount`.
+ */
+export const createAnswers = (kind: ServerKind, toolCount = 0): ((request: Request) => Pieces | undefined) => {
+  const isModern = kind === 'modern'
   const modern = isModern ? { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO } } : {}
   const cacheable = isModern ? { ttlMs: 3_600_000, cacheScope: 'public', ...modern } : {}
-  const tools = Object.keys(TOOLS).map((name) => ({
+  const texts = new Map<string, Buffer>(
+    Object.entries({ ...TOOLS, [SLOW_TOOL]: TOOLS.t1m }).map(([name, size]) => [name, filler(size)]),
+  )
+  const own = [...texts].map(([name, { length }]) => ({
     name,
-    description: `Answers ${name.slice(1)} of text.`,
+    description: `Answers ${length} bytes of text.`,
     inputSchema: INPUT_SCHEMA,
   }))
+  const tools = [...own, ...Array.from({ length: Math.max(0, toolCount - own.length) }, (_, index) => bulkTool(index))]
   const results: Record<string, object> = {
     'tools/list': { tools, ...cacheable },
     ...(isModern
       ? { 'server/discover': { supportedVersions: [REVISION.modern], capabilities: CAPABILITIES, ...cacheable } }
-      : { initialize: { protocolVersion: REVISION.legacy, capabilities: CAPABILITIES, serverInfo: SERVER_INFO }, ping: {} }),
+      : { initialize: { capabilities: CAPABILITIES, serverInfo: SERVER_INFO }, ping: {} }),
   }
-  const texts = new Map<string, Buffer>(Object.entries(TOOLS).map(([name, size]) => [name, filler(size)]))
   const callTail = isModern ? `${JSON.stringify(modern).slice(1, -1)},` : ''
 
   const answerCall = ({ id, params }: Request): Pieces => {
     const name = params?.name ?? ''
     const nonce = params?.arguments?.nonce
-    if (!isToolName(name) || nonce === undefined) return errorPieces(id, -32602, `Unknown tool or no nonce: ${name}`)
+    const text = texts.get(name)
+    if (text === undefined || nonce === undefined) return errorPieces(id, -32602, `Unknown tool or no nonce: ${name}`)
     return [
       `{"result":{"content":[{"type":"text","text":"${nonce}`,
-      texts.get(name)!,
+      text,
       `${nonce}"}],${callTail}"isError":false},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`,
     ]
   }
 
   return (request) => {
     if (request.method === 'tools/call') return answerCall(request)
-    const result = results[request.method]
+    const known = results[request.method]
+    const result = request.method === 'initialize' ? { ...known, protocolVersion: negotiated(request, kind) } : known
     return result && [JSON.stringify({ result, jsonrpc: '2.0', id: request.id })]
   }
 }

@@ -1,70 +1,154 @@
 /**
- * `npm run bench`: CPU per call of the gateway beside a raw pass-through, raw with JSON, the SDK wired as a proxy, and no proxy at all.
- * Ends with 1 when a reply was bad or a subject did not start. Speed never decides the exit code.
+ * `npm run bench`: CPU per call of the gateway beside a raw pass-through, raw with JSON, the SDK wired as a proxy, no proxy at all, nginx
+ * and what npm has. `--full`: every transport, cold start, memory, lists, streams, profiles and the goals. Ends with 1 when a reply was
+ * bad or a subject did not start. Speed never decides the exit code.
  */
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { coldStarts } from './cold-start.ts'
+import { type Figures, renderComparison, shortFigures } from './compare.ts'
 import { peakMiB, processTree } from './cpu.ts'
-import { startField } from './field.ts'
+import { openField, openStage, type Stage } from './field.ts'
+import type { Effort, Figure } from './figures.ts'
+import { goalsOf } from './goals.ts'
+import { lists } from './lists.ts'
+import { findPeers } from './peers.ts'
 import { ROOT } from './process.ts'
+import { takeProfiles, WALKS } from './profiling.ts'
 import { machine, render, type Report, rowName, versions } from './report.ts'
-import { CELLS, runRounds, type RoundsOptions } from './rounds.ts'
-import { SUBJECTS } from './subjects.ts'
+import { CELLS, runRounds } from './rounds.ts'
+import { sessions } from './sessions.ts'
+import { firstBytes, peaks } from './streamed.ts'
+import { type Between, SUBJECTS, type Subject } from './subjects.ts'
 
-const USAGE = `npm run bench -- [--quick] [--rounds N] [--subjects direct,raw,…] [--json FILE] [--write]
-  --quick      one short round: shows that everything works, says nothing about speed
-  --rounds     rounds that count, 9 by default
-  --subjects   of ${SUBJECTS.map(({ name }) => name).join(', ')}; all by default
-  --json       writes all figures to FILE
-  --write      writes docs/benchmarks.md, unless a reply was bad or a subject did not start`
+const PAGE = join(ROOT, 'docs/benchmarks.md')
+const COMMITTED = join(ROOT, 'bench/figures.json')
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    full: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '9' },
     subjects: { type: 'string' },
+    peers: { type: 'string' },
     json: { type: 'string' },
+    read: { type: 'string' },
     write: { type: 'boolean', default: false },
+    compare: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
 
-const run = async (): Promise<boolean> => {
-  const names = SUBJECTS.map(({ name }) => name)
+const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--subjects direct,raw,…] [--peers DIR] [--json FILE] [--read FILE] [--write] [--compare]
+  --quick      one short round: shows that everything works, says nothing about speed
+  --full       every transport, cold start, sessions, lists, streams, profiles, and the goals
+  --rounds     rounds that count, 9 by default
+  --subjects   of ${SUBJECTS.map(({ name }) => name).join(', ')}, and the peers; all by default
+  --peers      a folder in which npm installed mcp-hub, mcp-proxy and supergateway
+  --json       writes everything found to FILE
+  --read       takes what --json wrote in place of a run
+  --write      writes docs/benchmarks.md and bench/figures.json, unless a reply was bad or a subject did not start
+  --compare    sets the run beside bench/figures.json and names what worsened by more than 15 %`
+
+const log = (text: string): void => void process.stderr.write(`${text}\n`)
+
+const effort = (): Effort => {
+  if (values.quick) return { rounds: 1, warmUp: 0, forMs: 20, warmUpMs: 0, sessions: 20, servers: [2] }
+  const rounds = Number(values.rounds)
+  return { rounds, warmUp: 2, forMs: 300, warmUpMs: 1_500, sessions: 1_000, servers: [1, 10, 100] }
+}
+
+/** What only `--full` measures, one section after the other so that none disturbs another. */
+const measureSections = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
+  const figures: Figure[] = []
+  for (const [name, section] of Object.entries({ 'cold start': coldStarts, sessions, lists, 'first bytes': firstBytes, peaks })) {
+    log(name)
+    await stage.attempt(name, async () => {
+      figures.push(...(await stage.section((inner) => section(inner, subjects, effort))))
+    })
+  }
+  return figures
+}
+
+const overHttp = ([host, server]: Between): boolean => /^(legacy|modern)$/.test(host) && /^(legacy|modern)$/.test(server)
+
+const measure = async (): Promise<Report> => {
+  if (!(Number(values.rounds) >= 1)) throw new Error(`--rounds: expected a number from 1, got ${values.rounds}`)
+  const peers = await findPeers(values.peers)
+  const known = [...SUBJECTS, ...peers.subjects]
+  const names = known.map(({ name }) => name)
   const wanted = values.subjects?.split(',') ?? names
   const unknown = wanted.find((name) => !names.includes(name))
   if (unknown !== undefined) throw new Error(`--subjects: no subject "${unknown}"; there are ${names.join(', ')}`)
-  if (!(Number(values.rounds) >= 1)) throw new Error(`--rounds: expected a number from 1, got ${values.rounds}`)
-  const subjects = SUBJECTS.filter(({ name }) => wanted.includes(name))
-  const options: RoundsOptions = values.quick
-    ? { cells: CELLS, rounds: 1, warmUp: 0, forMs: 20, warmUpMs: 0 }
-    : { cells: CELLS, rounds: Number(values.rounds), warmUp: 2, forMs: 300, warmUpMs: 1_500 }
+  const subjects = known.filter(({ name }) => wanted.includes(name))
+  const options = effort()
 
-  await using field = await startField(subjects)
-  const { contestants, commands, failed } = field
-  const rows = await runRounds(contestants, options, (round) => process.stderr.write(`round ${round + options.warmUp + 1}\n`))
-  const report: Report = {
+  await using stage = await openStage()
+  const [rows, memory] = await stage.section(async (inner) => {
+    const contestants = await openField(inner, subjects, values.full ? () => true : overHttp)
+    const rows = await runRounds(
+      contestants,
+      { ...options, cells: CELLS },
+      (round) => log(`round ${round + options.warmUp + 1} of ${options.rounds + options.warmUp}`),
+      (name, error) => inner.lose(name, error),
+    )
+    return [rows, contestants.map((one) => [rowName(one), peakMiB(processTree(one.pid))] as const)] as const
+  })
+  const able = subjects.filter(({ name }) => rows.some(({ subject }) => subject === name))
+  const figures = values.full ? await measureSections(stage, able, options) : []
+  if (values.full) log('profiles')
+  const profiles = values.full ? await takeProfiles(stage, values.quick ? WALKS.slice(0, 1) : WALKS, 10 * options.forMs) : []
+  const started = subjects.filter(({ name }) => stage.commands.has(name))
+  return {
     date: new Date().toISOString().slice(0, 10),
     machine: machine(),
-    versions: await versions(),
-    options,
+    versions: await versions(peers.versions),
+    options: { ...options, cells: CELLS },
+    run: `npm run bench -- ${values.full ? '--full ' : ''}--write`,
     rows,
-    memory: Object.fromEntries(contestants.map((one) => [rowName(one), peakMiB(processTree(one.pid))])),
-    commands: Object.fromEntries(commands),
-    failed: Object.fromEntries(failed),
+    memory: Object.fromEntries(memory),
+    commands: Object.fromEntries(started.map(({ name, what }) => [name, { what, command: stage.commands.get(name)! }])),
+    failed: Object.fromEntries(stage.failed),
+    absent: peers.absent,
+    peers: peers.subjects.map(({ name }) => name),
+    figures,
+    goals: values.full ? goalsOf(rows, figures) : [],
+    profiles,
   }
-  const page = render(report, subjects)
+}
+
+/** Says what is wrong with a run; true when nothing is. What a peer cannot do is told on the page and no fault of the run. */
+const isSound = ({ rows, failed, peers }: Report): boolean => {
+  const bad = rows.filter((row) => row.bad > 0)
+  for (const row of bad) log(`${row.bad} bad replies: ${rowName(row)}, ${row.tool} × ${row.inFlight}\n${row.firstBad}`)
+  for (const [name, why] of Object.entries(failed)) log(`${name} failed: ${why}`)
+  return bad.length === 0 && !Object.keys(failed).some((name) => !peers.some((peer) => name.startsWith(peer)))
+}
+
+const inShort = ({ date, machine, versions, rows, figures }: Report): Figures => ({
+  date,
+  machine: `${machine.cores} cores (${machine.cpu})`,
+  node: versions['node'],
+  figures: shortFigures(rows, figures),
+})
+
+const run = async (): Promise<boolean> => {
+  const report = values.read === undefined ? await measure() : (JSON.parse(await readFile(values.read, 'utf8')) as Report)
+  const page = render(report)
   process.stdout.write(page)
   if (values.json !== undefined) await writeFile(values.json, JSON.stringify(report, undefined, 1))
-
-  const bad = rows.filter((row) => row.bad > 0)
-  for (const row of bad) console.error(`${row.bad} bad replies: ${rowName(row)}, ${row.tool} × ${row.inFlight}\n${row.firstBad}`)
-  for (const [name, why] of failed) console.error(`${name} did not start: ${why}`)
-  const sound = bad.length === 0 && failed.size === 0
-  if (values.write && sound) await writeFile(join(ROOT, 'docs/benchmarks.md'), page)
+  const sound = isSound(report)
+  if (values.compare) {
+    const committed = JSON.parse(await readFile(COMMITTED, 'utf8')) as Figures
+    process.stdout.write(`\n${renderComparison(committed, inShort(report))}`)
+  }
+  if (values.write && sound) {
+    await writeFile(PAGE, page)
+    await writeFile(COMMITTED, `${JSON.stringify(inShort(report), undefined, 2)}\n`)
+  }
   return sound
 }
 
-if (values.help) console.log(USAGE)
+if (values.help) log(USAGE)
 else process.exitCode = (await run()) ? 0 : 1

@@ -6,9 +6,9 @@ const SILENCE_MS = 30_000
 
 /** One keep-alive connection with at most one exchange under way. `lost` rejects when it ends before `close`. */
 export interface Connection {
-  send(message: string, onReply: OnMessage): void
+  readonly send: (message: string, onReply: OnMessage) => void
   readonly lost: Promise<never>
-  close(): void
+  readonly close: () => void
 }
 
 /** Resolves when connected, rejects when refused; a connection without a byte for 30 s is lost. */
@@ -49,5 +49,5 @@ export interface Reply {
 export const parseReply = (head: string, body: Buffer): Reply => {
   const text = body.toString()
   const json = header(head, 'content-type').startsWith('text/event-stream') ? text.slice(text.lastIndexOf('data: ') + 6) : text
-  return { status: Number(head.slice(9, 12)), head, message: json === '' ? undefined : JSON.parse(json) }
+  return { status: head === '' ? 200 : Number(head.slice(9, 12)), head, message: json === '' ? undefined : JSON.parse(json) }
 }

@@ -1,65 +1,176 @@
-/** Everything of a run, up at once: one fake server per era, and each subject before each era of server that it can speak to. */
+/** Everything of a run, up at once: one fake server per kind, and each subject before each kind of server that it can speak to. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openHost, type Host } from './load.ts'
-import type { Era } from './payload.ts'
-import { startNode, type Running } from './process.ts'
-import type { Subject } from './subjects.ts'
+import { buildGateway } from './build.ts'
+import { openHost, type Host, type Reach } from './load.ts'
+import type { HostKind, ServerKind } from './payload.ts'
+import { start, startNode, type Command, type Started } from './process.ts'
+import type { Between, Place, Subject } from './subjects.ts'
 
-/** One row of the result: a subject between one era of host and one era of server. */
+/** One row of the result: a subject between one kind of host and one kind of server. */
 export interface Contestant {
   readonly subject: string
-  readonly between: readonly [host: Era, server: Era]
+  readonly between: Between
   readonly prefix: string
   readonly pid: number
   readonly host: Host
 }
 
-export interface Field extends AsyncDisposable {
-  readonly contestants: readonly Contestant[]
+/** Starts what a run needs in folders of its own; all of it ends when disposed. */
+export class Stage implements AsyncDisposable {
+  readonly stack = new AsyncDisposableStack()
+  readonly main: string
   /** The command of each subject, without ports and folders. */
-  readonly commands: ReadonlyMap<string, string>
-  /** Subjects that did not start, or refused the handshake, and why. */
-  readonly failed: ReadonlyMap<string, string>
+  readonly commands: Map<string, string>
+  /** What did not start, or refused the handshake, and why. */
+  readonly failed: Map<string, string>
+  readonly #root: string
+
+  /** `beside`: one whose folder and notes it shares. */
+  constructor(root: string, main: string, beside?: Stage) {
+    this.#root = root
+    this.main = main
+    this.commands = beside?.commands ?? new Map()
+    this.failed = beside?.failed ?? new Map()
+  }
+
+  /** What is started on it ends with `work`. */
+  async section<T>(work: (stage: Stage) => Promise<T>): Promise<T> {
+    await using inner = new Stage(this.#root, this.main, this)
+    return await work(inner)
+  }
+
+  /** A fake server; one on a pipe is only a place. `toolCount`: how long its list is. */
+  async server(kind: ServerKind, toolCount = 0): Promise<Place & { readonly pid: number }> {
+    const command = [process.execPath, join(import.meta.dirname, 'stdio-server.ts')] as const
+    if (kind === 'stdio') return { kind, url: '', command, pid: 0 }
+    const { pid, url } = this.stack.use(await startNode(['bench/server.ts', kind, `${toolCount}`]))
+    return { kind, url: kind === 'http-sse' ? new URL('/sse', url).href : url.href, command, pid }
+  }
+
+  async command({ name, command }: Subject, servers: readonly Place[], isPiped: boolean): Promise<Command> {
+    const folder = await mkdtemp(join(this.#root, `${name}-`))
+    const made = await command({ servers, isPiped, folder, main: this.main })
+    if (!this.commands.has(name)) this.commands.set(name, this.#printable(made, folder))
+    return made
+  }
+
+  /** The process is ended with the stage unless the caller ends it before. */
+  async start(
+    subject: Subject,
+    servers: readonly Place[],
+    isPiped = false,
+    nodeOptions: readonly string[] = [],
+  ): Promise<Started> {
+    const command = await this.command(subject, servers, isPiped)
+    return this.stack.use(await start({ ...command, args: [...nodeOptions, ...command.args] }))
+  }
+
+  /** One that fails is named, and does not keep the others from being tried. */
+  async attempt<T>(name: string, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      this.lose(name, error)
+      return undefined
+    }
+  }
+
+  /** Notes what takes no further part. */
+  lose(name: string, error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error)
+    this.failed.set(name, error instanceof Error && error.cause instanceof Error ? `${why}: ${error.cause.message}` : why)
+  }
+
+  #printable({ file = 'node', args }: Command, folder: string): string {
+    const line = [file, ...args].join(' ').replaceAll(folder, 'DIR').replaceAll(this.#root, '.')
+    return line
+      .replaceAll(process.execPath, 'node')
+      .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
+      .replaceAll(/--port \d+/g, '--port PORT')
+      .replaceAll(/\S*\/node_modules\//g, 'node_modules/')
+      .replaceAll(join(import.meta.dirname, '/'), 'bench/')
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stack.disposeAsync()
+  }
 }
 
-const printable = (args: readonly string[], folder: string): string =>
-  `node ${args
-    .join(' ')
-    .replaceAll(folder, 'DIR')
-    .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')}`
-
-/** Starts `subjects`; one that fails is left out and named, a fake server that fails rejects. */
-export const startField = async (subjects: readonly Subject[]): Promise<Field> => {
-  await using stack = new AsyncDisposableStack()
+export const openStage = async (): Promise<Stage> => {
   const root = await mkdtemp(join(tmpdir(), 'trunkline-bench-'))
-  stack.defer(() => rm(root, { recursive: true, force: true }))
-  const server = async (era: Era): Promise<Running> => stack.use(await startNode(['bench/server.ts', era]))
-  const servers: Record<Era, Running> = { legacy: await server('legacy'), modern: await server('modern') }
-  const contestants: Contestant[] = []
-  const commands = new Map<string, string>()
-  const failed = new Map<string, string>()
-
-  const start = async ({ name, command, prefix, between }: Subject, era: Era) => {
-    const folder = await mkdtemp(join(root, `${name}-`))
-    const args = await command({ downstream: servers[era].url.href, era, folder })
-    commands.set(name, commands.get(name) ?? printable(args, folder))
-    const { pid, url } = name === 'direct' ? servers[era] : stack.use(await startNode(args))
-    for (const pair of between.filter(([, to]) => to === era)) {
-      const host = stack.use(await openHost(url, pair[0]))
-      await host.request('tools/list')
-      contestants.push({ subject: name, between: pair, prefix, pid, host })
-    }
+  try {
+    const stage = new Stage(root, await buildGateway(root))
+    stage.stack.defer(() => rm(root, { recursive: true, force: true }))
+    return stage
+  } catch (error) {
+    await rm(root, { recursive: true, force: true })
+    throw error
   }
+}
 
-  for (const subject of subjects) {
+const LIST_MS = 30_000
+const AGAIN_MS = 50
+
+/** A host of `subject`, once its list holds the tools of the bench: some refuse at first, some list nothing. */
+export const openHostOf = async (subject: Subject, reach: Reach, kind: HostKind): Promise<Host> => {
+  const path = kind === 'http-sse' ? (subject.ssePath ?? '/sse') : '/mcp'
+  const at = reach instanceof URL ? new URL(path, reach) : reach
+  const until = performance.now() + LIST_MS
+  const attempt = async (): Promise<Host> => {
+    const host = await openHost(at, kind)
+    const { tools } = await host.request('tools/list')
+    if (JSON.stringify(tools).includes(`"${subject.prefix}t100"`)) return host
+    await host[Symbol.asyncDispose]()
+    throw new Error(`no tool ${subject.prefix}t100`)
+  }
+  for (;;) {
     try {
-      for (const era of new Set(subject.between.map(([, to]) => to))) await start(subject, era)
+      return await attempt()
     } catch (error) {
-      failed.set(subject.name, error instanceof Error ? error.message : String(error))
+      if (performance.now() > until || !(reach instanceof URL)) throw error
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
     }
   }
-  const kept = stack.move()
-  return { contestants, commands, failed, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+/** Starts `subjects` in as many pairs of kinds as each has among `wanted`; the order of the result is that of `subjects`. */
+export const openField = async (
+  stage: Stage,
+  subjects: readonly Subject[],
+  wanted: (between: Between) => boolean,
+): Promise<readonly Contestant[]> => {
+  const pairs = subjects.flatMap(({ between }) => between.filter(wanted))
+  const kinds = [...new Set(pairs.map(([, kind]) => kind))]
+  const servers = new Map(await Promise.all(kinds.map(async (kind) => [kind, await stage.server(kind)] as const)))
+
+  const startOne = async (subject: Subject, kind: ServerKind): Promise<readonly Contestant[]> => {
+    const server = servers.get(kind)!
+    const hosts = subject.between.filter((pair) => pair[1] === kind && wanted(pair)).map(([host]) => host)
+    const contestant = async ({ pid, reach }: Pick<Started, 'pid' | 'reach'>, host: HostKind): Promise<Contestant> => {
+      const opened = stage.stack.use(await openHostOf(subject, reach, host))
+      return { subject: subject.name, between: [host, kind], prefix: subject.prefix, pid, host: opened }
+    }
+    const contestants: Contestant[] = []
+    const overHttp = hosts.filter((host) => host !== 'stdio')
+    if (overHttp.length > 0) {
+      const isServer = subject.name === 'direct'
+      if (isServer) await stage.command(subject, [server], false)
+      const started = isServer ? { pid: server.pid, reach: new URL(server.url) } : await stage.start(subject, [server])
+      for (const host of overHttp) contestants.push(await contestant(started, host))
+    }
+    if (hosts.includes('stdio')) contestants.push(await contestant(await stage.start(subject, [server], true), 'stdio'))
+    return contestants
+  }
+
+  const contestants: Contestant[] = []
+  for (const subject of subjects) {
+    const own = kinds.filter((kind) => subject.between.some((pair) => pair[1] === kind && wanted(pair)))
+    const started = await Promise.all(
+      own.map((kind) => stage.attempt(`${subject.name} before ${kind}`, () => startOne(subject, kind))),
+    )
+    contestants.push(...started.flatMap((one) => one ?? []))
+  }
+  return contestants
 }

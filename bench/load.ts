@@ -1,19 +1,29 @@
 /**
- * A raw MCP host over Streamable HTTP, of either era, that makes calls as fast as they are answered and looks at every reply.
+ * A raw MCP host, over any way in and of either era, that makes calls as fast as they are answered and looks at every reply.
  * Requests are joined from prepared strings and replies are checked at their ends, so a call costs the host a few µs.
  */
-import { openConnection, parseReply, type Connection, type Reply } from './connection.ts'
-import { header } from './http.ts'
-import { type Era, NONCE_LENGTH, REVISION } from './payload.ts'
+import { parseReply, type Reply } from './connection.ts'
+import { httpLane } from './http-lane.ts'
+import type { Lane, LaneConnection, Pipe } from './lane.ts'
+import { type HostKind, NONCE_LENGTH, REVISION } from './payload.ts'
+import { openSseLane } from './sse-lane.ts'
+import { stdioLane } from './stdio-lane.ts'
 
 const FIRST_ID = 100_000_000 // nine digits for the whole run, so that the content-length of a request never changes
 const CLIENT_INFO = { name: 'bench', version: '1.0.0' }
+const META = {
+  'io.modelcontextprotocol/protocolVersion': REVISION.modern,
+  'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+const NONCE_PLACE = '#'.repeat(NONCE_LENGTH)
+const SILENCE_MS = 30_000
+
+/** A call of a tool by its exposed name, which answers `size` bytes of text; or the list. */
+export type Ask = { readonly tool: string; readonly size: number } | 'tools/list'
 
 export interface BurstOptions {
-  /** Exposed name of the tool. */
-  readonly tool: string
-  /** Bytes of text that it answers. */
-  readonly size: number
+  readonly ask: Ask
   readonly inFlight: number
   /** New calls are begun for this long; then those under way are awaited. */
   readonly forMs: number
@@ -35,107 +45,116 @@ export interface Burst {
 export interface Host extends AsyncDisposable {
   /** One request on a connection of its own; rejects unless the answer is a result. */
   request(method: string, params?: object): Promise<Record<string, unknown>>
+  /** The bytes of one request as they go on the wire, for who reads the answer by himself. */
+  frame(method: string, params: object): string
   /** Opens `inFlight` connections, warms each with one call, measures, closes them. Rejects when a connection is lost. */
   burst(options: BurstOptions): Promise<Burst>
 }
 
-/** A host of `era` at `url`; a legacy one has made its handshake and ends its session when disposed. */
-export const openHost = async (url: URL, era: Era): Promise<Host> => {
-  let session = ''
+/** Where a host goes: an MCP URL, or a pipe of its own. */
+export type Reach = URL | Pipe
+
+const openLane = async (reach: Reach, kind: HostKind): Promise<Lane> => {
+  if (!(reach instanceof URL)) return stdioLane(reach)
+  return kind === 'http-sse' ? openSseLane(reach) : httpLane(reach, kind === 'modern' ? 'modern' : 'legacy')
+}
+
+const excerpt = (head: string, body: Buffer): string =>
+  `${head}\r\n\r\n${body.toString('latin1', 0, 300)} … ${body.toString('latin1', Math.max(300, body.length - 100))}`
+
+/** A host of `kind` at `reach`; unless it is modern it has made its handshake, and ends its session when disposed. */
+export const openHost = async (reach: Reach, kind: HostKind): Promise<Host> => {
+  const lane = await openLane(reach, kind)
   const salt = Math.floor(Math.random() * 1e12)
   let id = FIRST_ID
+  let listBytes: number | undefined
 
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': REVISION.modern,
-    'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
-    'io.modelcontextprotocol/clientCapabilities': {},
+  const message = (method: string, params: { name?: string }, withId?: number): string => {
+    const carried = kind === 'modern' ? { ...params, _meta: { ...META, ...(params as { _meta?: object })._meta } } : params
+    return lane.frame(JSON.stringify({ jsonrpc: '2.0', id: withId, method, params: carried }), method, params.name)
   }
 
-  /** A whole POST. Legacy: the session once there is one. Modern: the envelope of the request repeated in headers. */
-  const post = (method: string, params: { name?: string }, withId?: number): string => {
-    const carried = era === 'modern' ? { _meta: meta, ...params } : params
-    const body = JSON.stringify({ jsonrpc: '2.0', id: withId, method, params: carried })
-    const name = params.name === undefined ? '' : `Mcp-Name: ${params.name}\r\n`
-    const sessionLines = session === '' ? '' : `MCP-Protocol-Version: ${REVISION.legacy}\r\nMcp-Session-Id: ${session}\r\n`
-    const modernLines = `MCP-Protocol-Version: ${REVISION.modern}\r\nMcp-Method: ${method}\r\n${name}`
-    return (
-      `POST ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nUser-Agent: bench\r\nContent-Type: application/json\r\n` +
-      `Accept: application/json, text/event-stream\r\n${era === 'modern' ? modernLines : sessionLines}` +
-      `Content-Length: ${body.length}\r\n\r\n${body}`
-    )
-  }
-
-  const once = async (message: string): Promise<Reply> => {
-    const connection = await openConnection(url)
+  const exchange = async (method: string, params: object = {}): Promise<Reply> => {
+    const sentAs = id++
+    const connection = await lane.open()
     try {
-      const reply = new Promise<Reply>((resolve) => connection.send(message, (head, body) => resolve(parseReply(head, body))))
-      return await Promise.race([reply, connection.lost])
+      const replied = new Promise<Reply>((resolve) =>
+        connection.send(message(method, params, sentAs), sentAs, (head, body) => resolve(parseReply(head, body))),
+      )
+      const reply = await Promise.race([replied, connection.lost])
+      if (reply.message?.result === undefined)
+        throw new Error(`${method}: ${reply.status} ${JSON.stringify(reply.message?.error)}`)
+      return reply
     } finally {
       connection.close()
     }
   }
 
-  const exchange = async (method: string, params: object = {}): Promise<Reply> => {
-    const reply = await once(post(method, params, id++))
-    if (reply.message?.result === undefined) throw new Error(`${method}: ${reply.status} ${JSON.stringify(reply.message?.error)}`)
-    return reply
-  }
-
-  const isRight = (head: string, body: Buffer, id: number, nonce: string, size: number): boolean => {
+  const isRight = (head: string, body: Buffer, id: number, nonce: string, ask: Ask): boolean => {
     const ends = body.toString('latin1', 0, 512) + body.toString('latin1', Math.max(0, body.length - 512))
+    const isOurs =
+      (head === '' || head.startsWith('HTTP/1.1 200')) &&
+      (ends.includes(`"id":${id}}`) || ends.includes(`"id":${id},`)) &&
+      (kind !== 'modern' || ends.includes('"resultType":"complete"'))
+    if (ask === 'tools/list') return isOurs && ends.includes('"tools":[') && body.length === (listBytes ??= body.length)
     const start = body.indexOf('"text":"', 0, 'latin1') + 8
     return (
-      head.startsWith('HTTP/1.1 200') &&
+      isOurs &&
       start >= 8 &&
       body.toString('latin1', start, start + NONCE_LENGTH) === nonce &&
-      body.toString('latin1', start + size - NONCE_LENGTH, start + size + 1) === `${nonce}"` &&
-      (ends.includes(`"id":${id}}`) || ends.includes(`"id":${id},`)) &&
-      (era === 'legacy' || ends.includes('"resultType":"complete"'))
+      body.toString('latin1', start + ask.size - NONCE_LENGTH, start + ask.size + 1) === `${nonce}"`
     )
   }
 
   /** Calls on every connection until `forMs` have passed; 0: one call each. */
-  const run = (
-    connections: readonly Connection[],
-    { tool, size, forMs }: BurstOptions,
-  ): Promise<Omit<Burst, 'used' | 'seconds'>> => {
-    const template = post('tools/call', { name: tool, arguments: { nonce: '#'.repeat(NONCE_LENGTH) } } as object, FIRST_ID)
-    const [beforeId, beforeNonce, rest] = template.split(/100000000|#{12}/)
+  const run = async (connections: readonly LaneConnection[], { ask, forMs }: BurstOptions) => {
+    const template =
+      ask === 'tools/list'
+        ? message(ask, {}, FIRST_ID) // one part after the id
+        : message('tools/call', { name: ask.tool, arguments: { nonce: NONCE_PLACE } } as object, FIRST_ID)
+    const [beforeId, beforeNonce = '', rest] = template.split(/100000000|#{12}/)
     const latencies: number[] = []
     const until = performance.now() + forMs
     let bad = 0
     let firstBad: string | undefined
     let busy = connections.length
-    const { promise, resolve } = Promise.withResolvers<Omit<Burst, 'used' | 'seconds'>>()
-    const call = (connection: Connection) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Omit<Burst, 'used' | 'seconds'>>()
+    const call = (connection: LaneConnection) => {
       const sentAs = id++
       const nonce = (sentAs * 1_000_003 + salt).toString(16).padStart(NONCE_LENGTH, '0')
+      const after = rest === undefined ? beforeNonce : `${beforeNonce}${nonce}${rest}`
       const started = performance.now()
-      connection.send(`${beforeId}${sentAs}${beforeNonce}${nonce}${rest}`, (head, body) => {
+      connection.send(`${beforeId}${sentAs}${after}`, sentAs, (head, body) => {
         const now = performance.now()
         latencies.push(now - started)
-        if (!isRight(head, body, sentAs, nonce, size)) {
+        if (!isRight(head, body, sentAs, nonce, ask)) {
           bad++
-          firstBad ??= `${head}\r\n\r\n${body.toString('latin1', 0, 300)} … ${body.toString('latin1', Math.max(300, body.length - 100))}`
+          firstBad ??= excerpt(head, body)
         }
         if (now < until) call(connection)
         else if (--busy === 0) resolve({ latencies, bad, firstBad })
       })
     }
+    let seen = -1
+    const watch = setInterval(() => {
+      if (latencies.length === seen) reject(new Error(`no reply for ${SILENCE_MS} ms`))
+      seen = latencies.length
+    }, SILENCE_MS)
     connections.forEach(call)
-    return Promise.race([promise, ...connections.map(({ lost }) => lost)])
+    return Promise.race([promise, ...connections.map(({ lost }) => lost)]).finally(() => clearInterval(watch))
   }
 
-  if (era === 'legacy') {
-    const { head } = await exchange('initialize', { protocolVersion: REVISION.legacy, capabilities: {}, clientInfo: CLIENT_INFO })
-    session = header(head, 'mcp-session-id')
-    await once(post('notifications/initialized', {}))
+  if (kind !== 'modern') {
+    const { head } = await exchange('initialize', { protocolVersion: REVISION[kind], capabilities: {}, clientInfo: CLIENT_INFO })
+    lane.joined(head)
+    await lane.tell(message('notifications/initialized', {}))
   }
 
   return {
     request: async (method, params) => (await exchange(method, params)).message!.result!,
+    frame: (method, params) => message(method, params, id++),
     burst: async (options) => {
-      const connections = await Promise.all(Array.from({ length: options.inFlight }, () => openConnection(url)))
+      const connections = await Promise.all(Array.from({ length: options.inFlight }, lane.open))
       try {
         const warm = await run(connections, { ...options, forMs: 0 })
         const before = options.meter()
@@ -149,10 +168,6 @@ export const openHost = async (url: URL, era: Era): Promise<Host> => {
         for (const connection of connections) connection.close()
       }
     },
-    async [Symbol.asyncDispose]() {
-      if (session === '') return
-      const ended = once(`DELETE ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nMcp-Session-Id: ${session}\r\n\r\n`)
-      await ended.catch(() => {}) // the other side may be gone, which whoever called has heard by then
-    },
+    [Symbol.asyncDispose]: () => lane[Symbol.asyncDispose](),
   }
 }

@@ -5,10 +5,23 @@
 
 export const TOOLS = { t100: 100, t10k: 10_240, t1m: 1_048_576 } as const
 export type ToolName = keyof typeof TOOLS
-export const isToolName = (name: string): name is ToolName => Object.hasOwn(TOOLS, name)
 
 export type Era = 'legacy' | 'modern'
-export const REVISION: Record<Era, string> = { legacy: '2025-11-25', modern: '2026-07-28' }
+/** How a host speaks: Streamable HTTP of an era (`legacy` with sessions), HTTP+SSE, a pipe. */
+export type HostKind = Era | 'http-sse' | 'stdio'
+/** How a server speaks: `sse-reply` is `legacy` with an event stream for every answer. */
+export type ServerKind = HostKind | 'sse-reply'
+export const REVISION: Record<ServerKind, string> = {
+  legacy: '2025-11-25',
+  modern: '2026-07-28',
+  'sse-reply': '2025-11-25',
+  'http-sse': '2024-11-05',
+  stdio: '2025-11-25',
+}
+
+/** Answers 1 MB in two halves, this long apart; with event streams a word of progress first, and the result so much later. */
+export const SLOW_TOOL = 'slow'
+export const SLOW_MS = 50
 
 /** Hexadecimal, this many characters. */
 export const NONCE_LENGTH = 12

@@ -3,9 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { cpus, release } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from './process.ts'
+import type { Figure } from './figures.ts'
+import type { Goal } from './goals.ts'
+import type { Taken } from './profiling.ts'
 import type { Row, RoundsOptions } from './rounds.ts'
 import type { Spread } from './stats.ts'
-import type { Subject } from './subjects.ts'
 
 export interface Report {
   readonly date: string
@@ -15,14 +17,26 @@ export interface Report {
   readonly rows: readonly Row[]
   /** Peak resident memory by `rowName`, MiB. */
   readonly memory: Readonly<Record<string, number>>
-  readonly commands: Readonly<Record<string, string>>
-  /** Subjects that did not start, and why. */
+  /** How the run itself was started. */
+  readonly run: string
+  /** What each subject is, and its command. */
+  readonly commands: Readonly<Record<string, { readonly what: string; readonly command: string }>>
+  /** What did not start, and why. */
   readonly failed: Readonly<Record<string, string>>
+  /** What this machine does not have, and why. */
+  readonly absent: Readonly<Record<string, string>>
+  /** Names of the subjects that are not of this project. */
+  readonly peers: readonly string[]
+  /** Of `--full` alone. */
+  readonly figures: readonly Figure[]
+  readonly goals: readonly Goal[]
+  readonly profiles: readonly Taken[]
 }
 
 export const machine = (): Report['machine'] => ({ cores: cpus().length, cpu: cpus()[0]?.model ?? 'unknown', kernel: release() })
 
-export const versions = async (): Promise<Report['versions']> => {
+/** Of what was compared; `peers`: those that are not of this project. */
+export const versions = async (peers: Report['versions']): Promise<Report['versions']> => {
   const version = async (folder: string): Promise<string> =>
     JSON.parse(await readFile(join(ROOT, folder, 'package.json'), 'utf8')).version
   return {
@@ -30,6 +44,7 @@ export const versions = async (): Promise<Report['versions']> => {
     trunkline: await version('.'),
     undici: await version('node_modules/undici'),
     '@modelcontextprotocol/sdk': await version('node_modules/@modelcontextprotocol/sdk'),
+    ...peers,
   }
 }
 
@@ -55,42 +70,121 @@ const matrix = (rows: readonly Row[], text: (row: Row) => string): string => {
   )
 }
 
-const losses = (rows: readonly Row[]): string => {
+const lossLines = (rows: readonly Row[]): string => {
   const lost = rows.filter(({ subject, ratio }) => subject === 'trunkline' && ratio !== undefined && ratio.median > 1)
   if (!rows.some(({ subject }) => subject === 'trunkline')) return 'Trunkline was not part of this run.'
-  if (lost.length === 0) return 'None in this run.'
+  if (lost.length === 0) return 'Nowhere in this run.'
   return lost.map((row) => `- ${row.between.join(' → ')}, ${cellName(row)}: ${withSpread(row.ratio!)}`).join('\n')
 }
 
+const goalTable = (goals: readonly Goal[]): string =>
+  table(
+    ['goal', 'what', 'target', 'median (first to third quartile)', 'verdict'],
+    goals.map(({ id, what, target, measured, unit, verdict, beside }) => {
+      const value = measured === undefined ? '–' : `${withSpread(measured)}${unit === '×' ? '×' : ` ${unit}`}`
+      return [
+        id,
+        what,
+        target,
+        beside === undefined ? value : `${value}; ${beside}`,
+        verdict === 'missed' ? '**missed**' : verdict,
+      ]
+    }),
+  )
+
+const figureTable = (figures: readonly Figure[]): string =>
+  table(
+    ['subject', 'what', 'median (first to third quartile)', 'to its yardstick'],
+    figures.map(({ subject, what, unit, value, ratio }) => [
+      subject,
+      what,
+      `${withSpread(value)} ${unit}`,
+      ratio === undefined ? '–' : `${withSpread(ratio)}×`,
+    ]),
+  )
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
+
+const profileText = ({ name, watchedMs, busyMs, groups, functions }: Taken): string => `### ${name}
+
+Busy for ${percent(busyMs / watchedMs)} of ${(watchedMs / 1e3).toFixed(1)} s, 32 in flight.
+
+${table(
+  ['where', 'share'],
+  groups.filter(({ share }) => share >= 0.005).map(({ name, share }) => [name, percent(share)]),
+)}
+
+${table(
+  ['function, its own time', 'share'],
+  functions.slice(0, 12).map(({ name, share }) => [`\`${name}\``, percent(share)]),
+)}
+`
+
+/** What only `--full` has. */
+const fullText = ({ figures, profiles }: Report): string => {
+  const sections = [...Map.groupBy(figures, ({ section }) => section)]
+  const text = sections.map(
+    ([section, own]) => `## ${section[0].toUpperCase()}${section.slice(1)}
+
+${SECTION_NOTES[section] ?? ''}
+
+${figureTable(own)}
+`,
+  )
+  const time =
+    profiles.length === 0
+      ? []
+      : [
+          `## Where the time goes
+
+From the processes' own CPU profiles, as \`npm run profile\` writes them with a flame graph beside; the profiler itself costs some.
+
+${profiles.map(profileText).join('\n')}`,
+        ]
+  return [...text, ...time].join('\n')
+}
+
+const SECTION_NOTES: Readonly<Record<string, string>> = {
+  'cold start': 'From the spawn of the process to the answer of the first handshake; the yardstick is raw.',
+  sessions: `Memory after full collections, in three steps over as many sessions; a session that made a call has a connection of its own
+before a server of the legacy era. The yardstick of a call's CPU is the same gateway with one session.`,
+  lists: `One \`tools/list\` after another. Raw and no proxy stand before one server that answers as long a list; the yardstick is raw, for a
+call beside servers the gateway with one.`,
+  'big and slow results': `First bytes: the server writes half a result (or a word of progress), and 50 ms later the rest; the least of five calls by round.
+Memory: the peak of a fresh process. The yardstick is raw.`,
+}
+
 /** The page. The same text goes to the terminal. */
-export const render = (report: Report, subjects: readonly Subject[]): string => {
-  const { rows, options, machine, versions, commands } = report
+export const render = (report: Report): string => {
+  const { rows, options, machine, versions, commands, absent, failed, goals } = report
   const calls = rows.reduce((sum, row) => sum + row.calls, 0)
   const bad = rows.reduce((sum, row) => sum + row.bad, 0)
-  const started = subjects.filter(({ name }) => commands[name] !== undefined)
+  const versionText = Object.entries(versions)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(', ')
+  const missing = Object.entries({ ...absent, ...failed }).map(([name, why]) => [name, why.split('\n')[0], ''])
   return `# Benchmarks
 
-Written by \`npm run bench -- --write\` on ${report.date}: ${machine.cores} cores (${machine.cpu}), Linux ${machine.kernel}, ${Object.entries(
-    versions,
-  )
-    .map(([name, version]) => `${name} ${version}`)
-    .join(', ')}.
+Written by \`${report.run}\` on ${report.date}: ${machine.cores} cores (${machine.cpu}), Linux ${machine.kernel}, ${versionText}.
 
-One host calls a tool of one server through each subject over Streamable HTTP; the result is a text of 100 B, 10 KB or 1 MB. Host and
-server are written on bare sockets. Everything is up at once; in each of ${options.rounds} rounds (${options.warmUp} longer ones before, to warm up) every subject has one burst
-of ${options.forMs} ms per column, in an order that rotates. The host looks at every reply: status, id, size, and a nonce at both ends of the text.
-${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
-
+One host calls a tool of one server through each subject; the result is a text of 100 B, 10 KB or 1 MB. Hosts and servers are written on
+bare sockets and pipes: \`legacy\` and \`modern\` are Streamable HTTP of 2025-11-25 (with sessions) and 2026-07-28, \`sse-reply\` is a legacy
+server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Everything is up at once; in each of ${options.rounds} rounds (${options.warmUp} longer
+ones before, to warm up) every subject has one burst of ${options.forMs} ms per column, in an order that rotates. The host looks at every reply:
+status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
+${goals.length === 0 ? '' : `\n## Goals\n\n${goalTable(goals)}\n`}
 ## CPU per call, as a ratio to raw
 
-User and system time of the subject's whole process tree, from \`/proc/PID/task/*/schedstat\`, divided by that of raw before the same
-server in the same round: median over rounds (first to third quartile). These ratios hold on a busy machine; the times below do not.
+User and system time of the subject's whole process tree (the bench's own servers on pipes left out), from
+\`/proc/PID/task/*/schedstat\`, divided by that of what passes bytes before the same server in the same round: median over rounds (first to
+third quartile). That is raw; between two pipes it is pipe; for other hosts of a server on a pipe it is raw before the legacy server.
+These ratios hold on a busy machine; the times below do not.
 
 ${matrix(rows, ({ ratio }) => (ratio === undefined ? '–' : withSpread(ratio)))}
 
 ## Where Trunkline costs more than raw
 
-${losses(rows)}
+${lossLines(rows)}
 
 ## CPU per call, µs
 
@@ -101,6 +195,12 @@ ${matrix(rows, ({ cpuPerCall }) => withSpread(cpuPerCall))}
 Hosts, servers and subjects share the machine's cores: reported, no verdict.
 
 ${matrix(rows, ({ p50, p99 }) => `${number(p50)} / ${number(p99)}`)}
+
+## Time added to a call, ms: p50 / p99
+
+Beside no proxy, where there is one between the same kinds.
+
+${matrix(rows, added(rows))}
 
 ## Calls per second
 
@@ -113,11 +213,24 @@ ${table(
   Object.entries(report.memory).map(([name, mib]) => [name, mib.toFixed(0)]),
 )}
 
+${fullText(report)}
 ## How each subject was started
 
 ${table(
   ['subject', 'what it is', 'command'],
-  started.map(({ name, what }) => [name, what, `\`${commands[name]}\``]),
+  [...Object.entries(commands).map(([name, { what, command }]) => [name, what, `\`${command}\``]), ...missing],
 )}
 `
 }
+
+const added =
+  (rows: readonly Row[]) =>
+  (row: Row): string => {
+    const [host, server] = row.between
+    const between = [server === 'stdio' || server === 'http-sse' ? server : host === 'modern' ? host : 'legacy', server].join()
+    const direct = rows.find(
+      (one) =>
+        one.subject === 'direct' && one.between.join() === between && one.tool === row.tool && one.inFlight === row.inFlight,
+    )
+    return direct === undefined || direct === row ? '–' : `${number(row.p50 - direct.p50)} / ${number(row.p99 - direct.p99)}`
+  }

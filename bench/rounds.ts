@@ -5,6 +5,7 @@
 import { cpuMicros, processTree } from './cpu.ts'
 import type { Contestant } from './field.ts'
 import { TOOLS, type ToolName } from './payload.ts'
+import type { Between } from './subjects.ts'
 import { quantile, spread, type Spread } from './stats.ts'
 
 export interface Cell {
@@ -25,14 +26,16 @@ export interface RoundsOptions {
 /** One contestant in one cell over all rounds. */
 export interface Row extends Cell {
   readonly subject: string
-  readonly between: readonly [host: string, server: string]
+  readonly between: Between
   /** Over all rounds, warm-up included. */
   readonly calls: number
   readonly bad: number
   readonly firstBad: string | undefined
   /** User and system time of the process tree, µs. */
   readonly cpuPerCall: Spread
-  /** CPU per call ÷ that of raw before the same server, by round; undefined without raw. */
+  /** The same by round. */
+  readonly cpuByRound: readonly number[]
+  /** CPU per call ÷ that of the yardstick, by round; undefined where the run has none. */
   readonly ratio: Spread | undefined
   readonly callsPerSecond: Spread
   /** Median over rounds of each round's quantile, ms. */
@@ -57,8 +60,7 @@ export const CELLS: readonly Cell[] = (Object.keys(TOOLS) as ToolName[]).flatMap
 const measure = async ({ host, prefix, pid }: Contestant, { tool, inFlight }: Cell, forMs: number): Promise<Sample> => {
   const meter = () => cpuMicros(processTree(pid))
   const { latencies, used, seconds, ...rest } = await host.burst({
-    tool: prefix + tool,
-    size: TOOLS[tool],
+    ask: { tool: prefix + tool, size: TOOLS[tool] },
     inFlight,
     forMs,
     meter,
@@ -68,11 +70,21 @@ const measure = async ({ host, prefix, pid }: Contestant, { tool, inFlight }: Ce
   return { ...rest, ...timing, calls, cpuPerCall: used / calls, callsPerSecond: calls / seconds }
 }
 
-/** Runs all rounds. `onRound` hears the number of the round that begins; rejects, naming the contestant, when a connection is lost. */
+/**
+ * What passes bytes before the same server: raw; between two pipes, the pipe. Before a server on a pipe hosts of HTTP are set beside raw
+ * before the server of JSON replies, because nothing passes bytes from one to the other.
+ */
+const isYardstick = ({ subject, between: [, behind] }: Contestant, [host, server]: Between): boolean => {
+  if (server !== 'stdio') return subject === 'raw' && behind === server
+  return host === 'stdio' ? subject === 'pipe' : subject === 'raw' && behind === 'legacy'
+}
+
+/** Runs all rounds. `onRound` hears the number of the round that begins. A contestant that loses a connection is out: `lose` hears why. */
 export const runRounds = async (
   contestants: readonly Contestant[],
   { cells, rounds, warmUp, forMs, warmUpMs }: RoundsOptions,
   onRound: (round: number) => void,
+  lose: (name: string, error: unknown) => void,
 ): Promise<readonly Row[]> => {
   const samples = new Map<Contestant, Map<Cell, Sample[]>>(
     contestants.map((one) => [one, new Map(cells.map((cell) => [cell, []]))]),
@@ -82,24 +94,24 @@ export const runRounds = async (
     for (const [at, cell] of cells.entries()) {
       for (let turn = 0; turn < contestants.length; turn++) {
         const contestant = contestants[(turn + at + round + warmUp) % contestants.length]
-        const sample = await measure(contestant, cell, round < 0 ? warmUpMs : forMs).catch((cause: unknown) => {
-          throw new Error(`${contestant.subject} ${contestant.between.join(' → ')}, ${cell.tool}, ${cell.inFlight} in flight`, {
-            cause,
-          })
-        })
-        samples.get(contestant)!.get(cell)!.push(sample)
+        if (!samples.has(contestant)) continue
+        try {
+          const sample = await measure(contestant, cell, round < 0 ? warmUpMs : forMs)
+          samples.get(contestant)!.get(cell)!.push(sample)
+        } catch (error) {
+          samples.delete(contestant)
+          lose(`${contestant.subject}, ${contestant.between.join(' → ')}, ${cell.tool} × ${cell.inFlight}`, error)
+        }
       }
     }
   }
-  const rawBefore = (server: string) => contestants.find(({ subject, between }) => subject === 'raw' && between[1] === server)
 
+  const left = [...samples.keys()]
   const row = (contestant: Contestant, cell: Cell): Row => {
     const own = samples.get(contestant)!.get(cell)!
     const counted = own.slice(warmUp)
-    const raw = samples
-      .get(rawBefore(contestant.between[1]) ?? contestant)!
-      .get(cell)!
-      .slice(warmUp)
+    const yardstick = left.find((one) => isYardstick(one, contestant.between))
+    const base = yardstick && samples.get(yardstick)!.get(cell)!.slice(warmUp)
     const pick = (field: 'cpuPerCall' | 'callsPerSecond' | 'p50' | 'p99') => counted.map((sample) => sample[field])
     const sum = (field: 'calls' | 'bad') => own.reduce((sum, sample) => sum + sample[field], 0)
     return {
@@ -110,12 +122,12 @@ export const runRounds = async (
       bad: sum('bad'),
       firstBad: own.find(({ firstBad }) => firstBad !== undefined)?.firstBad,
       cpuPerCall: spread(pick('cpuPerCall')),
-      ratio:
-        rawBefore(contestant.between[1]) && spread(counted.map(({ cpuPerCall }, round) => cpuPerCall / raw[round].cpuPerCall)),
+      cpuByRound: pick('cpuPerCall'),
+      ratio: base && spread(counted.map(({ cpuPerCall }, round) => cpuPerCall / base[round].cpuPerCall)),
       callsPerSecond: spread(pick('callsPerSecond')),
       p50: quantile(pick('p50'), 0.5),
       p99: quantile(pick('p99'), 0.5),
     }
   }
-  return cells.flatMap((cell) => contestants.map((contestant) => row(contestant, cell)))
+  return cells.flatMap((cell) => left.map((contestant) => row(contestant, cell)))
 }

@@ -97,7 +97,7 @@ const run = async (): Promise<boolean> => {
 
   let bad = 0
   const cost = async ({ host, pid }: Measured, transport: Transport): Promise<number> => {
-    const options = { tool: CALLED[transport], size: TOOLS.t100, inFlight: 32, forMs: BURST_MS }
+    const options = { ask: { tool: CALLED[transport], size: TOOLS.t100 }, inFlight: 32, forMs: BURST_MS }
     const burst = await host.burst({ ...options, meter: () => cpuMicros([pid]) })
     bad += burst.bad
     if (burst.firstBad !== undefined) console.error(burst.firstBad)

@@ -1,28 +1,43 @@
-/** What is compared: how each subject is started before one downstream, and which eras of hosts and servers it is measured between. */
+/** What is compared: how each subject is started before one server, and which kinds of hosts and servers it is measured between. */
 import { writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { once } from 'node:events'
-import type { Era } from './payload.ts'
+import type { HostKind, ServerKind } from './payload.ts'
+import type { Command } from './process.ts'
+
+/** Host, then server. */
+export type Between = readonly [host: HostKind, server: ServerKind]
+
+/** Where a fake server is: its URL, or the command that starts it on a pipe. */
+export interface Place {
+  readonly kind: ServerKind
+  readonly url: string
+  readonly command: readonly [file: string, ...args: string[]]
+}
 
 export interface StartContext {
-  /** URL of the downstream, and its era. */
-  readonly downstream: string
-  readonly era: Era
+  /** One unless the subject is measured before many. */
+  readonly servers: readonly Place[]
+  /** Its host has its pipe. */
+  readonly isPiped: boolean
   /** A folder for this process alone. */
   readonly folder: string
+  /** The gateway as users run it. */
+  readonly main: string
 }
 
 export interface Subject {
   readonly name: string
   /** One sentence for the table of commands. */
   readonly what: string
-  /** Host era, then server era. */
-  readonly between: readonly (readonly [host: Era, server: Era])[]
+  readonly between: readonly Between[]
   /** What stands before the names of tools. */
   readonly prefix: string
-  /** Arguments of node; writes what it needs into the folder. */
-  readonly command: (context: StartContext) => readonly string[] | Promise<readonly string[]>
+  /** Where hosts of HTTP+SSE go; `/sse` unless said. */
+  readonly ssePath?: string
+  /** Writes what it needs into the folder. */
+  readonly command: (context: StartContext) => Command | Promise<Command>
 }
 
 /** A port that was free just now. */
@@ -34,53 +49,99 @@ export const freePort = async (): Promise<number> => {
   return port
 }
 
-/** Arguments that start the gateway of this checkout with `config`, which is written into `folder`. */
-export const gatewayCommand = async (folder: string, config: object): Promise<readonly string[]> => {
+/** Writes `config` into `folder`; the options that name it. */
+const withConfig = async (folder: string, config: object): Promise<readonly string[]> => {
   const file = join(folder, 'trunkline.json')
   await writeFile(file, JSON.stringify({ version: 1, ...config, reload: { watch: false } }))
-  const listen = `127.0.0.1:${await freePort()}`
-  return ['src/main.ts', 'up', '-c', file, '--listen', listen, '--state', join(folder, 'state')]
+  return ['-c', file, '--state', join(folder, 'state')]
 }
 
-const SAME_ERA = [
+/** Arguments that start a gateway with `config`, which is written into `folder`; that of this checkout unless `main` is said. */
+export const gatewayCommand = async (folder: string, config: object, main = 'src/main.ts'): Promise<readonly string[]> => [
+  main,
+  'up',
+  ...(await withConfig(folder, config)),
+  '--listen',
+  `127.0.0.1:${await freePort()}`,
+]
+
+const configured = ({ kind, url, command: [file, ...args] }: Place): object => {
+  if (kind === 'stdio') return { command: file, args, era: 'legacy' }
+  if (kind === 'http-sse') return { url, transport: 'sse', era: 'legacy' }
+  return { url, transport: 'http', era: kind === 'modern' ? 'modern' : 'legacy' }
+}
+
+/**
+ * Keys `a`, `s1`, `s2`, …: the tools of the first server are `a__…` however many there are. 32 answers of 1 MB at once on the one stream
+ * of a host of HTTP+SSE are more than may be queued by default.
+ */
+const trunkline = async ({ servers, isPiped, folder, main }: StartContext): Promise<Command> => {
+  const entries = servers.map((place, index) => [index === 0 ? 'a' : `s${index}`, configured(place)])
+  const config = { listen: { limits: { max_queued: '64MiB' } }, servers: Object.fromEntries(entries) }
+  if (isPiped) return { args: [main, 'stdio', '--inline', ...(await withConfig(folder, config))], isPiped }
+  return { args: await gatewayCommand(folder, config, main) }
+}
+
+const HOSTS: readonly HostKind[] = ['legacy', 'modern', 'http-sse', 'stdio']
+const SERVERS: readonly ServerKind[] = ['legacy', 'modern', 'sse-reply', 'http-sse', 'stdio']
+const EVERY = SERVERS.flatMap((server) => HOSTS.map((host) => [host, server] as const))
+
+/** Between hosts and servers of the same transport: what passes bytes can do no other. */
+const SAME: readonly Between[] = [
   ['legacy', 'legacy'],
   ['modern', 'modern'],
-] as const
+  ['legacy', 'sse-reply'],
+  ['http-sse', 'http-sse'],
+]
 
 export const SUBJECTS: readonly Subject[] = [
   {
     name: 'direct',
     what: 'no proxy; the CPU is that of the fake server itself',
-    between: SAME_ERA,
+    between: [...SAME, ['stdio', 'stdio']],
     prefix: '',
-    command: ({ era }) => ['bench/server.ts', era],
+    command: ({ servers: [{ kind, command }] }) =>
+      kind === 'stdio' ? { args: command.slice(1), isPiped: true } : { args: ['bench/server.ts', kind] },
   },
   {
     name: 'raw',
     what: 'node:http to undici `Pool.dispatch`, passing bytes',
-    between: SAME_ERA,
+    between: SAME,
     prefix: '',
-    command: ({ downstream }) => ['bench/raw.ts', downstream],
+    command: ({ servers: [{ url }] }) => ({ args: ['bench/raw.ts', url] }),
+  },
+  {
+    name: 'pipe',
+    what: 'a process that passes the bytes of its pipe to that of a child, and back',
+    between: [['stdio', 'stdio']],
+    prefix: '',
+    command: ({ servers: [{ command }] }) => ({ args: ['bench/pipe.ts', ...command], isPiped: true }),
   },
   {
     name: 'raw-json',
     what: 'raw, with `JSON.parse` and `JSON.stringify` of every body',
-    between: SAME_ERA,
+    between: SAME.slice(0, 2),
     prefix: '',
-    command: ({ downstream }) => ['bench/raw.ts', downstream, 'json'],
+    command: ({ servers: [{ url }] }) => ({ args: ['bench/raw.ts', url, 'json'] }),
   },
   {
     name: 'sdk-proxy',
-    what: 'the official SDK 1.x wired as a proxy: sessions, no prefix',
-    between: [['legacy', 'legacy']],
+    what: 'the official SDK 1.x wired as a proxy: sessions, and prefixes where it has many servers',
+    between: [
+      ['legacy', 'legacy'],
+      ['stdio', 'stdio'],
+    ],
     prefix: '',
-    command: ({ downstream }) => ['bench/sdk-proxy.ts', downstream],
+    command: ({ servers, isPiped }) => ({
+      args: ['bench/sdk-proxy.ts', ...(isPiped ? ['stdio', ...servers[0].command] : servers.map(({ url }) => url))],
+      isPiped,
+    }),
   },
   {
     name: 'trunkline',
     what: 'this gateway: sessions, routing, prefix, limits, and both eras',
-    between: [...SAME_ERA, ['modern', 'legacy'], ['legacy', 'modern']],
+    between: EVERY,
     prefix: 'a__',
-    command: ({ downstream, era, folder }) => gatewayCommand(folder, { servers: { a: { url: downstream, era } } }),
+    command: trunkline,
   },
 ]

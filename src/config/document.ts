@@ -81,7 +81,11 @@ const plant = (document: Document, place: (offset: number) => string, problems: 
       return { kind: 'map', entries, path, place: at }
     }
     if (!isScalar(node)) return nothing
-    const value = node.value as Scalar | bigint | undefined
+    const value = node.value as Scalar | bigint | object | undefined
+    if (typeof value === 'object' && value !== null) {
+      problems.push({ place: at, path, message: `${node.tag ?? 'this'} is no value for a configuration`, remedy: 'write a text' })
+      return nothing
+    }
     const scalar = typeof value === 'bigint' ? String(value) : (value ?? null)
     return { kind: 'scalar', value: scalar, source: node.source ?? String(scalar ?? ''), path, place: at }
   }

@@ -10,8 +10,8 @@ export const normaliseKey = (text: string, taken: (key: string) => boolean = () 
   const plain = text
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]+/g, '-')
-    .replaceAll(/^[^a-z]+|-+$/g, '')
-  const base = plain.slice(0, 20).replace(/-+$/, '') || 'server'
+    .replace(/^[^a-z]+/, '')
+  const base = plain.slice(0, 20).replace(/(?<!-)-+$/, '') || 'server'
   for (let number = 1; ; number++) {
     const tail = number === 1 ? '' : `-${number}`
     const key = base.slice(0, 20 - tail.length) + tail

@@ -30,9 +30,15 @@ const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>
   keep_alive: 'keepAliveTimeoutMs',
   session_idle: 'sessionIdleMs',
   session_max: 'sessionMaxMs',
+  sessions_per_principal: 'maxSessionsPerPrincipal',
+  events: 'maxEvents',
+  event_bytes: 'maxEventBytes',
+  session_event_bytes: 'maxSessionEventBytes',
+  event_age: 'maxEventAgeMs',
   sse_keep_alive: 'sseKeepAliveMs',
   write_stall: 'writeStallMs',
   max_queued: 'maxQueuedBytes',
+  event_log: 'maxTotalEventBytes',
   loop_lag: 'maxLoopLagMs',
 }
 
@@ -41,13 +47,14 @@ const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_princ
 export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
   const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
   const timed = fill({ list_budget: 'listBudgetMs' }, named, timeouts)
-  const cached = fill({ legacy_ttl: 'legacyTtlMs', list_ttl: 'listTtlCapMs', page_items: 'pageMaxItems' }, timed, cache)
+  const limited = fill({ subscriptions: 'maxSubscriptions' }, timed, limits)
+  const cached = fill({ legacy_ttl: 'legacyTtlMs', list_ttl: 'listTtlCapMs', page_items: 'pageMaxItems' }, limited, cache)
   return { ...cached, parking: fill(PARKING_NAMES, DEFAULT_GATEWAY.parking, limits) }
 }
 
 /** Adds problems for addresses the network reaches without authentication, for paths in use, for revisions in the wrong order. */
 export const buildHost = ({ settings, sections }: Gathered, context: Context, problems: Problem[]): HostOptions => {
-  const { http, revisions, stream_after: streamAfter, poll_after: pollAfterMs, limits } = settings.listen ?? {}
+  const { http, revisions, stream_after: streamAfter, poll_after: pollAfterMs, orphan, limits } = settings.listen ?? {}
   const complain = (path: readonly string[], message: string, remedy: string) => {
     const node = nearest(sections.get('listen')!, path)
     problems.push({ place: node.place, path: node.path, message, remedy })
@@ -63,7 +70,7 @@ export const buildHost = ({ settings, sections }: Gathered, context: Context, pr
     pollAfterMs: pollAfterMs ?? DEFAULT_HOST.pollAfterMs,
     revisions: { ...DEFAULT_HOST.revisions, ...revisions },
     drainMs: settings.reload?.drain ?? DEFAULT_HOST.drainMs,
-    limits: fill(LIMIT_NAMES, DEFAULT_HOST.limits, limits),
+    limits: { ...fill(LIMIT_NAMES, DEFAULT_HOST.limits, limits), ...(orphan !== undefined && { orphanMs: orphan }) },
   }
   if (/^\/(sse|messages|servers)(\/|$)/.test(options.path))
     complain(['http', 'path'], `${options.path} is taken`, 'choose another, such as /mcp')

@@ -20,7 +20,12 @@ interface Held {
   /** Calls that are on it. */
   leases: number
   idleSinceMs: number
+  /** A call on it was given up: the server may still ask for it, and the next host that can be asked would be asked instead. */
+  restsUntilMs: number
 }
+
+/** How long a server may go on with a call that was given up. */
+const REST_MS = 30_000
 
 export interface LinksEnvironment {
   readonly open: (owner: LinkOwner) => Promise<Link>
@@ -76,8 +81,8 @@ export class Links implements Sweepable {
     } catch (error) {
       this.#tasks.heedError(call, error, owner)
       // The server forgot the session of this link: whoever comes next gets another; what is under way may still be answered.
-      // Or it may go on with a call that was given up, and what it asks then must not meet the next caller (B048).
-      if (isForgotten(error) || (error instanceof Failure && this.#isExclusive(owner, call.caller))) this.#leave(held)
+      if (isForgotten(error)) this.#leave(held)
+      if (error instanceof Failure) held.restsUntilMs = this.#environment.nowMs() + REST_MS
       throw error
     } finally {
       held.leases--
@@ -110,12 +115,7 @@ export class Links implements Sweepable {
     return owner && this.#all.get(owner)
   }
 
-  /** Modern hosts that can be asked have a link to themselves while they use it. */
-  #isExclusive({ declared }: LinkOwner, { session }: Caller): boolean {
-    return session === undefined && Object.keys(declared).length > 0 && this.#environment.isShared()
-  }
-
-  /** The caller's link: of an exclusive key the first that is free. */
+  /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
   #hold(caller: Caller): Held {
     const { session } = caller
     const { sharing } = this.#options
@@ -124,27 +124,35 @@ export class Links implements Sweepable {
       if (own !== undefined) return own
     }
     const owner = ownerOf(caller, sharing, () => ++this.#serial)
-    const isExclusive = this.#isExclusive(owner, caller)
+    const isExclusive = session === undefined && Object.keys(owner.declared).length > 0 && this.#environment.isShared()
+    let resting: Held | undefined
     for (let at = 0; ; at++) {
       const key = at === 0 ? owner.key : `${owner.key} ${at}`
       const existing = this.#found.get(key)
       if (existing !== undefined && isExclusive && existing.leases > 0) continue
-      const held = existing ?? this.#open({ ...owner, key })
+      if (existing !== undefined && isExclusive && existing.restsUntilMs > this.#environment.nowMs()) {
+        resting ??= existing
+        continue
+      }
+      const held = existing ?? (resting !== undefined && this.#isFull(owner) ? resting : this.#open({ ...owner, key }))
       if (caller.principal !== held.owner.principal) held.owner.isMixed = true
       if (session !== undefined) this.#join(held, session)
       return held
     }
   }
 
+  /** Links of sessions are bounded by the limit of sessions, not by this one. */
+  #isFull({ isolation, principal }: LinkOwner): boolean {
+    const others = [...this.#all.keys()].filter((owner) => owner.isolation !== 'session' && owner.principal === principal)
+    return isolation !== 'session' && others.length >= this.#options.limits.maxLinks
+  }
+
   #open(owner: LinkOwner): Held {
     const { maxLinks } = this.#options.limits
-    // Links of sessions are bounded by the limit of sessions, not by this one.
-    const isCounted = (held: { readonly owner: LinkOwner }): boolean =>
-      held.owner.isolation !== 'session' && held.owner.principal === owner.principal
-    if (isCounted({ owner }) && [...this.#all.values()].filter(isCounted).length >= maxLinks)
+    if (this.#isFull(owner))
       throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, { executed: 'no', retryable: true })
     const link = this.#environment.open(owner)
-    const held: Held = { owner, link, opened: undefined, leases: 0, idleSinceMs: this.#environment.nowMs() }
+    const held: Held = { owner, link, opened: undefined, leases: 0, idleSinceMs: this.#environment.nowMs(), restsUntilMs: 0 }
     this.#all.set(owner, held)
     this.#found.set(owner.key, held)
     const forget = (): void => this.#forget(held)

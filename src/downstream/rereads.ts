@@ -31,11 +31,11 @@ export class Rereads {
     this.#signals$.next()
   }
 
-  /** Reads every `periodMs` or so from now on, less often while that fails; `undefined`: never. */
-  poll(periodMs: number | undefined): void {
+  /** Reads every `periodMs` or so from now on, less often while that fails, and only while it `isNeeded`; `undefined`: never. */
+  poll(periodMs: number | undefined, isNeeded = (): boolean => true): void {
     clearTimeout(this.#poll)
     this.#poll = undefined
-    if (periodMs !== undefined) this.#pollAfter(periodMs, periodMs)
+    if (periodMs !== undefined) this.#pollAfter(periodMs, periodMs, isNeeded)
   }
 
   /** Reads no more. */
@@ -44,12 +44,13 @@ export class Rereads {
     this.poll(undefined)
   }
 
-  #pollAfter(waitMs: number, periodMs: number): void {
+  #pollAfter(waitMs: number, periodMs: number, isNeeded: () => boolean): void {
     const jitteredMs = waitMs * (0.75 + Math.random() / 2)
     const poll = setTimeout(() => {
-      void this.#readOnce().then((succeeded) => {
+      const read = isNeeded() ? this.#readOnce() : Promise.resolve(true)
+      void read.then((succeeded) => {
         // Meanwhile somebody may have said otherwise.
-        if (this.#poll === poll) this.#pollAfter(succeeded ? periodMs : Math.min(waitMs * 2, MAX_POLL_MS), periodMs)
+        if (this.#poll === poll) this.#pollAfter(succeeded ? periodMs : Math.min(waitMs * 2, MAX_POLL_MS), periodMs, isNeeded)
       })
     }, jitteredMs)
     this.#poll = poll.unref()

@@ -1,25 +1,27 @@
 /**
- * A legacy server: the handshake, calls without per-request `_meta`, and requests that the server sends back
- * ([2025-11-25 basic/lifecycle]; BRIDGING 3.0 attribution, 3.3).
+ * A legacy server: the handshake, calls without per-request `_meta`, and what the server says by itself
+ * ([2025-11-25 basic/lifecycle]; BRIDGING 3.3). What it asks is in `attribution.ts`.
  */
-import { complete, ServerError } from '../rpc/call.ts'
-import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
+import { complete } from '../rpc/call.ts'
+import type { Call, Outcome } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'
-import type { Envelope, Id } from '../wire/envelope.ts'
+import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { requestMessage } from '../wire/message.ts'
-import { PER_EXCHANGE, progressTokenOf } from '../wire/meta.ts'
+import { PER_EXCHANGE } from '../wire/meta.ts'
 import { METHODS } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Parts, Payload } from '../wire/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
 import { declaresTasks } from '../wire/tasks.ts'
+import { Attribution } from './attribution.ts'
 import { LinkTasks } from './link-tasks.ts'
-import { QUESTION_METHODS } from './questions.ts'
 import { RequestMeta } from './request-meta.ts'
-import { modernCreation, relatedTask } from './task-shapes.ts'
+import { resultOf } from './result-of.ts'
+import { modernCreation } from './task-shapes.ts'
+import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
@@ -27,9 +29,6 @@ const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
   'notifications/prompts/list_changed': 'prompts',
   'notifications/resources/list_changed': 'resources',
 }
-/** While a person thinks, servers that gave a progress token hear from us this often (BRIDGING 3.13 rule 3). */
-const KEEP_ALIVE_MS = 20_000
-const EMPTY: Parts = [Buffer.from('{}')]
 /** Until the handshake has said otherwise. */
 const NOTHING_KNOWN: Handshake = { revision: LATEST_LEGACY, capabilities: {}, instructions: undefined }
 
@@ -53,8 +52,7 @@ export class LegacyLink implements Link {
   readonly #tasks = new LinkTasks((method, params) =>
     this.#request(method, params, method === 'tasks/result' ? this.#timeouts.totalMs : undefined),
   )
-  /** Questions of the server that are not answered yet, and how to take them back. */
-  readonly #questions = new Map<Id, () => void>()
+  readonly #questions: Attribution
 
   constructor(connection: Connection, events: LinkEvents, timeouts: LinkTimeouts) {
     this.connection = connection
@@ -62,8 +60,9 @@ export class LegacyLink implements Link {
     this.#timeouts = timeouts
     this.closed = connection.channel.closed
     void this.closed.then(() => this.#tasks.close())
+    this.#questions = new Attribution(connection, events, this.#tasks)
     connection.serve({
-      request: (message, call) => this.#onRequest(message, call),
+      request: (message, call) => this.#questions.request(message, call),
       notification: (message, call) => this.#onNotification(message, call),
       oddity: (reason, sample) => events.oddity(reason, sample),
     })
@@ -80,6 +79,10 @@ export class LegacyLink implements Link {
   }
   get instructions(): string | undefined {
     return this.#handshake.instructions
+  }
+  get tellsChanges(): boolean {
+    const { all, announced } = offeredLists(this.capabilities)
+    return announced.length === all.length
   }
   get inFlight(): number {
     return this.connection.inFlight
@@ -221,55 +224,11 @@ export class LegacyLink implements Link {
     this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
   }
 
-  /** A request of the server ([BRIDGING 2.2]). */
-  #onRequest(message: Envelope, during: Call | undefined): void {
-    const id = message.id ?? 'null'
-    if (message.method === 'ping') return this.connection.respond(id, EMPTY)
-    if (!QUESTION_METHODS.has(message.method)) return this.connection.refuse(id, -32601, `Method not found: ${message.method}`)
-    const task = relatedTask(message.params)
-    const call = task === undefined ? (during ?? this.#attribute()) : this.#callOf(task)
-    const resume = call === undefined ? () => undefined : this.connection.pause(call)
-    const quiet = this.#keepPatient(message)
-    let isWithdrawn = false
-    const onWithdrawn = (callback: () => void): void => {
-      this.#questions.set(id, () => {
-        isWithdrawn = true
-        callback()
-      })
-    }
-    const question: Question = { method: message.method, params: message.params, onWithdrawn }
-    const asked = (task === undefined ? undefined : this.#tasks.ask(task, question)) ?? this.#events.ask(question, call)
-    void asked
-      .then((answer) => (isWithdrawn ? undefined : this.#reply(id, answer)))
-      .finally(() => {
-        this.#questions.delete(id)
-        quiet()
-        resume()
-      })
-  }
-
-  /** Increasing progress resets the timer of most servers that wait for a person. Returns how to end it. */
-  #keepPatient(message: Envelope): () => void {
-    const token = progressTokenOf(message.params)
-    if (token === undefined) return () => undefined
-    let progress = 0
-    const timer = setInterval(() => {
-      this.connection.notify('notifications/progress', [Buffer.from(`{"progressToken":${token},"progress":${++progress}}`)])
-    }, KEEP_ALIVE_MS)
-    return () => clearInterval(timer)
-  }
-
-  /** The server takes a question back (BRIDGING 2.3). */
-  #withdraw(params: Payload | undefined): void {
-    const id = params?.raw('requestId')?.toString()
-    if (id !== undefined) this.#questions.get(id)?.()
-  }
-
   #onNotification(message: Envelope, during: Call | undefined): void {
     const list = LIST_CHANGED[message.method]
     const params = message.params
     if (list !== undefined) this.#events.listChanged(list)
-    else if (message.method === 'notifications/cancelled') this.#withdraw(params)
+    else if (message.method === 'notifications/cancelled') this.#questions.withdraw(params)
     else if (params === undefined) return
     else if (message.method === 'notifications/elicitation/complete')
       this.#events.elicitationComplete(params.text('elicitationId') ?? '')
@@ -279,37 +238,4 @@ export class LegacyLink implements Link {
       this.#events.taskChanged(params)
     } else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
   }
-
-  #reply(id: string, answer: Answer): void {
-    if ('result' in answer) this.connection.respond(id, answer.result.parts())
-    else this.connection.respondError(id, answer.error.parts())
-  }
-
-  /** Who waits for the task's result now, or made it. */
-  #callOf(task: string): Call | undefined {
-    const waiting = this.connection.calls().findLast((call) => call.method === 'tasks/result' && call.target === task)
-    return waiting ?? this.#tasks.creatorOf(task)
-  }
-
-  /** BRIDGING 3.0 (b): the one call that can carry input, or the newest of one legacy session; never a guess. */
-  #attribute(): Call | undefined {
-    const carriers = this.connection.calls().filter((call) => METHODS[call.method]?.mayAskInput === true)
-    // A call that cannot carry it has an answer of its own (BRIDGING 3.13 rule 1).
-    if (carriers.length === 0) return this.connection.onlyCall()
-    const newest = carriers.at(-1)
-    const session = newest?.caller.session
-    const sameSession = session !== undefined && carriers.every((call) => call.caller.session === session)
-    return carriers.length === 1 || sameSession ? newest : undefined
-  }
-}
-
-/** The result of a response; throws the server's own error as `ServerError`. */
-export const resultOf = (message: Envelope): Payload => {
-  if (message.result !== undefined) return message.result
-  const error = message.error
-  const code = error?.value('code')
-  const text = error?.text('message')
-  if (error === undefined || !Number.isInteger(code) || text === undefined)
-    throw new Failure('bad_response', 'an error without an integer code and a message')
-  throw new ServerError(code as number, text, error)
 }

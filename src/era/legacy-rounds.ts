@@ -3,7 +3,7 @@
  * asks on the host's own stream and retries, round by round (BRIDGING 3.13, Example B).
  */
 import { complete } from '../rpc/call.ts'
-import type { Answer, Call, Handler, HostSession, Layer, Outcome, Question, Resume } from '../rpc/call.ts'
+import type { Answer, Call, Handler, HostSession, InputRequired, Layer, Outcome, Question, Resume } from '../rpc/call.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
@@ -32,11 +32,9 @@ export const askLegacyHosts: Layer = (inner) => (call) => {
   )
 }
 
-type RequiredInput = Outcome & { kind: 'input_required' }
-
 /** Rounds end with the call's maximum time, whoever is thinking then (B085); what is under way at the server is cancelled. */
 const withinTime = async (
-  { totalMs = LONGEST_MS }: RequiredInput,
+  { totalMs = LONGEST_MS }: InputRequired,
   call: Call,
   go: (call: Call) => Promise<Outcome>,
 ): Promise<Outcome> => {
@@ -114,7 +112,7 @@ class Visits {
 }
 
 const nextRound = async (
-  { result, state, answered }: RequiredInput,
+  { result, state, refused }: InputRequired,
   ask: NonNullable<Call['ask']>,
   visits: Visits,
   signal: CancelSignal,
@@ -135,7 +133,7 @@ const nextRound = async (
       const put = async (): Promise<void> => {
         const known = visits.answerTo(question)
         isNew ||= known === undefined
-        const answer = known ?? resultOf(question.method, answered?.get(key) ?? (await ask(question)))
+        const answer = known ?? resultOf(question.method, refused?.get(key) ?? (await ask(question)))
         visits.remember(question, answer)
         answers.set(key, answer)
       }

@@ -37,6 +37,8 @@ export interface Link {
   /** The server's capabilities as parsed JSON. */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  /** Whether we hear of every change of the lists it offers, as things stand. */
+  readonly tellsChanges: boolean
   readonly inFlight: number
   readonly handle: Handler
   /**
@@ -58,6 +60,16 @@ export interface Link {
   rootsChanged(): void
   readonly closed: Promise<Failure | undefined>
   close(): Promise<void>
+}
+
+const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
+
+/** The kinds of list that a server offers; `announced`: of those, whose changes it says it announces. */
+export const offeredLists = (
+  capabilities: Readonly<Record<string, unknown>>,
+): { all: ChangedList[]; announced: ChangedList[] } => {
+  const all = LISTS.filter((list) => capabilities[list] !== undefined)
+  return { all, announced: all.filter((list) => (capabilities[list] as { listChanged?: unknown } | null)?.listChanged === true) }
 }
 
 /** Who we say we are, to servers and hosts. */

@@ -34,6 +34,8 @@ export class Listening {
   /** The sets that hosts watch now. */
   readonly resources: WatchedSet
   readonly tasks: WatchedSet
+  /** What of the lists the server has agreed to tell, on the stream that stands. */
+  heard: Filter = {}
   #isClosed = false
 
   constructor(connection: Connection, events: ListeningEvents) {
@@ -70,11 +72,14 @@ export class Listening {
     let waitMs = FIRST_RETRY_MS
     for (let openings = 0; !this.#isClosed; openings++) {
       const { acknowledged, ended } = this.#open(filter)
-      if ((await acknowledged) !== undefined) {
+      const accepted = await acknowledged
+      this.heard = accepted ?? {}
+      if (accepted !== undefined) {
         waitMs = FIRST_RETRY_MS
         if (openings > 0) this.#events.missedLists()
       }
       await ended
+      this.heard = {}
       if (this.#isClosed) return
       await new Promise((resolve) => setTimeout(resolve, jittered(waitMs)).unref())
       waitMs = Math.min(waitMs * 2, MAX_RETRY_MS)

@@ -16,10 +16,11 @@ import { headersFor } from '../wire/param-headers.ts'
 import { join, Payload } from '../wire/payload.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { declaresTasks, withTasks } from '../wire/tasks.ts'
-import { resultOf } from './legacy-downstream.ts'
+import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { Listening, subscriptionOf } from './listening.ts'
 import { RequestMeta } from './request-meta.ts'
+import { resultOf } from './result-of.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
   'notifications/tools/list_changed': 'tools',
@@ -92,6 +93,10 @@ export class ModernLink implements Link {
   get transport(): Channel['kind'] {
     return this.connection.channel.kind
   }
+  /** What it says it announces is not always what it then agrees to. */
+  get tellsChanges(): boolean {
+    return offeredLists(this.capabilities).all.every((list) => this.#listening.heard[`${list}ListChanged`] === true)
+  }
   get inFlight(): number {
     return this.connection.inFlight
   }
@@ -128,13 +133,8 @@ export class ModernLink implements Link {
 
   /** Starts hearing of list changes, as far as the server announces them. */
   listen(): void {
-    const announces = (name: string): boolean =>
-      (this.capabilities[name] as { listChanged?: unknown } | undefined)?.listChanged === true
-    this.#listening.lists({
-      ...(announces('tools') && { toolsListChanged: true }),
-      ...(announces('prompts') && { promptsListChanged: true }),
-      ...(announces('resources') && { resourcesListChanged: true }),
-    })
+    const { announced } = offeredLists(this.capabilities)
+    this.#listening.lists(Object.fromEntries(announced.map((list) => [`${list}ListChanged`, true])))
   }
 
   async subscribe(uri: string): Promise<boolean> {

@@ -9,7 +9,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Seal } from '../auth/seal.ts'
-import { complete, Refusal } from '../rpc/call.ts'
+import { complete, Refusal, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
@@ -19,8 +19,6 @@ import type { ParkingOptions } from './parking-options.ts'
 import { digestOf } from './request-digest.ts'
 
 const PURPOSE = 'parked call'
-/** Everybody without a credential: bound by the total only (DECISIONS 7). */
-const SHARED_PRINCIPAL = 'local'
 
 /** What a parked call's `requestState` holds. */
 interface Ticket {

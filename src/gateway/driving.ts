@@ -14,7 +14,8 @@ import { isTerminal, withTasks } from '../wire/tasks.ts'
 
 const DEFAULT_POLL_MS = 1_000
 const MIN_POLL_MS = 20
-const MAX_POLL_MS = 60_000
+/** Longest time that a task may be given to be cancelled. */
+const CANCEL_MS = 60_000
 /** Looks in a row that may fail on the way. */
 const MAX_LOST_LOOKS = 5
 /** The longest a timer can be set to. */
@@ -69,7 +70,7 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
     return outcomeOf(task)
   } catch (error) {
     if (!isTerminal(task.text('status')))
-      await about('tasks/cancel', undefined, AbortSignal.timeout(MAX_POLL_MS)).catch(() => undefined)
+      await about('tasks/cancel', undefined, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined)
     if (error instanceof Declined)
       return complete(Payload.of({ content: [{ type: 'text', text: error.message }], isError: true }))
     const isLate = stop.aborted && !call.signal.aborted
@@ -127,10 +128,11 @@ const statusTeller = (call: Call): ((message: string | undefined) => void) => {
   }
 }
 
+/** Never sooner than the server wants to be asked (B181). */
 const pollMs = (task: Payload): number => {
   const asked = task.value('pollIntervalMs')
-  const ms = typeof asked === 'number' ? Math.min(Math.max(asked, MIN_POLL_MS), MAX_POLL_MS) : DEFAULT_POLL_MS
-  return ms * (1 + Math.random() / 5)
+  const ms = typeof asked === 'number' ? Math.max(asked, MIN_POLL_MS) : DEFAULT_POLL_MS
+  return Math.min(ms * (1 + Math.random() / 5), LONGEST_MS)
 }
 
 const pause = async (ms: number, stop: CancelSignal): Promise<void> => {

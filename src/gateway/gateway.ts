@@ -50,7 +50,7 @@ export class Gateway {
   readonly #lists: Lists
   readonly #router: Router
   readonly #tasks: Tasks
-  readonly #subscriptions = new Subscriptions()
+  readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
   #options: GatewayOptions
   #isStopping = false
 
@@ -94,6 +94,10 @@ export class Gateway {
 
   changes(caller: Caller): Observable<ChangedList> {
     return this.#isStopping ? EMPTY : this.feed.changes(caller)
+  }
+
+  get maxSubscriptions(): number {
+    return this.#options.maxSubscriptions
   }
 
   maySubscribe(caller: Caller, uri: string): boolean {

@@ -19,6 +19,8 @@ export interface GatewayOptions {
   /** A page of a merged list holds at most this many entries and bytes. */
   readonly pageMaxItems: number
   readonly pageMaxBytes: number
+  /** Resources that one session, or one stream of changes, watches. */
+  readonly maxSubscriptions: number
   /** Whether hosts that know tasks get them. */
   readonly tasks: boolean
   /** Calls of modern hosts that wait for answers. */
@@ -38,6 +40,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   legacyPollMs: 30_000,
   pageMaxItems: 5_000,
   pageMaxBytes: 4 * 1024 * 1024,
+  maxSubscriptions: 256,
   tasks: true,
   parking: DEFAULT_PARKING,
   instructionsMaxBytes: 2_000,

@@ -83,12 +83,12 @@ export class Router {
     }
     if (outcome.kind === 'input_required') {
       const note = (deviation: DeviationName): void => downstream.fidelity.note(deviation, call)
-      const answered = wordRequests(outcome.result, askerOf(downstream, view), call.caller, note, ({ method }) => {
+      const refused = wordRequests(outcome.result, askerOf(downstream, view), call.caller, note, ({ method }) => {
         throw new Failure('protocol', `asks for undeclared input: ${method}`)
       })
       if (!isModern) note('askedByRequest')
       if (isModern) return this.#rounds.close(outcome, call, route.serverKey, route.original)
-      return { ...outcome, answered, totalMs: downstream.options.timeouts.totalMs }
+      return { ...outcome, refused, totalMs: downstream.options.timeouts.totalMs }
     }
     if (outcome.kind === 'task') this.#tasks.created(outcome.result, call, downstream)
     else if (isModern) asking.refuseIfMissing(outcome)

@@ -3,6 +3,7 @@
  * (BRIDGING 3.8; B131–B134).
  */
 import type { Reconnected } from '../downstream/environment.ts'
+import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 
@@ -27,6 +28,14 @@ export class Subscriptions {
   readonly #watched = new Map<string, Watched>()
   /** Servers that are being told that nobody watches any more: told to watch again only after that, lest the two cross. */
   readonly #leaving = new Map<string, Promise<void>>()
+  /** How many each subscriber watches. */
+  readonly #counts = new Map<Subscriber, number>()
+  readonly #max: () => number
+
+  /** `max`: how many one subscriber may watch, asked anew each time (`limits.subscriptions`). */
+  constructor(max: () => number) {
+    this.#max = max
+  }
 
   get size(): number {
     return this.#watched.size
@@ -34,11 +43,12 @@ export class Subscriptions {
 
   /**
    * Counts one in. False: the server does not offer subscriptions to it. Rejects if the server cannot be asked now: the subscriber
-   * stays counted, and is told to read once when the server is back. Idempotent.
+   * stays counted, and is told to read once when the server is back; and if he watches as many as he may. Idempotent.
    */
   async add(subscriber: Subscriber, downstream: Reconnected, original: string, exposed: string): Promise<boolean> {
     const key = keyOf(downstream.options.key, original)
     let watched = this.#watched.get(key)
+    if (watched?.subscribers.has(subscriber) !== true) this.#count(subscriber)
     if (watched === undefined) {
       watched = { downstream, original, subscribers: new Map(), accepted: undefined }
       this.#watched.set(key, watched)
@@ -103,8 +113,18 @@ export class Subscriptions {
     return accepted
   }
 
+  #count(subscriber: Subscriber): void {
+    const max = this.#max()
+    const count = this.#counts.get(subscriber) ?? 0
+    if (count >= max) throw new Failure('overloaded', `limits.subscriptions (${max}) reached`, { executed: 'no' })
+    this.#counts.set(subscriber, count + 1)
+  }
+
   #leave(key: string, watched: Watched, subscriber: Subscriber): void {
-    watched.subscribers.delete(subscriber)
+    if (!watched.subscribers.delete(subscriber)) return
+    const count = (this.#counts.get(subscriber) ?? 1) - 1
+    if (count > 0) this.#counts.set(subscriber, count)
+    else this.#counts.delete(subscriber)
     if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
     this.#watched.delete(key)
     const left = Promise.resolve(watched.accepted)

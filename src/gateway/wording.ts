@@ -19,8 +19,8 @@ export const askerOf = ({ options, link }: Downstream, view: View): Asker => ({
 })
 
 /**
- * The questions of `inputRequests`, worded as if they came as requests. `onRefusal` hears of those this host must not be asked.
- * Returns the answers to those it cannot be asked, because its revision has no words for them, by key.
+ * The questions of `inputRequests`, worded as if they came as requests; what came out as an answer, because the host has no words
+ * for the question, by its key. `onRefusal` hears of those this host must not be asked.
  */
 export const wordRequests = (
   result: Payload,
@@ -29,14 +29,14 @@ export const wordRequests = (
   note: (deviation: DeviationName) => void,
   onRefusal: (question: Question) => void = () => undefined,
 ): ReadonlyMap<string, Answer> => {
-  const answered = new Map<string, Answer>()
   const requests = result.object('inputRequests')
+  const refused = new Map<string, Answer>()
   for (const { key } of requests?.members ?? []) {
     const request = requests?.object(key)
     const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
     if (refusalOf(question, caller.capabilities) !== undefined) onRefusal(question)
     const worded = wordQuestion(question, asker, caller, note)
-    if (!('method' in worded)) answered.set(key, worded)
+    if (!('method' in worded)) refused.set(key, worded)
   }
-  return answered
+  return refused
 }

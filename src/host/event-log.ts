@@ -5,6 +5,7 @@
  */
 import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import type { EventBudget } from './event-budget.ts'
 
 export interface EventLogLimits {
   readonly maxEvents: number
@@ -36,12 +37,16 @@ interface Stream {
 
 export class EventLog {
   readonly #limits: EventLogLimits
+  /** Of all sessions together. */
+  readonly #budget: EventBudget
   readonly #streams = new Map<string, Stream>()
   #bytes = 0
   #nextStream = 1
+  #isClosed = false
 
-  constructor(limits: EventLogLimits) {
+  constructor(limits: EventLogLimits, budget: EventBudget) {
     this.#limits = limits
+    this.#budget = budget
   }
 
   get bytes(): number {
@@ -51,7 +56,7 @@ export class EventLog {
   /** A new stream's name. */
   open(): string {
     const name = (this.#nextStream++).toString(36)
-    this.#streams.set(name, { events: [], bytes: 0, next: 0, endedAtMs: undefined })
+    if (!this.#isClosed) this.#streams.set(name, { events: [], bytes: 0, next: 0, endedAtMs: undefined })
     return name
   }
 
@@ -68,9 +73,9 @@ export class EventLog {
       )
     const bytes = byteLength(parts)
     stream.events.push({ id, parts, sequence, bytes, atMs: performance.now(), replaces })
-    stream.bytes += bytes
-    this.#bytes += bytes
+    this.#weigh(stream, bytes)
     this.#trim(stream)
+    this.#budget.makeRoom()
     return id
   }
 
@@ -102,8 +107,25 @@ export class EventLog {
   forget(name: string): void {
     const stream = this.#streams.get(name)
     if (stream === undefined) return
-    this.#bytes -= stream.bytes
+    this.#weigh(stream, -stream.bytes)
     this.#streams.delete(name)
+  }
+
+  /** The session is over: nothing is kept from now on. */
+  close(): void {
+    this.#isClosed = true
+    for (const name of this.#streams.keys()) this.forget(name)
+  }
+
+  /** Makes room for other sessions; false: nothing is left. A stream that has ended and lost its answer is not kept (400). */
+  dropOldest(): boolean {
+    for (const [name, stream] of this.#streams) {
+      if (stream.events.length === 0) continue
+      this.#drop(stream, 0)
+      if (stream.events.length === 0 && stream.endedAtMs !== undefined) this.#streams.delete(name)
+      return true
+    }
+    return false
   }
 
   sweep(nowMs: number): void {
@@ -122,8 +144,12 @@ export class EventLog {
 
   #drop(stream: Stream, index: number): void {
     const [event] = index < 0 ? [] : stream.events.splice(index, 1)
-    if (event === undefined) return
-    stream.bytes -= event.bytes
-    this.#bytes -= event.bytes
+    if (event !== undefined) this.#weigh(stream, -event.bytes)
+  }
+
+  #weigh(stream: Stream, bytes: number): void {
+    stream.bytes += bytes
+    this.#bytes += bytes
+    this.#budget.weigh(this, bytes)
   }
 }

@@ -17,8 +17,8 @@ export interface Exchange {
 }
 
 export const JSON_TYPE = { 'Content-Type': 'application/json' }
-/** How soon a host should come back to a stream that broke ([2025-11-25 basic/transports], `retry`). */
-const RETRY_MS = 1_000
+/** How soon a host should come back to a stream that broke or was closed ([2025-11-25 basic/transports], `retry`; B205). */
+export const RETRY_MS = 1_000
 
 export interface PostOptions {
   readonly request: HttpRequest

@@ -2,6 +2,7 @@
  * The HTTP front: every path, and the one guard before all of them (BRIDGING 5, 5.1 row 1; T-01, T-04). What is not named here
  * does not exist.
  */
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { listenHttp } from '../transport/http-server.ts'
@@ -14,8 +15,6 @@ import type { Address, HostOptions } from './options.ts'
 import type { OriginRules } from './origins.ts'
 import { SseListener } from './sse-listener.ts'
 
-/** Everyone who reaches an unauthenticated loopback listener is the same person (DECISIONS 7). */
-const PRINCIPAL = 'local'
 const EVERYTHING: Scope = { server: undefined }
 const CORS_HEADERS =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name'
@@ -146,11 +145,11 @@ export class Front {
   #route(request: HttpRequest): void {
     const { path, sse } = this.#hub.options
     const wrongMethod = (allow: string): void => request.reply(405, { Allow: allow })
-    if (request.path === path) return this.#mcp.handle({ request, principal: PRINCIPAL, scope: EVERYTHING })
+    if (request.path === path) return this.#mcp.handle({ request, principal: SHARED_PRINCIPAL, scope: EVERYTHING })
     const server = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/.exec(request.path)?.[1]
     if (server !== undefined && this.#hub.core.hasScope({ server }))
-      return this.#mcp.handle({ request, principal: PRINCIPAL, scope: { server } })
-    const entrance = { request, principal: PRINCIPAL, scope: EVERYTHING }
+      return this.#mcp.handle({ request, principal: SHARED_PRINCIPAL, scope: { server } })
+    const entrance = { request, principal: SHARED_PRINCIPAL, scope: EVERYTHING }
     if (sse && request.path === '/sse') return request.method === 'GET' ? this.#sse.open(entrance) : wrongMethod('GET')
     if (sse && request.path === '/messages') return request.method === 'POST' ? this.#sse.post(entrance) : wrongMethod('POST')
     if (request.path === '/healthz') return request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])

@@ -16,9 +16,10 @@ import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { isLegacyRevision, isModernRevision, isRevision } from '../wire/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
+import { EventBudget } from './event-budget.ts'
 import { withinRequest } from './boundary.ts'
 import { EventLog } from './event-log.ts'
-import { JSON_TYPE, PostExchange } from './exchange.ts'
+import { JSON_TYPE, PostExchange, RETRY_MS } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { serveModern } from './modern.ts'
@@ -45,6 +46,8 @@ const TAKEN: BatchOutlet = { isStream: false, message: () => undefined, answer: 
 export class HttpListener {
   readonly #hub: Hub
   readonly #sessions: Sessions
+  /** What can be resumed, of all sessions. */
+  readonly #budget: EventBudget
   readonly #sweeper: Sweeper
   /** Modern requests whose answer is not out yet. */
   readonly #posts = new IdTable<PostExchange>()
@@ -53,7 +56,8 @@ export class HttpListener {
 
   constructor(hub: Hub, sweeper: Sweeper) {
     this.#hub = hub
-    this.#sessions = new Sessions(hub.options.limits)
+    this.#sessions = new Sessions(() => hub.options.limits)
+    this.#budget = new EventBudget(hub.options.limits.maxTotalEventBytes, hub.log)
     this.#sweeper = sweeper
     sweeper.watch(this)
   }
@@ -151,12 +155,8 @@ export class HttpListener {
     try {
       const session = new Session(readInitialize(message), principal, scope)
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
-      session.log = new EventLog({
-        maxEvents,
-        maxStreamBytes: maxEventBytes,
-        maxSessionBytes: maxSessionEventBytes,
-        maxAgeMs: maxEventAgeMs,
-      })
+      const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
+      session.log = new EventLog(limits, this.#budget)
       this.#sessions.add(session)
       announceChanges(session, this.#hub)
       const result = initializeResult(
@@ -258,7 +258,8 @@ export class HttpListener {
     const before = held.stream
     held.stream = { events, name }
     before?.events.end()
-    if (resumed === undefined && session.revision >= '2025-11-25') events.send([], { id: log.append(name, []) })
+    if (resumed === undefined && session.revision >= '2025-11-25')
+      events.send([], { id: log.append(name, []), retryMs: RETRY_MS })
     const detach = session.attach({ send: (parts) => events.send(parts, { id: log.append(name, parts) }) })
     events.onClose(() => {
       detach()
@@ -271,7 +272,12 @@ export class HttpListener {
     const { log } = held.session
     const missed = log?.after(lastEventId)
     if (log === undefined || missed === undefined)
-      return refuse(request, 400, -32600, 'that event is not kept: the stream cannot be resumed')
+      return refuse(
+        request,
+        400,
+        -32600,
+        'that event is not kept any more (listen.limits.event_log): the stream cannot be resumed',
+      )
     const post = held.posts.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) {
       this.#openStandalone(held, request, missed.stream)

@@ -38,6 +38,8 @@ export interface Core {
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
   /** Whether the owner of the URI offers subscriptions, as far as is known now. */
   maySubscribe(caller: Caller, uri: string): boolean
+  /** How many resources one subscriber may watch (`limits.subscriptions`). */
+  readonly maxSubscriptions: number
   /** What this part of the catalog makes worth declaring to hosts. */
   offers(scope: Scope): Offers
   /** Whether hosts that can are told of tasks at all. */

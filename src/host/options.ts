@@ -14,6 +14,8 @@ export interface HostLimits {
   readonly maxKeysPerObject: number
   readonly maxConnections: number
   readonly maxSessions: number
+  /** Of one principal; does not bind the shared one (DECISIONS 7). */
+  readonly maxSessionsPerPrincipal: number
   readonly maxInFlight: number
   readonly maxInFlightPerSession: number
   readonly headersTimeoutMs: number
@@ -28,10 +30,11 @@ export interface HostLimits {
   readonly maxQueuedBytes: number
   /** How late the event loop may be, for a second, before new sessions are refused; after three, new calls. */
   readonly maxLoopLagMs: number
-  /** Event log: per stream, per stream, per session, and age. */
+  /** Event log: per stream, per stream, per session, of all sessions, and age. */
   readonly maxEvents: number
   readonly maxEventBytes: number
   readonly maxSessionEventBytes: number
+  readonly maxTotalEventBytes: number
   readonly maxEventAgeMs: number
   /** How long a call runs on for a legacy host whose connection broke. */
   readonly orphanMs: number
@@ -71,6 +74,7 @@ export const DEFAULT_HOST_LIMITS: HostLimits = {
   maxKeysPerObject: 20_000,
   maxConnections: 10_000,
   maxSessions: 10_000,
+  maxSessionsPerPrincipal: 100,
   maxInFlight: 10_000,
   maxInFlightPerSession: 64,
   headersTimeoutMs: 10_000,
@@ -85,6 +89,7 @@ export const DEFAULT_HOST_LIMITS: HostLimits = {
   maxEvents: 256,
   maxEventBytes: 1024 * 1024,
   maxSessionEventBytes: 4 * 1024 * 1024,
+  maxTotalEventBytes: 256 * 1024 * 1024,
   maxEventAgeMs: 300_000,
   orphanMs: 300_000,
 }

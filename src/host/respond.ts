@@ -125,9 +125,13 @@ const serverError = (error: ServerError, failed: Failed): Reply => {
  * cannot within its session, so its model is told in words.
  */
 const missingCapability = (error: ServerError, failed: Failed): Reply => {
-  if (failed.era === 'modern') return { ...relayed(error, failed), status: 400 }
-  const data = error.error.value('data') as { requiredCapabilities?: object } | undefined
-  const names = Object.keys(data?.requiredCapabilities ?? {}).join(', ')
+  const required = error.error.object('data')?.object('requiredCapabilities')
+  if (failed.era === 'modern') {
+    if (required !== undefined) return { ...relayed(error, failed), status: 400 }
+    // Without that object the code says nothing a host could act on (B196).
+    return failure(new Failure('protocol', error.message, { code: error.code }, error), { ...failed, method: '' })
+  }
+  const names = (required?.members ?? []).map(({ key }) => key).join(', ')
   const text = `this action needs a client with ${names === '' ? 'more capabilities' : names}`
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text)) }
   const result = Payload.of({ content: [{ type: 'text', text }], isError: true })

@@ -1,4 +1,5 @@
 /** The legacy sessions that come over HTTP: found by id and principal, ended when idle or too old (BRIDGING 5.1). */
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { IdTable } from '../wire/id-table.ts'
 import type { PostExchange } from './exchange.ts'
@@ -19,12 +20,12 @@ export interface HttpSession {
 const STOPPED_MS = 5_000
 
 export class Sessions {
-  readonly #limits: HostLimits
+  /** Asked anew each time: a reload may have changed them. */
+  readonly #limits: () => HostLimits
   readonly #byId = new Map<string, HttpSession>()
-
   #sweptMs = Infinity
 
-  constructor(limits: HostLimits) {
+  constructor(limits: () => HostLimits) {
     this.#limits = limits
   }
 
@@ -39,13 +40,11 @@ export class Sessions {
   }
 
   add(session: Session): HttpSession {
-    const { maxSessions } = this.#limits
-    if (this.#byId.size >= maxSessions && !this.#evictIdle())
-      throw new Failure('overloaded', `listen.limits.sessions (${maxSessions}) reached`, {
-        executed: 'no',
-        retryable: true,
-        retryAfterMs: 1_000,
-      })
+    const { maxSessions, maxSessionsPerPrincipal } = this.#limits()
+    const { principal } = session
+    if (this.#byId.size >= maxSessions && !this.#evictIdle()) throw reached(`listen.limits.sessions (${maxSessions})`)
+    const isFull = principal !== SHARED_PRINCIPAL && this.#countOf(principal) >= maxSessionsPerPrincipal
+    if (isFull && !this.#evictIdle(principal)) throw reached(`listen.limits.sessions_per_principal (${maxSessionsPerPrincipal})`)
     const held: HttpSession = { session, posts: new IdTable(), stream: undefined }
     this.#byId.set(session.id, held)
     return held
@@ -60,6 +59,7 @@ export class Sessions {
   end(held: HttpSession): void {
     this.#byId.delete(held.session.id)
     held.session.end()
+    held.session.log?.close()
     held.stream?.events.end()
   }
 
@@ -69,7 +69,7 @@ export class Sessions {
 
   /** Ends what is idle or too old; an open request or a stream that is read keeps a session alive. */
   sweep(nowMs: number): void {
-    const { sessionIdleMs, sessionMaxMs, sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#limits
+    const { sessionIdleMs, sessionMaxMs, sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#limits()
     const gapMs = nowMs - this.#sweptMs
     this.#sweptMs = nowMs
     for (const held of this.#byId.values()) {
@@ -77,19 +77,30 @@ export class Sessions {
       // While we were stopped nobody could call: that is nobody's idleness (F-27).
       if (gapMs > STOPPED_MS) for (const timed of [session, ...posts.values()]) timed.forgive(gapMs)
       stream?.events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
-      for (const post of posts.values()) post.sweep(nowMs, this.#limits)
+      for (const post of posts.values()) post.sweep(nowMs, this.#limits())
       session.log?.sweep(nowMs)
       if (stream !== undefined || posts.size > 0) session.activeMs = nowMs
       if (nowMs - session.activeMs >= sessionIdleMs || nowMs - session.startedMs >= sessionMaxMs) this.end(held)
     }
   }
 
-  #evictIdle(): boolean {
+  #countOf(principal: string): number {
+    let count = 0
+    for (const { session } of this.#byId.values()) if (session.principal === principal) count++
+    return count
+  }
+
+  /** Ends a session that nobody uses now, of anybody or of one principal. */
+  #evictIdle(principal?: string): boolean {
     for (const held of this.#byId.values()) {
       if (held.posts.size > 0 || held.stream !== undefined) continue
+      if (principal !== undefined && held.session.principal !== principal) continue
       this.end(held)
       return true
     }
     return false
   }
 }
+
+const reached = (limit: string): Failure =>
+  new Failure('overloaded', `${limit} reached`, { executed: 'no', retryable: true, retryAfterMs: 1_000 })

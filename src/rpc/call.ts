@@ -18,6 +18,9 @@ export interface Scope {
   readonly server: string | undefined
 }
 
+/** Everybody without a credential: limits of one principal do not bind them (DECISIONS 7). */
+export const SHARED_PRINCIPAL = 'local'
+
 /** Who is calling, as far as it matters inside. */
 export interface Caller {
   readonly principal: string
@@ -85,22 +88,22 @@ export interface Call {
 
 export type Outcome =
   | { readonly kind: 'complete'; readonly result: JsonObject }
-  /**
-   * `totalMs`: how long the call may take in all, its rounds together. `answered`: what this host cannot be asked, by the key of
-   * the question, with the answer that stands for its own.
-   */
-  | {
-      readonly kind: 'input_required'
-      readonly result: Payload
-      readonly state: string | undefined
-      readonly totalMs?: number
-      readonly answered?: ReadonlyMap<string, Answer>
-    }
+  | InputRequired
   /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
   | { readonly kind: 'task'; readonly result: Payload }
 
 export type Handler = (call: Call) => Promise<Outcome>
 export type Layer = (inner: Handler) => Handler
+
+export interface InputRequired {
+  readonly kind: 'input_required'
+  readonly result: Payload
+  readonly state: string | undefined
+  /** Requests by key that this host's revision has no words for, and the answers in its place. */
+  readonly refused?: ReadonlyMap<string, Answer>
+  /** How long the call may take in all, its rounds together. */
+  readonly totalMs?: number
+}
 
 /** The layers in the order in which a call meets them, around `innermost`. */
 export const stack = (layers: readonly Layer[], innermost: Handler): Handler =>

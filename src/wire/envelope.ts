@@ -70,7 +70,9 @@ const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }):
   const objects: Objects = { params: undefined, result: undefined, error: undefined }
   let members: readonly Member[] = EMPTY
   try {
-    if (scanner.peek() === OPEN_BRACKET) throw new EnvelopeError(-32600, 'batches are not part of this revision', undefined)
+    const first = scanner.peek()
+    if (first === OPEN_BRACKET) throw new EnvelopeError(-32600, 'batches are not part of this revision', undefined)
+    if (first !== OPEN_BRACE) refuseScalar(scanner)
     members = scanner.members((key) => {
       if (key !== 'params' && key !== 'result' && key !== 'error') return false
       if (scanner.peek() !== OPEN_BRACE) return false
@@ -91,6 +93,13 @@ const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }):
     throw asEnvelopeError(error, findId(bytes))
   }
   return classify(bytes, members, objects)
+}
+
+/** JSON, but no message: another mistake than no JSON at all ([JSON-RPC 2.0, 5.1]). */
+const refuseScalar = (scanner: Scanner): never => {
+  scanner.skip()
+  scanner.expectEnd()
+  throw new EnvelopeError(-32600, 'a message is a JSON object', undefined)
 }
 
 /** The members of an envelope that are objects, read where they stand. */

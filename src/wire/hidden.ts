@@ -86,7 +86,7 @@ const kindOf = (code: number, text: string, at: number, end: number, isRightToLe
   if (code === 0x200b) return WITHOUT_SPACES.test(before(text, at)) ? undefined : 'invisible'
   if (code === 0x180e) return undefined
   // A soft hyphen or a word joiner between letters is typography; in a row they are a message.
-  if (code === 0x00ad || code === 0x2060) return /[\p{L}\p{N}\p{P}]/u.test(before(text, at)) ? undefined : 'invisible'
+  if (code === 0x00ad || code === 0x2060) return /[\p{L}\p{N}\p{Pd}]/u.test(before(text, at)) ? undefined : 'invisible'
   return 'invisible'
 }
 
@@ -94,8 +94,8 @@ const kindOf = (code: number, text: string, at: number, end: number, isRightToLe
 const joins = (left: string, right: string): boolean =>
   JOINED_SCRIPT.test(left) || ((PICTURE.test(left) || left === '\ufe0f') && PICTURE.test(right))
 
-/** A selector that follows nothing, or another selector, selects nothing. */
-const isVariation = (left: string): boolean => left === '' || /[\s\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u.test(left)
+/** A selector that follows nothing with a form to select, or another selector, selects nothing. */
+const isVariation = (left: string): boolean => !/[\p{L}\p{N}\p{S}#*]|\p{Extended_Pictographic}/u.test(left)
 
 const before = (text: string, at: number): string => {
   const low = text.charCodeAt(at - 1)

@@ -15,21 +15,33 @@ interface Row {
   readonly bad: number
 }
 
+interface Report {
+  readonly rows: readonly Row[]
+  readonly failed: object
+  readonly figures: readonly { readonly section: string; readonly subject: string; readonly value: { readonly median: number } }[]
+  readonly goals: readonly { readonly id: string }[]
+  readonly profiles: readonly { readonly groups: readonly unknown[] }[]
+}
+
+const SAME = ['legacy → legacy', 'modern → modern', 'legacy → sse-reply', 'http-sse → http-sse']
+const HOSTS = ['legacy', 'modern', 'http-sse', 'stdio']
 const BETWEEN: Record<string, readonly string[]> = {
-  direct: ['legacy → legacy', 'modern → modern'],
-  raw: ['legacy → legacy', 'modern → modern'],
-  'raw-json': ['legacy → legacy', 'modern → modern'],
-  'sdk-proxy': ['legacy → legacy'],
-  trunkline: ['legacy → legacy', 'modern → modern', 'modern → legacy', 'legacy → modern'],
+  direct: [...SAME, 'stdio → stdio'],
+  raw: SAME,
+  pipe: ['stdio → stdio'],
+  'raw-json': SAME.slice(0, 2),
+  'sdk-proxy': ['legacy → legacy', 'stdio → stdio'],
+  trunkline: [...HOSTS, 'sse-reply'].flatMap((server) => HOSTS.map((host) => `${host} → ${server}`)),
 }
 const CELLS = ['t100', 't10k', 't1m'].flatMap((tool) => [`${tool} × 1`, `${tool} × 32`])
 
-test('the benchmark measures every subject in every cell and counts no bad reply', async () => {
+test('the benchmark measures every subject in every cell and section and counts no bad reply', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'trunkline-bench-test-'))
   try {
     const file = join(folder, 'bench.json')
-    await promisify(execFile)(process.execPath, ['bench/bench.ts', '--quick', '--json', file], { maxBuffer: 16 * 1024 * 1024 })
-    const { rows, failed } = JSON.parse(await readFile(file, 'utf8')) as { rows: readonly Row[]; failed: object }
+    const args = ['bench/bench.ts', '--quick', '--full', '--subjects', Object.keys(BETWEEN).join(), '--json', file]
+    await promisify(execFile)(process.execPath, args, { maxBuffer: 16 * 1024 * 1024 })
+    const { rows, failed, figures, goals, profiles } = JSON.parse(await readFile(file, 'utf8')) as Report
     const named = (row: Row) => `${row.subject}, ${row.between.join(' → ')}, ${row.tool} × ${row.inFlight}`
     const expected = Object.entries(BETWEEN).flatMap(([subject, pairs]) =>
       pairs.flatMap((pair) => CELLS.map((cell) => `${subject}, ${pair}, ${cell}`)),
@@ -37,7 +49,12 @@ test('the benchmark measures every subject in every cell and counts no bad reply
     expect(failed).toEqual({})
     expect(rows.map(named).sort()).toEqual(expected.sort())
     expect(rows.filter(({ bad, calls, inFlight }) => bad > 0 || calls < inFlight)).toEqual([])
+    const ours = figures.filter(({ subject }) => subject === 'trunkline')
+    expect([...new Set(ours.map(({ section }) => section))]).toEqual(['cold start', 'sessions', 'lists', 'big and slow results'])
+    expect(figures.filter(({ value }) => !Number.isFinite(value.median))).toEqual([])
+    expect([...new Set(goals.map(({ id }) => id))]).toEqual(['G1', 'G2', 'G3', 'G4', 'G5', 'G6', 'G7', 'G8', 'G9'])
+    expect(profiles.filter(({ groups }) => groups.length === 0)).toEqual([])
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-})
+}, 300_000)

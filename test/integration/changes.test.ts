@@ -1,7 +1,7 @@
 /** Changes of lists and resources, on their way to every host that is concerned (BRIDGING 3.7, 3.8; 8.7). */
 import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
-import type { FakeDownstream } from '../support/fake-downstream.ts'
+import type { FakeDownstream, Handle } from '../support/fake-downstream.ts'
 import { everyLegacyTransport, everyTransport, legacyHttp, legacyPipe, modernHttp, modernPipe } from '../support/fake-host.ts'
 import type { Host, Pending } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
@@ -27,7 +27,8 @@ const listen = async (host: Host, notifications: JsonMap = ALL): Promise<{ pendi
   ])
   return { pending, heard: on ?? heard }
 }
-const isAcknowledged = ({ method }: Message): boolean => method === 'notifications/subscriptions/acknowledged'
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const isAcknowledged = ({ method }: Message): boolean => method === ACKNOWLEDGED
 const isToolsChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
 
 describe.each(everyTransport)('over $name', ({ connect }) => {
@@ -192,7 +193,7 @@ describe('counting', () => {
     const hosts = await Promise.all(uris.map(() => legacyHttp.connect(gateway)))
     await Promise.all(hosts.map((host, at) => host.call('resources/subscribe', { uri: `a+${uris[at]}` })))
     const latest = gateway.fake('a').all('subscriptions/listen').at(-1)
-    expect((latest?.params['notifications'] as JsonMap)['resourceSubscriptions']).toEqual(expect.arrayContaining(uris))
+    expect(latest?.params['notifications']).toMatchObject({ resourceSubscriptions: expect.arrayContaining(uris) })
     for (const host of hosts) await host[Symbol.asyncDispose]()
   })
   test('B132 a session that ends takes its subscriptions along', async () => {
@@ -315,3 +316,54 @@ test.each(['modern http', 'modern stdio'] as const)(
     expect(new Set(host.heard.entries.map(({ params }) => params?.['uri']))).toEqual(new Set(['a+file:///2']))
   },
 )
+
+test('B257 limits.subscriptions: over it a resource is not watched, and the text names the option', async () => {
+  const uris = ['file:///1', 'file:///2', 'file:///3']
+  await using gateway = await startGateway({ servers: { a: fake.of({ resources: uris }) }, gateway: { maxSubscriptions: 2 } })
+  await using legacy = await legacyHttp.connect(gateway)
+  await using modern = await modernHttp.connect(gateway)
+  const [one, two, three] = uris.map((uri) => `a+${uri}`)
+  const subscribe = (uri: string): Promise<JsonMap> => legacy.call('resources/subscribe', { uri })
+  const refusal = (text: string): object => ({ code: -32603, message: `gateway is busy: limits.subscriptions (2) ${text}` })
+  for (const uri of [one, two, one]) await subscribe(uri)
+  await expect(subscribe(three)).rejects.toMatchObject(refusal('reached'))
+  await legacy.call('resources/unsubscribe', { uri: one })
+  await subscribe(three)
+  const listens = (resourceSubscriptions: string[]) =>
+    modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions } })
+  expect((await listens([one, two, three]).response).error).toMatchObject(refusal('exceeded'))
+  const pending = listens([one, two, one])
+  expect((await pending.messages.until(isAcknowledged)).params?.['notifications']).toEqual({
+    resourceSubscriptions: [one, two, one],
+  })
+})
+
+test.each<[string, Handle]>([
+  [
+    'agrees to tell of nothing',
+    (turn) => turn.notify(ACKNOWLEDGED, { notifications: {}, _meta: { [KEY.subscriptionId]: turn.id } }),
+  ],
+  ['refuses to tell', (turn) => turn.fail(-32601, 'no')],
+])('3.7 B157 the lists of a modern server that declares changes and then %s are read from time to time', async (_, handle) => {
+  const modern = fake.of({ kind: 'modern http', tools: ['one'], on: { 'subscriptions/listen': handle } })
+  await using gateway = await startGateway({ servers: { a: modern }, gateway: { legacyPollMs: 50 } })
+  await using host = await legacyHttp.connect(gateway)
+  gateway.fake('a').offers.tools.push({ name: 'two', inputSchema: { type: 'object' } })
+  await host.heard.until(isToolsChanged)
+  expect(await names(host)).toEqual(['a__one', 'a__two'])
+})
+
+test('3.7 one that tells of its changes is not asked for them', async () => {
+  const telling = fake.of({ kind: 'modern stdio', tools: ['x'], prompts: ['p'] })
+  const silent = fake.of({ kind: 'modern http', tools: ['y'], capabilities: { tools: {} } })
+  await using gateway = await startGateway({ servers: { a: telling, b: silent }, gateway: { legacyPollMs: 20 } })
+  await using host = await modernHttp.connect(gateway)
+  // What one pipe carries arrives in order: behind the acknowledgement of a stream that stands.
+  const complete = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
+  do await host.call('completion/complete', complete)
+  while (gateway.fake('a').listens.length === 0)
+  await host.call('completion/complete', complete)
+  for (const key of ['a', 'b']) gateway.fake(key).forget()
+  await gateway.fake('b').journal.when(() => (gateway.fake('b').all('tools/list').length >= 10 ? true : undefined))
+  expect(gateway.fake('a').all('tools/list')).toEqual([])
+})

@@ -278,6 +278,45 @@ describe('7.3 errors of a server', () => {
   test.each([-32020, -32022])('B252 %i: -32603', async (code) => {
     for (const row of HOSTS) expect(await own(row, code, undefined, 'resources/read')).toMatchObject({ code: -32603 })
   })
+  const FORM = { message: 'Who?', requestedSchema: { type: 'object', properties: {} } }
+  test.each<[string, FakeKind, Handle, JsonMap]>([
+    [
+      'that a modern server requires',
+      'modern http',
+      (turn) => turn.fail(-32021, 'no', { requiredCapabilities: { roots: {}, own: { x: 1 } } }),
+      { roots: {}, own: { x: 1 } },
+    ],
+    [
+      'that a legacy server asked in vain for',
+      'legacy http',
+      async (turn) => (await turn.ask('elicitation/create', FORM), { content: [], isError: true }),
+      { elicitation: { form: {} } },
+    ],
+    [
+      'that a URL to be visited needs',
+      'legacy http',
+      (turn) =>
+        turn.fail(-32042, 'visit', {
+          elicitations: [{ mode: 'url', url: 'https://a.example', elicitationId: 'e', message: 'm' }],
+        }),
+      { elicitation: { url: {} } },
+    ],
+  ])('B196 a capability %s is named in an object, with HTTP 400', async (_, kind, handle, requiredCapabilities) => {
+    await using gateway = await startGateway(serve(kind))
+    await using host = await modernHttp.connect(gateway)
+    gateway.fake('a').on('tools/call', handle)
+    await expect(host.call('tools/call', { name: 'a__t' })).rejects.toMatchObject({
+      code: -32021,
+      status: 400,
+      data: { requiredCapabilities },
+    })
+  })
+  test.each([undefined, {}, { requiredCapabilities: ['roots'] }, { requiredCapabilities: 'roots' }])(
+    'B196 -32021 with %j is no answer that a host could use: -32603',
+    async (data) => {
+      expect(await own(modernHttp, -32021, data)).toMatchObject({ code: -32603, data: { [KEY.gateway]: { kind: 'protocol' } } })
+    },
+  )
   test.each([-32000, -32001, -32019])(
     'B254 %i: as it is to legacy hosts, -32603 with the original to modern ones',
     async (code) => {

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
+import { request } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
+import { send } from '../support/fakes/raw-http.ts'
 import { startGateway } from '../support/gateway.ts'
 
 const namesIn = async (host: Host, method: string, list: string, field: string): Promise<unknown[]> =>
@@ -139,7 +141,7 @@ test('B163 a name stays with its owner while that is down', async () => {
   expect(gateway.fake('b').received).toEqual([])
 })
 
-test('/servers/<key>/mcp shows one server alone, under its own names and URIs', async () => {
+test('B260 /servers/<key>/mcp shows one server alone, under its own names and URIs, and is 404 for a key that nobody has', async () => {
   await using gateway = await startGateway({
     servers: { a: fake.of({ tools: ['echo'], resources: ['file:///r'] }), b: fake.offering('echo', 'other') },
   })
@@ -152,6 +154,14 @@ test('/servers/<key>/mcp shows one server alone, under its own names and URIs', 
     await expect(host.call('tools/call', { name: 'a__echo' })).rejects.toMatchObject({ code: -32602 })
   }
   expect(gateway.fake('b').received).toEqual([])
+  for (const path of ['/servers/nobody/mcp', '/servers/A/mcp', '/servers//mcp', '/servers/a/mcp/x'])
+    expect(
+      (
+        await send(new URL(path, gateway.url), {
+          body: request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} }),
+        })
+      ).status,
+    ).toBe(404)
 })
 
 test('B164 http URIs stay what they are and are read from the server that lists them', async () => {

@@ -210,7 +210,9 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     expect(answers).toEqual([{ action: 'cancel' }])
     await expect(host.call('tools/call', retry(round, toAll(round, accept('late'))))).rejects.toMatchObject({ code: -32602 })
     expect(await host.call('tools/call', { name: 'a__y' })).toMatchObject(said(['free']))
-    expect(gateway.fake('a').all('tools/call').at(-1)?.connection).toBe(call.connection)
+    // A server that cannot say which call it asks for might go on asking for this one.
+    const isAgain = gateway.fake('a').all('tools/call').at(-1)?.connection === call.connection
+    expect(isAgain).toBe(kind === 'legacy http')
   })
 
   test('B077 what the call ends with while it is parked is kept for the retry', async () => {

@@ -234,6 +234,40 @@ test.each(LEGACY.filter((revision) => revision !== '2024-11-05'))(
   },
 )
 
+test('B205 a stream that is closed early said when to come back, and has the rest for whoever does', async () => {
+  await using gateway = await start({ host: { streamAfterMs: 0, pollAfterMs: 0 } })
+  await using host = await connectHttp(gateway)
+  const { promise: later, resolve: release } = Promise.withResolvers<void>()
+  gateway.fake('a').on('tools/call', async () => (await later, { content: [] }))
+  const reply = await call(gateway, host, 1)
+  expect(await reply.body).toBe('')
+  expect(reply.retryMs).toBeGreaterThan(0)
+  const [{ id }] = reply.events.entries
+  const resumed = await send(gateway.url, {
+    method: 'GET',
+    headers: { ...host.headers(), accept: 'text/event-stream', 'last-event-id': id },
+  })
+  release()
+  expect(await messagesOf(resumed)).toMatchObject([{ id: 1, result: { content: [] } }])
+  await host.listen()
+  expect(host.stream?.retryMs).toBeGreaterThan(0)
+})
+
+test('B205 the streams of older sessions, which know no such thing, are not closed early', async () => {
+  await using gateway = await start({ host: { streamAfterMs: 0, pollAfterMs: 0 } })
+  await using older = await connectHttp(gateway, { revision: '2025-06-18' })
+  await using polled = await connectHttp(gateway)
+  const { promise: later, resolve: release } = Promise.withResolvers<void>()
+  gateway.fake('a').on('tools/call', async () => (await later, { content: [] }))
+  const held = await call(gateway, older, 1)
+  // Opened later, and closed by the same sweep.
+  await (
+    await call(gateway, polled, 2)
+  ).body
+  release()
+  expect(await messagesOf(held)).toMatchObject([{ id: 1, result: { content: [] } }])
+})
+
 test('B208 quiet streams carry comments', async () => {
   await using gateway = await start({ hostLimits: { sseKeepAliveMs: 50 } })
   await using host = await connectHttp(gateway)

@@ -1,9 +1,10 @@
 /**
  * The reference server as a process, written with the official SDK 2:
- * `reference-server.ts stdio|http [--port N] [--era legacy|modern|dual] [--pages] [--by-request] [--shared DIRECTORY]`.
- * `--by-request`: asks legacy hosts by requests of its own, whatever they declared. Processes that name the same directory share what they remember. Over HTTP it says on stderr where it listens; on
- * stdio it ends with its stdin.
+ * `reference-server.ts stdio|http|sse [--port N] [--era legacy|modern|dual] [--pages] [--by-request] [--shared DIRECTORY]`.
+ * `--by-request`: asks legacy hosts by requests of its own, whatever they declared. Processes that name the same directory share
+ * what they remember. Over HTTP it says on stderr where it listens; on stdio it ends with its stdin.
  */
+import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
 import type { McpServer } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
@@ -13,6 +14,7 @@ import { referenceFactory } from './reference/build.ts'
 import { referenceHttp } from './reference/http.ts'
 import type { Era } from './reference/http.ts'
 import { createServerState } from './server-state.ts'
+import { sseListener } from './sse-listener.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -27,12 +29,18 @@ const { positionals, values } = parseArgs({
 const era = values.era as Era
 const state = createServerState(values.shared === undefined ? privateBoard() : sharedBoard(values.shared))
 const factory = referenceFactory({ state, pages: values.pages, byRequest: values['by-request'] })
+/** The transports of SDK 1 differ from those of SDK 2 in optional members only. */
+const connectLegacy = async (transport: object): Promise<void> => {
+  const server = await factory({ era: 'legacy' })
+  await (server as McpServer).connect(transport as StdioServerTransport)
+}
 
 if (positionals[0] === 'http') {
   announce(referenceHttp(factory, state, era), Number(values.port), '/mcp')
+} else if (positionals[0] === 'sse') {
+  announce(createServer(sseListener(connectLegacy)), Number(values.port), '/sse')
 } else if (era === 'legacy') {
-  const server = await factory({ era: 'legacy' })
-  await (server as McpServer).connect(new StdioServerTransport())
+  await connectLegacy(new StdioServerTransport())
 } else {
   serveStdio(factory, { legacy: era === 'dual' ? 'serve' : 'reject' })
 }

@@ -7,13 +7,13 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import { parseArgs } from 'node:util'
-import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { announce } from './announce.ts'
 import { privateBoard, sharedBoard } from './board.ts'
 import { sdk1Server } from './sdk1-offers.ts'
 import { createServerState } from './server-state.ts'
+import { sseListener } from './sse-listener.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -21,23 +21,6 @@ const { positionals, values } = parseArgs({
 })
 const state = createServerState(values.shared === undefined ? privateBoard() : sharedBoard(values.shared))
 const open = () => sdk1Server(state, values.pages)
-
-/** GET opens a stream, POST with its session id sends into it. */
-const sse = (): RequestListener => {
-  const streams = new Map<string, SSEServerTransport>()
-  return async (request, response) => {
-    if (request.method === 'GET') {
-      const transport = new SSEServerTransport('/messages', response)
-      streams.set(transport.sessionId, transport)
-      response.on('close', () => streams.delete(transport.sessionId))
-      return open().connect(transport)
-    }
-    const session = new URL(request.url ?? '', 'http://localhost').searchParams.get('sessionId') ?? ''
-    const transport = streams.get(session)
-    if (transport === undefined) return void response.writeHead(404).end()
-    return transport.handlePostMessage(request, response)
-  }
-}
 
 /** Sessions as the SDK keeps them; a request without a session id opens one and must be `initialize`. */
 const streamable = (): RequestListener => {
@@ -59,5 +42,6 @@ const streamable = (): RequestListener => {
 }
 
 if (positionals[0] === 'stdio') await open().connect(new StdioServerTransport())
-else if (positionals[0] === 'sse') announce(createServer(sse()), Number(values.port), '/sse')
+else if (positionals[0] === 'sse')
+  announce(createServer(sseListener((transport) => open().connect(transport))), Number(values.port), '/sse')
 else announce(createServer(streamable()), Number(values.port), '/mcp')

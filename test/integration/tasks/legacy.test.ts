@@ -13,7 +13,7 @@ const asker = { capabilities: { elicitation: {} } }
 
 describe.each(everyLegacyTransport)('a host on $name', ({ connect }) => {
   test.each<FakeKind>(['legacy http', 'legacy stdio', 'legacy sse'])(
-    'B177 B182 follows a task of a server on %s',
+    'B177 B182 B183 follows a task of a server on %s',
     async (kind) => {
       await using gateway = await startGateway({
         servers: {
@@ -25,7 +25,7 @@ describe.each(everyLegacyTransport)('a host on $name', ({ connect }) => {
         },
       })
       await using host = await connect(gateway)
-      expect(host.welcome['capabilities'], 'B183').toMatchObject({ tasks: { cancel: {}, requests: { tools: { call: {} } } } })
+      expect(host.welcome['capabilities']).toHaveProperty('tasks', { cancel: {}, requests: { tools: { call: {} } } })
       expect((host.welcome['capabilities'] as JsonMap)['tasks']).not.toHaveProperty('list')
       const { tools } = (await host.call('tools/list')) as { tools: JsonMap[] }
       expect(tools.map(({ name, execution }) => [name, execution])).toContainEqual(['a__may', { taskSupport: 'optional' }])
@@ -118,7 +118,7 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio'])('with a server on %s', 
     const pending = host.begin('tools/call', { name: 'a__must' }, { meta: { progressToken: 'p' } })
     const { result } = await pending.response
     expect(result).toEqual({ content: [{ ...link, uri: 'a+file:///r' }] })
-    expect((await gateway.fake('a').until('tools/call')).params['task'], 'B181').toEqual({ ttl: expect.any(Number) })
+    expect((await gateway.fake('a').until('tools/call')).params['task']).toEqual({ ttl: expect.any(Number) })
     expect(pending.messages.entries.map(({ params }) => params)).toEqual([
       { progressToken: 'p', progress: 1, message: 'step 1' },
       { progressToken: 'p', progress: 2, message: 'step 2' },
@@ -213,7 +213,7 @@ test('B142 a host that gives up before its task has an id gets it cancelled by t
   expect(gateway.fake('a').all('notifications/cancelled')).toEqual([])
 })
 
-test('an optional tool is called plainly for hosts that know no tasks, a forbidden one never as a task', async () => {
+test('B175 an optional tool is called plainly for hosts that know no tasks, a forbidden one never as a task', async () => {
   await using gateway = await startGateway({ servers: { a: taskServer(), b: fake.of({ kind: 'modern http', tools: ['x'] }) } })
   await using host = await legacyHttp.connect(gateway)
   await using modern = await modernHttp.connect(gateway)
@@ -223,7 +223,7 @@ test('an optional tool is called plainly for hosts that know no tasks, a forbidd
   for (const name of ['a__plain', 'b__x'])
     await expect(host.call('tools/call', { name, task: {} })).rejects.toMatchObject({ code: -32601 })
   expect(gateway.fake('a').all('tools/call')).toEqual([])
-  expect(await modern.call('tools/call', { name: 'a__may', task: {} }), 'B175').toMatchObject({ resultType: 'complete' })
+  expect(await modern.call('tools/call', { name: 'a__may', task: {} })).toMatchObject({ resultType: 'complete' })
 })
 
 test('task methods do not exist for hosts before 2025-11-25, nor tasks/list and tasks/update for any', async () => {

@@ -33,7 +33,7 @@ const elicitation = {
 
 describe.each(everyModernTransport)('a host on $name', ({ connect }) => {
   test.each<FakeKind>(['modern http', 'modern stdio'])(
-    'B173 B177 B178 follows a task of a server on %s to its end',
+    'B173 B175 B177 B178 follows a task of a server on %s to its end',
     async (kind) => {
       const link = { type: 'resource_link', name: 'r', uri: 'file:///r' }
       await using gateway = await startGateway({ servers: { a: worker(kind), b: fake.offering('other') } })
@@ -43,7 +43,7 @@ describe.each(everyModernTransport)('a host on $name', ({ connect }) => {
       const id = String(created['taskId'])
       expect(created).toMatchObject({ ...TASK, resultType: 'task', taskId: expect.stringMatching(/^t1\.a\./) })
       const called = await gateway.fake('a').until('tools/call')
-      expect(called.params, 'B175').not.toHaveProperty('task')
+      expect(called.params).not.toHaveProperty('task')
       expect(describes(called)[KEY.capabilities]).toMatchObject({ extensions: { [TASKS]: {} } })
 
       expect(await host.call('tasks/get', { taskId: id })).toMatchObject({

@@ -24,7 +24,7 @@ export interface Observation {
 }
 
 /** A cell that has not answered by then has lost what it was to carry. */
-const PATIENCE_MS = 2_000
+const PATIENCE_MS = 20_000
 
 /** Every cell in which there is anything to carry, in no particular order. */
 export const probeAll = async (features: readonly Feature[] = FEATURES): Promise<Observation[]> => {

@@ -4,7 +4,7 @@ import type { FakeSpec, Handle } from '../fake-downstream.ts'
 import { KEY, metaOf, RpcError } from '../fakes/messages.ts'
 import type { JsonMap } from '../fakes/messages.ts'
 import type { Turn } from '../fakes/turn.ts'
-import { isModern, kindOf, since, TASKS, UI } from './cells.ts'
+import { CELLS, isModern, kindOf, since, TASKS, UI } from './cells.ts'
 import type { Cell } from './cells.ts'
 
 const schema = { type: 'object', properties: {} }
@@ -131,6 +131,9 @@ const toolOf = (name: string, cell: Cell): JsonMap => ({
   ...(name === 'task' && cell.revision === '2025-11-25' && { execution: { taskSupport: 'required' } }),
 })
 
+/** A resource that one host alone subscribes to. */
+export const watchedBy = ({ key }: Cell): string => `file:///watched-by-${key}`
+
 const PANEL = { name: 'panel', inputSchema: schema, _meta: { ui: { resourceUri: 'ui://panel', 'x/y': 1 } } }
 const PAGE = 9
 
@@ -149,7 +152,7 @@ export const serverOf = (cell: Cell, extras: readonly JsonMap[]): FakeSpec => {
   return fake.of({
     kind: kindOf(cell),
     revision: cell.revision,
-    resources: ['file:///r', 'file:///watched'],
+    resources: ['file:///r', ...CELLS.map(watchedBy)],
     templates: ['file:///t/{x}'],
     prompts: ['p'],
     instructions: SAID.instructions,

@@ -16,7 +16,7 @@ import {
 } from './probing.ts'
 import type { Expected, Feature, Pair } from './probing.ts'
 import { listAll } from './content.ts'
-import { SAID } from './server.ts'
+import { SAID, watchedBy } from './server.ts'
 import type { SessionHost } from '../fakes/http-hosts.ts'
 import type { PipeHost } from '../fakes/pipe-host.ts'
 import { KEY, metaOf } from '../fakes/messages.ts'
@@ -159,19 +159,20 @@ const updates: Feature = {
   what: 'The host subscribes to a resource, and the server says that it has changed.',
   expected: announced,
   probe: async (pair) => {
-    const uri = exposedUri(pair, 'file:///watched')
+    const own = watchedBy(pair.host)
+    const uri = exposedUri(pair, own)
     const { fake } = pair.server
     const isAsked = isModern(pair.server)
       ? fake.until('subscriptions/listen', ({ params }) => {
           const { resourceSubscriptions } = params['notifications'] as { resourceSubscriptions?: string[] }
-          return resourceSubscriptions?.includes('file:///watched') === true
+          return resourceSubscriptions?.includes(own) === true
         })
-      : fake.until('resources/subscribe')
+      : fake.until('resources/subscribe', ({ params }) => params['uri'] === own)
     return listening(pair, { resourceSubscriptions: [uri] }, async (told) => {
       if (!isModern(pair.host)) await pair.host.host.call('resources/subscribe', { uri })
       await isAsked
       const seen = told('notifications/resources/updated', uri)
-      fake.updated('file:///watched')
+      fake.updated(own)
       const { params } = await seen
       return judge(params, params?.['uri'] === uri && !crosses(pair.host, pair.server), params?.['uri'] === uri)
     })

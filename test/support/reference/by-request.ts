@@ -8,13 +8,12 @@ type Handle = (...parameters: unknown[]) => unknown
 
 /** The same server; the handler of what is registered through it is entered again with the answers until it asks no more. */
 export const askingByRequest = (server: McpServer, codec: RequestStateCodec<Record<string, string>>): McpServer => {
-  const asking =
-    (register: Handle): Handle =>
-    (name, config, handle) =>
-      register.call(server, name, config, untilAnswered(handle as Handle, codec))
+  const asking = (register: Handle) => ({
+    value: ((name, config, handle) => register(name, config, untilAnswered(handle as Handle, codec))) satisfies Handle,
+  })
   return Object.create(server, {
-    registerTool: { value: asking(server.registerTool as Handle) },
-    registerPrompt: { value: asking(server.registerPrompt as Handle) },
+    registerTool: asking(server.registerTool.bind(server) as Handle),
+    registerPrompt: asking(server.registerPrompt.bind(server) as Handle),
   }) as McpServer
 }
 

@@ -24,10 +24,13 @@ listen:
   revisions: { min: 2025-03-26, max: "2025-11-25" }
   stream_after: { legacy: 0s, modern: 1s }
   poll_after: 2s
+  orphan: 3s
   limits:
     { max_body: 1KiB, max_header: 2KiB, max_batch: 3, max_depth: 4, max_values: 5, max_keys: 6, connections: 7, sessions: 8,
       in_flight: 9, in_flight_per_session: 10, headers_timeout: 11s, request_timeout: 12s, keep_alive: 13s, session_idle: 14s,
-      session_max: 15s, sse_keep_alive: 16s, write_stall: 17s, max_queued: 18KiB }
+      session_max: 15s, sse_keep_alive: 16s, write_stall: 17s, max_queued: 18KiB,
+      sessions_per_principal: 19, events: 20, event_bytes: 21KiB, session_event_bytes: 22KiB, event_age: 23s }
+limits: { park_ttl: 24s, parked: 25, parked_per_principal: 26, subscriptions: 27 }
 naming: { prefix: never, max_length: 64, collision: error }
 timeouts: { list_budget: 1s }
 cache: { legacy_ttl: 1m, list_ttl: 2m, page_items: 3 }
@@ -71,6 +74,12 @@ state: { dir: ./state }
         sseKeepAliveMs: 16_000,
         writeStallMs: 17_000,
         maxQueuedBytes: 18 * 1024,
+        maxSessionsPerPrincipal: 19,
+        maxEvents: 20,
+        maxEventBytes: 21 * 1024,
+        maxSessionEventBytes: 22 * 1024,
+        maxEventAgeMs: 23_000,
+        orphanMs: 3_000,
       },
     })
     expect(gateway).toEqual({
@@ -82,6 +91,8 @@ state: { dir: ./state }
       legacyTtlMs: 60_000,
       listTtlCapMs: 120_000,
       pageMaxItems: 3,
+      parking: { ...DEFAULT_GATEWAY.parking, ttlMs: 24_000, maxParked: 25, maxPerPrincipal: 26 },
+      maxSubscriptions: 27,
     })
     expect({ log, watch, stateDir }).toEqual({
       log: { level: 'debug', format: 'json' },

@@ -22,7 +22,7 @@ const play = (
   rounds: readonly Round[],
   more: {
     method?: string
-    answered?: ReadonlyMap<string, Answer>
+    refused?: ReadonlyMap<string, Answer>
     totalMs?: number
     answer?: (q: Question) => Promise<Answer>
   } = {},
@@ -76,7 +76,7 @@ const play = (
       result,
       state: result.text('requestState'),
       ...(more.totalMs !== undefined && { totalMs: more.totalMs }),
-      ...(more.answered !== undefined && { answered: more.answered }),
+      ...(more.refused !== undefined && { refused: more.refused }),
     }
   }
   const outcome = askLegacyHosts(server)(call)
@@ -219,10 +219,10 @@ describe('what a round asks', () => {
   test('B094 what the host cannot be asked is not asked: a dialog counts as cancelled, anything else ends the call', async () => {
     const error = { error: Payload.of({ code: -32602, message: 'no words' }) }
     const round = { inputRequests: { a: dialog('1') } }
-    const cancelled = play([round, undefined], { answered: new Map([['a', error]]) })
+    const cancelled = play([round, undefined], { refused: new Map([['a', error]]) })
     await cancelled.outcome
     expect(cancelled.calls[1]?.responses).toBe('{"a":{"action":"cancel"}}')
-    const ended = play([{ inputRequests: { a: sampling } }, undefined], { answered: new Map([['a', error]]) })
+    const ended = play([{ inputRequests: { a: sampling } }, undefined], { refused: new Map([['a', error]]) })
     expect(textOf((await ended.outcome).result)).toMatch(/no words.*"isError":true/)
     expect([...cancelled.asked, ...ended.asked]).toEqual([])
   })

@@ -1,0 +1,8 @@
+/** The yardstick on pipes: bytes of stdin to a child, its bytes to stdout, nothing read. `node bench/pipe.ts COMMAND ARGS…`. */
+import { spawn } from 'node:child_process'
+
+const [file = '', ...args] = process.argv.slice(2)
+const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+process.stdin.pipe(child.stdin)
+child.stdout.pipe(process.stdout)
+child.once('exit', () => process.exit())

@@ -1,0 +1,87 @@
+/**
+ * Takes profiles of the gateway's call path; `npm run profile -- [--out DIR] [--seconds N]` writes each as a flame graph (SVG), as folded
+ * stacks and as a `.cpuprofile` for DevTools.
+ */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openHostOf, openStage, type Stage } from './field.ts'
+import { flameGraph } from './flame-graph.ts'
+import { type CpuProfile, openInspector } from './inspector.ts'
+import { TOOLS, type HostKind, type ServerKind, type ToolName } from './payload.ts'
+import { breakdown, folded, type Breakdown } from './profile.ts'
+import { SUBJECTS, type Subject } from './subjects.ts'
+
+export interface Walk {
+  readonly host: HostKind
+  readonly server: ServerKind
+  readonly tool: ToolName
+}
+
+/** What is profiled. */
+export const WALKS: readonly Walk[] = [
+  { host: 'legacy', server: 'legacy', tool: 't100' },
+  { host: 'modern', server: 'stdio', tool: 't100' },
+  { host: 'legacy', server: 'legacy', tool: 't1m' },
+]
+
+export interface Taken extends Breakdown {
+  readonly name: string
+}
+
+const takeOne = async (
+  stage: Stage,
+  trunkline: Subject,
+  { host: kind, server, tool }: Walk,
+  forMs: number,
+): Promise<CpuProfile> => {
+  const started = await stage.start(trunkline, [await stage.server(server)], false, ['--inspect=127.0.0.1:0'])
+  const host = stage.stack.use(await openHostOf(trunkline, started.reach, kind))
+  const burst = (ms: number) =>
+    host.burst({ ask: { tool: trunkline.prefix + tool, size: TOOLS[tool] }, inFlight: 32, forMs: ms, meter: () => 0 })
+  await burst(forMs) // so that code is compiled
+  const inspector = stage.stack.use(await openInspector(started.inspector!))
+  return inspector.profile(async () => {
+    const { bad } = await burst(forMs)
+    if (bad > 0) throw new Error(`${bad} bad replies under the profiler`)
+  })
+}
+
+/** Profiles each walk for so long; `onProfile` hears the whole of it. */
+export const takeProfiles = async (
+  stage: Stage,
+  walks: readonly Walk[],
+  forMs: number,
+  onProfile: (name: string, profile: CpuProfile) => Promise<void> = async () => {},
+): Promise<readonly Taken[]> => {
+  const trunkline = SUBJECTS.find(({ name }) => name === 'trunkline')!
+  const taken: Taken[] = []
+  for (const walk of walks) {
+    const name = `${walk.host} → ${walk.server}, ${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[walk.tool]}`
+    const profile = await stage.section((inner) => takeOne(inner, trunkline, walk, forMs))
+    await onProfile(name, profile)
+    taken.push({ name, ...breakdown(profile) })
+  }
+  return taken
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: { out: { type: 'string', default: '.profile' }, seconds: { type: 'string', default: '5' } },
+  })
+  if (!(Number(values.seconds) > 0)) throw new Error(`--seconds: expected a number above 0, got ${values.seconds}`)
+  await mkdir(values.out, { recursive: true })
+  await using stage = await openStage()
+  const taken = await takeProfiles(stage, WALKS, Number(values.seconds) * 1e3, async (name, profile) => {
+    const file = join(values.out, name.replaceAll(/[^\w]+/g, '-'))
+    const stacks = folded(profile)
+    await writeFile(`${file}.cpuprofile`, JSON.stringify(profile))
+    await writeFile(`${file}.folded`, [...stacks].map(([stack, time]) => `${stack} ${Math.round(time)}\n`).join(''))
+    await writeFile(`${file}.svg`, flameGraph(stacks, `tools/call, ${name}, 32 in flight: time on the CPU`))
+    console.log(`${file}.svg, .folded, .cpuprofile`)
+  })
+  for (const { name, groups, functions } of taken) {
+    const lines = [...groups, ...functions].map(({ name, share }) => `${(100 * share).toFixed(1).padStart(6)} %  ${name}`)
+    console.log(`\n${name}\n${lines.join('\n')}`)
+  }
+}

@@ -1,0 +1,86 @@
+/** What becomes of what a server says and asks on its links by itself: who is told, who is asked, and who must not be (BRIDGING 3.0). */
+import type { ChangedList, LinkEvents } from '../era/link.ts'
+import type { HostSession } from '../rpc/call.ts'
+import type { Payload } from '../wire/payload.ts'
+import { isTerminal } from '../wire/tasks.ts'
+import type { Asking } from './asking.ts'
+import type { DownstreamEnvironment } from './environment.ts'
+import { listeners } from './link-owner.ts'
+import type { LinkOwner } from './link-owner.ts'
+
+/** What of a server this needs. */
+export interface HearingSource {
+  readonly key: string
+  readonly environment: Pick<DownstreamEnvironment, 'log' | 'soleHost' | 'taskChanged' | 'updated'>
+  readonly asking: Asking
+  /** Of a stdio front whose host is legacy. */
+  readonly soleSession: () => HostSession | undefined
+  readonly outdated: (list: ChangedList) => void
+  /** `owner`: of the link that it was said on, unless that serves nobody. */
+  readonly taskEnded: (id: string, owner: LinkOwner | undefined) => void
+}
+
+export class Hearing {
+  readonly #source: HearingSource
+
+  constructor(source: HearingSource) {
+    this.#source = source
+  }
+
+  /** The main link of a legacy server serves nobody: what it asks is declined at once (B263). With a sole host it is its link. */
+  onMain(): LinkEvents {
+    const { key, environment, asking, soleSession } = this.#source
+    const isSole = environment.soleHost !== undefined
+    return {
+      ...this.#onAny(undefined),
+      updated: (uri, params) => environment.updated(key, uri, params),
+      message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
+      ask: async (question, call) => (isSole ? asking.ask(question, call, call, soleSession()) : asking.decline(question)),
+      elicitationComplete: (id) => asking.completed(id, soleSession()),
+    }
+  }
+
+  /** On a link that principals share nobody is asked but by a call, and what belongs to no call is told nobody (B051, B052). */
+  onLinkOf(owner: LinkOwner): LinkEvents {
+    const { asking } = this.#source
+    return {
+      ...this.#onAny(owner),
+      updated: () => undefined,
+      message: (params, call) => {
+        const labelled = this.#labelled(params)
+        if (call !== undefined) call.notify('notifications/message', labelled)
+        else for (const session of listeners(owner)) session.notify('notifications/message', labelled)
+      },
+      ask: (question, call) =>
+        owner.isolation === 'shared'
+          ? asking.ask(question, undefined, undefined, undefined)
+          : asking.ask(question, call, [...owner.waiting].at(-1), [...owner.sessions].at(-1)),
+      elicitationComplete: (id) => asking.completed(id, owner.isolation === 'session' ? [...owner.sessions].at(-1) : undefined),
+    }
+  }
+
+  oddity(reason: string, sample: string): void {
+    const { key, environment } = this.#source
+    environment.log.debug({ server: key, sample: sample.slice(0, 200) }, reason)
+  }
+
+  #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated'> {
+    const { key, environment, outdated, taskEnded } = this.#source
+    return {
+      listChanged: outdated,
+      taskChanged: (task) => {
+        if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
+        environment.taskChanged(key, task, owner)
+      },
+      oddity: (reason, sample) => this.oddity(reason, sample),
+    }
+  }
+
+  /** Log messages say which server they are from (BRIDGING 2.3). */
+  #labelled(params: Payload): Payload {
+    const { key } = this.#source
+    const logger = params.text('logger')
+    params.set('logger', JSON.stringify(logger === undefined ? key : `${key}/${logger}`))
+    return params
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * Keeps the main link of one server up: dials, waits for the loss, waits, dials again, until it is stopped or only a person can
+ * help. Whoever needs the link waits here for it.
+ */
+import { BehaviorSubject } from 'rxjs'
+import type { Link } from '../era/link.ts'
+import { Failure } from '../wire/failure.ts'
+import { Backoff } from './backoff.ts'
+import type { DownstreamEnvironment } from './environment.ts'
+import { isHopeless, nextHealth, STARTING } from './health.ts'
+import type { Health, HealthEvent } from './health.ts'
+import type { ServerOptions } from './options.ts'
+import { isForgotten } from './retries.ts'
+
+/** What of a server this needs. */
+export interface UpkeepSource {
+  readonly options: () => ServerOptions
+  readonly environment: Pick<DownstreamEnvironment, 'backoff' | 'gate' | 'log'>
+  /** A main link, and all that must be known before calls use it. `opened` hears of the link at once. */
+  readonly connect: (opened: (link: Link) => void) => Promise<void>
+  /** Settles before the first attempt may be made. */
+  readonly mayConnect: () => Promise<unknown>
+  /** Sentences about what is not as it should be on a link that is up. */
+  readonly complaints: () => readonly string[]
+  readonly up: (link: Link) => void
+  readonly givenUp: () => void
+}
+
+export class Upkeep {
+  readonly health$ = new BehaviorSubject<Health>(STARTING)
+  readonly #source: UpkeepSource
+  #link: Link | undefined
+  #isWanted = false
+  #isStopping = false
+  #running: Promise<void> | undefined
+  #wake: () => void = () => undefined
+  readonly #waiters = new Set<() => void>()
+
+  constructor(source: UpkeepSource) {
+    this.#source = source
+  }
+
+  /** The link, while it is up. */
+  get link(): Link | undefined {
+    return this.#link
+  }
+  get isStopping(): boolean {
+    return this.#isStopping
+  }
+
+  /** Starts in the background, if it is not running. */
+  run(): void {
+    if (this.#isStopping || this.#running !== undefined) return
+    this.#running = this.#keepConnected().finally(() => (this.#running = undefined))
+  }
+
+  /** Skips the wait before the next attempt, and begins again where it had been given up. */
+  retryNow(): void {
+    this.run()
+    this.#wake()
+  }
+
+  /** The link, waiting for a server that is starting; throws at once where waiting is no use (BRIDGING 7.2). */
+  async ready(): Promise<Link> {
+    if (this.#link !== undefined) return this.#link
+    const { failure, nextTryMs, state } = this.health$.value
+    if (state === 'draining') throw new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
+    if (failure !== undefined && (state === 'failed' || state === 'down')) {
+      const retryAfterMs = nextTryMs === undefined ? {} : { retryAfterMs: Math.round(nextTryMs) }
+      throw new Failure(failure.kind, failure.message, { ...failure.facts, ...retryAfterMs, executed: 'no' }, failure)
+    }
+    this.#isWanted = true
+    this.run()
+    await this.#untilReady(this.#source.options().timeouts.connectTimeoutMs)
+    if (this.#link !== undefined) return this.#link
+    if (this.health$.value.failure !== undefined && this.health$.value.state !== 'starting') return this.ready()
+    throw new Failure('starting', `still starting: ${this.health$.value.reason ?? 'no answer yet'}`, {
+      executed: 'no',
+      retryable: true,
+    })
+  }
+
+  /** Uses the link. One whose session the server has forgotten is of no use any more: another is opened (5.3). */
+  async over<T>(link: Link, use: () => Promise<T>): Promise<T> {
+    try {
+      return await use()
+    } catch (error) {
+      if (isForgotten(error) && this.#link === link) {
+        this.#link = undefined
+        void link.close()
+      }
+      throw error
+    }
+  }
+
+  /** No more attempts, and nobody waits any longer; the link stays until `close`. */
+  drain(): void {
+    this.#isStopping = true
+    this.#change({ type: 'stopping' })
+    this.#wake()
+    this.#settleWaiters()
+  }
+
+  async close(): Promise<void> {
+    await this.#link?.close()
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async ended(): Promise<void> {
+    await this.#running
+    this.health$.complete()
+  }
+
+  async #keepConnected(): Promise<void> {
+    const { environment, options } = this.#source
+    const backoff = new Backoff(environment.backoff)
+    while (!this.#isStopping) {
+      this.#change({ type: 'dialing' })
+      let upSinceMs = Infinity
+      const failure = await this.#connectOnce(() => (upSinceMs = performance.now()))
+      this.#link = undefined
+      if (this.#isStopping) return
+      if (isHopeless(failure)) return this.#giveUp(failure)
+      const nowMs = performance.now()
+      const { waitMs, isDown } = backoff.fail(nowMs, nowMs - upSinceMs)
+      environment.log.warn({ server: options().key, kind: failure.kind, nextTryMs: Math.round(waitMs) }, failure.message)
+      this.#change({ type: 'lost', failure, nextTryMs: waitMs, givingUp: isDown })
+      if (isDown) this.#settleWaiters()
+      await this.#pause(waitMs)
+    }
+  }
+
+  /** From dialing to the loss of the link; resolves with the reason. */
+  async #connectOnce(onUp: () => void): Promise<Failure> {
+    const { connect, environment, mayConnect, complaints, up } = this.#source
+    let link: Link | undefined
+    try {
+      await mayConnect()
+      if (this.#isStopping) throw new Failure('shutting_down', 'stopped before it was started')
+      await environment.gate(
+        () => connect((opened) => (link = opened)),
+        () => this.#isWanted,
+      )
+      if (link === undefined) throw new Failure('shutting_down', 'stopped before it was started')
+      if (this.#isStopping) throw new Failure('shutting_down', 'stopped while it was starting')
+      this.#link = link
+      onUp()
+      this.#change({ type: 'ready', complaints: complaints() })
+      this.#settleWaiters()
+      up(link)
+      return (await link.closed) ?? new Failure('lost', 'the connection was closed', { retryable: true })
+    } catch (error) {
+      await link?.close()
+      return error instanceof Failure
+        ? error
+        : new Failure('bad_response', `the handshake failed: ${String(error)}`, { executed: 'no' }, error)
+    }
+  }
+
+  #giveUp(failure: Failure): void {
+    this.#source.environment.log.error({ server: this.#source.options().key, kind: failure.kind }, failure.message)
+    this.#change({ type: 'hopeless', failure })
+    this.#source.givenUp()
+    this.#settleWaiters()
+  }
+
+  #change(event: HealthEvent): void {
+    this.health$.next(nextHealth(this.health$.value, event))
+  }
+
+  #untilReady(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.#waiters.delete(done)
+        resolve()
+      }
+      const timer = setTimeout(done, timeoutMs)
+      this.#waiters.add(done)
+    })
+  }
+
+  #settleWaiters(): void {
+    for (const done of this.#waiters) done()
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}

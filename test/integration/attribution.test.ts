@@ -1,0 +1,92 @@
+/** To whom a question of a legacy server belongs that names no call: one caller at a time, or nobody (BRIDGING 3.0 b). */
+import { describe, expect, test } from 'vitest'
+import { fake } from '../support/fake-downstream.ts'
+import type { FakeSpec } from '../support/fake-downstream.ts'
+import { legacyHttp, modernHttp } from '../support/fake-host.ts'
+import type { Host } from '../support/fake-host.ts'
+import type { JsonMap } from '../support/fakes/messages.ts'
+import { startGateway } from '../support/gateway.ts'
+
+const FORM = { message: 'Sure?', requestedSchema: { type: 'object', properties: { sure: { type: 'boolean' } } } }
+const able = { capabilities: { elicitation: { form: {} } } }
+const nameOf = ({ params }: { params: JsonMap }): string => String((params['arguments'] as JsonMap)['of'])
+const call = (host: Host, of: string, more: JsonMap = {}): Promise<JsonMap> =>
+  host.call('tools/call', { name: 'a__x', arguments: { of }, ...more })
+
+describe.each(['legacy stdio', 'legacy sse'] as const)('a %s server', (kind) => {
+  /** Asks in the middle of each call, and answers with what the call was of and what it was told. */
+  const asking = (): FakeSpec =>
+    fake.of({
+      kind,
+      tools: ['x'],
+      on: {
+        'tools/call': async (turn) => {
+          const { result, error } = await turn.ask('elicitation/create', { ...FORM, message: nameOf(turn) })
+          return { content: [{ type: 'text', text: `${nameOf(turn)} ${JSON.stringify(result?.['content'] ?? error?.code)}` }] }
+        },
+      },
+    })
+
+  test('B262 gets the calls of modern hosts that may be asked on links of their own, also while they are parked', async () => {
+    await using gateway = await startGateway({ servers: { a: asking() } })
+    await using one = await modernHttp.connect(gateway, able)
+    await using two = await modernHttp.connect(gateway, able)
+    const rounds = await Promise.all([call(one, 'one'), call(two, 'two')])
+    for (const [at, of] of ['one', 'two'].entries())
+      expect(rounds[at]).toMatchObject({ resultType: 'input_required', inputRequests: { sure: { params: { message: of } } } })
+    const links = gateway
+      .fake('a')
+      .all('tools/call')
+      .map(({ connection }) => connection)
+    expect(new Set(links).size).toBe(2)
+    // The other way round: nobody's answer reaches the other's call.
+    for (const [host, at, of] of [
+      [two, 1, 'two'],
+      [one, 0, 'one'],
+    ] as const) {
+      const { requestState } = rounds[at]
+      const inputResponses = { sure: { action: 'accept', content: { sure: of } } }
+      expect(await call(host, of, { requestState, inputResponses })).toMatchObject({
+        content: [{ text: `${of} {"sure":"${of}"}` }],
+      })
+    }
+    // Whoever comes now finds both links free.
+    await call(one, 'again')
+    expect(links).toContain((await gateway.fake('a').until('tools/call', (turn) => nameOf(turn) === 'again')).connection)
+  })
+
+  test('B262 opens no more links for one principal than limits.links', async () => {
+    await using gateway = await startGateway({ servers: { a: asking() }, options: { a: { limits: { maxLinks: 1 } } } })
+    await using host = await modernHttp.connect(gateway, able)
+    await call(host, 'one')
+    expect(await call(host, 'two')).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('limits.links (1)') as string }],
+      _meta: { 'dev.trunkline/gateway': { kind: 'overloaded', executed: 'no', retryable: true } },
+    })
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+  })
+
+  test('B262 a question that could be of either of two sessions is refused and reaches nobody', async () => {
+    await using gateway = await startGateway({ servers: { a: asking() }, options: { a: { sharing: 'principal' } } })
+    await using one = await legacyHttp.connect(gateway, able)
+    await using two = await legacyHttp.connect(gateway, able)
+    const { promise: both, resolve: release } = Promise.withResolvers<void>()
+    gateway.fake('a').on('tools/call', async (turn) => {
+      await both
+      return { content: [{ type: 'text', text: String((await turn.ask('elicitation/create', FORM)).error?.code) }] }
+    })
+    const calls = [one, two].map((host) => host.begin('tools/call', { name: 'a__x', arguments: {} }))
+    const turns = await gateway.fake('a').journal.when(() => {
+      const found = gateway.fake('a').all('tools/call')
+      return found.length === 2 ? found : undefined
+    })
+    expect(turns[0].connection).toBe(turns[1].connection)
+    // One pipe: the first question comes while both are under way.
+    release()
+    const texts = await Promise.all(calls.map(async ({ response }) => JSON.stringify((await response).result)))
+    expect(texts[0]).toContain('-32601')
+    for (const pending of calls) expect(pending.messages.entries.filter(({ id }) => id !== undefined)).toEqual([])
+    for (const { heard } of [one, two]) expect(heard.entries).toEqual([])
+  })
+})

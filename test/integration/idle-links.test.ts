@@ -1,0 +1,90 @@
+/** Links that nobody needs are closed; whatever is still alive on one keeps it (BRIDGING 3.0 rule 2; B055). */
+import { expect, test } from 'vitest'
+import { fake } from '../support/fake-downstream.ts'
+import { modernHttp } from '../support/fake-host.ts'
+import type { Host } from '../support/fake-host.ts'
+import type { FakeConnection } from '../support/fakes/connection.ts'
+import type { JsonMap } from '../support/fakes/messages.ts'
+import { startGateway } from '../support/gateway.ts'
+import { TASK, taskServer, TASKS } from './tasks/task-server.ts'
+
+const KINDS = ['legacy http', 'legacy stdio'] as const
+const ok = { content: [{ type: 'text', text: 'ok' }] }
+
+/** What keeps a link alive: how it begins, and how it ends well; each on the link of a host that declares elicitation. */
+const HOLDS: Readonly<Record<string, (host: Host, release: () => void) => Promise<() => Promise<unknown>>>> = {
+  'a call': async (host, release) => {
+    const pending = host.begin('tools/call', { name: 'a__plain', arguments: { waits: true } })
+    return async () => {
+      release()
+      return (await pending.response).result
+    }
+  },
+  'a parked call': async (host) => {
+    const call = { name: 'a__plain', arguments: { asks: true } }
+    const { inputRequests, requestState } = await host.call('tools/call', call)
+    const inputResponses = Object.fromEntries(Object.keys(inputRequests as JsonMap).map((key) => [key, { action: 'decline' }]))
+    return () => host.call('tools/call', { ...call, requestState, inputResponses })
+  },
+  'a task': async (host) => {
+    const { taskId } = await host.call('tools/call', { name: 'a__must' })
+    return () => host.call('tasks/get', { taskId })
+  },
+}
+
+test.each(KINDS.flatMap((kind) => Object.keys(HOLDS).map((what) => [what, kind] as const)))(
+  'B055 %s keeps its link to a %s server; the next to it, idle, is closed, and so is this one afterwards',
+  async (what, kind) => {
+    const waited = Promise.withResolvers<JsonMap>()
+    let status = 'working'
+    const spec = taskServer(kind, {
+      'tools/call': async (turn) => {
+        const { waits, asks } = (turn.params['arguments'] ?? {}) as JsonMap
+        if (turn.params['task'] !== undefined) return { task: TASK }
+        if (asks === true) await turn.ask('elicitation/create', { message: '?', requestedSchema: { type: 'object' } })
+        return waits === true ? waited.promise : ok
+      },
+      'tasks/get': () => ({ ...TASK, status }),
+      'tasks/result': () => ok,
+    })
+    await using gateway = await startGateway({ servers: { a: spec }, options: { a: { idleStopMs: 20 } } })
+    await using host = await modernHttp.connect(gateway, { capabilities: { elicitation: {}, extensions: { [TASKS]: {} } } })
+    await using other = await modernHttp.connect(gateway)
+    const linkOf = (declared: (given: JsonMap) => boolean): FakeConnection | undefined =>
+      gateway
+        .fake('a')
+        .connections.slice(1)
+        .find((connection) => declared(connection.declared ?? {}))
+    const end = await HOLDS[what]?.(host, () => waited.resolve(ok))
+    await gateway.fake('a').until('tools/call')
+    await other.call('tools/call', { name: 'a__plain' })
+    const [held, idle] = [
+      linkOf(({ elicitation }) => elicitation !== undefined),
+      linkOf(({ elicitation }) => elicitation === undefined),
+    ]
+    await idle?.closed
+    expect(held?.isOpen).toBe(true)
+    status = 'completed'
+    expect(await end?.()).toMatchObject(what === 'a task' ? { status: 'completed' } : ok)
+    await held?.closed
+    await host.call('tools/call', { name: 'a__plain' })
+    expect(gateway.fake('a').all('tools/call').at(-1)?.connection).not.toBe(held)
+  },
+)
+
+test.each(KINDS)('B055 a subscription stays, and with it its link to a %s server', async (kind) => {
+  const spec = fake.of({ kind, tools: ['x'], resources: ['file:///r'] })
+  await using gateway = await startGateway({ servers: { a: spec }, options: { a: { idleStopMs: 20 } } })
+  await using host = await modernHttp.connect(gateway)
+  const uri = 'a+file:///r'
+  const listening = host.begin('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
+  await listening.messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+  await gateway.fake('a').until('resources/subscribe')
+  await host.call('tools/call', { name: 'a__x' })
+  await gateway.fake('a').all('tools/call')[0]?.connection.closed
+  gateway.fake('a').updated('file:///r')
+  const { params } = await listening.messages.until(({ method }) => method === 'notifications/resources/updated')
+  expect(params).toMatchObject({ uri })
+  expect(gateway.fake('a').all('resources/subscribe')).toHaveLength(1)
+  listening.cancel()
+})

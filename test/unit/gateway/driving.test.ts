@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { driveTask } from '../../../src/gateway/driving.ts'
+import { complete } from '../../../src/rpc/call.ts'
+import type { Call, Handler } from '../../../src/rpc/call.ts'
+import { Cancellation } from '../../../src/rpc/cancellation.ts'
+import { Payload } from '../../../src/wire/payload.ts'
+
+const call: Call = {
+  ref: 1,
+  method: 'tools/call',
+  target: 'x',
+  params: Payload.of({ name: 'x' }),
+  caller: { principal: 'local', revision: '2025-11-25', capabilities: {}, scope: { server: undefined }, session: undefined },
+  resume: undefined,
+  signal: new Cancellation(),
+  progressToken: undefined,
+  logLevel: undefined,
+  paramHeaders: [],
+  unknownHeaders: {},
+  notify: () => undefined,
+  ask: undefined,
+}
+/** A task that wants to be looked at so often; `undefined`: it does not say. */
+const taskOf = (status: string, pollIntervalMs: unknown): Payload =>
+  Payload.of({ taskId: 't', status, pollIntervalMs, ...(status === 'completed' && { result: { content: [] } }) })
+
+describe('following a task', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.restoreAllMocks().useRealTimers())
+
+  /** The waits before each look at a task whose answers say `intervals`, one after the other. */
+  const waits = async (intervals: readonly unknown[], random: number, maxMs = 3_600_000): Promise<string[]> => {
+    vi.spyOn(Math, 'random').mockReturnValue(random)
+    const found: string[] = []
+    let lastMs = performance.now()
+    const handle: Handler = ({ method }) => {
+      found.push(`${method} ${Math.round(performance.now() - lastMs)}`)
+      lastMs = performance.now()
+      const next = found.length < intervals.length ? 'working' : 'completed'
+      return Promise.resolve(complete(taskOf(next, intervals[found.length])))
+    }
+    const outcome = driveTask(taskOf('working', intervals[0]), call, handle, maxMs).catch((error: Error) =>
+      found.push(error.message),
+    )
+    await vi.runAllTimersAsync()
+    await outcome
+    return found
+  }
+
+  test.each([
+    ['as often as the last answer says', [500, 2_000, 120_000], 0, [500, 2_000, 120_000]],
+    ['later by jitter, never sooner', [500, 2_000], 0.5, [550, 2_200]],
+    ['once a second where nothing is said, or nothing that is a time', [undefined, '7', null], 0, [1_000, 1_000, 1_000]],
+    ['not without a pause', [0, -5], 0, [20, 20]],
+  ] as const)('B181 looks %s', async (_, intervals, random, expected) => {
+    expect(await waits(intervals, random)).toEqual(expected.map((ms) => `tasks/get ${ms}`))
+  })
+
+  test('B181 B144 a task that wants to be asked too seldom ends with its time, and is cancelled', async () => {
+    expect(await waits([1e15, 1e15, 1e15], 0, 60_000)).toEqual(['tasks/cancel 60000', 'the task took too long'])
+  })
+})

@@ -1,0 +1,56 @@
+/** What the event logs of all sessions keep together (B257, T-32). */
+import { expect, test } from 'vitest'
+import { EventBudget } from '../../../src/host/event-budget.ts'
+import { EventLog } from '../../../src/host/event-log.ts'
+
+const LIMITS = { maxEvents: 100, maxStreamBytes: 10_000, maxSessionBytes: 10_000, maxAgeMs: 60_000 }
+const parts = (bytes: number): Buffer[] => [Buffer.alloc(bytes)]
+
+const makeLogs = (maxBytes: number) => {
+  const told: string[] = []
+  const budget = new EventBudget(maxBytes, { warn: (_, message) => told.push(message) })
+  return { budget, told, open: () => new EventLog(LIMITS, budget) }
+}
+/** How many events of a stream can be replayed. */
+const kept = (log: EventLog, name: string): number | undefined => log.after(`${name}-0`)?.events.length
+
+test('B257 T-32 the session written to longest ago loses its oldest events, the others nothing, and it is told once', () => {
+  const { budget, told, open } = makeLogs(1_000)
+  const [idle, busy] = [open(), open()]
+  const [one, two] = [idle.open(), busy.open()]
+  idle.append(one, parts(1))
+  for (let at = 0; at < 4; at++) idle.append(one, parts(200))
+  busy.append(two, parts(1))
+  for (let at = 0; at < 3; at++) busy.append(two, parts(200))
+  expect([kept(idle, one), kept(busy, two)]).toEqual([1, 3])
+  expect([budget.bytes, budget.dropped]).toEqual([801, 4])
+  for (let at = 0; at < 9; at++) busy.append(two, parts(200))
+  expect([kept(idle, one), kept(busy, two)]).toEqual([0, 5])
+  expect(budget.bytes).toBeLessThanOrEqual(1_000)
+  expect(told).toEqual([expect.stringContaining('listen.limits.event_log')])
+})
+
+test('a finished stream that has lost its answer is not kept at all; one that goes on, goes on', () => {
+  const { open } = makeLogs(100)
+  const [idle, busy] = [open(), open()]
+  const [ended, standing, other] = [idle.open(), idle.open(), busy.open()]
+  idle.append(ended, parts(10))
+  idle.end(ended)
+  idle.append(standing, parts(10))
+  busy.append(other, parts(100))
+  expect([idle.after(`${ended}-0`), idle.after(`${standing}-0`)]).toEqual([undefined, expect.objectContaining({ events: [] })])
+})
+
+test('what a session kept is free again when it ends, when a stream is forgotten, and when events replace each other', () => {
+  const { budget, open } = makeLogs(1_000)
+  const log = open()
+  const [one, two] = [log.open(), log.open()]
+  for (let at = 0; at < 5; at++) log.append(one, parts(10), 'progress')
+  log.append(two, parts(10))
+  expect([budget.bytes, log.bytes]).toEqual([20, 20])
+  log.forget(two)
+  expect(budget.bytes).toBe(10)
+  log.close()
+  log.append(log.open(), parts(10))
+  expect([budget.bytes, log.bytes, budget.dropped]).toEqual([0, 0, 0])
+})

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { DEFAULT_HOST_LIMITS } from '../../../src/host/options.ts'
+import type { HostLimits } from '../../../src/host/options.ts'
+import { Session } from '../../../src/host/session.ts'
+import { Sessions } from '../../../src/host/sessions.ts'
+import type { HttpSession } from '../../../src/host/sessions.ts'
+import type { EventStream } from '../../../src/transport/http-server.ts'
+
+const sessionOf = (principal: string): Session =>
+  new Session({ revision: '2025-11-25', capabilities: {}, clientInfo: undefined }, principal, { server: undefined })
+const listening = (held: HttpSession): HttpSession => Object.assign(held, { stream: { events: {} as EventStream, name: '' } })
+const limited = (limits: Partial<HostLimits>): { sessions: Sessions; limits: HostLimits } => {
+  const all = { limits: { ...DEFAULT_HOST_LIMITS, ...limits } }
+  return Object.assign(all, { sessions: new Sessions(() => all.limits) })
+}
+
+test('listen.limits.sessions_per_principal binds each principal, but not those without a credential', () => {
+  const { sessions } = limited({ maxSessionsPerPrincipal: 2 })
+  for (const principal of ['local', 'local', 'local', 'p', 'p', 'q']) listening(sessions.add(sessionOf(principal)))
+  expect(() => sessions.add(sessionOf('p'))).toThrow('listen.limits.sessions_per_principal (2) reached')
+  sessions.add(sessionOf('q'))
+  expect(sessions.size).toBe(7)
+})
+
+test('an idle session of the same principal makes place, never one of another', () => {
+  const { sessions } = limited({ maxSessionsPerPrincipal: 1 })
+  const other = sessions.add(sessionOf('other'))
+  const first = sessions.add(sessionOf('p'))
+  listening(sessions.add(sessionOf('p')))
+  expect([first, other].map(({ session }) => session.isEnded)).toEqual([true, false])
+  expect(() => sessions.add(sessionOf('p'))).toThrow('(1) reached')
+})
+
+test('limits that a reload changed hold at once', () => {
+  const all = limited({ maxSessions: 1 })
+  listening(all.sessions.add(sessionOf('local')))
+  expect(() => all.sessions.add(sessionOf('local'))).toThrow('listen.limits.sessions (1) reached')
+  all.limits = { ...all.limits, maxSessions: 2 }
+  expect(all.sessions.add(sessionOf('local')).session.isEnded).toBe(false)
+})

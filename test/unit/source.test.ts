@@ -1,0 +1,57 @@
+/** What must hold for every line of the source: regular expressions end, secrets are compared in constant time (T-27, T-31). */
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const SRC = fileURLToPath(new URL('../../src', import.meta.url))
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => ({ name, text: readFileSync(`${SRC}/${name}`, 'utf8') }))
+
+/** Literals, by the characters that may stand before one; comments are cut out first. */
+const expressions = files.flatMap(({ name, text }) =>
+  [
+    ...text
+      .replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
+      .matchAll(/(?<=[=(,:!&|?[\s])\/((?![*/\s])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)\/([dgimsuvy]*)(?=[.,)\s;\]])/g),
+  ].map(([, source, flags]) => ({ name, source, flags })),
+)
+/** A quarter of both: who is quadratic shows in the smaller as well, at a sixteenth of the price. */
+const BIG = 16 * 1024
+const BUDGET_MS = 50 / 4
+/** What makes a backtracking matcher go back: runs of one character of the expression's own, with an end that never matches. */
+const attacks = (source: string): string[] => {
+  const letters = [...new Set(`${source.replaceAll(/\\[pPu]\{?[^}]*\}?|\\./g, ' ')}a0 -/"\\{\n`)]
+  return letters.flatMap((letter) => ['\u0000', ''].map((end) => letter.repeat(BIG) + end))
+}
+/** Milliseconds of CPU: once if that was little, else the least of three. */
+const costMs = (run: () => void): number => {
+  let least = Infinity
+  for (let attempt = 0; attempt < 3 && least > BUDGET_MS; attempt++) {
+    const before = process.cpuUsage()
+    run()
+    least = Math.min(least, process.cpuUsage(before).user / 1_000)
+  }
+  return least
+}
+
+test('T-27 every regular expression of the source reads its worst at 50 ms per 64 KiB', () => {
+  expect(expressions.length).toBeGreaterThan(60)
+  const slow = expressions.flatMap(({ name, source, flags }) => {
+    const pattern = new RegExp(source, flags.replace(/[gy]/g, ''))
+    const bad = attacks(source).find((text) => costMs(() => pattern.test(text)) > BUDGET_MS)
+    return bad === undefined ? [] : [`${name}: /${source}/ on ${JSON.stringify(bad[0])}`]
+  })
+  expect(slow).toEqual([])
+})
+test('T-31 nothing that authenticates is compared with an operator; marks are compared by timingSafeEqual', () => {
+  const auth = files.filter(({ name }) => name.startsWith('auth'))
+  expect(auth.map(({ text }) => text).join('')).toContain('timingSafeEqual(')
+  for (const { name, text } of files)
+    expect(
+      text.match(
+        /\b(?:token|secret|mark|bearer|password|digest|hmac|signature)\w*\s*[!=]==?\s*(?!undefined|null|token\b)\w*(?:given|expected|token|secret|mark)\w*/gi,
+      ) ?? [],
+      name,
+    ).toEqual([])
+})
