@@ -2,7 +2,7 @@
  * A legacy server: the handshake, calls without per-request `_meta`, and what the server says by itself
  * ([2025-11-25 basic/lifecycle]; BRIDGING 3.3). What it asks is in `attribution.ts`.
  */
-import { complete } from '../rpc/call.ts'
+import { complete, ServerError } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'

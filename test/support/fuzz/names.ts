@@ -5,6 +5,7 @@ import { exposeNames } from '../../../src/catalog/naming.ts'
 import { pageOf } from '../../../src/catalog/pages.ts'
 import { exposeTemplate, exposeUri, isAbsoluteTemplate, isAbsoluteUri, prefixUri, restoreUri } from '../../../src/catalog/uris.ts'
 import { Views } from '../../../src/catalog/view.ts'
+import { EventBudget } from '../../../src/host/event-budget.ts'
 import { EventLog } from '../../../src/host/event-log.ts'
 import { Failure } from '../../../src/wire/failure.ts'
 import { ALWAYS, sourceOf, toolOf } from '../../unit/catalog/fixtures.ts'
@@ -15,7 +16,8 @@ const seal = new Seal({ keys: [Buffer.alloc(32, 7)], now: () => 0 })
 const TOKEN = seal.seal('cursor', { kind: 'tools' })
 
 const logWith = (): { log: EventLog; ids: string[] } => {
-  const log = new EventLog({ maxEvents: 8, maxStreamBytes: 1_000, maxSessionBytes: 2_000, maxAgeMs: 1_000 })
+  const limits = { maxEvents: 8, maxStreamBytes: 1_000, maxSessionBytes: 2_000, maxAgeMs: 1_000 }
+  const log = new EventLog(limits, new EventBudget(Infinity, { warn: () => undefined }))
   const ids = [log.open(), log.open()].map((name) => log.append(name, [Buffer.from(name)]))
   return { log, ids }
 }
