@@ -103,6 +103,11 @@ export class PostExchange implements Exchange {
     })
   }
 
+  /** Time that passed while the process was stopped does not count. */
+  forgive(ms: number): void {
+    this.#detachedMs += ms
+  }
+
   sweep(nowMs: number, limits: HostLimits): void {
     const { log, onOrphaned } = this.#options
     if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()

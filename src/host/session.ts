@@ -50,7 +50,7 @@ export class Session implements HostSession, Subscriber {
   readonly capabilities: Capabilities
   /** This session as whoever calls. */
   readonly caller: Caller
-  readonly startedMs = performance.now()
+  startedMs = performance.now()
   logLevel: LogLevel | undefined
   /** What was streamed to it, where its transport can resume. */
   log: EventLog | undefined
@@ -210,6 +210,12 @@ export class Session implements HostSession, Subscriber {
     this.finish(running)
     running.abort.abort()
     exchange.end()
+  }
+
+  /** Time that passed while the process was stopped does not count. */
+  forgive(ms: number): void {
+    this.activeMs += ms
+    this.startedMs += ms
   }
 
   onEnd(callback: () => void): void {

@@ -16,10 +16,14 @@ export interface HttpSession {
   stream: { readonly events: EventStream; readonly name: string } | undefined
 }
 
+/** Sweeps are a tenth of a second apart; so much later, the process had been stopped. */
+const STOPPED_MS = 5_000
+
 export class Sessions {
   /** Asked anew each time: a reload may have changed them. */
   readonly #limits: () => HostLimits
   readonly #byId = new Map<string, HttpSession>()
+  #sweptMs = Infinity
 
   constructor(limits: () => HostLimits) {
     this.#limits = limits
@@ -66,8 +70,12 @@ export class Sessions {
   /** Ends what is idle or too old; an open request or a stream that is read keeps a session alive. */
   sweep(nowMs: number): void {
     const { sessionIdleMs, sessionMaxMs, sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#limits()
+    const gapMs = nowMs - this.#sweptMs
+    this.#sweptMs = nowMs
     for (const held of this.#byId.values()) {
       const { session, posts, stream } = held
+      // While we were stopped nobody could call: that is nobody's idleness (F-27).
+      if (gapMs > STOPPED_MS) for (const timed of [session, ...posts.values()]) timed.forgive(gapMs)
       stream?.events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
       for (const post of posts.values()) post.sweep(nowMs, this.#limits())
       session.log?.sweep(nowMs)

@@ -43,15 +43,19 @@ export class Sweeper {
     this.#timer = undefined
   }
 
-  #advance(): void {
+  /** True if the process had been stopped. */
+  #advance(): boolean {
     const clock = this.#clock()
     const gap = clock - this.#last
+    const wasStopped = this.#timer !== undefined && gap > 5_000
     this.#last = clock
-    this.#now += this.#timer !== undefined && gap > 5_000 ? this.#periodMs : gap
+    this.#now += wasStopped ? this.#periodMs : gap
+    return wasStopped
   }
 
   #sweep(): void {
-    this.#advance()
+    // What came or drained while we were stopped is taken up first: nothing may be judged before.
+    if (this.#advance()) return
     for (const item of this.#watched) item.sweep(this.#now)
   }
 
