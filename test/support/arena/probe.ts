@@ -43,5 +43,7 @@ process.on('message', (order: 'vitals' | Provocation) => {
   delay.reset()
   process.send?.({ heap: heapUsed, rss, loopP99Ms } satisfies Vitals)
 })
+// Whoever started us has gone without a word: nobody else would end us.
+process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 // The question alone must not keep a gateway alive that has ended.
 process.channel?.unref()
