@@ -16,6 +16,7 @@ import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import { Hearing } from './hearing.ts'
 import type { Health } from './health.ts'
+import { carried } from './link-owner.ts'
 import type { LinkOwner } from './link-owner.ts'
 import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
@@ -277,7 +278,7 @@ export class Downstream {
   async #connect(opened: (link: Link) => void): Promise<void> {
     const sole = await this.#environment.soleHost
     this.#soleSession = sole?.session
-    const declared = sole?.capabilities ?? this.#dialer.superset()
+    const declared = sole === undefined ? this.#dialer.superset() : carried(sole)
     const link = await this.#dialer.dialMain(declared, this.#hearing.onMain())
     opened(link)
     await this.#offers.read(link)

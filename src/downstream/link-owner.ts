@@ -27,7 +27,7 @@ export interface LinkOwner {
 }
 
 /** What the gateway can carry back to this caller's host, and may therefore declare (B037). */
-export const carried = ({ capabilities }: Caller): Declared => {
+export const carried = ({ capabilities }: Pick<Caller, 'capabilities'>): Declared => {
   const { elicitation, sampling, roots } = capabilities
   return {
     ...(elicitation !== undefined && { elicitation }),
