@@ -1,8 +1,9 @@
 /**
  * One member of a `listen` filter that is a set, and the stream that holds it open. A filter cannot change on an open stream, so
- * a new set opens a new stream, and the old one ends once the new one is acknowledged (make before break; BRIDGING 3.7).
+ * a new set opens a new stream, and the old one ends a little after the new one is acknowledged (make before break; BRIDGING 3.7).
  */
 import { Failure } from '../wire/failure.ts'
+import { ECHO_MS, Echoes } from './echoes.ts'
 
 export type Filter = Readonly<Record<string, unknown>>
 
@@ -18,8 +19,8 @@ export interface ListenStream {
 
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
-/** What two streams say within this time is the same. */
-const ECHO_MS = 1_000
+/** A stream that was followed by another goes on so long: what it was about to say, the other may not have heard. */
+const LINGER_MS = 1_500
 
 export class WatchedSet {
   readonly #field: 'resourceSubscriptions' | 'taskIds'
@@ -30,10 +31,7 @@ export class WatchedSet {
   #stream: ListenStream | undefined
   #asked: ReadonlySet<string> = new Set()
   #accepted: ReadonlySet<string> = new Set()
-  /** Its predecessor, which may still be talking. */
-  #former: string | undefined
-  /** What was said since a second stream was opened beside the first: by which, and when. */
-  #said: Map<string, { readonly key: string; readonly atMs: number }> | undefined
+  readonly #echoes = new Echoes()
   /** Changes of these may have gone unheard. */
   readonly #missed = new Set<string>()
   #isStale = false
@@ -76,14 +74,7 @@ export class WatchedSet {
 
   /** Whether an update is news: while one stream follows another, both say the same. `key`: the stream it came on. */
   isNews(uri: string, key: string | undefined): boolean {
-    if (key === undefined) return true
-    if (key === this.#former) return false
-    if (this.#said === undefined) return true
-    const last = this.#said.get(uri)
-    const atMs = performance.now()
-    if (last !== undefined && last.key !== key && atMs - last.atMs < ECHO_MS) return false
-    this.#said.set(uri, { key, atMs })
-    return true
+    return key === undefined || this.#echoes.isNews(uri, key)
   }
 
   close(): void {
@@ -108,9 +99,9 @@ export class WatchedSet {
     const old = this.#stream
     if (ids.length === 0) return this.#stand(undefined, [], undefined)
     const stream = this.#open({ [this.#field]: ids })
-    if (old !== undefined) this.#said = new Map()
+    if (old !== undefined) this.#echoes.expect(Infinity)
     const answer = await stream.acknowledged
-    this.#said = undefined
+    if (old !== undefined) this.#echoes.expect(performance.now() + LINGER_MS + ECHO_MS)
     if (answer === undefined) return this.#retryLater()
     this.#stand(stream, ids, answer[this.#field])
     void stream.ended.then(() => this.#lost(stream))
@@ -121,8 +112,8 @@ export class WatchedSet {
     this.#stream = stream
     this.#asked = new Set(ids)
     this.#accepted = new Set(Array.isArray(accepted) ? (accepted as string[]) : [])
-    this.#former = old?.key
-    old?.close()
+    if (stream === undefined) old?.close()
+    else if (old !== undefined) setTimeout(() => old.close(), LINGER_MS).unref()
     this.#retryMs = FIRST_RETRY_MS
     for (const id of this.#accepted) if (this.#missed.delete(id)) this.#onMissed(id)
   }

@@ -55,6 +55,11 @@ test('what is added while a stream is being opened is asked for together by the 
   expect(opened[0].isClosed, 'make before break').toBe(false)
   opened[1].acknowledge(['a', 'b', 'd'])
   expect(await Promise.all([first, ...more])).toEqual([true, true, false, true])
+  expect(
+    opened.map(({ isClosed }) => isClosed),
+    'what is on its way is still heard',
+  ).toEqual([false, false])
+  await pass(1_500)
   expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false])
 })
 
@@ -92,7 +97,7 @@ test('a set that the server does not acknowledge leaves the stream before it, is
   await pass(1_000)
   expect(opened[2].uris).toEqual(['a', 'b'])
   opened[2].acknowledge()
-  await pass()
+  await pass(1_500)
   expect([missed, opened[0].isClosed, await set.add('b')]).toEqual([['b'], true, true])
 })
 
@@ -112,18 +117,33 @@ test('what is removed is asked for no more, and nothing is opened for nothing, n
   expect(opened).toHaveLength(2)
 })
 
-test('while two streams stand an update is news once; afterwards the old one is not heard', async () => {
+test('while two streams stand an update is news once, whichever says it first, and none is lost', async () => {
   const { set, opened } = makeSet()
   const added = set.add('a')
   opened[0].acknowledge()
   await added
   expect([set.isNews('a', '1'), set.isNews('a', '1')]).toEqual([true, true])
   const more = set.add('b')
-  expect(
-    ['1', '2', '1', '1'].map((key) => set.isNews('a', key)),
-    'the other says it too',
-  ).toEqual([true, false, true, true])
+  const said = (...keys: string[]): boolean[] => keys.map((key) => set.isNews('a', key))
+  expect(said('1', '2', '1', '1', '2', '2'), 'each says three').toEqual([true, false, true, true, false, false])
   opened[1].acknowledge()
   await more
-  expect([set.isNews('a', '1'), set.isNews('a', '2'), set.isNews('a', undefined)]).toEqual([false, true, true])
+  expect(said('2', '2', '1', '1'), 'the old one is behind').toEqual([true, true, false, false])
+  expect([set.isNews('b', '2'), set.isNews('a', undefined)]).toEqual([true, true])
+  await pass(1_500)
+  expect(opened[0].isClosed).toBe(true)
+  await pass(1_500)
+  expect(said('2', '2')).toEqual([true, true])
+})
+
+test('an update right behind one that the new stream had not heard comes through', async () => {
+  const { set, opened } = makeSet()
+  const added = set.add('a')
+  opened[0].acknowledge()
+  await added
+  const more = set.add('b')
+  expect(set.isNews('a', '1'), 'before the new one listens').toBe(true)
+  opened[1].acknowledge()
+  await more
+  expect([set.isNews('a', '2'), set.isNews('a', '1')], 'one of both is news').toEqual([false, true])
 })
