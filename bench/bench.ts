@@ -23,6 +23,7 @@ import { firstBytes, peaks } from './streamed.ts'
 import { type Between, SUBJECTS, type Subject } from './subjects.ts'
 
 const PAGE = join(ROOT, 'docs/benchmarks.md')
+const NOTES = join(ROOT, 'bench/notes.md')
 const COMMITTED = join(ROOT, 'bench/figures.json')
 
 const { values } = parseArgs({
@@ -135,7 +136,7 @@ const inShort = ({ date, machine, versions, rows, figures }: Report): Figures =>
 
 const run = async (): Promise<boolean> => {
   const report = values.read === undefined ? await measure() : (JSON.parse(await readFile(values.read, 'utf8')) as Report)
-  const page = render(report)
+  const page = render(report, await readFile(NOTES, 'utf8'))
   process.stdout.write(page)
   if (values.json !== undefined) await writeFile(values.json, JSON.stringify(report, undefined, 1))
   const sound = isSound(report)

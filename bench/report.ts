@@ -154,8 +154,8 @@ call beside servers the gateway with one.`,
 Memory: the peak of a fresh process. The yardstick is raw.`,
 }
 
-/** The page. The same text goes to the terminal. */
-export const render = (report: Report): string => {
+/** The page. The same text goes to the terminal. `notes`: what a person wrote to go with it. */
+export const render = (report: Report, notes: string): string => {
   const { rows, options, machine, versions, commands, absent, failed, goals } = report
   const calls = rows.reduce((sum, row) => sum + row.calls, 0)
   const bad = rows.reduce((sum, row) => sum + row.bad, 0)
@@ -214,6 +214,7 @@ ${table(
 )}
 
 ${fullText(report)}
+${notes}
 ## How each subject was started
 
 ${table(

@@ -104,6 +104,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
     updated: (key, uri, params) => gateway.updated(key, uri, params),
+    sessionListed: (key, session, inventory) => gateway.feed.sessionListed(key, session, inventory),
     taskChanged: (key, task, owner) => gateway.taskChanged(key, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })

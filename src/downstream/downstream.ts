@@ -22,6 +22,7 @@ import { Links } from './links.ts'
 import { Offers } from './offers.ts'
 import type { ServerOptions } from './options.ts'
 import { again, isMismatch } from './retries.ts'
+import { SessionLists } from './session-lists.ts'
 import { Slots } from './slots.ts'
 import { Upkeep } from './upkeep.ts'
 
@@ -43,6 +44,7 @@ export class Downstream {
   readonly #hearing: Hearing
   readonly #links: Links
   readonly #offers: Offers
+  readonly #sessionLists: SessionLists
   readonly #slots: Slots
   readonly #upkeep: Upkeep
   /** Of a stdio front whose host is legacy: the main link is its own. */
@@ -60,6 +62,7 @@ export class Downstream {
     this.#linkStarts = new LinkStarts(environment.backoff, () => environment.sweeper.nowMs)
     this.#links = new Links(options, {
       open: (owner) => this.#openLink(owner),
+      closed: (owner) => this.#sessionLists.forget(owner),
       isShared: () => this.link?.transport !== 'http',
       nowMs: () => environment.sweeper.nowMs,
     })
@@ -68,7 +71,10 @@ export class Downstream {
       environment,
       asking: this.#asking,
       soleSession: () => this.#soleSession,
-      outdated: (list) => this.#offers.outdated(list),
+      outdated: (list, owner) => {
+        this.#offers.outdated(list)
+        this.#sessionLists.heard(owner)
+      },
       taskEnded: (id, owner) => this.#links.taskEnded(id, owner),
     })
     this.#offers = new Offers({
@@ -79,6 +85,12 @@ export class Downstream {
       declared: this.#dialer.superset(),
       open: (declared) => this.#dialer.dial(declared, this.#hearing.onMain()),
       oddity: (reason, sample) => this.#hearing.oddity(reason, sample),
+    })
+    this.#sessionLists = new SessionLists({
+      isOn: () => this.options.dynamicLists,
+      linkOf: (owner) => this.#links.of(owner),
+      read: (link) => this.#offers.readOver(link),
+      listed: (session, inventory) => environment.sessionListed(options.key, session, inventory),
     })
     this.#upkeep = new Upkeep({
       options: () => this.options,

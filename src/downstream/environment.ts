@@ -91,6 +91,8 @@ export interface DownstreamEnvironment {
   readonly soleHost: Promise<SoleHost> | undefined
   /** A subscribed resource changed; the URI is the server's own. */
   readonly updated: (key: string, uri: string, params: Payload) => void
+  /** What one session alone is listed by a server (`dynamic_lists`); `undefined`: the same as everybody. */
+  readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
   /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */
   readonly taskChanged: (key: string, task: Payload, owner: LinkOwner | undefined) => void
   /** It takes the place of one of the same key, whose subscriptions it takes over. */

@@ -15,7 +15,8 @@ export interface HearingSource {
   readonly asking: Asking
   /** Of a stdio front whose host is legacy. */
   readonly soleSession: () => HostSession | undefined
-  readonly outdated: (list: ChangedList) => void
+  /** `owner`: of the link that it was said on, unless that serves nobody. */
+  readonly outdated: (list: ChangedList, owner: LinkOwner | undefined) => void
   /** `owner`: of the link that it was said on, unless that serves nobody. */
   readonly taskEnded: (id: string, owner: LinkOwner | undefined) => void
 }
@@ -67,7 +68,7 @@ export class Hearing {
   #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated'> {
     const { key, environment, outdated, taskEnded } = this.#source
     return {
-      listChanged: outdated,
+      listChanged: (list) => outdated(list, owner),
       taskChanged: (task) => {
         if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
         environment.taskChanged(key, task, owner)

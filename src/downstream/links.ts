@@ -29,6 +29,8 @@ const REST_MS = 30_000
 
 export interface LinksEnvironment {
   readonly open: (owner: LinkOwner) => Promise<Link>
+  /** A link of this owner is open no more. */
+  readonly closed: (owner: LinkOwner) => void
   /** The server's messages come on one way for all calls, so that only one caller at a time may be asked (BRIDGING 3.0 b). */
   readonly isShared: () => boolean
   readonly nowMs: () => number
@@ -61,6 +63,10 @@ export class Links implements Sweepable {
 
   get size(): number {
     return this.#all.size
+  }
+
+  of(owner: LinkOwner): Link | undefined {
+    return this.#all.get(owner)?.opened
   }
 
   /** The open links that this session uses. */
@@ -205,7 +211,7 @@ export class Links implements Sweepable {
 
   /** It is closed, or about to be. */
   #forget(held: Held): void {
-    this.#all.delete(held.owner)
+    if (this.#all.delete(held.owner)) this.#environment.closed(held.owner)
     this.#tasks.forget(held.owner)
     this.#unlist(held)
   }

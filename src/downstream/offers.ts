@@ -84,6 +84,12 @@ export class Offers {
     this.inventory$.next(isNew || known === undefined ? inventory : { ...known, freshness: inventory.freshness })
   }
 
+  /** The same over another link, for those it serves. */
+  async readOver(link: Link): Promise<Inventory> {
+    const known = this.inventory$.value
+    return this.#vet(await readInventory(link, this.#reading(known)), this.#pins, known)
+  }
+
   /** Reads again soon, once whatever happens has settled. */
   readSoon(): void {
     this.#rereads.request()

@@ -44,9 +44,6 @@ export class Upkeep {
   get link(): Link | undefined {
     return this.#link
   }
-  get isStopping(): boolean {
-    return this.#isStopping
-  }
 
   /** Starts in the background, if it is not running. */
   run(): void {

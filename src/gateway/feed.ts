@@ -9,6 +9,7 @@ import {
   defer,
   from,
   map,
+  merge,
   mergeMap,
   of,
   skip,
@@ -20,13 +21,15 @@ import {
 import type { Observable } from 'rxjs'
 import { buildCatalog, servesApps } from '../catalog/catalog.ts'
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts'
+import type { Inventory } from '../catalog/inventory.ts'
 import { listForm } from '../catalog/ready-entry.ts'
 import { Views } from '../catalog/view.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import type { Caller } from '../rpc/call.ts'
+import type { Caller, HostSession } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
 import type { GatewayOptions } from './options.ts'
+import { SessionCatalogs } from './session-catalogs.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
 const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
@@ -34,8 +37,8 @@ const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 /** Inventories that change together make one catalog. */
 const SETTLE_MS = 20
 
-/** Whoever looks: `capabilities` decide only whether it is a host that runs apps. */
-export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities'>>
+/** Whoever looks: `capabilities` decide only whether it is a host that runs apps, `session` whether it is listed something of its own. */
+export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'session'>>
 
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
@@ -46,6 +49,7 @@ export class Feed {
   #appsCatalog: Catalog
   /** Views of the catalog in force, by what was selected: a call pays one look-up. */
   #current = new Map<string, View>()
+  readonly #sessions: SessionCatalogs
   /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
@@ -53,6 +57,7 @@ export class Feed {
     this.#options = options
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
     this.#appsCatalog = this.catalog
+    this.#sessions = new SessionCatalogs(() => this.#options)
     downstreams$
       .pipe(
         switchMap((downstreams) =>
@@ -72,10 +77,18 @@ export class Feed {
     return this.catalog$.value
   }
 
-  viewOf({ scope, revision, capabilities }: Viewer): View {
+  /** What one session alone is listed by a server; `undefined`: the same as everybody. */
+  sessionListed(key: string, session: HostSession, inventory: Inventory | undefined): void {
+    this.#sessions.set(session, key, inventory)
+  }
+
+  viewOf({ scope, revision, capabilities, session }: Viewer): View {
     this.#settle()
     const isOther = this.#appsCatalog !== this.catalog && capabilities !== undefined && declaresApps(capabilities)
     const key = `${listForm(revision)} ${isOther ? 'apps ' : ''}${scope.server ?? ''}`
+    const own = session && this.#sessions.of(session, isOther ? this.#appsCatalog : this.catalog)
+    if (own !== undefined)
+      return this.#views.of(own, scope.server === undefined ? { revision } : { only: scope.server, revision })
     let view = this.#current.get(key)
     if (view === undefined) {
       const catalog = isOther ? this.#appsCatalog : this.catalog
@@ -89,8 +102,7 @@ export class Feed {
   changes(caller: Caller): Observable<ChangedList> {
     return defer(() => {
       let before = this.#digests(caller)
-      return this.catalog$.pipe(
-        skip(1),
+      return merge(this.catalog$.pipe(skip(1)), this.#sessions.changesOf(caller.session)).pipe(
         mergeMap(() => {
           const after = this.#digests(caller)
           const changed = CHANGED_LISTS.filter((list) => after[list] !== before[list])

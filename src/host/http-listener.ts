@@ -11,8 +11,10 @@ import type { Sweeper } from '../rpc/sweeper.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
+import { Failure } from '../wire/failure.ts'
 import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
+import type { JsonObject } from '../wire/payload.ts'
 import { isLegacyRevision, isModernRevision, isRevision } from '../wire/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
@@ -132,7 +134,9 @@ export class HttpListener {
     if (message.kind === 'response') return refuse(request, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
     const { limits, streamAfterMs } = this.#hub.options
-    if (this.#posts.size >= limits.maxInFlight || this.#hub.overload.shedding === 2) return request.reply(503, BUSY)
+    if (this.#posts.size >= limits.maxInFlight)
+      return this.#refuseAsBusy(message, request, `listen.limits.in_flight (${limits.maxInFlight}) reached`)
+    if (this.#hub.overload.shedding === 2) return request.reply(503, BUSY)
     const abort = new Cancellation()
     const exchange = new PostExchange(this.#nextPost++, {
       request,
@@ -147,6 +151,13 @@ export class HttpListener {
     })
     this.#posts.set(exchange.number, exchange)
     serveModern(message, { principal, scope, headers: request.headers(), isPipe: false }, exchange, abort, this.#hub)
+  }
+
+  /** Before anything was done: the status says it, too. */
+  #refuseAsBusy({ id }: Envelope, request: HttpRequest, limit: string): void {
+    const failure = new Failure('overloaded', limit, { executed: 'no', retryable: true, retryAfterMs: 1_000 })
+    const failed = { id, era: 'modern', method: '', ref: this.#hub.nextRef(), word: (result: JsonObject) => result } as const
+    request.reply(503, { ...JSON_TYPE, ...BUSY }, errorReply(failure, failed).message)
   }
 
   #initialize(message: Envelope, { request, principal, scope }: Entrance): void {

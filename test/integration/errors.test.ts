@@ -396,3 +396,19 @@ describe('stdio', () => {
     flooded.cancel()
   })
 })
+
+test('B257 listen.limits.in_flight: over it a call is refused with 503 before it reaches a server, and the text names the option', async () => {
+  await using gateway = await startGateway(serve('modern http', { hostLimits: { maxInFlight: 1 } }))
+  await using host = await modernHttp.connect(gateway)
+  gateway.fake('a').on('tools/call', fake.never)
+  const first = host.begin('tools/call', { name: 'a__t' })
+  await gateway.fake('a').until('tools/call')
+  await expect(host.call('tools/call', { name: 'a__t' })).rejects.toMatchObject({
+    code: -32603,
+    status: 503,
+    message: 'gateway is busy: listen.limits.in_flight (1) reached',
+    data: { [KEY.gateway]: { kind: 'overloaded', executed: 'no', retryable: true, retryAfterMs: 1_000 } },
+  })
+  expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+  first.cancel()
+})

@@ -298,6 +298,24 @@ test('B080 after the process that held it is gone, a retry is told so and the se
   rmSync(stateDir, { recursive: true })
 })
 
+test('B079 a state names the process that holds its call: any other says so at once, and the holder resumes it', async () => {
+  const spec = fake.of({ kind: 'legacy http', tools: ['x'], on: { 'tools/call': elicits } })
+  const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-parking-'))
+  await using owner = await startGateway({ servers: { a: spec }, stateDir })
+  await using other = await startGateway({ servers: { a: spec }, stateDir })
+  await using host = await modernHttp.connect(owner, able)
+  await using astray = await modernHttp.connect(other, able)
+  const round = await host.call('tools/call', CALL)
+  const answered = retry(round, toAll(round, accept('it')))
+  expect(await astray.call('tools/call', answered)).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringMatching(/was lost/) }],
+  })
+  expect(other.fake('a').all('tools/call')).toEqual([])
+  expect(await host.call('tools/call', answered)).toMatchObject(said([accept('it')]))
+  rmSync(stateDir, { recursive: true })
+})
+
 test('B081 during a method that cannot end with a question, elicitations are cancelled and samplings refused', async () => {
   await using gateway = await startGateway({
     servers: { a: fake.of({ kind: 'legacy stdio', prompts: ['p'] }) },
@@ -333,7 +351,7 @@ test('B090 B091 with several servers a person is told which one asks; a URL stay
   expect(Object.values(asked(round))).toEqual([{ method: 'elicitation/create', params: { mode: 'url', message: '[A] Go', url } }])
 })
 
-test('B087 B089 -32042 becomes a round with one URL question for each entry, without the ids of that era', async () => {
+test('B065 B087 B089 -32042 becomes a round with one URL question for each entry, without the ids of that era', async () => {
   let isDone = false
   await using gateway = await startGateway({
     servers: {
@@ -362,6 +380,8 @@ test('B087 B089 -32042 becomes a round with one URL question for each entry, wit
   )
   isDone = true
   expect(await host.call('tools/call', retry(round, toAll(round, { action: 'accept' })))).toMatchObject(said(['done']))
+  for (const { params } of gateway.fake('a').all('tools/call'))
+    expect(Object.keys(params).filter((key) => key === 'requestState' || key === 'inputResponses')).toEqual([])
   const plain = await modernHttp.connect(gateway)
   isDone = false
   await expect(plain.call('tools/call', CALL)).rejects.toMatchObject({ code: -32021 })

@@ -1,6 +1,7 @@
 /** Tasks whose callers change their mind, share an id, or take too long (BRIDGING 3.17). */
 import { describe, expect, test } from 'vitest'
 import { fake } from '../../support/fake-downstream.ts'
+import type { Handle } from '../../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../../support/fake-host.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
@@ -42,21 +43,25 @@ test.each(['legacy stdio', 'legacy http'] as const)(
   'B142 a session that ends while a %s server is making its task takes the task back before the link goes',
   async (kind) => {
     const begin = Promise.withResolvers<void>()
-    const creating = async (): Promise<JsonMap> => {
+    const creating: Handle = async ({ params }) => {
+      if (params['task'] === undefined) return { content: [] }
       await begin.promise
       return { task: TASK }
     }
     await using gateway = await startGateway({ servers: { a: taskServer(kind, { 'tools/call': creating }) } })
+    await using other = await legacyHttp.connect(gateway)
     const host = await connectHttp(gateway)
     host.begin('tools/call', { name: 'a__may', task: {} }).response.catch(() => undefined)
     const { connection } = await gateway.fake('a').until('tools/call')
-    gateway.fake('a').on('tasks/cancel', () => {
-      expect(connection.isOpen).toBe(true)
+    const isOpenAtItsEnd = Promise.withResolvers<boolean>()
+    gateway.fake('a').on('tasks/cancel', async () => {
+      await other.call('tools/call', { name: 'a__plain' })
+      isOpenAtItsEnd.resolve(connection.isOpen)
       return { ...TASK, status: 'cancelled' }
     })
     await send(gateway.url, { method: 'DELETE', headers: host.headers() })
     begin.resolve()
-    await gateway.fake('a').until('tasks/cancel')
+    expect(await isOpenAtItsEnd.promise).toBe(true)
     await connection.closed
   },
 )

@@ -14,6 +14,7 @@ import type { ServerState } from '../server-state.ts'
 import { askingByRequest } from './by-request.ts'
 import { registerContentTools } from './content-tools.ts'
 import { registerInputOffers } from './input-offers.ts'
+import { LEGACY_TASKS, registerLegacyTasks } from './legacy-tasks.ts'
 import { paginateLists } from './pages.ts'
 import { TaskStore } from './task-store.ts'
 import { TASKS, registerTasks } from './tasks.ts'
@@ -23,7 +24,7 @@ export interface ReferenceOptions {
   state: ServerState
   /** Serves every list in pages of two. */
   pages: boolean
-  /** Asks legacy hosts by requests of its own, whatever they declared. */
+  /** Asks legacy hosts by requests of its own, whatever they declared, and runs tools as tasks of 2025-11-25. */
   byRequest: boolean
 }
 
@@ -42,12 +43,14 @@ export const referenceFactory = ({ state, pages, byRequest }: ReferenceOptions):
           logging: {},
           completions: {},
           ...(context.era === 'modern' && { extensions: { [TASKS]: {} } }),
+          ...(context.era === 'legacy' && byRequest && { tasks: LEGACY_TASKS }),
         },
         instructions: 'Offers everything a test may ask for.',
         requestState: { verify: (sealed, context) => codec.verify(sealed, context) },
       },
     )
     if (context.era === 'modern') registerTasks(server, tasks)
+    else if (byRequest) registerLegacyTasks(server, tasks)
     const extra = registerShared(server, state)
     registerContentTools(server)
     registerInputOffers(byRequest && context.era === 'legacy' ? askingByRequest(server, codec) : server, codec)

@@ -12,9 +12,9 @@ import type { TaskStore, Work } from './task-store.ts'
 export const TASKS = 'io.modelcontextprotocol/tasks'
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 
-type Args = Record<string, unknown>
+export type Args = Record<string, unknown>
 
-interface TaskTool {
+export interface TaskTool {
   readonly properties: Record<string, { type: 'string' | 'number' }>
   /** `never`: answered at once. `required`: only for hosts that know tasks. */
   readonly task: 'never' | 'optional' | 'required'
@@ -30,7 +30,8 @@ const form = (message: string, field: string, type: 'string' | 'boolean'): Input
     requestedSchema: { type: 'object', properties: { [field]: type === 'string' ? { type } : { type } }, required: [field] },
   })
 
-const tools: Record<string, TaskTool> = {
+/** By name. */
+export const taskTools: Record<string, TaskTool> = {
   greet: { properties: { name: { type: 'string' } }, task: 'never', run: ({ name }) => text(`Hello, ${String(name)}!`) },
   slow_compute: {
     properties: { seconds: { type: 'number' }, label: { type: 'string' } },
@@ -79,13 +80,7 @@ const tools: Record<string, TaskTool> = {
 
 /** Registers tools and methods on one instance; the store is the process's. Before any other tool is registered. */
 export const registerTasks = (server: McpServer, store: TaskStore): void => {
-  callPastTheSdk(server, store)
-  for (const [name, { properties }] of Object.entries(tools))
-    server.registerTool(
-      name,
-      { description: 'A task, or might be one', inputSchema: fromJsonSchema<Args>({ type: 'object', properties }) },
-      () => text('called past the SDK'),
-    )
+  registerTaskTools(server, (tool, args, context) => call(tool, args, context, store))
   const one = z.looseObject({ taskId: z.string() })
   const methods = {
     'tasks/get': (taskId: string) => ({ ...store.get(taskId) }),
@@ -106,18 +101,40 @@ export const registerTasks = (server: McpServer, store: TaskStore): void => {
     })
 }
 
+/** Runs one of the tools above; `task`: what the request said of a task of 2025-11-25. */
+export type CallTask = (tool: TaskTool, args: Args, context: ServerContext, task: unknown) => Promise<unknown>
+
+/** Lists the tools above as any other, and has `call` called for them. */
+export const registerTaskTools = (server: McpServer, call: CallTask): void => {
+  callPastTheSdk(server, call)
+  for (const [name, { properties }] of Object.entries(taskTools))
+    server.registerTool(
+      name,
+      {
+        description: 'A task, or might be one',
+        inputSchema: fromJsonSchema<Args>({ type: 'object', properties }),
+      },
+      () => text('called past the SDK'),
+    )
+}
+
 /** The first handler of `tools/call` is the SDK's own: it keeps every tool but those of the table above. */
-const callPastTheSdk = ({ server }: McpServer, store: TaskStore): void => {
+const callPastTheSdk = ({ server }: McpServer, call: CallTask): void => {
   const register = server.setRequestHandler.bind(server) as (method: string, ...rest: unknown[]) => void
   const replacement = (method: string, ...rest: unknown[]): void => {
-    const handle = rest[0] as (request: { params: { name: string; arguments?: Args } }, context: ServerContext) => unknown
+    const handle = rest[0] as (request: CallRequest, context: ServerContext) => unknown
     if (method !== 'tools/call') return register(method, ...rest)
-    register(method, (request: Parameters<typeof handle>[0], context: ServerContext) => {
-      const tool = tools[request.params.name]
-      return tool === undefined ? handle(request, context) : call(tool, request.params.arguments ?? {}, context, store)
+    register(method, (request: CallRequest, context: ServerContext) => {
+      const { name, arguments: args = {}, task } = request.params
+      const tool = taskTools[name]
+      return tool === undefined ? handle(request, context) : call(tool, args, context, task)
     })
   }
   Object.assign(server, { setRequestHandler: replacement })
+}
+
+interface CallRequest {
+  params: { name: string; arguments?: Args; task?: unknown }
 }
 
 const call = async (tool: TaskTool, args: Args, context: ServerContext, store: TaskStore) => {

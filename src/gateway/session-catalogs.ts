@@ -1,0 +1,56 @@
+/**
+ * Catalogs of legacy sessions that some server lists something of their own (`dynamic_lists`; BRIDGING 3.20): everybody's catalog
+ * with that server's lists in place of the common ones. Modern hosts never have one (B056).
+ */
+import { filter, Subject } from 'rxjs'
+import type { Observable } from 'rxjs'
+import { buildCatalog } from '../catalog/catalog.ts'
+import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
+import type { Inventory } from '../catalog/inventory.ts'
+import type { HostSession } from '../rpc/call.ts'
+
+interface Own {
+  /** By server key. */
+  readonly inventories: Map<string, Inventory>
+  /** The catalog it was made from, and what was made. */
+  made: { readonly from: Catalog; readonly catalog: Catalog } | undefined
+}
+
+export class SessionCatalogs {
+  readonly #options: () => CatalogOptions
+  readonly #own = new WeakMap<HostSession, Own>()
+  readonly #changed$ = new Subject<HostSession>()
+
+  constructor(options: () => CatalogOptions) {
+    this.#options = options
+  }
+
+  /** `undefined`: the server lists it what it lists to everybody. */
+  set(session: HostSession, key: string, inventory: Inventory | undefined): void {
+    const inventories = this.#own.get(session)?.inventories ?? new Map<string, Inventory>()
+    if (inventory === undefined) inventories.delete(key)
+    else inventories.set(key, inventory)
+    if (inventories.size === 0) this.#own.delete(session)
+    else this.#own.set(session, { inventories, made: undefined })
+    this.#changed$.next(session)
+  }
+
+  /** The catalog of this session; `undefined`: everybody's, `from`. */
+  of(session: HostSession, from: Catalog): Catalog | undefined {
+    const own = this.#own.get(session)
+    if (own === undefined) return undefined
+    if (own.made?.from !== from) {
+      const sources = from.sources.map(({ server, inventory }) => ({
+        server,
+        inventory: own.inventories.get(server.key) ?? inventory,
+      }))
+      own.made = { from, catalog: buildCatalog(sources, this.#options()) }
+    }
+    return own.made.catalog
+  }
+
+  /** Something changed in the lists of this session alone. */
+  changesOf(session: HostSession | undefined): Observable<HostSession> {
+    return this.#changed$.pipe(filter((changed) => changed === session))
+  }
+}
