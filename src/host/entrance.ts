@@ -1,0 +1,43 @@
+/** One HTTP request before it is known what it says: where it came in, what it carries and takes, and how it is refused. */
+import type { Scope } from '../rpc/call.ts'
+import type { HttpRequest } from '../transport/http-server.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { errorMessage, errorObject } from '../wire/message.ts'
+import { JSON_TYPE } from './exchange.ts'
+
+/** One request as far as its way in has been settled: path and credential. */
+export interface Entrance {
+  readonly request: HttpRequest
+  readonly principal: string
+  readonly scope: Scope
+}
+
+export const EVENTS = 'text/event-stream'
+export const JSON_BODY = 'application/json'
+/** What a host that is told to wait is told. */
+export const BUSY = { 'Retry-After': '1' }
+/** What the SDKs send, letter for letter: taken without being taken apart. */
+const USUAL_ACCEPT = 'application/json, text/event-stream'
+
+/** The one form of body a web page cannot send elsewhere without being allowed to (T-02). */
+export const carriesJson = (request: HttpRequest): boolean => mediaType(request.header('content-type')) === JSON_BODY
+
+const mediaType = (header: string | undefined): string =>
+  header === JSON_BODY ? header : ((header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '')
+
+/** Whether `Accept` covers a type; lenient with wildcards, and with hosts that send none. */
+export const accepts = (request: HttpRequest, type: string): boolean => {
+  const header = request.header('accept')
+  if (header === undefined) return false
+  if (header === USUAL_ACCEPT) return true
+  const [major] = type.split('/', 1)
+  return header.split(',').some((entry) => {
+    const range = mediaType(entry)
+    return range === type || range === '*/*' || range === `${major}/*`
+  })
+}
+
+export const refuse = (request: HttpRequest, status: number, code: number, text: string, message?: Envelope): void => {
+  const id = message?.kind === 'request' ? message.id : undefined
+  request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
+}

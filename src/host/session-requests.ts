@@ -1,0 +1,215 @@
+/**
+ * Requests of legacy hosts over Streamable HTTP: sessions, their streams and what is resumed on them. Row numbers are those of
+ * BRIDGING 5.1.
+ */
+import { initializeResult, readInitialize } from '../era/legacy-host.ts'
+import { Refusal } from '../rpc/call.ts'
+import type { HttpRequest } from '../transport/http-server.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import { resultMessage } from '../wire/message.ts'
+import { isLegacyRevision, isRevision } from '../wire/revisions.ts'
+import { isAnswered, readBatch, serveBatch } from './batch.ts'
+import type { BatchOutlet } from './batch.ts'
+import { accepts, BUSY, EVENTS, refuse } from './entrance.ts'
+import type { Entrance } from './entrance.ts'
+import { EventBudget } from './event-budget.ts'
+import { EventLog } from './event-log.ts'
+import { JSON_TYPE, PostExchange, RETRY_MS } from './exchange.ts'
+import type { Hub } from './hub.ts'
+import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
+import { errorReply } from './respond.ts'
+import { Session } from './session.ts'
+import { Sessions } from './sessions.ts'
+import type { HttpSession } from './sessions.ts'
+
+/** The way back of a batch to which nothing is said. */
+const TAKEN: BatchOutlet = { isStream: false, message: () => undefined, answer: () => undefined, end: () => undefined }
+
+export class SessionRequests {
+  readonly #hub: Hub
+  readonly #sessions: Sessions
+  /** What can be resumed, of all sessions. */
+  readonly #budget: EventBudget
+  #nextPost = 0
+
+  constructor(hub: Hub) {
+    this.#hub = hub
+    this.#sessions = new Sessions(() => hub.options.limits)
+    this.#budget = new EventBudget(hub.options.limits.maxTotalEventBytes, hub.log)
+  }
+
+  get size(): number {
+    return this.#sessions.size
+  }
+  /** Requests that have not been answered. */
+  get inFlight(): number {
+    return this.#sessions.inFlight
+  }
+
+  sweep(nowMs: number): void {
+    this.#sessions.sweep(nowMs)
+  }
+
+  endAll(): void {
+    this.#sessions.endAll()
+  }
+
+  /** Opens a session. */
+  initialize(message: Envelope, { request, principal, scope }: Entrance): void {
+    const id = message.id ?? 'null'
+    if (this.#hub.overload.shedding > 0) return request.reply(503, BUSY)
+    try {
+      const session = new Session(readInitialize(message), principal, scope)
+      const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
+      const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
+      session.log = new EventLog(limits, this.#budget)
+      this.#sessions.add(session)
+      announceChanges(session, this.#hub)
+      const result = initializeResult(
+        session.revision,
+        this.#hub.identity,
+        this.#hub.core.instructions(scope),
+        this.#hub.core.offers(scope),
+      )
+      const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
+      request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
+    } catch (error) {
+      const ref = this.#hub.nextRef()
+      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result })
+      if (error instanceof Refusal) request.reply(200, JSON_TYPE, reply.message)
+      else request.reply(503, { ...JSON_TYPE, 'Retry-After': '1' }, reply.message)
+    }
+  }
+
+  /** Any other message; `version`: the header. */
+  message(message: Envelope, entrance: Entrance, version: string | undefined): void {
+    const { request } = entrance
+    const held = this.#session(entrance, message)
+    if (held === undefined) return
+    if (version !== undefined && !isRevision(version))
+      return refuse(request, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+    if (message.kind !== 'request') {
+      hearLegacy(message, held.session, this.#hub)
+      return request.reply(202, {})
+    }
+    if (this.#hub.overload.shedding === 2) return request.reply(503, BUSY)
+    serveLegacy(message, held.session, this.#exchange(held, request), this.#hub)
+  }
+
+  /** Row 8. False: this is no array. Throws what refuses the whole of it. */
+  batch({ request, principal, scope }: Entrance, body: Buffer): boolean {
+    const id = request.header('mcp-session-id')
+    const held =
+      id === undefined ? undefined : this.#sessions.find(id, principal, (session) => session.scope.server === scope.server)
+    const elements = readBatch(body, held?.session, this.#hub.options.limits)
+    if (elements === undefined || held === undefined) return false
+    const exchange = isAnswered(elements) ? this.#exchange(held, request) : TAKEN
+    serveBatch(elements, held.session, exchange, this.#hub, false)
+    if (exchange === TAKEN) request.reply(202, {})
+    return true
+  }
+
+  /** Opens the standalone stream, or resumes one. */
+  get(entrance: Entrance): void {
+    const { request } = entrance
+    if (!accepts(request, EVENTS)) return refuse(request, 406, -32600, 'Accept must list text/event-stream')
+    if (request.header('mcp-session-id') === undefined && isModernVersion(request)) return request.reply(405, { Allow: 'POST' })
+    const held = this.#session(entrance)
+    if (held === undefined) return
+    const lastEventId = request.header('last-event-id')
+    if (lastEventId === undefined) this.#openStandalone(held, request)
+    else this.#resume(held, request, lastEventId)
+  }
+
+  /** Ends a session. */
+  delete(entrance: Entrance): void {
+    if (entrance.request.header('mcp-session-id') === undefined && isModernVersion(entrance.request))
+      return entrance.request.reply(405, { Allow: 'POST' })
+    const held = this.#session(entrance)
+    if (held === undefined) return
+    this.#sessions.end(held)
+    entrance.request.reply(200, {})
+  }
+
+  #exchange(held: HttpSession, request: HttpRequest): PostExchange {
+    const { options } = this.#hub
+    const { elicitation, sampling, roots } = held.session.capabilities
+    const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
+    const exchange = new PostExchange(this.#nextPost++, {
+      request,
+      streamAfterMs: mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs,
+      pollAfterMs: options.pollAfterMs,
+      log: held.session.log,
+      primes: held.session.revision >= '2025-11-25',
+      onDone: (post) => held.posts.delete(post.number),
+      onOrphaned: (post) => held.session.abandon(post),
+    })
+    held.posts.set(exchange.number, exchange)
+    return exchange
+  }
+
+  /** Row 9. Answers itself, and returns nothing, where there is no such session. */
+  #session({ request, principal, scope }: Entrance, message?: Envelope): HttpSession | undefined {
+    const id = request.header('mcp-session-id')
+    if (id === undefined) {
+      refuse(
+        request,
+        400,
+        -32600,
+        'Mcp-Session-Id is missing: send initialize first, or describe the request by params._meta',
+        message,
+      )
+      return undefined
+    }
+    const held = this.#sessions.find(id, principal, (session) => session.scope.server === scope.server)
+    if (held === undefined) refuse(request, 404, -32600, 'Session not found', message)
+    return held
+  }
+
+  /** The standalone stream: list changes, updates, what belongs to no request. A second one replaces the first. */
+  #openStandalone(held: HttpSession, request: HttpRequest, resumed?: string): void {
+    const { session } = held
+    const { log } = session
+    if (log === undefined) return
+    const events = request.openEvents({})
+    const name = resumed ?? log.open()
+    const before = held.stream
+    held.stream = { events, name }
+    before?.events.end()
+    if (resumed === undefined && session.revision >= '2025-11-25')
+      events.send([], { id: log.append(name, []), retryMs: RETRY_MS })
+    const detach = session.attach({ send: (parts) => events.send(parts, { id: log.append(name, parts) }) })
+    events.onClose(() => {
+      detach()
+      if (held.stream?.events === events) held.stream = undefined
+    })
+  }
+
+  /** What followed on the stream of that event, then the rest of it (B202). */
+  #resume(held: HttpSession, request: HttpRequest, lastEventId: string): void {
+    const { log } = held.session
+    const missed = log?.after(lastEventId)
+    if (log === undefined || missed === undefined)
+      return refuse(
+        request,
+        400,
+        -32600,
+        'that event is not kept any more (listen.limits.event_log): the stream cannot be resumed',
+      )
+    const post = held.posts.values().find((candidate) => candidate.name === missed.stream)
+    if (post === undefined && !missed.isEnded) {
+      this.#openStandalone(held, request, missed.stream)
+      for (const event of missed.events) held.stream?.events.send(event.parts, { id: event.id })
+      return
+    }
+    const events = request.openEvents({})
+    for (const event of missed.events) events.send(event.parts, { id: event.id })
+    if (post === undefined) events.end()
+    else post.resume(events)
+  }
+}
+
+const isModernVersion = (request: HttpRequest): boolean => {
+  const version = request.header('mcp-protocol-version')
+  return version !== undefined && !isLegacyRevision(version)
+}
