@@ -11,12 +11,13 @@ import type { Call, HostSession, Outcome } from '../rpc/call.ts'
 import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
+import type { LogLevel } from '../wire/methods.ts'
 import { Asking } from './asking.ts'
 import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import { Hearing } from './hearing.ts'
 import type { Health } from './health.ts'
-import { carried } from './link-owner.ts'
+import { carried, levelFor } from './link-owner.ts'
 import type { LinkOwner } from './link-owner.ts'
 import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
@@ -243,6 +244,16 @@ export class Downstream {
   /** A session was told to visit a URL of this server, known to the server by `id`. */
   sentAway(id: string, session: HostSession | undefined): void {
     if (session !== undefined) this.#asking.sentAway(id, session)
+  }
+
+  levelChanged(session: HostSession, level: LogLevel): void {
+    if (session === this.#soleSession) this.#tellLevel(this.link, level)
+    for (const { owner, link } of this.#links.withOwners(session)) this.#tellLevel(link, levelFor(owner, level))
+  }
+
+  /** What the server makes of it is no matter of the host's: it has its answer, and filters for itself. */
+  #tellLevel(link: Link | undefined, level: LogLevel | undefined): void {
+    if (link !== undefined && level !== undefined) void link.setLevel(level).catch(() => undefined)
   }
 
   rootsChanged(session: HostSession): void {

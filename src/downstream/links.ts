@@ -71,7 +71,12 @@ export class Links implements Sweepable {
 
   /** The open links that this session uses. */
   ofSession(session: HostSession): Link[] {
-    return [...(this.#bySession.get(session) ?? [])].flatMap(({ opened }) => opened ?? [])
+    return this.withOwners(session).map(({ link }) => link)
+  }
+
+  withOwners(session: HostSession): { readonly owner: LinkOwner; readonly link: Link }[] {
+    const used = [...(this.#bySession.get(session) ?? [])]
+    return used.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
   }
 
   /** Runs `use` on the caller's link, or on the one that holds the task he asks for; the link is not closed meanwhile. */

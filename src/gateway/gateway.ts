@@ -27,6 +27,7 @@ import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
 import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
+import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
@@ -137,6 +138,11 @@ export class Gateway {
   /** A server says that a task changed; `owner`: of the link it said it on, unless that serves everybody. */
   taskChanged(key: string, task: Payload, owner: LinkOwner | undefined): void {
     this.#tasks.changed(key, task, owner).catch(() => undefined)
+  }
+
+  levelChanged({ session }: Caller, level: LogLevel): void {
+    if (session === undefined) return
+    for (const downstream of this.#fleet.downstreams$.value) downstream.levelChanged(session, level)
   }
 
   rootsChanged(caller: Caller): void {

@@ -4,6 +4,7 @@ import type { Introductions } from '../era/introductions.ts'
 import type { Identity } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, Handler, Scope } from '../rpc/call.ts'
+import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BodyPool } from '../transport/body-pool.ts'
@@ -51,6 +52,8 @@ export interface Core {
   /** Takes back one subscription, or all of a subscriber. */
   unsubscribe(subscriber: Subscriber, uri?: string): void
   rootsChanged(caller: Caller): void
+  /** A legacy host chose its log level: servers it has a link to hear of it now, others when it has one. */
+  levelChanged(caller: Caller, level: LogLevel): void
 }
 
 export interface Log {

@@ -47,7 +47,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
         executed: 'no',
         retryable: true,
       })
-    if (message.method === 'logging/setLevel') return answer(setLevel(message, session))
+    if (message.method === 'logging/setLevel') return answer(setLevel(message, session, hub))
     hub.core
       .handle(makeCall(message, session, exchange, running, ref))
       .then(answer)
@@ -77,10 +77,11 @@ export const announceChanges = (session: Session, hub: Hub): void => {
   })
 }
 
-const setLevel = (message: Envelope, session: Session): Outcome => {
+const setLevel = (message: Envelope, session: Session, hub: Hub): Outcome => {
   const level = message.params?.text('level')
   if (!isLogLevel(level)) throw new Refusal(-32602, `unknown log level ${JSON.stringify(level)}`)
   session.logLevel = level
+  hub.core.levelChanged(session.caller, level)
   return complete(Payload.of({}))
 }
 

@@ -184,6 +184,18 @@ describe.each(everyLegacyTransport)('log messages over $name', ({ connect }) => 
       ])
     },
   )
+  test.each(['legacy http', 'legacy stdio', 'legacy sse'] as const)(
+    '3.11 a %s server whose link is open hears of it now',
+    async (kind) => {
+      await using gateway = await startGateway({ servers: { a: logging(kind) } })
+      await using host = await connect(gateway)
+      await host.call('tools/call', { name: 'a__x' })
+      await host.call('logging/setLevel', { level: 'error' })
+      const heard = await gateway.fake('a').until('logging/setLevel')
+      expect(heard.params).toEqual({ level: 'error' })
+      expect(heard.connection).toBe(gateway.fake('a').all('tools/call')[0].connection)
+    },
+  )
   test('B148 an unknown level is answered -32602', async () => {
     await using gateway = await startGateway({ servers: { a: logging('modern http') } })
     await using host = await connect(gateway)
