@@ -24,7 +24,7 @@ const CAPABILITIES: Readonly<Record<string, object>> = {
 export class Asked {
   readonly #call: Call
   readonly #asker: Asker
-  readonly #note: (deviation: DeviationName) => void
+  readonly #fidelity: Fidelity
   readonly #exposeTask: (original: string) => string | undefined
   #samplings = 0
   #missing: object | undefined
@@ -33,7 +33,7 @@ export class Asked {
   constructor(call: Call, asker: Asker, fidelity: Fidelity, exposeTask: (original: string) => string | undefined) {
     this.#call = call
     this.#asker = asker
-    this.#note = (deviation) => fidelity.note(deviation, call)
+    this.#fidelity = fidelity
     this.#exposeTask = exposeTask
   }
 
@@ -52,7 +52,7 @@ export class Asked {
     }
     if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
       return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
-    const worded = wordQuestion(question, this.#asker, caller, this.#note)
+    const worded = wordQuestion(question, this.#asker, caller, (deviation) => this.#note(deviation))
     if (!('method' in worded)) return worded
     if (caller.session === undefined) this.#note('askedByRound')
     const answer = await this.#related(worded, ask)
@@ -71,6 +71,10 @@ export class Asked {
     const answer = await ask(question)
     if ('result' in answer) relateTo(answer.result, task)
     return answer
+  }
+
+  #note(deviation: DeviationName): void {
+    this.#fidelity.note(deviation, this.#call)
   }
 
   /** A call that failed after asking in vain: a modern host can declare what was missing and try again (BRIDGING 5.1 row 16). */

@@ -82,7 +82,7 @@ export class Router {
       outcome = this.#failed(error, call, downstream, view)
     }
     if (outcome.kind === 'input_required') {
-      const note = (deviation: DeviationName): void => downstream.fidelity.note(deviation, call)
+      const note = noteOf(call, downstream)
       const refused = wordRequests(outcome.result, askerOf(downstream, view), call.caller, note, ({ method }) => {
         throw new Failure('protocol', `asks for undeclared input: ${method}`)
       })
@@ -189,6 +189,12 @@ export class Router {
     throw error
   }
 }
+
+/** Made where something deviates, and not within `forward`: a closure there costs every call, in memory that outlives it, a third more. */
+const noteOf =
+  (call: Call, { fidelity }: Downstream) =>
+  (deviation: DeviationName): void =>
+    fidelity.note(deviation, call)
 
 /** The host's own spelling for what it asked for, the exposed form for everything else. */
 const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
