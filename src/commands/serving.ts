@@ -2,6 +2,7 @@
 import { localControl } from '../admin/control.ts'
 import { openAdmin } from '../admin/server.ts'
 import type { Running } from '../app.ts'
+import { LOCAL } from '../auth/identity.ts'
 import { createLog } from '../log.ts'
 import { Redactor } from '../redactor.ts'
 import type { Loaded } from './io.ts'
@@ -36,7 +37,7 @@ export const openServices = async (
     const admin = await openAdmin(place, {
       control: localControl(running, reloading, redactor),
       attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
-      hasServer: (server) => running.gateway.hasScope({ server }),
+      hasServer: (server) => running.gateway.scopeFor(LOCAL, { server }) !== undefined,
       log,
     })
     const end = async (): Promise<void> => {

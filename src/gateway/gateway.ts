@@ -11,6 +11,7 @@
  */
 import { EMPTY } from 'rxjs'
 import type { Observable } from 'rxjs'
+import type { Identity } from '../auth/identity.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
@@ -22,7 +23,7 @@ import type { LinkOwner } from '../downstream/link-owner.ts'
 import type { Offers } from '../era/modern-host.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
-import { complete, Refusal, stack } from '../rpc/call.ts'
+import { complete, EVERYTHING, Refusal, stack } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
 import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
@@ -77,8 +78,9 @@ export class Gateway {
     this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }
 
-  hasScope(scope: Scope): boolean {
-    return scope.server === undefined || this.#fleet.get(scope.server) !== undefined
+  scopeFor(_identity: Identity, { server }: { readonly server?: string }): Scope | undefined {
+    if (server === undefined) return EVERYTHING
+    return this.#fleet.get(server) === undefined ? undefined : { server }
   }
 
   instructions(scope: Scope): string | undefined {

@@ -2,12 +2,14 @@
  * The HTTP front: every path, and the one guard before all of them (BRIDGING 5, 5.1 row 1; T-01, T-04). What is not named here
  * does not exist.
  */
-import { SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { LOCAL } from '../auth/identity.ts'
+import { EVERYTHING } from '../rpc/call.ts'
 import type { Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
+import type { Entrance } from './entrance.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from './hub.ts'
 import { isAllowedHost, isAllowedOrigin, isLoopbackAddress } from './origins.ts'
@@ -15,7 +17,7 @@ import type { Address, HostOptions } from './options.ts'
 import type { OriginRules } from './origins.ts'
 import { SseListener } from './sse-listener.ts'
 
-const EVERYTHING: Scope = { server: undefined }
+const SERVER_PATH = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/
 const CORS_HEADERS =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name'
 const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
@@ -145,17 +147,22 @@ export class Front {
   #route(request: HttpRequest): void {
     const { path, sse } = this.#hub.options
     const wrongMethod = (allow: string): void => request.reply(405, { Allow: allow })
-    if (request.path === path) return this.#mcp.handle({ request, principal: SHARED_PRINCIPAL, scope: EVERYTHING })
-    const server = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/.exec(request.path)?.[1]
-    if (server !== undefined && this.#hub.core.hasScope({ server }))
-      return this.#mcp.handle({ request, principal: SHARED_PRINCIPAL, scope: { server } })
-    const entrance = { request, principal: SHARED_PRINCIPAL, scope: EVERYTHING }
-    if (sse && request.path === '/sse') return request.method === 'GET' ? this.#sse.open(entrance) : wrongMethod('GET')
-    if (sse && request.path === '/messages') return request.method === 'POST' ? this.#sse.post(entrance) : wrongMethod('POST')
+    if (request.path === path) return this.#mcp.handle(this.#entrance(request, EVERYTHING))
+    const server = SERVER_PATH.exec(request.path)?.[1]
+    const scope = server === undefined ? undefined : this.#hub.core.scopeFor(LOCAL, { server })
+    if (scope !== undefined) return this.#mcp.handle(this.#entrance(request, scope))
+    if (sse && request.path === '/sse')
+      return request.method === 'GET' ? this.#sse.open(this.#entrance(request, EVERYTHING)) : wrongMethod('GET')
+    if (sse && request.path === '/messages')
+      return request.method === 'POST' ? this.#sse.post(this.#entrance(request, EVERYTHING)) : wrongMethod('POST')
     if (request.path === '/healthz') return request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
     if (request.path === '/readyz')
       return request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
     request.reply(404, {})
+  }
+
+  #entrance(request: HttpRequest, scope: Scope): Entrance {
+    return { request, principal: LOCAL.principal, scope }
   }
 
   /** CORS for listed origins only; preflights are answered before anything else (T-02). */

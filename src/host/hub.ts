@@ -1,7 +1,8 @@
 /** What every way in needs: the gateway behind it, who we are, and where to write down what went wrong. */
 import type { Observable } from 'rxjs'
+import type { Identity } from '../auth/identity.ts'
 import type { Introductions } from '../era/introductions.ts'
-import type { Identity } from '../era/link.ts'
+import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, Handler, Scope } from '../rpc/call.ts'
 import type { LogLevel } from '../wire/methods.ts'
@@ -23,8 +24,8 @@ export interface Subscriber {
 /** The routing core as the listeners see it. */
 export interface Core {
   readonly handle: Handler
-  /** Whether there is anything for this scope: an unknown server is no endpoint. */
-  hasScope(scope: Scope): boolean
+  /** What this caller sees at a path that names a server, or a toolset, or neither; `undefined`: for it that is no endpoint. */
+  scopeFor(identity: Identity, path: { readonly server?: string; readonly toolset?: string }): Scope | undefined
   instructions(scope: Scope): string | undefined
   /** Some server of the scope has not been reached yet: answers about the whole are not to be kept. */
   isStarting(scope: Scope): boolean
@@ -65,7 +66,7 @@ export interface Log {
 
 export interface Hub {
   readonly core: Core
-  readonly identity: Identity
+  readonly identity: Implementation
   /** The same as JSON text: it is written into every result of a modern host. */
   readonly identityJson: Uint8Array
   readonly options: HostOptions

@@ -3,7 +3,7 @@
  * BRIDGING 5.1.
  */
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
-import { Refusal } from '../rpc/call.ts'
+import { isSameScope, Refusal } from '../rpc/call.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { resultMessage } from '../wire/message.ts'
@@ -99,8 +99,7 @@ export class SessionRequests {
   /** Row 8. False: this is no array. Throws what refuses the whole of it. */
   batch({ request, principal, scope }: Entrance, body: Buffer): boolean {
     const id = request.header('mcp-session-id')
-    const held =
-      id === undefined ? undefined : this.#sessions.find(id, principal, (session) => session.scope.server === scope.server)
+    const held = id === undefined ? undefined : this.#sessions.find(id, principal, (session) => isSameScope(session.scope, scope))
     const elements = readBatch(body, held?.session, this.#hub.options.limits)
     if (elements === undefined || held === undefined) return false
     const exchange = isAnswered(elements) ? this.#exchange(held, request) : TAKEN
@@ -161,7 +160,7 @@ export class SessionRequests {
       )
       return undefined
     }
-    const held = this.#sessions.find(id, principal, (session) => session.scope.server === scope.server)
+    const held = this.#sessions.find(id, principal, (session) => isSameScope(session.scope, scope))
     if (held === undefined) refuse(request, 404, -32600, 'Session not found', message)
     return held
   }

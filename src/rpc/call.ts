@@ -12,11 +12,21 @@ import type { CancelSignal } from './cancellation.ts'
 /** Client capabilities as parsed JSON; unknown members are kept. */
 export type Capabilities = Readonly<Record<string, unknown>>
 
-/** Which part of the catalog a caller sees. */
+/** Which part of the catalog a caller sees: by path and credential alone, never by what a host says of itself (DECISIONS 5). */
 export interface Scope {
   /** One server alone, unprefixed: `/servers/<key>/mcp`. */
   readonly server: string | undefined
+  /** The toolset that was chosen; absent: everything that is configured. */
+  readonly toolset?: string
+  /** The OAuth scopes of its credential, sorted, with spaces between; absent: it is not limited by scopes. */
+  readonly granted?: string
 }
+
+export const EVERYTHING: Scope = { server: undefined }
+
+/** Whether two callers see the same part; a session is of one scope. */
+export const isSameScope = (a: Scope, b: Scope): boolean =>
+  a.server === b.server && a.toolset === b.toolset && a.granted === b.granted
 
 /** Everybody without a credential: limits of one principal do not bind them (DECISIONS 7). */
 export const SHARED_PRINCIPAL = 'local'

@@ -80,7 +80,7 @@ describe('F-31 what throws where nobody foresaw it', () => {
     'paramHeaders',
     'changes',
     'instructions',
-    'hasScope',
+    'scopeFor',
     'isStarting',
     'unsubscribe',
     'rootsChanged',

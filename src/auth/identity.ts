@@ -1,0 +1,14 @@
+/** Who stands behind a request of a host, once its credential is verified. Nothing else decides what the caller may see (T-03). */
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
+
+export interface Identity {
+  /** The same for one person or machine whatever token it brings; sessions, state, cursors and tasks are bound to it. */
+  readonly principal: string
+  /** The toolsets it may choose, the one it gets unasked first; `undefined`: any. */
+  readonly toolsets: readonly string[] | undefined
+  /** The OAuth scopes granted to it; `undefined`: its credential knows no scopes and is not limited by any. */
+  readonly scopes: readonly string[] | undefined
+}
+
+/** Everybody who reaches a listener that asks for no credential. */
+export const LOCAL: Identity = { principal: SHARED_PRINCIPAL, toolsets: undefined, scopes: undefined }
