@@ -29,6 +29,7 @@ import type { Downstream } from '../downstream/downstream.ts'
 import type { Caller, HostSession } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
 import type { GatewayOptions } from './options.ts'
+import { PersonalCatalogs } from './personal-catalogs.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
@@ -37,8 +38,8 @@ const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 /** Inventories that change together make one catalog. */
 const SETTLE_MS = 20
 
-/** Whoever looks: `capabilities` decide only whether it is a host that runs apps, `session` whether it is listed something of its own. */
-export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'session'>>
+/** Whoever looks: `capabilities` decide only whether it is a host that runs apps, `principal` and `session` whether it is listed something of its own. */
+export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'principal' | 'session'>>
 
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
@@ -50,6 +51,7 @@ export class Feed {
   /** Views of the catalog in force, by what was selected: a call pays one look-up. */
   #current = new Map<string, View>()
   readonly #sessions: SessionCatalogs
+  readonly #personal: PersonalCatalogs
   /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
@@ -58,6 +60,7 @@ export class Feed {
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
     this.#appsCatalog = this.catalog
     this.#sessions = new SessionCatalogs(() => this.#options)
+    this.#personal = new PersonalCatalogs(() => this.#options)
     downstreams$
       .pipe(
         switchMap((downstreams) =>
@@ -82,18 +85,26 @@ export class Feed {
     this.#sessions.set(session, key, inventory)
   }
 
-  viewOf({ scope, revision, capabilities, session }: Viewer): View {
+  /** What a server lists to one principal alone. */
+  personalListed(key: string, principal: string, inventory: Inventory): void {
+    this.#personal.set(principal, key, inventory)
+  }
+
+  viewOf({ scope, revision, capabilities, principal, session }: Viewer): View {
     this.#settle()
     const isOther = this.#appsCatalog !== this.catalog && capabilities !== undefined && declaresApps(capabilities)
     const key = `${listForm(revision)} ${isOther ? 'apps ' : ''}${scope.server ?? ''}`
-    const own = session && this.#sessions.of(session, isOther ? this.#appsCatalog : this.catalog)
+    const common = isOther ? this.#appsCatalog : this.catalog
+    const personal = this.#personal.of(principal, common)
+    const own = session && this.#sessions.of(session, personal?.catalog ?? common)
     if (own !== undefined)
       return this.#views.of(own, scope.server === undefined ? { revision } : { only: scope.server, revision })
-    let view = this.#current.get(key)
+    const views = personal?.views ?? this.#current
+    let view = views.get(key)
     if (view === undefined) {
-      const catalog = isOther ? this.#appsCatalog : this.catalog
+      const catalog = personal?.catalog ?? common
       view = this.#views.of(catalog, scope.server === undefined ? { revision } : { only: scope.server, revision })
-      this.#current.set(key, view)
+      views.set(key, view)
     }
     return view
   }
@@ -102,7 +113,8 @@ export class Feed {
   changes(caller: Caller): Observable<ChangedList> {
     return defer(() => {
       let before = this.#digests(caller)
-      return merge(this.catalog$.pipe(skip(1)), this.#sessions.changesOf(caller.session)).pipe(
+      const own = [this.#sessions.changesOf(caller.session), this.#personal.changesOf(caller.principal)]
+      return merge(this.catalog$.pipe(skip(1)), ...own).pipe(
         mergeMap(() => {
           const after = this.#digests(caller)
           const changed = CHANGED_LISTS.filter((list) => after[list] !== before[list])

@@ -24,6 +24,7 @@ import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
 import type { Rounds } from './rounds.ts'
+import type { SignInRounds } from './sign-in.ts'
 import type { Tasks } from './tasks.ts'
 import { URL_REQUIRED, urlRequired } from './url-required.ts'
 import { askerOf, isNamespaced, wordRequests } from './wording.ts'
@@ -40,13 +41,15 @@ export class Router {
   readonly #feed: Feed
   readonly #lists: Lists
   readonly #rounds: Rounds
+  readonly #signIns: SignInRounds
   readonly #tasks: Tasks
-  readonly #downstream: (key: string) => Downstream | undefined
+  readonly #downstream: (key: string, principal: string) => Downstream | undefined
 
-  constructor(feed: Feed, lists: Lists, rounds: Rounds, tasks: Tasks, downstream: (key: string) => Downstream | undefined) {
+  constructor(feed: Feed, lists: Lists, rounds: Rounds, signIns: SignInRounds, tasks: Tasks, downstream: (key: string, principal: string) => Downstream | undefined) {
     this.#feed = feed
     this.#lists = lists
     this.#rounds = rounds
+    this.#signIns = signIns
     this.#tasks = tasks
     this.#downstream = downstream
   }
@@ -58,13 +61,13 @@ export class Router {
       round === undefined
         ? (this.#lookUp(call) ?? (await this.#findLater(call)))
         : { serverKey: round.server, original: round.original, entry: undefined }
-    const downstream = this.#downstream(route.serverKey)
+    const downstream = this.#downstream(route.serverKey, call.caller.principal)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
     this.#restore(call, route, downstream, view)
     const asking = this.#tasks.asked(call, downstream, view)
     const entry = route.entry ?? view.catalog.index.tools.get(call.target ?? '')?.entry
-    const routed: Call = {
+    let routed: Call = {
       ...call,
       caller:
         declaresApps(call.caller.capabilities) && !servesApps(downstream.options, view.catalog)
@@ -77,9 +80,16 @@ export class Router {
     }
     let outcome: Outcome
     try {
+      if (this.#signIns.isOurs(routed.resume)) {
+        const back = await this.#signIns.resume(routed, downstream)
+        if ('outcome' in back) return back.outcome
+        routed = { ...routed, resume: back.resume }
+      }
       outcome = await this.#tasks.runs.run(routed, entry, downstream)
     } catch (error) {
-      outcome = this.#failed(error, call, downstream, view)
+      outcome = this.#signIns.isNeeded(error)
+        ? await this.#signIns.ask(error, call, downstream, routed.resume)
+        : this.#failed(error, call, downstream, view)
     }
     if (outcome.kind === 'input_required') {
       const note = noteOf(call, downstream)
@@ -126,7 +136,7 @@ export class Router {
   /** B171: written down with both names. */
   #noteAppName(call: Call, { serverKey, entry }: Route, view: View): void {
     const exposed = view.catalog.lists.tools.find((row) => row.entry === entry)?.exposed
-    this.#downstream(serverKey)?.fidelity.note('appName', call, { name: call.target, exposed })
+    this.#downstream(serverKey, call.caller.principal)?.fidelity.note('appName', call, { name: call.target, exposed })
   }
 
   /** Writes what the server calls it into the params. */

@@ -9,6 +9,7 @@ import type { Sweeper } from '../rpc/sweeper.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
+import { ConnectPages } from './connect.ts'
 import type { Entrance } from './entrance.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from './hub.ts'
@@ -28,9 +29,12 @@ export class Front {
   readonly #mcp: HttpListener
   readonly #sse: SseListener
   #rules: OriginRules
+  readonly #connect: ConnectPages
   readonly #sweeper: Sweeper
   /** By the address as configured. */
   #listening = new Map<string, Listening>()
+  /** For browsers only. */
+  #door: Promise<Listening> | undefined
   #isReady = true
   #troubledMs = -Infinity
 
@@ -38,6 +42,13 @@ export class Front {
     this.#hub = hub
     this.#mcp = new HttpListener(hub, sweeper)
     this.#sse = new SseListener(hub)
+    this.#connect = new ConnectPages({
+      signIns: hub.signIns,
+      publicUrl: () => hub.options.publicUrl,
+      // Whoever comes in here is asked for no credential.
+      principalOf: () => LOCAL.principal,
+      log: hub.log,
+    })
     this.#sweeper = sweeper
     this.#rules = rulesOf(hub.options)
     sweeper.watch(this)
@@ -53,6 +64,26 @@ export class Front {
   /** The addresses bound, with the ports the system gave. */
   get addresses(): readonly { readonly host: string; readonly port: number }[] {
     return [...this.#listening.values()]
+  }
+
+  /**
+   * Origin under which a browser reaches us. A gateway that listens nowhere, because its host came by a pipe, opens one port of the
+   * loopback address for the pages of sign-ins, and for nothing else.
+   */
+  async origin(): Promise<string> {
+    const { publicUrl } = this.#hub.options
+    const [first] = this.#listening.values()
+    if (publicUrl !== undefined || first !== undefined) return publicUrl ?? originOf(first)
+    this.#door ??= listenHttp(DOOR, this.#hub.options.limits, this.#hub.bodies, (request) => this.#onDoor(request), (error) => this.#troubled(error))
+    return originOf(await this.#door)
+  }
+
+  #onDoor(request: HttpRequest): void {
+    withinRequest(request, this.#hub, () => {
+      const isOurs = isAllowedHost(request.header('host'), this.#rules) && isAllowedOrigin(request.header('origin'), this.#rules)
+      if (!isOurs) request.reply(403, {})
+      else if (!this.#connect.handle(request)) request.reply(404, {})
+    })
   }
 
   /** Binds all addresses. Rejects with the system's error and leaves nothing bound. */
@@ -128,7 +159,7 @@ export class Front {
     this.#sweeper.unwatch(this)
     this.#mcp.close()
     this.#sse.close()
-    await Promise.all([...this.#listening.values()].map((listening) => listening.close()))
+    await Promise.all([...this.#listening.values(), await this.#door].map((listening) => listening?.close()))
   }
 
   sweep(): void {
@@ -158,7 +189,7 @@ export class Front {
     if (request.path === '/healthz') return request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
     if (request.path === '/readyz')
       return request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
-    request.reply(404, {})
+    if (!this.#connect.handle(request)) request.reply(404, {})
   }
 
   #entrance(request: HttpRequest, scope: Scope): Entrance {
@@ -182,9 +213,20 @@ export class Front {
   }
 }
 
+const DOOR: Address = { host: '127.0.0.1', port: 0 }
+
+/** An address that stands for all of them is no place to go to. */
+const originOf = ({ host, port }: Address): string => {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
 const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
-const rulesOf = ({ allowedHosts, allowedOrigins }: HostOptions): OriginRules => ({
-  allowedHosts: new Set(allowedHosts.map((host) => host.toLowerCase())),
-  allowedOrigins: new Set(allowedOrigins),
-})
+const rulesOf = ({ allowedHosts, allowedOrigins, publicUrl }: HostOptions): OriginRules => {
+  const own = publicUrl === undefined ? undefined : new URL(publicUrl)
+  return {
+    allowedHosts: new Set([...allowedHosts, ...(own === undefined ? [] : [own.hostname])].map((host) => host.toLowerCase())),
+    allowedOrigins: new Set([...allowedOrigins, ...(own === undefined ? [] : [own.origin])]),
+  }
+}

@@ -51,6 +51,8 @@ export interface HostOptions {
   readonly allowedHosts: readonly string[]
   /** Origins of browsers that may come in, exact. */
   readonly allowedOrigins: readonly string[]
+  /** Origin under which browsers reach us; `undefined`: a bound address. */
+  readonly publicUrl: string | undefined
   /** Without authentication only loopback is bound, unless this is on. */
   readonly allowUnauthenticatedNetwork: boolean
   /** Legacy hosts get 404/405 answers of a modern-only server when `min` is modern, and the reverse. */
@@ -103,6 +105,7 @@ export const DEFAULT_HOST: HostOptions = {
   sse: true,
   allowedHosts: [],
   allowedOrigins: [],
+  publicUrl: undefined,
   allowUnauthenticatedNetwork: false,
   revisions: { min: '2024-11-05', max: '2026-07-28' },
   streamAfterLegacyMs: 200,

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The requirement sets of the suite. */
@@ -66,7 +66,8 @@ const resultsOf = async (args: string[]): Promise<{ results: ScenarioResult[]; s
   const output = await mkdtemp(join(tmpdir(), 'conformance-'))
   try {
     const { said, hasPassed } = await runSuite([...args, '--output-dir', output])
-    const results = await Promise.all((await readdir(output)).map((folder) => readScenario(output, folder)))
+    const written = (await readdir(output, { recursive: true })).filter((file) => basename(file) === 'checks.json')
+    const results = await Promise.all(written.map((file) => readScenario(output, dirname(file))))
     if (results.length === 0) throw new Error(`the conformance suite left no result: ${said}`)
     return { results: results.toSorted((a, b) => a.scenario.localeCompare(b.scenario)), said, hasPassed }
   } finally {

@@ -1,0 +1,115 @@
+/**
+ * A call that fails because nobody has signed in, or with too few scopes: the host is asked to send its person there, in the way of
+ * its era, and the call goes on afterwards (BRIDGING 6.4; B239, B248). To the rounds of the host it looks like a question of the server.
+ */
+import type { SignIns } from '../auth/oauth/sign-ins.ts'
+import type { Seal } from '../auth/seal.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import { elicitationIdFor } from '../era/questions.ts'
+import { complete, ServerError } from '../rpc/call.ts'
+import type { Call, Caller, Outcome, Resume } from '../rpc/call.ts'
+import { Failure } from '../wire/failure.ts'
+import { METHODS } from '../wire/methods.ts'
+import { join, Payload } from '../wire/payload.ts'
+import { URL_REQUIRED } from './url-required.ts'
+
+const PURPOSE = 'sign-in'
+const KEY = 'sign-in'
+const PREFIX = 'sign-in.'
+
+/** What stands in the way of the server's own round while a person signs in. */
+interface Sealed {
+  readonly id: string
+  readonly state?: string
+  readonly responses?: string
+}
+
+export class SignInRounds {
+  readonly #signIns: SignIns
+  readonly #seal: Seal
+
+  constructor(signIns: SignIns, seal: Seal) {
+    this.#signIns = signIns
+    this.#seal = seal
+  }
+
+  /** Whether a person who signs in mends this. */
+  isNeeded(error: unknown): error is Failure {
+    return error instanceof Failure && error.facts.signIn === true
+  }
+
+  /** Whether the host comes back from a sign-in. */
+  isOurs(resume: Resume | undefined): boolean {
+    return resume?.state?.startsWith(PREFIX) === true
+  }
+
+  /**
+   * Waits until the person is through, or `withinMs` have passed. The round of the server that was interrupted, if there was one;
+   * or the outcome, if the person will not sign in.
+   */
+  async resume(call: Call, { options }: Downstream): Promise<{ readonly resume: Resume | undefined } | { readonly outcome: Outcome }> {
+    const { state = '', responses } = call.resume ?? {}
+    const sealed = this.#seal.open(PURPOSE, state.slice(PREFIX.length)) as Sealed | undefined
+    const action = responses?.object(KEY)?.text('action')
+    if (action === 'decline' || action === 'cancel')
+      return { outcome: ended(call, `${options.displayName}: the sign-in was declined`) }
+    const signIn = sealed && this.#signIns.find(sealed.id)
+    if (signIn !== undefined) await until(signIn.settled, options.timeouts.idleMs, call.signal)
+    if (sealed?.state === undefined && sealed?.responses === undefined) return { resume: undefined }
+    const own = sealed.responses === undefined ? undefined : Payload.at(Buffer.from(sealed.responses))
+    return { resume: { state: sealed.state, responses: own } }
+  }
+
+  /** How this host is told; throws where it can only be told by an error. `resume`: the round of the server that was under way. */
+  async ask(failure: Failure, call: Call, { options, credential }: Downstream, resume: Resume | undefined): Promise<Outcome> {
+    const interactive = credential?.interactive
+    const { caller } = call
+    if (interactive === undefined || interactive.principal !== caller.principal) throw failure.at(options)
+    const { signIn, url } = await this.#signIns.ask(interactive, options.displayName)
+    const message = `Sign in to ${options.displayName} is needed.`
+    if (!takesUrls(caller)) {
+      if (call.method !== 'tools/call') throw failure.at(options)
+      return ended(call, `Sign in to ${options.displayName} is needed: open ${url}`)
+    }
+    if (caller.session !== undefined && call.ask === undefined) throw this.#required(caller, signIn, options.key, url, message)
+    if (caller.session === undefined && METHODS[call.method]?.mayAskInput !== true) throw failure.at(options)
+    const sealed: Sealed = {
+      id: signIn.id,
+      ...(resume?.state !== undefined && { state: resume.state }),
+      ...(resume?.responses !== undefined && { responses: join(resume.responses.parts()).toString() }),
+    }
+    const question = { method: 'elicitation/create', params: { mode: 'url', message, url } }
+    const result = Payload.of({ resultType: 'input_required', inputRequests: { [KEY]: question } })
+    return { kind: 'input_required', result, state: PREFIX + this.#seal.seal(PURPOSE, sealed) }
+  }
+
+  /** For a legacy host that cannot be asked now: it asks its person, hears when that is done, and calls again (-32042). */
+  #required({ session }: Caller, { id, settled }: { id: string; settled: Promise<void> }, key: string, url: string, message: string) {
+    const elicitationId = elicitationIdFor(session?.id ?? '', key, id)
+    void settled.then(() => session?.notify('notifications/elicitation/complete', Payload.of({ elicitationId })))
+    const elicitations = [{ mode: 'url', elicitationId, url, message }]
+    return new ServerError(URL_REQUIRED, message, Payload.of({ code: URL_REQUIRED, message, data: { elicitations } }))
+  }
+}
+
+const takesUrls = ({ capabilities, session, revision }: Caller): boolean =>
+  (capabilities['elicitation'] as { url?: unknown } | undefined)?.url !== undefined &&
+  (session === undefined || revision >= '2025-11-25')
+
+/** A tool's result says it to the model; other methods have only an error. */
+const ended = ({ method }: Call, text: string): Outcome => {
+  if (method !== 'tools/call') throw new Failure('auth_required', text, { executed: 'no' })
+  return complete(Payload.of({ content: [{ type: 'text', text }], isError: true }))
+}
+
+const until = (settled: Promise<void>, withinMs: number, signal: Call['signal']): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, withinMs)
+    signal.addEventListener('abort', done, { once: true })
+    void settled.then(done)
+  })
