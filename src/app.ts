@@ -104,7 +104,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const seal = new Seal({ keys: [sealKey(stateDir, log)] })
   const oauth: OAuthEnvironment = {
     fetch: safeFetch.fetch,
-    store: new TokenStore(seal, stateDir, (error) => log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process')),
+    store: new TokenStore(seal, stateDir, (error) =>
+      log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
+    ),
     now: Date.now,
     secrets: surroundings.secrets ?? (() => undefined),
   }

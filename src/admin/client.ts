@@ -2,6 +2,7 @@
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import { Payload } from '../wire/payload.ts'
 import type { CallEnd } from './call.ts'
 import type { Control } from './control.ts'
@@ -22,6 +23,11 @@ const remoteControl = (place: Place): Control => {
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
     approve: async (server, tool) =>
       (await ask<{ approved?: readonly string[] }>('POST', '/approve', { server, ...(tool !== undefined && { tool }) })).approved,
+    login: async (server) => (await ask<{ url?: string }>('POST', '/login', { server })).url,
+    loginEnd: async (server, signal) => {
+      const answer = exchange(place, 'GET', '/login', { server }, '', signal)
+      return (JSON.parse((await answer).toString()) as { end: SignInEnd }).end
+    },
     call: async (tool, args, signal) => {
       const answer = Payload.at(await exchange(place, 'POST', '/call', { tool }, args, signal))
       const result = answer.raw('result')

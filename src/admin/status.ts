@@ -3,6 +3,7 @@ import type { Running } from '../app.ts'
 import type { Finding } from '../catalog/inventory.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
+import { EVERYTHING, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 import { estimateTokens } from './tools.ts'
@@ -16,6 +17,8 @@ export interface ServerStatus {
   readonly state: string
   /** Why it is not healthy. */
   readonly reason: string | undefined
+  /** Somebody must sign in there: `trunkline login`. */
+  readonly needsSignIn: boolean
   readonly transport: string
   readonly revision: string | undefined
   readonly tools: number
@@ -57,9 +60,13 @@ export interface Status {
 export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly string[] =>
   front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
 
+/** Who asks on the command line. */
+const VIEWER = { scope: EVERYTHING, revision: LATEST_LEGACY, principal: SHARED_PRINCIPAL } as const
+
 export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
-  const { rows, entries } = gateway.feed.viewOf({ scope: { server: undefined }, revision: LATEST_LEGACY }).list('tools')
-  return fleet.downstreams$.value.map((downstream) => {
+  const { rows, entries } = gateway.feed.viewOf(VIEWER).list('tools')
+  return fleet.downstreams$.value.map((common) => {
+    const downstream = common.personal?.find(SHARED_PRINCIPAL) ?? common
     const { options, health$, inventory$, link, linkCount, inFlight } = downstream
     const { state, reason, failures, nextTryMs } = health$.value
     const inventory = inventory$.value
@@ -68,6 +75,7 @@ export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gate
       key: options.key,
       state,
       reason,
+      needsSignIn: health$.value.failure?.facts.signIn === true,
       transport: transportName(link?.transport, options.url === undefined),
       revision: link?.revision ?? inventory?.revision,
       tools: own.length,

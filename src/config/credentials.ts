@@ -39,7 +39,11 @@ type Complain = (path: readonly string[], message: string, remedy: string) => vo
 const WAYS = ['bearer', 'oauth', 'client_credentials'] as const
 
 /** `undefined`: nothing that changes while we run. Complains of what cannot go together. */
-export const buildCredential = (given: Credentials | undefined, url: URL | undefined, complain: Complain): CredentialOptions | undefined => {
+export const buildCredential = (
+  given: Credentials | undefined,
+  url: URL | undefined,
+  complain: Complain,
+): CredentialOptions | undefined => {
   const { oauth, client_credentials: machine } = given ?? {}
   const ways = WAYS.filter((way) => given?.[way] !== undefined)
   if (ways.length > 1) complain([ways[1]], `"${ways[1]}" beside "${ways[0]}"`, 'keep one of them')

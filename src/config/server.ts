@@ -83,7 +83,9 @@ export const buildServer = (
   }
   checkEntry(entry, complain)
   const headers = checkHeaders(entry, complain)
-  const credential = buildCredential(entry.credentials, entry.url, (path, ...words) => complain(['credentials', ...path], ...words))
+  const credential = buildCredential(entry.credentials, entry.url, (path, ...words) =>
+    complain(['credentials', ...path], ...words),
+  )
   if (problems.length > before) return undefined
   const switches = fill(
     SWITCH_NAMES,

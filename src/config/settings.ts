@@ -62,7 +62,14 @@ export const buildHost = ({ settings, sections }: Gathered, context: Context, pr
   const allowUnauthenticatedNetwork = context.overrides?.allowUnauthenticatedNetwork ?? false
   const options: HostOptions = {
     ...fill(
-      { bind: 'addresses', path: 'path', allowed_hosts: 'allowedHosts', allowed_origins: 'allowedOrigins', public_url: 'publicUrl', sse: 'sse' },
+      {
+        bind: 'addresses',
+        path: 'path',
+        allowed_hosts: 'allowedHosts',
+        allowed_origins: 'allowedOrigins',
+        public_url: 'publicUrl',
+        sse: 'sse',
+      },
       fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),
       http,
     ),

@@ -99,7 +99,10 @@ export class Dialer {
       events,
     }
     if (options.url === undefined) return dialPipe(() => this.#takeConnection(isMain), dialing)
-    const open = { http: () => this.#opened(openers.http(options, this.#bearer)), sse: () => this.#opened(openers.sse(options, this.#bearer)) }
+    const open = {
+      http: () => this.#opened(openers.http(options, this.#bearer)),
+      sse: () => this.#opened(openers.sse(options, this.#bearer)),
+    }
     return this.#companion === undefined ? dialHttp(open, options.transport, dialing) : this.#dialWhenUp(open, dialing)
   }
 

@@ -69,14 +69,11 @@ export class Gateway {
       seal,
       () => this.#options,
     )
-    this.#tasks = new Tasks(
-      seal,
-      this.feed,
-      fleet,
-      () => this.#options.tasks,
-    )
+    this.#tasks = new Tasks(seal, this.feed, fleet, () => this.#options.tasks)
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
-    this.#router = new Router(this.feed, this.#lists, rounds, new SignInRounds(signIns, seal), this.#tasks, (key, principal) => fleet.for(key, principal))
+    this.#router = new Router(this.feed, this.#lists, rounds, new SignInRounds(signIns, seal), this.#tasks, (key, principal) =>
+      fleet.for(key, principal),
+    )
     this.parking = new Parking(seal, () => this.#options.parking)
     this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }

@@ -45,7 +45,14 @@ export class Router {
   readonly #tasks: Tasks
   readonly #downstream: (key: string, principal: string) => Downstream | undefined
 
-  constructor(feed: Feed, lists: Lists, rounds: Rounds, signIns: SignInRounds, tasks: Tasks, downstream: (key: string, principal: string) => Downstream | undefined) {
+  constructor(
+    feed: Feed,
+    lists: Lists,
+    rounds: Rounds,
+    signIns: SignInRounds,
+    tasks: Tasks,
+    downstream: (key: string, principal: string) => Downstream | undefined,
+  ) {
     this.#feed = feed
     this.#lists = lists
     this.#rounds = rounds

@@ -2,7 +2,7 @@
  * A call that fails because nobody has signed in, or with too few scopes: the host is asked to send its person there, in the way of
  * its era, and the call goes on afterwards (BRIDGING 6.4; B239, B248). To the rounds of the host it looks like a question of the server.
  */
-import type { SignIns } from '../auth/oauth/sign-ins.ts'
+import type { SignIn, SignInEnd, SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import { elicitationIdFor } from '../era/questions.ts'
@@ -47,14 +47,18 @@ export class SignInRounds {
    * Waits until the person is through, or `withinMs` have passed. The round of the server that was interrupted, if there was one;
    * or the outcome, if the person will not sign in.
    */
-  async resume(call: Call, { options }: Downstream): Promise<{ readonly resume: Resume | undefined } | { readonly outcome: Outcome }> {
+  async resume(
+    call: Call,
+    { options }: Downstream,
+  ): Promise<{ readonly resume: Resume | undefined } | { readonly outcome: Outcome }> {
     const { state = '', responses } = call.resume ?? {}
     const sealed = this.#seal.open(PURPOSE, state.slice(PREFIX.length)) as Sealed | undefined
     const action = responses?.object(KEY)?.text('action')
     if (action === 'decline' || action === 'cancel')
       return { outcome: ended(call, `${options.displayName}: the sign-in was declined`) }
     const signIn = sealed && this.#signIns.find(sealed.id)
-    if (signIn !== undefined) await until(signIn.settled, options.timeouts.idleMs, call.signal)
+    const end = signIn && (await endOf(signIn, options.timeouts.idleMs, call.signal))
+    if (end === 'failed') return { outcome: ended(call, `Signing in to ${options.displayName} did not work.`) }
     if (sealed?.state === undefined && sealed?.responses === undefined) return { resume: undefined }
     const own = sealed.responses === undefined ? undefined : Payload.at(Buffer.from(sealed.responses))
     return { resume: { state: sealed.state, responses: own } }
@@ -84,9 +88,11 @@ export class SignInRounds {
   }
 
   /** For a legacy host that cannot be asked now: it asks its person, hears when that is done, and calls again (-32042). */
-  #required({ session }: Caller, { id, settled }: { id: string; settled: Promise<void> }, key: string, url: string, message: string) {
-    const elicitationId = elicitationIdFor(session?.id ?? '', key, id)
-    void settled.then(() => session?.notify('notifications/elicitation/complete', Payload.of({ elicitationId })))
+  #required({ session }: Caller, signIn: SignIn, key: string, url: string, message: string): ServerError {
+    const elicitationId = elicitationIdFor(session?.id ?? '', key, signIn.id)
+    signIn.onEnd((end) => {
+      if (end === 'done') session?.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
+    })
     const elicitations = [{ mode: 'url', elicitationId, url, message }]
     return new ServerError(URL_REQUIRED, message, Payload.of({ code: URL_REQUIRED, message, data: { elicitations } }))
   }
@@ -102,14 +108,16 @@ const ended = ({ method }: Call, text: string): Outcome => {
   return complete(Payload.of({ content: [{ type: 'text', text }], isError: true }))
 }
 
-const until = (settled: Promise<void>, withinMs: number, signal: Call['signal']): Promise<void> =>
+/** `undefined`: none in time. */
+const endOf = (signIn: SignIn, withinMs: number, signal: Call['signal']): Promise<SignInEnd | undefined> =>
   new Promise((resolve) => {
-    const done = (): void => {
+    const done = (end?: SignInEnd): void => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
+      signal.removeEventListener('abort', onAbort)
+      resolve(end)
     }
+    const onAbort = (): void => done()
     const timer = setTimeout(done, withinMs)
-    signal.addEventListener('abort', done, { once: true })
-    void settled.then(done)
+    signal.addEventListener('abort', onAbort, { once: true })
+    signIn.onEnd(done)
   })

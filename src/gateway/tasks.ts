@@ -74,7 +74,8 @@ export class Tasks {
     if (caller.session === undefined && downstream.link?.era === 'legacy') downstream.fidelity.note('taskByExtension', call)
     const original = result.text('taskId') ?? ''
     const exposed = this.#ids.expose(caller.principal, key, original)
-    if (caller.session !== undefined) this.#listeners.created(caller.session, downstream.id, original, exposed, result.value('ttlMs'))
+    if (caller.session !== undefined)
+      this.#listeners.created(caller.session, downstream.id, original, exposed, result.value('ttlMs'))
     this.#expose(result, 'tools/call', { downstream, original, exposed, caller })
   }
 

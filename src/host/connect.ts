@@ -72,7 +72,12 @@ export class ConnectPages {
     const browser = this.#browserOf(request) ?? randomBytes(32).toString('base64url')
     if (!this.#isOwner(signIn, browser)) return this.#note(request, 403, 'This link belongs to somebody else.')
     request.addHeaders({ 'Set-Cookie': this.#cookie(browser) })
-    const page = questionPage({ id, name: cleanMessage(signIn.displayName), principal: signIn.principal, mark: this.#mark(id, browser) })
+    const page = questionPage({
+      id,
+      name: cleanMessage(signIn.displayName),
+      principal: signIn.principal,
+      mark: this.#mark(id, browser),
+    })
     request.reply(200, PAGE_HEADERS, [Buffer.from(page)])
   }
 

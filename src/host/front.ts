@@ -74,7 +74,13 @@ export class Front {
     const { publicUrl } = this.#hub.options
     const [first] = this.#listening.values()
     if (publicUrl !== undefined || first !== undefined) return publicUrl ?? originOf(first)
-    this.#door ??= listenHttp(DOOR, this.#hub.options.limits, this.#hub.bodies, (request) => this.#onDoor(request), (error) => this.#troubled(error))
+    this.#door ??= listenHttp(
+      DOOR,
+      this.#hub.options.limits,
+      this.#hub.bodies,
+      (request) => this.#onDoor(request),
+      (error) => this.#troubled(error),
+    )
     return originOf(await this.#door)
   }
 
@@ -159,7 +165,8 @@ export class Front {
     this.#sweeper.unwatch(this)
     this.#mcp.close()
     this.#sse.close()
-    await Promise.all([...this.#listening.values(), await this.#door].map((listening) => listening?.close()))
+    const door = await this.#door
+    await Promise.all([...this.#listening.values(), ...(door === undefined ? [] : [door])].map((listening) => listening.close()))
   }
 
   sweep(): void {

@@ -31,7 +31,9 @@ export class Browser {
   async submit({ url, text }: Visited): Promise<Visited> {
     const action = /<form method="post" action="([^"]*)"/.exec(text)?.[1]
     if (action === undefined) throw new Error(`no form at ${url.href}: ${text}`)
-    const fields = [...text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name, value]): [string, string] => [name, value])
+    const fields = [...text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(
+      ([, name, value]): [string, string] => [name, value],
+    )
     return this.#follow(await this.#request(new URL(action, url), new URLSearchParams(fields)))
   }
 

@@ -39,7 +39,8 @@ const credentials = (): object => {
   const secret = client_secret === undefined ? {} : { client_secret }
   if (scenario.startsWith('auth/client-credentials'))
     return { client_credentials: { client_id, ...secret, ...(private_key === undefined ? {} : { private_key, algorithm }) } }
-  const known = client_id === undefined ? { client_metadata_url: 'https://conformance-test.local/client-metadata.json' } : { client_id }
+  const known =
+    client_id === undefined ? { client_metadata_url: 'https://conformance-test.local/client-metadata.json' } : { client_id }
   return { oauth: { per_user: true, ...known, ...secret } }
 }
 

@@ -90,7 +90,8 @@ const register = async ({ provider, redirectUri, scope, reach, fetch }: Registra
   return {
     issuer: provider.issuer,
     client: { ...publicClient(id), secret: typeof secret === 'string' ? secret : undefined },
-    auth: AUTHS.find((method) => method === rest['token_endpoint_auth_method']) ?? (typeof secret === 'string' ? undefined : 'none'),
+    auth:
+      AUTHS.find((method) => method === rest['token_endpoint_auth_method']) ?? (typeof secret === 'string' ? undefined : 'none'),
     ...(expires > 0 && { expiresAt: expires * 1_000 }),
   }
 }

@@ -15,16 +15,17 @@ export interface SignIn {
   readonly principal: string
   /** The server, as people know it. */
   readonly displayName: string
-  readonly isDone: boolean
-  /** Settles when it is done, or can be no more. */
-  readonly settled: Promise<void>
+  /** Calls back once, with how the attempt since the last `ask` ends: signed in, in vain, or never made in time. */
+  onEnd(callback: (end: SignInEnd) => void): void
 }
 
+export type SignInEnd = 'done' | 'failed' | 'expired'
+
 interface Entry extends SignIn {
-  isDone: boolean
   readonly interactive: Interactive
   readonly expiresMs: number
-  readonly settle: () => void
+  readonly waiting: Set<(end: SignInEnd) => void>
+  hasFailed: boolean
 }
 
 interface UnderWay {
@@ -55,6 +56,7 @@ export class SignIns {
   /** The sign-in for this credential, and the link to it; the same while one is open. */
   async ask(interactive: Interactive, displayName: string): Promise<{ readonly signIn: SignIn; readonly url: string }> {
     const signIn = this.#open(interactive, displayName)
+    signIn.hasFailed = false
     return { signIn, url: `${await this.#base()}/connect/${signIn.id}` }
   }
 
@@ -68,7 +70,10 @@ export class SignIns {
     if (entry === undefined) return undefined
     const base = await this.#base()
     const back: Return = { redirectUri: `${base}/connect/callback`, document: document(base) }
-    const { url, journey } = await entry.interactive.begin(back)
+    const { url, journey } = await entry.interactive.begin(back).catch((error: unknown) => {
+      tell(entry, 'failed')
+      throw error
+    })
     for (const [state, { entry: other }] of this.#underWay) if (other === entry) this.#underWay.delete(state)
     this.#underWay.set(journey.state, { entry, journey, browser })
     return url
@@ -84,30 +89,37 @@ export class SignIns {
     this.#underWay.delete(state)
     if (found === undefined || found.browser !== browser || this.#live(found.entry.id) === undefined) return undefined
     const { entry, journey } = found
-    await entry.interactive.finish(journey, answer)
-    entry.isDone = true
-    this.#close(entry)
+    try {
+      await entry.interactive.finish(journey, answer)
+    } catch (error) {
+      tell(entry, 'failed')
+      throw error
+    }
+    this.#close(entry, 'done')
     return entry
   }
 
   #open(interactive: Interactive, displayName: string): Entry {
     const known = this.#byCredential.get(interactive)
     if (known !== undefined && this.#live(known.id) !== undefined) return known
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const waiting = new Set<(end: SignInEnd) => void>()
     const entry: Entry = {
       id: randomBytes(16).toString('base64url'),
       principal: interactive.principal,
       displayName,
       interactive,
-      isDone: false,
       expiresMs: this.#now() + SIGN_IN_TTL_MS,
-      settled: promise,
-      settle: resolve,
+      waiting,
+      hasFailed: false,
+      onEnd: (callback) => {
+        if (entry.hasFailed) callback('failed')
+        else waiting.add(callback)
+      },
     }
     for (const [id, other] of this.#entries) {
       if (this.#entries.size < MOST && other.expiresMs > this.#now()) break
       this.#entries.delete(id)
-      this.#close(other)
+      this.#close(other, 'expired')
     }
     this.#entries.set(entry.id, entry)
     this.#byCredential.set(interactive, entry)
@@ -117,13 +129,21 @@ export class SignIns {
   #live(id: string): Entry | undefined {
     const entry = this.#entries.get(id)
     if (entry === undefined || entry.expiresMs > this.#now()) return entry
-    this.#close(entry)
+    this.#close(entry, 'expired')
     return undefined
   }
 
-  #close(entry: Entry): void {
+  #close(entry: Entry, end: SignInEnd): void {
     this.#entries.delete(entry.id)
     for (const [state, { entry: other }] of this.#underWay) if (other === entry) this.#underWay.delete(state)
-    entry.settle()
+    tell(entry, end)
   }
+}
+
+const tell = (entry: Entry, end: SignInEnd): void => {
+  const { waiting } = entry
+  entry.hasFailed = end === 'failed'
+  const all = [...waiting]
+  waiting.clear()
+  for (const callback of all) callback(end)
 }

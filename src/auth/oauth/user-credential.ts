@@ -166,7 +166,8 @@ export class UserCredential implements Credential, Interactive {
         const tokens = await this.#request(provider, registered, params)
         this.#keep({ ...held, ...tokens, refreshToken: tokens.refreshToken ?? refreshToken })
       } catch (error) {
-        const isFinal = error instanceof GrantRefused && ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error.code)
+        const isFinal =
+          error instanceof GrantRefused && ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error.code)
         if (isFinal) {
           store.remove(this.#storeKey)
           throw this.#lost('the sign-in has ended')
@@ -187,7 +188,11 @@ export class UserCredential implements Credential, Interactive {
     return issuers === undefined || issuers.includes(provider.issuer)
   }
 
-  #request(provider: Held['provider'], { client, auth }: Registered, params: Record<string, string | undefined>): Promise<Tokens> {
+  #request(
+    provider: Held['provider'],
+    { client, auth }: Registered,
+    params: Record<string, string | undefined>,
+  ): Promise<Tokens> {
     const { fetch, now } = this.#environment
     const reach = reachOf(this.#options.server, this.#options.signIn.isPrivate)
     return requestTokens({ provider, client, auth, params, reach, fetch, now })
@@ -204,7 +209,9 @@ export class UserCredential implements Credential, Interactive {
     const known = this.#environment.store.read(key) as { issuer: string } | undefined
     if (known === undefined) this.#environment.store.write(key, { issuer })
     else if (known.issuer !== issuer)
-      throw new Failure('auth_required', `client_id is of ${known.issuer}, and the server names ${issuer} now`, { executed: 'no' })
+      throw new Failure('auth_required', `client_id is of ${known.issuer}, and the server names ${issuer} now`, {
+        executed: 'no',
+      })
   }
 
   #stored(): Held | undefined {
