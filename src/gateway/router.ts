@@ -83,6 +83,7 @@ export class Router {
       target: route.original,
       paramHeaders: entry?.paramHeaders ?? [],
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
+      takesStreams: call.takesStreams === true && passesAsItCame(call, downstream),
       ask: (question) => asking.ask(question),
     }
     let outcome: Outcome
@@ -206,6 +207,11 @@ export class Router {
     throw error
   }
 }
+
+/** Whether the result of this call is one that no projection looks into: it may leave before all of it has come. */
+const passesAsItCame = ({ method, caller }: Call, { link }: Downstream): boolean =>
+  method === 'tools/call' &&
+  (caller.session === undefined || (link?.era === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
 
 /** Made where something deviates, and not within `forward`: a closure there costs every call, in memory that outlives it, a third more. */
 const noteOf =

@@ -13,6 +13,13 @@ export interface Bearer {
   readonly value: string | undefined
 }
 
+/** When a result may pass while it comes. */
+export interface StreamTerms {
+  readonly idleMs: number
+  /** A member that must have come first: what kind of result this is. */
+  readonly after?: string
+}
+
 /** One message to send. */
 export interface Outgoing {
   readonly parts: Parts
@@ -22,6 +29,8 @@ export interface Outgoing {
   readonly headers?: Readonly<Record<string, string>>
   /** A host's call: its response goes to that host, and nobody else keeps it. */
   readonly isRelayed?: boolean
+  /** A big result may reach its receiver while it still comes, as a `StreamedResult`; silence of so long breaks it. */
+  readonly stream?: StreamTerms
 }
 
 export interface ChannelEvents {
