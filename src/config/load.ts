@@ -1,6 +1,7 @@
 /** From files to one complete configuration, or to every reason why not. The only way in; nothing is started or written here. */
 import { join, resolve } from 'node:path'
 import type { ServerOptions } from '../downstream/options.ts'
+import { secretsOfAuth, warnOfExpired } from './auth.ts'
 import { configurationId, runtimeRoot, stateRoot } from './folders.ts'
 import { gather } from './gather.ts'
 import type { Gathered } from './gather.ts'
@@ -46,8 +47,10 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
-    secrets: [...new Set([...gathered.servers.values()].flatMap(secretsOf))],
-    warnings: [...warnings, ...warnOfReadableSecrets(gathered.servers.values())],
+    secrets: [
+      ...new Set([...[...gathered.servers.values()].flatMap(secretsOf), ...secretsOfAuth(gathered.sections.get('auth'))]),
+    ],
+    warnings: [...warnings, ...warnOfExpired(host.auth, Date.now()), ...warnOfReadableSecrets(gathered.servers.values())],
   })
 }
 

@@ -10,6 +10,8 @@ export interface Entrance {
   readonly request: HttpRequest
   readonly principal: string
   readonly scope: Scope
+  /** When the credential ends, wall clock in milliseconds; `Infinity`: never. */
+  readonly untilMs: number
 }
 
 export const EVENTS = 'text/event-stream'

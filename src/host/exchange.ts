@@ -34,6 +34,9 @@ export interface PostOptions {
   readonly onDone: (exchange: PostExchange) => void
   /** The host has gone before the answer was out. */
   readonly onDisconnect?: () => void
+  /** Whose it is, and until when it may last however long it takes (wall clock in milliseconds): streams of changes. */
+  readonly principal: string
+  readonly untilMs: number
   /** The host has not come back for its stream within `orphanMs`. */
   readonly onOrphaned: (exchange: PostExchange) => void
 }
@@ -68,6 +71,10 @@ export class PostExchange implements Exchange {
     return this.#name
   }
 
+  get principal(): string {
+    return this.#options.principal
+  }
+
   get isStream(): boolean {
     return this.#isStreaming
   }
@@ -94,6 +101,12 @@ export class PostExchange implements Exchange {
     this.#done()
   }
 
+  /** Its credential is not good any more: as if the host had gone. */
+  revoke(): void {
+    this.#options.onDisconnect?.()
+    this.end()
+  }
+
   /** The host came back for the rest: further messages go to `stream`. */
   resume(stream: EventStream): void {
     this.#stream?.end()
@@ -109,7 +122,8 @@ export class PostExchange implements Exchange {
   }
 
   sweep(nowMs: number, limits: HostLimits): void {
-    const { log, onOrphaned } = this.#options
+    const { log, onOrphaned, untilMs } = this.#options
+    if (untilMs !== Infinity && Date.now() >= untilMs) return this.revoke()
     if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()
     if (nowMs - this.#detachedMs >= limits.orphanMs) return onOrphaned(this)
     if (log !== undefined && nowMs >= this.#pollAtMs) this.#poll()

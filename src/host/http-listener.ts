@@ -57,6 +57,12 @@ export class HttpListener {
     for (const post of this.#posts.values()) post.end()
   }
 
+  /** Ends what these principals have opened. */
+  revoke(isRevoked: (principal: string) => boolean): void {
+    this.#sessions.revoke(isRevoked)
+    for (const post of this.#posts.values()) if (isRevoked(post.principal)) post.revoke()
+  }
+
   sweep(): void {
     const nowMs = performance.now()
     for (const post of this.#posts.values()) post.sweep(nowMs, this.#hub.options.limits)
@@ -104,7 +110,7 @@ export class HttpListener {
     else this.#sessions.message(message, entrance, version)
   }
 
-  #modern(message: Envelope, { request, principal, scope }: Entrance): void {
+  #modern(message: Envelope, { request, principal, scope, untilMs }: Entrance): void {
     if (message.kind === 'response') return refuse(request, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
     const { limits, streamAfterMs } = this.#hub.options
@@ -118,6 +124,9 @@ export class HttpListener {
       pollAfterMs: Infinity,
       log: undefined,
       primes: false,
+      principal,
+      // A call was allowed when it came; a stream of changes is allowed as long as its credential is good.
+      untilMs: message.method === 'subscriptions/listen' ? untilMs : Infinity,
       onDone: (post) => this.#posts.delete(post.number),
       // Closing the connection before the answer is how a modern host cancels (B138).
       onDisconnect: () => abort.abort(),

@@ -10,11 +10,12 @@ import { progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Exchange } from './exchange.ts'
-import type { Hub } from './hub.ts'
+import type { ChangedList, Hub } from './hub.ts'
 import { ProgressExchange } from './progress.ts'
 import { errorReply } from './respond.ts'
 import type { Running, Session } from './session.ts'
 
+const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 const EMPTY = Payload.of({}).parts()
 
 /** Serves one request of a session; the answer goes the `way`. */
@@ -68,9 +69,13 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
 
 /** Tells a session of changed lists for as long as it lives. */
 export const announceChanges = (session: Session, hub: Hub): void => {
-  const changes = hub.core
-    .changes(session.caller)
-    .subscribe((list) => session.notify(`notifications/${list}/list_changed`, undefined))
+  const tell = (list: ChangedList): void => session.notify(`notifications/${list}/list_changed`, undefined)
+  let changes = hub.core.changes(session.caller).subscribe(tell)
+  session.onSee = () => {
+    changes.unsubscribe()
+    changes = hub.core.changes(session.caller).subscribe(tell)
+    for (const list of LISTS) tell(list)
+  }
   session.onEnd(() => {
     changes.unsubscribe()
     hub.core.unsubscribe(session)

@@ -3,7 +3,7 @@
  * BRIDGING 5.1.
  */
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
-import { isSameScope, Refusal } from '../rpc/call.ts'
+import { isSameEndpoint, Refusal } from '../rpc/call.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { resultMessage } from '../wire/message.ts'
@@ -54,8 +54,13 @@ export class SessionRequests {
     this.#sessions.endAll()
   }
 
+  /** Ends the sessions of these principals. */
+  revoke(isRevoked: (principal: string) => boolean): void {
+    this.#sessions.revoke(isRevoked)
+  }
+
   /** Opens a session. */
-  initialize(message: Envelope, { request, principal, scope }: Entrance): void {
+  initialize(message: Envelope, { request, principal, scope, untilMs }: Entrance): void {
     const id = message.id ?? 'null'
     if (this.#hub.overload.shedding > 0) return request.reply(503, BUSY)
     try {
@@ -63,7 +68,7 @@ export class SessionRequests {
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
       const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
       session.log = new EventLog(limits, this.#budget)
-      this.#sessions.add(session)
+      this.#sessions.add(session, untilMs)
       announceChanges(session, this.#hub)
       const result = initializeResult(
         session.revision,
@@ -97,9 +102,9 @@ export class SessionRequests {
   }
 
   /** Row 8. False: this is no array. Throws what refuses the whole of it. */
-  batch({ request, principal, scope }: Entrance, body: Buffer): boolean {
-    const id = request.header('mcp-session-id')
-    const held = id === undefined ? undefined : this.#sessions.find(id, principal, (session) => isSameScope(session.scope, scope))
+  batch(entrance: Entrance, body: Buffer): boolean {
+    const { request } = entrance
+    const held = this.#find(entrance)
     const elements = readBatch(body, held?.session, this.#hub.options.limits)
     if (elements === undefined || held === undefined) return false
     const exchange = isAnswered(elements) ? this.#exchange(held, request) : TAKEN
@@ -140,6 +145,8 @@ export class SessionRequests {
       pollAfterMs: options.pollAfterMs,
       log: held.session.log,
       primes: held.session.revision >= '2025-11-25',
+      principal: held.session.principal,
+      untilMs: Infinity,
       onDone: (post) => held.posts.delete(post.number),
       onOrphaned: (post) => held.session.abandon(post),
     })
@@ -148,9 +155,9 @@ export class SessionRequests {
   }
 
   /** Row 9. Answers itself, and returns nothing, where there is no such session. */
-  #session({ request, principal, scope }: Entrance, message?: Envelope): HttpSession | undefined {
-    const id = request.header('mcp-session-id')
-    if (id === undefined) {
+  #session(entrance: Entrance, message?: Envelope): HttpSession | undefined {
+    const { request } = entrance
+    if (request.header('mcp-session-id') === undefined) {
       refuse(
         request,
         400,
@@ -160,8 +167,18 @@ export class SessionRequests {
       )
       return undefined
     }
-    const held = this.#sessions.find(id, principal, (session) => isSameScope(session.scope, scope))
+    const held = this.#find(entrance)
     if (held === undefined) refuse(request, 404, -32600, 'Session not found', message)
+    return held
+  }
+
+  /** The session a request names, if it is its principal's and of this endpoint; it sees from now on what this credential may see. */
+  #find({ request, principal, scope, untilMs }: Entrance): HttpSession | undefined {
+    const id = request.header('mcp-session-id')
+    const held = id === undefined ? undefined : this.#sessions.find(id, principal)
+    if (held === undefined || !isSameEndpoint(held.session.scope, scope)) return undefined
+    held.untilMs = Math.max(held.untilMs, untilMs)
+    held.session.see(scope)
     return held
   }
 

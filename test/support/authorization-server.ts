@@ -10,7 +10,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SignJWT } from 'jose'
 import type { JWTHeaderParameters, JWTPayload } from 'jose'
-import Provider from 'oidc-provider'
+import { Provider } from 'oidc-provider'
 import { Journal } from './fakes/journal.ts'
 
 /** Groups by user; tokens carry them as `groups`. */
@@ -221,7 +221,7 @@ const interact = async (provider: Provider, request: IncomingMessage, response: 
   const clientId = String(params['client_id'])
   const grant =
     grantId === undefined ? new provider.Grant({ accountId: session?.accountId, clientId }) : await provider.Grant.find(grantId)
-  const scope = String(params['scope'] ?? '')
+  const scope = typeof params['scope'] === 'string' ? params['scope'] : ''
   grant.addOIDCScope(scope)
   for (const resource of [params['resource']].flat()) if (typeof resource === 'string') grant.addResourceScope(resource, scope)
   const result = { consent: { grantId: await grant.save() } }

@@ -13,7 +13,7 @@ declare module 'oidc-provider' {
     addResourceScope(resource: string, scope: string): void
     save(): Promise<string>
   }
-  class Provider {
+  export class Provider {
     constructor(issuer: string, configuration: object)
     proxy: boolean
     readonly Grant: { new (facts: { accountId: string | undefined; clientId: string }): Grant; find(id: string): Promise<Grant> }
@@ -27,5 +27,4 @@ declare module 'oidc-provider' {
     ): Promise<void>
     on(event: string, listener: (...args: readonly unknown[]) => void): void
   }
-  export default Provider
 }
