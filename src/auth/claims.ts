@@ -55,7 +55,7 @@ const valueOf = (claims: Claims, claim: string): unknown => {
   if (Object.hasOwn(claims, claim)) return claims[claim]
   let value: unknown = claims
   for (const step of claim.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, step)) return undefined
     value = (value as Claims)[step]
   }
   return value
