@@ -13,6 +13,7 @@ interface Around {
   /** Of Streamable HTTP. */
   readonly path: string
   readonly serverKeys: ReadonlySet<string>
+  readonly toolsets: ReadonlySet<string>
 }
 
 /** `undefined`: everybody who reaches an address may come in. */
@@ -39,6 +40,13 @@ export const buildAuth = (
   if (oauth && !takesOauth) complain(['oauth'], 'is not used in mode tokens', 'say mode "any", or leave it out')
   if (map && !oauth) complain(['map'], 'maps claims of OAuth tokens, and auth.oauth is not there', 'give auth.tokens[].toolsets')
   refuseTwice(tokens ?? [], complain)
+  const known = (path: readonly PropertyKey[], toolsets: readonly string[] = []): void => {
+    for (const [at, name] of toolsets.entries())
+      if (!around.toolsets.has(name))
+        complain([...path, at], `there is no toolset "${name}"`, 'name one that stands under toolsets')
+  }
+  for (const [at, { toolsets }] of (tokens ?? []).entries()) known(['tokens', at, 'toolsets'], toolsets)
+  for (const [at, { toolsets }] of (map ?? []).entries()) known(['map', at, 'toolsets'], toolsets)
   return {
     tokens: (tokens ?? []).map(({ id, hash, toolsets, expires }) => ({ id, hash, toolsets, expiresMs: expires ?? Infinity })),
     oauth: oauth && buildOauth(oauth, around, complain),

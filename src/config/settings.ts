@@ -62,7 +62,8 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
   }
   const allowUnauthenticatedNetwork = context.overrides?.allowUnauthenticatedNetwork ?? false
   const path = http?.path ?? DEFAULT_HOST.path
-  const auth = buildAuth(settings.auth, sections.get('auth'), { path, serverKeys: new Set(servers.keys()) }, problems)
+  const around = { path, serverKeys: new Set(servers.keys()), toolsets: new Set(Object.keys(settings.toolsets ?? {})) }
+  const auth = buildAuth(settings.auth, sections.get('auth'), around, problems)
   const options: HostOptions = {
     ...fill(
       { bind: 'addresses', path: 'path', allowed_hosts: 'allowedHosts', allowed_origins: 'allowedOrigins', sse: 'sse' },

@@ -10,11 +10,14 @@ import type { HostLimits } from './options.ts'
 export interface Exchange {
   /** Something that precedes the answer: progress, a log message, a question. Events of one `replaces` key supersede each other. */
   message(parts: Parts, replaces?: string): void
-  /** The answer; `status` counts where the answer is the first thing said over HTTP. */
-  answer(parts: Parts, status: number): void
+  /** The answer; `status`, and a challenge for `scopes`, count where the answer is the first thing said over HTTP. */
+  answer(parts: Parts, status: number, scopes?: readonly string[]): void
   /** No answer will come: the host has cancelled. */
   end(): void
 }
+
+/** Value of `WWW-Authenticate` for a path and all the scopes that a request takes. */
+export type ScopeChallenge = (path: string, scopes: readonly string[]) => string
 
 export const JSON_TYPE = { 'Content-Type': 'application/json' }
 /** How soon a host should come back to a stream that broke or was closed ([2025-11-25 basic/transports], `retry`; B205). */
@@ -34,6 +37,8 @@ export interface PostOptions {
   readonly onDone: (exchange: PostExchange) => void
   /** The host has gone before the answer was out. */
   readonly onDisconnect?: () => void
+  /** What a credential with too few scopes is told at a path; `undefined`: no credential has any. */
+  readonly challenge: ScopeChallenge | undefined
   /** Whose it is, and until when it may last however long it takes (wall clock in milliseconds): streams of changes. */
   readonly principal: string
   readonly untilMs: number
@@ -85,12 +90,20 @@ export class PostExchange implements Exchange {
     this.#emit(parts, replaces)
   }
 
-  answer(parts: Parts, status: number): void {
+  answer(parts: Parts, status: number, scopes?: readonly string[]): void {
     if (this.#isDone) return
     if (this.#isStreaming) {
       this.#emit(parts)
       this.#stream?.end()
-    } else this.#options.request.reply(status, JSON_TYPE, parts)
+    } else if (scopes === undefined) this.#options.request.reply(status, JSON_TYPE, parts)
+    else {
+      const challenge = this.#options.challenge?.(this.#options.request.path, scopes)
+      this.#options.request.reply(
+        status,
+        { ...JSON_TYPE, ...(challenge !== undefined && { 'WWW-Authenticate': challenge }) },
+        parts,
+      )
+    }
     this.#done()
   }
 

@@ -4,11 +4,10 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { LOCAL_ADMITTED } from '../auth/identity.ts'
-import type { Admitted } from '../auth/identity.ts'
+import type { Admitted, Identity } from '../auth/identity.ts'
 import type { Fetch } from '../auth/oauth/safe-fetch.ts'
 import { revokedBy } from '../auth/revocation.ts'
-import { EVERYTHING } from '../rpc/call.ts'
-import type { Scope } from '../rpc/call.ts'
+import type { EndpointPath, Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
@@ -23,6 +22,7 @@ import type { OriginRules } from './origins.ts'
 import { SseListener } from './sse-listener.ts'
 
 const SERVER_PATH = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/
+const NAMELESS: EndpointPath = {}
 const CORS_HEADERS =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name'
 const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
@@ -190,20 +190,25 @@ export class Front {
 
   #route(request: HttpRequest, admitted: Admitted): void {
     const { path, sse } = this.#hub.options
-    const wrongMethod = (allow: string): void => request.reply(405, { Allow: allow })
-    if (request.path === path) return this.#mcp.handle(this.#entrance(request, admitted, EVERYTHING))
-    const server = SERVER_PATH.exec(request.path)?.[1]
-    const scope = server === undefined ? undefined : this.#hub.core.scopeFor(admitted.identity, { server })
-    if (scope !== undefined) return this.#mcp.handle(this.#entrance(request, admitted, scope))
-    if (sse && request.path === '/sse')
-      return request.method === 'GET' ? this.#sse.open(this.#entrance(request, admitted, EVERYTHING)) : wrongMethod('GET')
-    if (sse && request.path === '/messages')
-      return request.method === 'POST' ? this.#sse.post(this.#entrance(request, admitted, EVERYTHING)) : wrongMethod('POST')
+    const { identity } = admitted
+    const mcp = this.#scope(identity, endpointBelow(path, request.path) ?? serverAt(request.path))
+    if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, admitted, mcp))
+    const stream = sse ? this.#scope(identity, endpointBelow('/sse', request.path)) : undefined
+    if (stream !== undefined && request.method === 'GET') return this.#sse.open(this.#entrance(request, admitted, stream))
+    if (stream !== undefined) return request.reply(405, { Allow: 'GET' })
+    const messages = sse ? this.#scope(identity, endpointBelow('/messages', request.path)) : undefined
+    if (messages !== undefined && request.method === 'POST') return this.#sse.post(this.#entrance(request, admitted, messages))
+    if (messages !== undefined) return request.reply(405, { Allow: 'POST' })
+    // The same for a toolset that does not exist, one that is not this caller's, and a path of chance (T-03).
     request.reply(404, {})
   }
 
+  #scope(identity: Identity, path: EndpointPath | undefined): Scope | undefined {
+    return path && this.#hub.core.scopeFor(identity, path)
+  }
+
   #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): Entrance {
-    return { request, principal: identity.principal, scope, untilMs }
+    return { request, principal: identity.principal, scope, untilMs, challenge: this.#guard?.challenge }
   }
 
   /** CORS for listed origins only; preflights are answered before anything else (T-02). */
@@ -221,6 +226,17 @@ export class Front {
       Vary: 'Origin',
     })
   }
+}
+
+const serverAt = (path: string): EndpointPath | undefined => {
+  const server = SERVER_PATH.exec(path)?.[1]
+  return server === undefined ? undefined : { server }
+}
+
+/** `<base>` and `<base>/<toolset>`. */
+const endpointBelow = (base: string, path: string): EndpointPath | undefined => {
+  if (path === base) return NAMELESS
+  return path.startsWith(base) && path[base.length] === '/' ? { toolset: path.slice(base.length + 1) } : undefined
 }
 
 const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`

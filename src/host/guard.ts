@@ -47,6 +47,11 @@ export class Guard {
     this.#relaysMetadata = oauth?.relaysMetadata === true
   }
 
+  /** What a host is told whose token does not reach as far as its request; `scopes`: all it takes beside those to come in (B238). */
+  readonly challenge = (path: string, scopes: readonly string[]): string =>
+    this.resource?.challenge(path, { error: 'insufficient_scope', scopes: [...this.#entrance, ...scopes] }) ??
+    plainChallenge('insufficient_scope')
+
   /** Documents that a host reads before it has a credential. False: this is none of them. */
   serves(request: HttpRequest): boolean {
     const { path } = request

@@ -10,7 +10,7 @@ import { resultMessage } from '../wire/message.ts'
 import { isLegacyRevision, isRevision } from '../wire/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
-import { accepts, BUSY, EVENTS, refuse } from './entrance.ts'
+import { accepts, BUSY, decidedFirst, EVENTS, refuse } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { EventBudget } from './event-budget.ts'
 import { EventLog } from './event-log.ts'
@@ -98,7 +98,7 @@ export class SessionRequests {
       return request.reply(202, {})
     }
     if (this.#hub.overload.shedding === 2) return request.reply(503, BUSY)
-    serveLegacy(message, held.session, this.#exchange(held, request), this.#hub)
+    serveLegacy(message, held.session, this.#exchange(held, entrance), this.#hub)
   }
 
   /** Row 8. False: this is no array. Throws what refuses the whole of it. */
@@ -107,7 +107,7 @@ export class SessionRequests {
     const held = this.#find(entrance)
     const elements = readBatch(body, held?.session, this.#hub.options.limits)
     if (elements === undefined || held === undefined) return false
-    const exchange = isAnswered(elements) ? this.#exchange(held, request) : TAKEN
+    const exchange = isAnswered(elements) ? this.#exchange(held, entrance) : TAKEN
     serveBatch(elements, held.session, exchange, this.#hub, false)
     if (exchange === TAKEN) request.reply(202, {})
     return true
@@ -135,17 +135,18 @@ export class SessionRequests {
     entrance.request.reply(200, {})
   }
 
-  #exchange(held: HttpSession, request: HttpRequest): PostExchange {
+  #exchange(held: HttpSession, { request, challenge }: Entrance): PostExchange {
     const { options } = this.#hub
     const { elicitation, sampling, roots } = held.session.capabilities
     const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
     const exchange = new PostExchange(this.#nextPost++, {
       request,
-      streamAfterMs: mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs,
+      streamAfterMs: decidedFirst(mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs, held.session.scope),
       pollAfterMs: options.pollAfterMs,
       log: held.session.log,
       primes: held.session.revision >= '2025-11-25',
       principal: held.session.principal,
+      challenge,
       untilMs: Infinity,
       onDone: (post) => held.posts.delete(post.number),
       onOrphaned: (post) => held.session.abandon(post),

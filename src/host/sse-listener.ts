@@ -52,7 +52,8 @@ export class SseListener {
     const events = request.openEvents({})
     const connected: Connected = { events, entrance, session: undefined, untilMs: entrance.untilMs }
     this.#connected.set(id, connected)
-    events.send(toParts(`/messages?s=${id}`), { event: 'endpoint' })
+    // Beside its own path, so that a toolset keeps to its name.
+    events.send(toParts(`${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
     events.onClose(() => {
       this.#connected.delete(id)
       connected.session?.end()

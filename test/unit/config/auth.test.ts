@@ -21,6 +21,7 @@ auth:
     legacy_metadata: true
   map: [{ when: { claim: groups, has: sre }, toolsets: [ops, review] }, { when: { claim: tier, is: gold }, toolsets: [all] }]
 servers: { a: { command: x } }
+toolsets: { review: {}, ops: {}, all: {} }
 `)
   const { host, secrets } = await files.load()
   expect(host.auth).toEqual({
@@ -91,8 +92,13 @@ describe('refused, with the place and what to do', () => {
     [`oauth: { ${OAUTH} }, map: [{ when: { claim: g, has: x, is: y }, toolsets: [a] }]`, 'say either "has" or "is"'],
     [`oauth: { ${OAUTH} }, map: [{ when: { has: x }, toolsets: [a] }]`, 'auth.map[0].when: expected a text'],
     [`oauth: { ${OAUTH} }, map: [{ when: { claim: g, has: x }, toolsets: [] }]`, 'auth.map[0].toolsets'],
+    [
+      `oauth: { ${OAUTH} }, map: [{ when: { claim: g, has: x }, toolsets: [a, nope] }]`,
+      'auth.map[0].toolsets[1]: there is no toolset "nope"',
+    ],
+    [`tokens: [{ id: a, hash: "${HASH}", toolsets: [nope] }]`, 'auth.tokens[0].toolsets[0]: there is no toolset "nope"'],
   ])('{ %s }', async (section, message) => {
-    await using files = await yaml(`auth: { ${section} }\nservers: { a: { command: x } }\n`)
+    await using files = await yaml(`auth: { ${section} }\nservers: { a: { command: x } }\ntoolsets: { a: {} }\n`)
     expect((await files.errors()).join('\n')).toContain(message)
   })
 
