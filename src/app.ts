@@ -155,7 +155,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     overload,
     nextRef: () => ++refs,
   }
-  const front: Front = new Front(hub, sweeper)
+  const front: Front = new Front(hub, sweeper, safeFetch.fetch)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
     await safeFetch[Symbol.asyncDispose]()

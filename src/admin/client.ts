@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import { Payload } from '../wire/payload.ts'
 import type { CallEnd } from './call.ts'
-import type { Control } from './control.ts'
+import type { Control, Login } from './control.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
 import type { Place } from './socket.ts'
 
@@ -23,7 +23,7 @@ const remoteControl = (place: Place): Control => {
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
     approve: async (server, tool) =>
       (await ask<{ approved?: readonly string[] }>('POST', '/approve', { server, ...(tool !== undefined && { tool }) })).approved,
-    login: async (server) => (await ask<{ url?: string }>('POST', '/login', { server })).url,
+    login: async (server) => (await ask<{ login?: Login }>('POST', '/login', { server })).login,
     loginEnd: async (server, signal) => {
       const answer = exchange(place, 'GET', '/login', { server }, '', signal)
       return (JSON.parse((await answer).toString()) as { end: SignInEnd }).end

@@ -23,11 +23,17 @@ export interface Control {
   /** False: there is no such server. */
   restart(server: string): Promise<boolean>
   /** The link to sign in at a server, as the operator. `undefined`: there is no such server, or nobody signs in there. */
-  login(server: string): Promise<string | undefined>
+  login(server: string): Promise<Login | undefined>
   /** How that ends; `signal` stops waiting. */
   loginEnd(server: string, signal: AbortSignal): Promise<SignInEnd>
   /** Takes changed definitions as they are now, of one tool (original name) or all. `undefined`: there is no such server. */
   approve(server: string, tool: string | undefined): Promise<readonly string[] | undefined>
+}
+
+/** Where to sign in; `code`: what the page asks for, where hosts are authenticated. */
+export interface Login {
+  readonly url: string
+  readonly code?: string
 }
 
 /** What a reload did: server keys, or why nothing was changed. */
@@ -71,7 +77,11 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
     reload: async () => redactor.hideIn(await reloader.reload()),
-    login: async (server) => (await askedAt(running, server))?.url,
+    login: async (server) => {
+      const asked = await askedAt(running, server)
+      const isAsked = running.configuration.host.auth !== undefined
+      return asked && { url: asked.url, ...(isAsked && { code: asked.signIn.code }) }
+    },
     loginEnd: async (server, signal) => {
       const asked = await askedAt(running, server)
       return new Promise((resolve) => {

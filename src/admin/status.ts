@@ -1,12 +1,12 @@
 /** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../app.ts'
 import type { Finding } from '../catalog/inventory.ts'
+import { estimateTokens } from '../catalog/tokens.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
-import { EVERYTHING, SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
-import { estimateTokens } from './tools.ts'
 
 /** Lines of a server's stderr that are shown (F-08). */
 const STDERR_LINES = 20
@@ -60,11 +60,8 @@ export interface Status {
 export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly string[] =>
   front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
 
-/** Who asks on the command line. */
-const VIEWER = { scope: EVERYTHING, revision: LATEST_LEGACY, principal: SHARED_PRINCIPAL } as const
-
 export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
-  const { rows, entries } = gateway.feed.viewOf(VIEWER).list('tools')
+  const { rows, entries } = gateway.feed.whole(LATEST_LEGACY, SHARED_PRINCIPAL).list('tools')
   return fleet.downstreams$.value.map((common) => {
     const downstream = common.personal?.find(SHARED_PRINCIPAL) ?? common
     const { options, health$, inventory$, link, linkCount, inFlight } = downstream

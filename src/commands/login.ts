@@ -11,13 +11,14 @@ const OTHER_OPENER = 'xdg-open'
 export const login = async (invocation: Invocation, server: string, opens: boolean): Promise<number> => {
   const { io, json, context } = invocation
   const end = await withGateway(invocation, async (control) => {
-    const url = await control.login(server)
-    if (url === undefined) {
+    const asked = await control.login(server)
+    if (asked === undefined) {
       const keys = (await control.status()).servers.map(({ key }) => key)
       throw new CommandError(EXIT.usage, `"${server}" is no server that a person signs in to; known: ${keys.join(', ')}`)
     }
-    if (json) await printJson(io, { url })
-    else await print(io, Buffer.from(`${url}\n`))
+    const { url, code } = asked
+    if (json) await printJson(io, asked)
+    else await print(io, Buffer.from(code === undefined ? `${url}\n` : `${url}\ncode: ${code}\n`))
     if (opens) openUrl(url, context.platform)
     return control.loginEnd(server, io.interrupted)
   })

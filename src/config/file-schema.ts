@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { DEFAULT_GATEWAY } from '../gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../host/options.ts'
 import { LEGACY_REVISIONS, MODERN_REVISIONS } from '../wire/revisions.ts'
+import { authSchema } from './auth-schema.ts'
 import {
   addresses,
   choice,
@@ -23,6 +24,7 @@ import {
 } from './kinds.ts'
 import { defaultsSchema, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
+import { toolsetSchema } from './toolset-schema.ts'
 
 const H = DEFAULT_HOST
 const L = DEFAULT_HOST_LIMITS
@@ -137,6 +139,7 @@ export const fileSchema = z
       }),
       'Where hosts come in.',
     ),
+    auth: field(authSchema, 'Who may come in over HTTP, and as whom. What comes by `trunkline stdio` is asked for nothing.'),
     naming: field(
       z.strictObject({
         prefix: field(
@@ -179,6 +182,10 @@ export const fileSchema = z
     servers: field(
       z.record(z.string().regex(SERVER_KEY), serverSchema),
       'The servers behind the gateway, by key: a-z, 0-9 and `-`, at most 20, beginning with a letter.',
+    ),
+    toolsets: field(
+      z.record(z.string(), toolsetSchema),
+      'Named parts of the catalog, each at `/mcp/<name>`. `default` is what a host gets that names none.',
     ),
     telemetry: field(
       z.strictObject({

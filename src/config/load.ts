@@ -1,6 +1,7 @@
 /** From files to one complete configuration, or to every reason why not. The only way in; nothing is started or written here. */
 import { join, resolve } from 'node:path'
 import type { ServerOptions } from '../downstream/options.ts'
+import { secretsOfAuth, warnOfExpired } from './auth.ts'
 import { configurationId, runtimeRoot, stateRoot } from './folders.ts'
 import { gather } from './gather.ts'
 import type { Gathered } from './gather.ts'
@@ -12,6 +13,7 @@ import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildGateway, buildHost } from './settings.ts'
+import { buildToolsets } from './toolsets.ts'
 import { child, nearest } from './tree.ts'
 import { absolutePath } from './variables.ts'
 
@@ -29,7 +31,8 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const { settings } = gathered
   const servers = buildServers(gathered, context, problems)
   const host = buildHost(gathered, context, problems)
-  const gateway = buildGateway(settings)
+  const toolsets = buildToolsets(gathered, servers, problems, warnings)
+  const gateway = { ...buildGateway(settings), toolsets, scopes: host.auth?.oauth?.scopes ?? [] }
   if (problems.length > 0) throw new ConfigError(problems)
 
   if (servers.length === 0) warnings.push('no server is configured')
@@ -46,8 +49,10 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
-    secrets: [...new Set([...gathered.servers.values()].flatMap(secretsOf))],
-    warnings: [...warnings, ...warnOfReadableSecrets(gathered.servers.values())],
+    secrets: [
+      ...new Set([...[...gathered.servers.values()].flatMap(secretsOf), ...secretsOfAuth(gathered.sections.get('auth'))]),
+    ],
+    warnings: [...warnings, ...warnOfExpired(host.auth, Date.now()), ...warnOfReadableSecrets(gathered.servers.values())],
   })
 }
 

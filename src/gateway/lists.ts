@@ -6,7 +6,7 @@ import { servesApps } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { pageOf } from '../catalog/pages.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import { complete } from '../rpc/call.ts'
+import { complete, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
@@ -54,7 +54,10 @@ export class Lists {
       nowMs: performance.now(),
       capMs: listTtlCapMs,
       isStarting: this.isStarting(call.caller.scope),
-      isPersonal: this.#inScope(call.caller.scope).some(({ personal }) => personal !== undefined),
+      // With credentials, who asks decides what one path shows (T-30).
+      isPersonal:
+        call.caller.principal !== SHARED_PRINCIPAL ||
+        this.#inScope(call.caller.scope).some(({ personal }) => personal !== undefined),
     })
     const result = new Draft()
     result.set(row.member, page.entries)
@@ -108,7 +111,7 @@ export class Lists {
 
   /** With a principal: those its calls go to. */
   #inScope(scope: Scope, principal?: string): readonly Downstream[] {
-    const all = principal === undefined ? this.#downstreams() : this.#downstreams().map((one) => one.for(principal))
-    return scope.server === undefined ? all : all.filter(({ options }) => options.key === scope.server)
+    const all = this.#downstreams().filter(({ options }) => this.#feed.reaches(scope, options))
+    return principal === undefined ? all : all.map((one) => one.for(principal))
   }
 }

@@ -8,12 +8,13 @@ import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { View } from '../catalog/view.ts'
+import type { Scope } from '../rpc/call.ts'
 
 /** A principal's own catalog, and the views of it that were asked for. */
 export interface OwnCatalog {
   readonly from: Catalog
   readonly catalog: Catalog
-  readonly views: Map<string, View>
+  readonly views: Map<Scope, (View | undefined)[]>
 }
 
 interface Own {

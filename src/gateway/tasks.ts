@@ -134,7 +134,9 @@ export class Tasks {
     const downstream = opened && this.#fleet.for(opened.server, caller.principal)
     if (exposed === undefined || opened === undefined || downstream === undefined) return undefined
     const isInScope = caller.scope.server === undefined || caller.scope.server === opened.server
-    return isInScope ? { downstream, original: opened.original, exposed, caller } : undefined
+    return isInScope && this.#feed.viewOf(caller).sees(opened.server)
+      ? { downstream, original: opened.original, exposed, caller }
+      : undefined
   }
 
   /** A task, or the result of one, as this host is to see it. */

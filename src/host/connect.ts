@@ -10,6 +10,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { clientMetadata } from '../auth/oauth/registration.ts'
 import type { SignIn, SignIns } from '../auth/oauth/sign-ins.ts'
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
 import { cleanMessage } from '../wire/label.ts'
 import { Failure } from '../wire/failure.ts'
@@ -27,14 +28,15 @@ const PAGE_HEADERS = {
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
 }
+const NOT_YOURS = 'This link is not for you. Open it only if you have asked for it yourself.'
 const GONE = 'This link is not good any more. Go back to your application and try again.'
 
 export interface ConnectSource {
   readonly signIns: SignIns
   /** `https://gateway.example.com`, where that is how browsers reach us. */
   readonly publicUrl: () => string | undefined
-  /** Who the person in this browser is, as far as it has proved it; everybody where nobody is asked to. */
-  readonly principalOf: (browser: string) => string | undefined
+  /** Finds out whose credential a person shows; `undefined`: nobody is asked for one here, and all are the shared principal. */
+  readonly whose: () => ((token: string) => Promise<string | undefined>) | undefined
   readonly log: Log
 }
 
@@ -46,16 +48,15 @@ export class ConnectPages {
     this.#source = source
   }
 
-  /** False: none of our paths. */
-  handle(request: HttpRequest): boolean {
+  /** Whatever is below `/connect/`. */
+  handle(request: HttpRequest): void {
     const [, rest] = /^\/connect\/([\w.-]{1,64})$/.exec(request.path) ?? []
-    if (rest === undefined) return false
-    if (rest === 'client.json') this.#document(request)
+    if (rest === undefined) request.reply(404, {})
+    else if (rest === 'client.json') this.#document(request)
     else if (rest === 'callback') void this.#callback(request)
     else if (request.method === 'GET') this.#ask(request, rest)
     else if (request.method === 'POST') this.#consent(request, rest)
     else request.reply(405, { Allow: 'GET, POST' })
-    return true
   }
 
   #document(request: HttpRequest): void {
@@ -70,13 +71,14 @@ export class ConnectPages {
     const signIn = this.#source.signIns.find(id)
     if (signIn === undefined) return this.#note(request, 404, GONE)
     const browser = this.#browserOf(request) ?? randomBytes(32).toString('base64url')
-    if (!this.#isOwner(signIn, browser)) return this.#note(request, 403, 'This link belongs to somebody else.')
+    const asksProof = this.#source.whose() !== undefined
+    if (!asksProof && signIn.principal !== SHARED_PRINCIPAL) return this.#note(request, 403, NOT_YOURS)
     request.addHeaders({ 'Set-Cookie': this.#cookie(browser) })
     const page = questionPage({
       id,
       name: cleanMessage(signIn.displayName),
-      principal: signIn.principal,
       mark: this.#mark(id, browser),
+      asksProof,
     })
     request.reply(200, PAGE_HEADERS, [Buffer.from(page)])
   }
@@ -85,16 +87,19 @@ export class ConnectPages {
     request.readBody(MAX_FORM_BYTES, (body) => {
       const signIn = this.#source.signIns.find(id)
       const browser = this.#browserOf(request)
-      const mark = new URLSearchParams(body?.toString()).get('mark') ?? ''
+      const form = new URLSearchParams(body?.toString())
       if (signIn === undefined) return this.#note(request, 404, GONE)
-      if (browser === undefined || !this.#isMark(id, browser, mark) || !this.#isOwner(signIn, browser))
+      if (browser === undefined || !isEqual(form.get('mark') ?? '', this.#mark(id, browser)))
         return this.#note(request, 403, 'This page was not opened in this browser. Open the link again.')
-      void this.#depart(request, signIn, browser)
+      void this.#depart(request, signIn, browser, form.get('proof') ?? '')
     })
   }
 
-  async #depart(request: HttpRequest, { id, displayName }: SignIn, browser: string): Promise<void> {
+  async #depart(request: HttpRequest, signIn: SignIn, browser: string, proof: string): Promise<void> {
+    const { id, displayName } = signIn
     try {
+      // A link may have been sent to somebody else: whoever goes on must be whom it was made for (B248).
+      if (!(await this.#isOwner(signIn, proof))) return this.#note(request, 403, NOT_YOURS)
       const url = await this.#source.signIns.depart(id, browser, documentAt)
       if (url === undefined) return this.#note(request, 404, GONE)
       request.reply(303, { ...PAGE_HEADERS, Location: url })
@@ -126,8 +131,12 @@ export class ConnectPages {
     request.reply(status, PAGE_HEADERS, [Buffer.from(notePage(text))])
   }
 
-  #isOwner({ principal }: SignIn, browser: string): boolean {
-    return this.#source.principalOf(browser) === principal
+  /** By a credential of the principal, or the code that the command line shows the operator. */
+  async #isOwner({ principal, code }: SignIn, proof: string): Promise<boolean> {
+    const whose = this.#source.whose()
+    if (whose === undefined) return principal === SHARED_PRINCIPAL
+    if (principal === SHARED_PRINCIPAL) return isEqual(proof, code)
+    return proof !== '' && (await whose(proof)) === principal
   }
 
   get #isSecure(): boolean {
@@ -155,12 +164,12 @@ export class ConnectPages {
   #mark(id: string, browser: string): string {
     return createHmac('sha256', this.#key).update(`${id} ${browser}`).digest('base64url')
   }
+}
 
-  #isMark(id: string, browser: string, mark: string): boolean {
-    const given = Buffer.from(mark)
-    const own = Buffer.from(this.#mark(id, browser))
-    return given.length === own.length && timingSafeEqual(given, own)
-  }
+/** In a time that does not tell how much was right. */
+const isEqual = (given: string, own: string): boolean => {
+  const [a, b] = [Buffer.from(given), Buffer.from(own)]
+  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 /** Where our metadata document stands: only what the world can read over https can be named by. */

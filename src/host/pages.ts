@@ -7,15 +7,19 @@ const STYLE =
 export const questionPage = (question: {
   readonly id: string
   readonly name: string
-  readonly principal: string
   readonly mark: string
+  /** Whoever goes on must show who they are. */
+  readonly asksProof: boolean
 }): string => {
-  const { id, name, principal, mark } = question
+  const { id, name, mark, asksProof } = question
+  const proof = asksProof
+    ? '<p><label>Your access token for Trunkline, or the code that came with this link:<br><input type="password" name="proof" autocomplete="off" required></label></p>'
+    : ''
   return page(
     `Sign in to ${name}`,
-    `<p>You will be sent to ${escaped(name)}. Trunkline may then use it for <b>${escaped(principal)}</b>, and for nobody else.</p>
+    `<p>You will be sent to ${escaped(name)}. Trunkline may then use it in your name.</p>
 <p>Go on only if you have just asked for this yourself.</p>
-<form method="post" action="/connect/${escaped(id)}"><input type="hidden" name="mark" value="${escaped(mark)}"><button>Continue</button></form>`,
+<form method="post" action="/connect/${escaped(id)}"><input type="hidden" name="mark" value="${escaped(mark)}">${proof}<button>Continue</button></form>`,
   )
 }
 

@@ -15,6 +15,8 @@ export interface SignIn {
   readonly principal: string
   /** The server, as people know it. */
   readonly displayName: string
+  /** 128 random bits that the operator alone is told. */
+  readonly code: string
   /** Calls back once, with how the attempt since the last `ask` ends: signed in, in vain, or never made in time. */
   onEnd(callback: (end: SignInEnd) => void): void
 }
@@ -107,6 +109,7 @@ export class SignIns {
       id: randomBytes(16).toString('base64url'),
       principal: interactive.principal,
       displayName,
+      code: randomBytes(16).toString('base64url'),
       interactive,
       expiresMs: this.#now() + SIGN_IN_TTL_MS,
       waiting,
