@@ -8,7 +8,7 @@ export interface BearerChallenge {
 }
 
 const LONGEST = 4_096
-const PARAMETER = /([a-z_]+)\s?=\s?(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))/gi
+const PARAMETER = /([a-z_]{1,40})\s?=\s?(?:"((?:[^"\\]|\\.){0,2048})"|([^\s",]{1,2048}))/gi
 
 /** Reads the `Bearer` challenge of a `WWW-Authenticate` header; what is not there is `undefined`. */
 export const readChallenge = (header: string | undefined): BearerChallenge => {
