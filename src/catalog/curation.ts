@@ -85,4 +85,6 @@ export interface CallRule {
   readonly result: ResultLimit | undefined
   /** What the server's own definition mirrors into headers; the entry's are those that a host knows of. */
   readonly paramHeaders: readonly ParamHeader[]
+  /** Lower-case names of the headers that mirror hidden arguments: no host sends them. */
+  readonly hiddenHeaders: readonly string[]
 }
