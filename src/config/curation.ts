@@ -21,6 +21,7 @@ export const buildCuration = (entry: ServerEntry, tree: MapTree, complain: Compl
   if ([...filters, entry.tools, entry.alias].every((said) => said === undefined)) return undefined
   checkHints(entry, complain)
   checkNames(tools, alias, complain)
+  checkKeys(tools, tree, complain)
   for (const [original, tool] of Object.entries(tools)) checkArguments(original, tool, complain)
   const filterTree = child(tree, 'filter')
   const hints = Object.entries(filter?.annotations ?? {}).flatMap(([name, verdict]) =>
@@ -108,6 +109,15 @@ const checkNames = (
   for (const [original, { name }] of Object.entries(tools))
     if (name !== undefined && Object.hasOwn(alias, original))
       complain(['tools', original, 'name'], `"${original}" has an alias, which wins`, 'keep one of them')
+}
+
+/** The one key that plain objects cannot hold: validation has dropped it. */
+const checkKeys = (tools: Readonly<Record<string, CuratedTool>>, tree: MapTree, complain: Complain): void => {
+  for (const path of [['tools'], ...Object.keys(tools).map((original) => ['tools', original, 'args'])]) {
+    const mapping = path.reduce<Tree | undefined>(child, tree)
+    if (child(mapping, '__proto__') !== undefined)
+      complain([...path, '__proto__'], '"__proto__" cannot be configured', 'leave it as it is')
+  }
 }
 
 const checkArguments = (original: string, { args = {} }: CuratedTool, complain: Complain): void => {
