@@ -22,15 +22,19 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
         tools: ['get', 'delete_x'],
         prompts: ['p', 'internal_p'],
         resources: ['file:///pub/r', 'file:///etc/r'],
-        templates: ['file:///pub/{x}', 'file:///{x}'],
+        templates: ['file:///pub/{+x}', 'file:///{x}'],
       }),
-      { filter: { deny: ['delete_*'] }, prompts: { deny: ['internal_*'] }, resources: { allow: ['file:///pub/**'] } },
+      {
+        filter: { deny: ['delete_*'] },
+        prompts: { deny: ['internal_*'] },
+        resources: { allow: ['file:///pub/**'], deny: ['file:///pub/no/**'] },
+      },
     )
     await using host = await connect(gateway)
     expect(await listed(host, 'tools/list', 'tools', 'name')).toEqual(['a__get'])
     expect(await listed(host, 'prompts/list', 'prompts', 'name')).toEqual(['a__p'])
     expect(await listed(host, 'resources/list', 'resources', 'uri')).toEqual(['a+file:///pub/r'])
-    expect(await listed(host, 'resources/templates/list', 'resourceTemplates', 'uriTemplate')).toEqual(['a+file:///pub/{x}'])
+    expect(await listed(host, 'resources/templates/list', 'resourceTemplates', 'uriTemplate')).toEqual(['a+file:///pub/{+x}'])
 
     const argument = { name: 'x', value: '' }
     const unknownTool = { code: -32602, message: 'Unknown tool: a__delete_x' }
@@ -45,7 +49,13 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     ])
       await expect(host.call('completion/complete', { ref, argument })).rejects.toMatchObject({ code: -32602 })
     const code = era === 'modern' ? -32602 : -32002
-    for (const uri of ['a+file:///etc/r', 'file:///etc/r', 'a+file:///pub/../etc/r', 'a+file:///pub/%2e%2e/etc/r']) {
+    for (const uri of [
+      'a+file:///etc/r',
+      'file:///etc/r',
+      'a+file:///pub/../etc/r',
+      'a+file:///pub/%2e%2e/etc/r',
+      'file:///pub/no/r',
+    ]) {
       await expect(host.call('resources/read', { uri })).rejects.toMatchObject({ code, message: `Resource not found: ${uri}` })
       if (era === 'legacy') await expect(host.call('resources/subscribe', { uri })).rejects.toMatchObject({ code: -32002 })
     }
@@ -53,7 +63,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
 
     await host.call('tools/call', { name: 'a__get' })
     await host.call('prompts/get', { name: 'a__p' })
-    await host.call('completion/complete', { ref: { type: 'ref/resource', uri: 'a+file:///pub/{x}' }, argument })
+    await host.call('completion/complete', { ref: { type: 'ref/resource', uri: 'a+file:///pub/{+x}' }, argument })
     for (const uri of ['a+file:///pub/r', 'a+file:///pub/unlisted'])
       expect((await host.call('resources/read', { uri }))['contents']).toMatchObject([{ uri }])
   })
@@ -132,13 +142,21 @@ describe('arguments that are not the host’s to choose', () => {
     expect(gateway.fake('a').all('tools/call')[0]?.params['arguments']).toEqual({ org: 'acme', q: 'x' })
   })
 
-  test('T-21 a header for a hidden argument never reaches the server', async () => {
-    await using gateway = await start(fake.of({ kind: 'modern http', tools: [SEARCH] }), { tools: { search: { args: ARGS } } })
+  test.each(['own', 'undici'])('T-21 a header for a hidden argument never reaches the server (%s)', async (httpClient) => {
+    const args = { org: { hide: true }, q: { value: 'ours', hide: true } }
+    const properties = { org: { type: 'string', 'x-mcp-header': 'Org' }, q: { type: 'string', 'x-mcp-header': 'Q' } }
+    const tool = { name: 'search', inputSchema: { type: 'object', properties } }
+    await using gateway = await start(
+      fake.of({ kind: 'modern http', tools: [tool] }),
+      { tools: { search: { args } } },
+      { httpClient },
+    )
     await using host = await modernHttp.connect(gateway)
-    const headers = { 'mcp-param-org': 'evil', 'mcp-param-other': 'kept' }
-    await host.call('tools/call', { name: 'a__search', arguments: { q: 'x' } }, { headers })
+    const headers = { 'mcp-param-org': 'evil', 'mcp-param-q': 'evil', 'mcp-param-other': 'kept' }
+    await host.call('tools/call', { name: 'a__search', arguments: {} }, { headers })
     const [call] = gateway.fake('a').all('tools/call')
-    expect(call.headers['mcp-param-org']).toBe('acme')
+    expect(call.headers['mcp-param-org']).toBeUndefined()
+    expect(call.headers['mcp-param-q']).toBe('ours')
     expect(call.headers['mcp-param-other']).toBe('kept')
   })
 
@@ -187,6 +205,17 @@ describe('calls that are continued', () => {
       expect(calls.map(({ params }) => params['arguments'])).toEqual([FILLED, FILLED])
     },
   )
+
+  test('B066 a call that is continued for a legacy host has its pinned arguments in every round', async () => {
+    await using gateway = await start(asks(), { tools: { search: { args: ARGS } } })
+    await using host = await legacyHttp.connect(gateway)
+    await host.call('tools/call', { name: 'a__search', arguments: { q: 'x' } })
+    const calls = gateway.fake('a').all('tools/call')
+    expect(calls.map(({ params }) => [params['requestState'], params['arguments']])).toEqual([
+      [undefined, FILLED],
+      ['s', FILLED],
+    ])
+  })
 
   test('T-06 what was hidden since cannot be called with a state of before', async () => {
     await using gateway = await start(asks(), {})
