@@ -34,7 +34,6 @@ import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import { Feed } from './feed.ts'
-import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rounds } from './rounds.ts'
@@ -44,6 +43,7 @@ import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { Tasks } from './tasks.ts'
+import type { ChangedList } from './watchers.ts'
 
 export class Gateway {
   readonly handle: Handler
