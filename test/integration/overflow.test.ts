@@ -109,6 +109,17 @@ test.each(everyFakeKind)('links of a %s server beside the text keep their expose
   ])
 })
 
+test.each(everyFakeKind)('a result of a %s server that others would get while it comes is limited, too', async (kind) => {
+  const content = [{ type: 'text', text: LINES.repeat(2_000) }]
+  await using gateway = await start(logs({ kind, on: { 'tools/call': () => ({ content }) } }), LIMIT)
+  for (const { connect } of [legacyHttp, modernHttp]) {
+    await using host = await connect(gateway)
+    const [head] = await callLog(host)
+    expect(Buffer.byteLength(head.text ?? '')).toBeLessThanOrEqual(100)
+    expect((await host.call('tools/call', { name: 'a__other' }))['content']).toEqual(content)
+  }
+})
+
 describe('a tool whose results are limited is no task of the host', () => {
   const limit = { result: { max_tokens: 25 } }
   const must = { tools: { must: limit, may: limit } }
