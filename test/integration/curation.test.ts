@@ -1,5 +1,6 @@
 /** What the configuration leaves of servers, as hosts see it: lists and calls agree, in every era and over every transport. */
 import { describe, expect, test } from 'vitest'
+import { serverStatuses } from '../../src/admin/status.ts'
 import { curated } from '../support/curation.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
@@ -327,4 +328,23 @@ describe('time-outs of single tools', () => {
     const result = await host.call('tools/call', { name: 'a__slow' })
     expect(result).toMatchObject({ isError: true, _meta: { 'dev.trunkline/gateway': { kind: 'timeout', downstream: 'a' } } })
   })
+})
+
+test('ps counts what is shown, and tells rules that meet nothing', async () => {
+  const spec = fake.of({ tools: ['get', 'put'], prompts: ['p', 'q'], resources: ['file:///a', 'file:///b'] })
+  const entry = {
+    filter: { deny: 'put' },
+    prompts: { deny: 'q' },
+    resources: { deny: 'file:///b' },
+    tools: { gte: { title: 'x' } },
+  }
+  await using gateway = await start(spec, entry)
+  expect(serverStatuses(gateway.running)).toMatchObject([
+    {
+      tools: 1,
+      prompts: 1,
+      resources: 1,
+      findings: [{ kind: 'tools', name: 'gte', note: 'is configured, and the server has no such tool (configuration)' }],
+    },
+  ])
 })
