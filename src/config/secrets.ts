@@ -16,7 +16,7 @@ export const secretsOf = ({ tree }: GatheredServer): readonly string[] => {
   const fromVariables = scalars(child(tree, 'env')).filter(({ variables }) => variables === true)
   const namedSo = ['env', 'headers'].flatMap((key) => named(child(tree, key))).flatMap(scalars)
   const bySource = ['args', 'headers'].flatMap((key) => scalars(child(tree, key))).filter(isFromSecret)
-  const values = [...credentials(tree), ...fromVariables, ...namedSo, ...bySource]
+  const values = [...credentials(tree), ...fromVariables, ...namedSo, ...bySource, ...pinned(tree)]
   return [...values.map(({ value }) => String(value ?? '')), ...inUrl(child(tree, 'url'))].filter(
     (value) => value.length >= SHORTEST_SECRET,
   )
@@ -29,9 +29,17 @@ const credentials = (tree: Tree): readonly ScalarTree[] => {
   const hidden = [oauth, machine].flatMap((way) => ['client_secret', 'private_key'].map((key) => child(way, key)))
   return [child(given, 'bearer'), child(given, 'headers'), ...hidden].flatMap(scalars)
 }
+/** Values of pinned arguments that variables brought. */
+const pinned = (tree: Tree): readonly ScalarTree[] =>
+  childrenOf(child(tree, 'tools'))
+    .flatMap((tool) => childrenOf(child(tool, 'args')))
+    .flatMap((argument) => scalars(child(argument, 'value')))
+    .filter(({ variables }) => variables === true)
+
+const childrenOf = (tree: Tree | undefined): readonly Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
 
 /** `${API_KEY}` says of itself what it is; `${PROJECT_DIR}` does too. */
-const isFromSecret = ({ source, variables }: ScalarTree) => variables === true && SECRET_NAME.test(source)
+export const isFromSecret = ({ source, variables }: ScalarTree): boolean => variables === true && SECRET_NAME.test(source)
 
 const inUrl = (tree: Tree | undefined): readonly string[] => {
   const url = tree?.kind === 'scalar' ? URL.parse(String(tree.value)) : null

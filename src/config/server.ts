@@ -5,6 +5,7 @@ import { buildCredential } from './credentials.ts'
 import { childEnvironment } from './child-environment.ts'
 import type { GatheredServer } from './gather.ts'
 import type { Context } from './surroundings.ts'
+import { buildCuration } from './curation.ts'
 import { checkHeaders } from './headers.ts'
 import { fill } from './fill.ts'
 import type { Problem } from './problems.ts'
@@ -86,6 +87,7 @@ export const buildServer = (
   const credential = buildCredential(entry.credentials, entry.url, (path, ...words) =>
     complain(['credentials', ...path], ...words),
   )
+  const curation = buildCuration(entry, tree, complain)
   if (problems.length > before) return undefined
   const switches = fill(
     SWITCH_NAMES,
@@ -108,6 +110,7 @@ export const buildServer = (
     timeouts: fill(TIMEOUT_NAMES, fill(TIMEOUT_NAMES, DEFAULT_SERVER.timeouts, defaults.timeouts), entry.timeouts),
     limits: fill(LIMIT_NAMES, fill(LIMIT_NAMES, DEFAULT_SERVER.limits, defaults.limits), entry.limits),
     uris: entry.resources?.rewrite ?? DEFAULT_SERVER.uris,
+    curation,
     tags: [...new Set([...gathered.tags, ...(entry.tags ?? [])])],
   }
 }

@@ -7,6 +7,7 @@ import { nearestKey } from './nearest-key.ts'
 import type { ToolsetEntry } from './toolset-schema.ts'
 import type { Complain } from './toolsets.ts'
 import { child, plain } from './tree.ts'
+import type { Tree } from './tree.ts'
 
 /** Adds a problem for each name that nothing can bear; `warn` is told of what may be meant so. */
 export const checkMembers = (
@@ -58,7 +59,7 @@ class Known {
       ...said('tags').flat(),
       ...servers.flatMap(({ tags }) => tags),
     ] as string[])
-    this.#prefixes = new Map(all.map(({ key, tree }) => [key, String(plainOf(child(tree, 'prefix')) ?? key)]))
+    this.#prefixes = new Map(all.map(({ key, tree }) => [key, prefixIn(tree) ?? key]))
     this.#aliases = said('alias').flatMap((alias) => Object.values(alias as object) as string[])
     this.#isPrefixed = (settings.naming?.prefix ?? 'always') === 'always'
   }
@@ -95,6 +96,11 @@ class Known {
     const nearest = nearestKey(word, known)
     return nearest === undefined ? `known: ${known.join(', ')}` : `did you mean "${nearest}"?`
   }
+}
+
+const prefixIn = (tree: Tree): string | undefined => {
+  const prefix = plainOf(child(tree, 'prefix'))
+  return typeof prefix === 'string' ? prefix : undefined
 }
 
 const plainOf = (tree: ReturnType<typeof child>): unknown => (tree === undefined ? undefined : plain(tree))

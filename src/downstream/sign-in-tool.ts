@@ -20,6 +20,7 @@ export const signInInventory = ({ displayName }: ServerOptions): Inventory => {
     title: `Sign in to ${displayName}`,
     description: `${displayName} needs a sign-in before its tools can be used. Calling this tool asks the person to sign in.`,
     inputSchema: { type: 'object', properties: {} },
+    annotations: { readOnlyHint: true },
   }
   const raw = Buffer.from(JSON.stringify(tool))
   const freshness = { receivedAtMs: 0, ttlMs: 0, scope: 'private' } as const
@@ -27,7 +28,12 @@ export const signInInventory = ({ displayName }: ServerOptions): Inventory => {
     revision: LATEST_LEGACY,
     capabilities: { tools: { listChanged: true } },
     instructions: undefined,
-    lists: { tools: [{ original: SIGN_IN_TOOL, raw, paramHeaders: [] }], resources: [], templates: [], prompts: [] },
+    lists: {
+      tools: [{ original: SIGN_IN_TOOL, raw, paramHeaders: [], isSignIn: true }],
+      resources: [],
+      templates: [],
+      prompts: [],
+    },
     freshness: Object.fromEntries(LIST_KINDS.map((kind) => [kind, freshness])) as Inventory['freshness'],
     leftOut: [],
     findings: [],
@@ -40,9 +46,7 @@ export const signInInventory = ({ displayName }: ServerOptions): Inventory => {
 export const isSignIn = ({ method, target }: Call, inventory: Inventory | undefined): boolean =>
   method === 'tools/call' &&
   target === SIGN_IN_TOOL &&
-  inventory?.lists.tools.some(({ original, raw }) => original === SIGN_IN_TOOL && !isOurs(raw, inventory)) !== true
-
-const isOurs = (raw: Buffer, { digest }: Inventory): boolean => createHash('sha256').update(raw).digest('base64url') === digest
+  inventory?.lists.tools.some(({ original, isSignIn: isOurs }) => original === SIGN_IN_TOOL && isOurs !== true) !== true
 
 export const signedIn = ({ displayName }: ServerOptions, inventory: Inventory | undefined): Outcome => {
   const count = inventory?.lists.tools.length ?? 0

@@ -2,41 +2,29 @@
  * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
  * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
  */
-import {
-  auditTime,
-  BehaviorSubject,
-  combineLatest,
-  defer,
-  from,
-  map,
-  merge,
-  mergeMap,
-  of,
-  skip,
-  Subject,
-  switchMap,
-  takeUntil,
-  tap,
-} from 'rxjs'
+import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
 import type { Observable } from 'rxjs'
 import { buildCatalog, servesApps } from '../catalog/catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource } from '../catalog/catalog.ts'
+import { Curator } from '../catalog/curated-inventory.ts'
 import { Grants } from '../catalog/grants.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import { LIST_FORMS, listForm } from '../catalog/ready-entry.ts'
+import { summarise } from '../catalog/toolset-findings.ts'
+import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
 import { Toolsets } from '../catalog/toolsets.ts'
 import { Views } from '../catalog/view.ts'
 import type { Selection, View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Caller, HostSession, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
+import { LATEST_LEGACY } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { GatewayOptions } from './options.ts'
 import { PersonalCatalogs } from './personal-catalogs.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
-
-export type ChangedList = 'tools' | 'prompts' | 'resources'
-const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
+import { Watchers } from './watchers.ts'
+import type { ChangedList } from './watchers.ts'
 
 /** Inventories that change together make one catalog. */
 const SETTLE_MS = 20
@@ -47,7 +35,8 @@ export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, '
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
   readonly #views = new Views()
-  readonly #closed$ = new Subject<void>()
+  readonly #curator = new Curator()
+  readonly #watchers = new Watchers((caller) => this.viewOf(caller))
   #options: GatewayOptions
   /** The same for hosts that run apps: another catalog only where a server makes a difference. */
   #appsCatalog: Catalog
@@ -64,8 +53,16 @@ export class Feed {
     this.#toolsets = new Toolsets(options.toolsets)
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
     this.#appsCatalog = this.catalog
-    this.#sessions = new SessionCatalogs(() => this.#options)
-    this.#personal = new PersonalCatalogs(() => this.#options)
+    this.#sessions = new SessionCatalogs(
+      () => this.#options,
+      this.#curator,
+      (session) => this.#watchers.look({ session }),
+    )
+    this.#personal = new PersonalCatalogs(
+      () => this.#options,
+      this.#curator,
+      (principal) => this.#watchers.look({ principal }),
+    )
     downstreams$
       .pipe(
         switchMap((downstreams) =>
@@ -116,6 +113,13 @@ export class Feed {
     return this.#views.of(this.#personal.of(principal, this.catalog)?.catalog ?? this.catalog, { revision })
   }
 
+  /** How each toolset fares with what there is now. */
+  get summaries(): readonly ToolsetSummary[] {
+    const viewOf = (toolset: string): View =>
+      this.#views.of(this.catalog, this.#selectionOf({ server: undefined, toolset }, LATEST_LEGACY))
+    return summarise(this.#toolsets, this.whole(LATEST_LEGACY), viewOf)
+  }
+
   get toolsets(): Toolsets {
     return this.#toolsets
   }
@@ -129,19 +133,7 @@ export class Feed {
 
   /** The lists that changed for this caller; told after the new catalog is in force (B128). Completes when the gateway stops. */
   changes(caller: Caller): Observable<ChangedList> {
-    return defer(() => {
-      let before = this.#digests(caller)
-      const own = [this.#sessions.changesOf(caller.session), this.#personal.changesOf(caller.principal)]
-      return merge(this.catalog$.pipe(skip(1)), ...own).pipe(
-        mergeMap(() => {
-          const after = this.#digests(caller)
-          const changed = CHANGED_LISTS.filter((list) => after[list] !== before[list])
-          before = after
-          return from(changed)
-        }),
-        takeUntil(this.#closed$),
-      )
-    })
+    return this.#watchers.watch(caller)
   }
 
   /** Builds anew with other options. */
@@ -153,7 +145,7 @@ export class Feed {
 
   /** Ends the streams of changes. The catalog goes on, for calls under way that wait for a server to become known. */
   close(): void {
-    this.#closed$.next()
+    this.#watchers.close()
   }
 
   #selectionOf(scope: Scope, revision: Revision): Selection {
@@ -172,10 +164,7 @@ export class Feed {
   }
 
   #build(downstreams: readonly Downstream[]): Catalog {
-    const sources: CatalogSource[] = downstreams.map(({ options, inventory$ }) => ({
-      server: options,
-      inventory: inventory$.value,
-    }))
+    const sources = downstreams.map(({ options, inventory$ }) => this.#source(options, inventory$.value))
     return buildCatalog(sources, this.#options)
   }
 
@@ -186,11 +175,15 @@ export class Feed {
       appsInventory$.value !== undefined &&
       appsInventory$.value.digest !== inventory$.value.digest
     if (!downstreams.some(hasOwn)) return catalog
-    const sources = downstreams.map((downstream) => ({
-      server: downstream.options,
-      inventory: hasOwn(downstream) ? downstream.appsInventory$.value : downstream.inventory$.value,
-    }))
+    const sources = downstreams.map((downstream) =>
+      this.#source(downstream.options, (hasOwn(downstream) ? downstream.appsInventory$ : downstream.inventory$).value),
+    )
     return buildCatalog(sources, this.#options)
+  }
+
+  /** What the configuration leaves of what a server offers. */
+  #source(server: CatalogServer, inventory: Inventory | undefined): CatalogSource {
+    return { server, inventory: inventory && this.#curator.curate(inventory, server.curation) }
   }
 
   #swap(downstreams: readonly Downstream[]): void {
@@ -199,14 +192,6 @@ export class Feed {
     const catalog = this.#build(downstreams)
     this.#appsCatalog = this.#buildForApps(downstreams, catalog)
     this.catalog$.next(catalog)
-  }
-
-  #digests(caller: Caller): Record<ChangedList, string> {
-    const view = this.viewOf(caller)
-    return {
-      tools: view.list('tools').digest,
-      prompts: view.list('prompts').digest,
-      resources: view.list('resources').digest + view.list('templates').digest,
-    }
+    this.#watchers.look()
   }
 }

@@ -37,10 +37,10 @@ import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import { Confirmations } from './confirm.ts'
 import { Feed } from './feed.ts'
-import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rounds } from './rounds.ts'
+import { Overflow } from './overflow.ts'
 import { Router } from './router.ts'
 import { Scopes } from './scopes.ts'
 import { SignInRounds } from './sign-in.ts'
@@ -48,6 +48,7 @@ import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { Tasks } from './tasks.ts'
+import type { ChangedList } from './watchers.ts'
 
 export class Gateway {
   /** Another after a reload that switches a layer on or off. */
@@ -59,6 +60,7 @@ export class Gateway {
   readonly #router: Router
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
+  readonly #overflow = new Overflow(() => this.#options.results)
   readonly #confirmations: Confirmations
   #options: GatewayOptions
   #scopes: Scopes
@@ -76,9 +78,7 @@ export class Gateway {
     )
     this.#tasks = new Tasks(seal, this.feed, fleet, () => this.#options.tasks)
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
-    this.#router = new Router(this.feed, this.#lists, rounds, new SignInRounds(signIns, seal), this.#tasks, (key, principal) =>
-      fleet.for(key, principal),
-    )
+    this.#router = new Router(this.feed, this.#lists, rounds, new SignInRounds(signIns, seal), this.#tasks, this.#overflow, fleet)
     this.parking = new Parking(seal, () => this.#options.parking)
     this.#confirmations = new Confirmations(
       seal,
@@ -204,6 +204,7 @@ export class Gateway {
     this.#isStopping = true
     this.parking.close()
     this.feed.close()
+    this.#overflow.close()
   }
 
   /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */

@@ -2,10 +2,9 @@
  * Catalogs of principals that a server lists something of their own, because each signs in there for himself: everybody's catalog
  * with those lists in it. What one is listed, nobody else sees (B250).
  */
-import { filter, Subject } from 'rxjs'
-import type { Observable } from 'rxjs'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
+import type { Curator } from '../catalog/curated-inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { View } from '../catalog/view.ts'
 import type { Scope } from '../rpc/call.ts'
@@ -29,10 +28,14 @@ const FORMS = 2
 export class PersonalCatalogs {
   readonly #options: () => CatalogOptions
   readonly #own = new Map<string, Own>()
-  readonly #changed$ = new Subject<string>()
+  readonly #curator: Curator
+  readonly #changed: (principal: string) => void
 
-  constructor(options: () => CatalogOptions) {
+  /** `changed`: something in the lists of this principal alone. */
+  constructor(options: () => CatalogOptions, curator: Curator, changed: (principal: string) => void) {
     this.#options = options
+    this.#curator = curator
+    this.#changed = changed
   }
 
   set(principal: string, key: string, inventory: Inventory): void {
@@ -40,7 +43,7 @@ export class PersonalCatalogs {
     if (own?.inventories.get(key) === inventory) return
     const inventories = new Map(own?.inventories).set(key, inventory)
     this.#own.set(principal, { inventories, made: [] })
-    this.#changed$.next(principal)
+    this.#changed(principal)
   }
 
   /** `undefined`: the principal sees what everybody sees. */
@@ -49,18 +52,13 @@ export class PersonalCatalogs {
     if (own === undefined) return undefined
     let made = own.made.find((one) => one.from === from)
     if (made === undefined) {
-      const sources = from.sources.map(({ server, inventory }) => ({
-        server,
-        inventory: own.inventories.get(server.key) ?? inventory,
-      }))
+      const sources = from.sources.map(({ server, inventory }) => {
+        const listed = own.inventories.get(server.key)
+        return { server, inventory: listed === undefined ? inventory : this.#curator.curate(listed, server.curation) }
+      })
       made = { from, catalog: buildCatalog(sources, this.#options()), views: new Map() }
       own.made = [made, ...own.made].slice(0, FORMS)
     }
     return made
-  }
-
-  /** Something changed in the lists of this principal alone. */
-  changesOf(principal: string): Observable<string> {
-    return this.#changed$.pipe(filter((changed) => changed === principal))
   }
 }

@@ -2,10 +2,9 @@
  * Catalogs of legacy sessions that some server lists something of their own (`dynamic_lists`; BRIDGING 3.20): everybody's catalog
  * with that server's lists in place of the common ones. Modern hosts never have one (B056).
  */
-import { filter, Subject } from 'rxjs'
-import type { Observable } from 'rxjs'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
+import type { Curator } from '../catalog/curated-inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { HostSession } from '../rpc/call.ts'
 
@@ -18,11 +17,15 @@ interface Own {
 
 export class SessionCatalogs {
   readonly #options: () => CatalogOptions
+  readonly #curator: Curator
   readonly #own = new WeakMap<HostSession, Own>()
-  readonly #changed$ = new Subject<HostSession>()
+  readonly #changed: (session: HostSession) => void
 
-  constructor(options: () => CatalogOptions) {
+  /** `changed`: something in the lists of this session alone. */
+  constructor(options: () => CatalogOptions, curator: Curator, changed: (session: HostSession) => void) {
     this.#options = options
+    this.#changed = changed
+    this.#curator = curator
   }
 
   /** `undefined`: the server lists it what it lists to everybody. */
@@ -32,7 +35,7 @@ export class SessionCatalogs {
     else inventories.set(key, inventory)
     if (inventories.size === 0) this.#own.delete(session)
     else this.#own.set(session, { inventories, made: undefined })
-    this.#changed$.next(session)
+    this.#changed(session)
   }
 
   /** The catalog of this session; `undefined`: everybody's, `from`. */
@@ -40,17 +43,12 @@ export class SessionCatalogs {
     const own = this.#own.get(session)
     if (own === undefined) return undefined
     if (own.made?.from !== from) {
-      const sources = from.sources.map(({ server, inventory }) => ({
-        server,
-        inventory: own.inventories.get(server.key) ?? inventory,
-      }))
+      const sources = from.sources.map(({ server, inventory }) => {
+        const listed = own.inventories.get(server.key)
+        return { server, inventory: listed === undefined ? inventory : this.#curator.curate(listed, server.curation) }
+      })
       own.made = { from, catalog: buildCatalog(sources, this.#options()) }
     }
     return own.made.catalog
-  }
-
-  /** Something changed in the lists of this session alone. */
-  changesOf(session: HostSession | undefined): Observable<HostSession> {
-    return this.#changed$.pipe(filter((changed) => changed === session))
   }
 }

@@ -4,7 +4,9 @@
  */
 import type { SignIn, SignInEnd, SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
+import type { Route } from '../catalog/routes.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import { SIGN_IN_TOOL } from '../downstream/sign-in-tool.ts'
 import { elicitationIdFor } from '../era/questions.ts'
 import { complete, ServerError } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Resume } from '../rpc/call.ts'
@@ -20,6 +22,10 @@ const PREFIX = 'sign-in.'
 /** What stands in the way of the server's own round while a person signs in. */
 interface Sealed {
   readonly id: string
+  /** Server key. */
+  readonly server: string
+  /** The call was of our own tool, which is listed no more once it has done its work. */
+  readonly isTool: boolean
   readonly state?: string
   readonly responses?: string
 }
@@ -43,6 +49,16 @@ export class SignInRounds {
     return resume?.state?.startsWith(PREFIX) === true
   }
 
+  /** Where a call of our own tool comes back to. */
+  routeOf(resume: Resume | undefined): Route | undefined {
+    const sealed = this.isOurs(resume) ? this.#open(resume) : undefined
+    return sealed?.isTool === true ? { serverKey: sealed.server, original: SIGN_IN_TOOL, entry: undefined } : undefined
+  }
+
+  #open(resume: Resume | undefined): Sealed | undefined {
+    return this.#seal.open(PURPOSE, resume?.state?.slice(PREFIX.length) ?? '') as Sealed | undefined
+  }
+
   /**
    * Waits until the person is through, or `withinMs` have passed. The round of the server that was interrupted, if there was one;
    * or the outcome, if the person will not sign in.
@@ -51,8 +67,8 @@ export class SignInRounds {
     call: Call,
     { options }: Downstream,
   ): Promise<{ readonly resume: Resume | undefined } | { readonly outcome: Outcome }> {
-    const { state = '', responses } = call.resume ?? {}
-    const sealed = this.#seal.open(PURPOSE, state.slice(PREFIX.length)) as Sealed | undefined
+    const responses = call.resume?.responses
+    const sealed = this.#open(call.resume)
     const action = responses?.object(KEY)?.text('action')
     if (action === 'decline' || action === 'cancel')
       return { outcome: ended(call, `${options.displayName}: the sign-in was declined`) }
@@ -64,9 +80,10 @@ export class SignInRounds {
     return { resume: { state: sealed.state, responses: own } }
   }
 
-  /** How this host is told; throws where it can only be told by an error. `resume`: the round of the server that was under way. */
-  async ask(failure: Failure, call: Call, { options, credential }: Downstream, resume: Resume | undefined): Promise<Outcome> {
+  /** How this host is told; throws where it can only be told by an error. `routed`: the call as the server was to have it. */
+  async ask(failure: Failure, call: Call, routed: Call, { options, credential }: Downstream): Promise<Outcome> {
     const interactive = credential?.interactive
+    const { resume } = routed
     const { caller } = call
     if (interactive === undefined || interactive.principal !== caller.principal) throw failure.at(options)
     const { signIn, url } = await this.#signIns.ask(interactive, options.displayName)
@@ -79,6 +96,8 @@ export class SignInRounds {
     if (caller.session === undefined && METHODS[call.method]?.mayAskInput !== true) throw failure.at(options)
     const sealed: Sealed = {
       id: signIn.id,
+      server: options.key,
+      isTool: routed.target === SIGN_IN_TOOL,
       ...(resume?.state !== undefined && { state: resume.state }),
       ...(resume?.responses !== undefined && { responses: join(resume.responses.parts()).toString() }),
     }

@@ -3,7 +3,7 @@
  * it is one JSON body or a stream of events (BRIDGING 5.1, JSON or SSE).
  */
 import type { EventStream, HttpRequest } from '../transport/http-server.ts'
-import type { Failure } from '../wire/failure.ts'
+import { Failure } from '../wire/failure.ts'
 import { CLOSE } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { StreamedResult } from '../wire/streamed-result.ts'
@@ -147,6 +147,10 @@ export class PostExchange implements Exchange {
 
   end(): void {
     if (this.#isDone) return
+    if (this.#passing !== undefined) {
+      this.#passing.fail(new Failure('lost', 'the answer was given up'))
+      return this.#passing.abort()
+    }
     this.#open()
     this.#stream?.end()
     this.#done()
@@ -174,8 +178,8 @@ export class PostExchange implements Exchange {
 
   sweep(nowMs: number, limits: HostLimits): void {
     const { log, onOrphaned, untilMs } = this.#options
-    if (untilMs !== Infinity && Date.now() >= untilMs) return this.revoke()
     if (this.#passing !== undefined) return
+    if (untilMs !== Infinity && Date.now() >= untilMs) return this.revoke()
     if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()
     if (nowMs - this.#detachedMs >= limits.orphanMs) return onOrphaned(this)
     if (log !== undefined && nowMs >= this.#pollAtMs) this.#poll()

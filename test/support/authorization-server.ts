@@ -19,7 +19,9 @@ export type User = keyof typeof USERS
 
 /** A confidential client for client credentials, introspection, and the code flow with `REDIRECT`. */
 export const MACHINE = { id: 'machine', secret: 'secret-of-the-machine-client' } as const
-/** Where the code flow of `MACHINE` ends; nobody listens there. */
+/** A public client for the code flow; in contrast to one that registers itself it may ask for any scope. */
+export const APP = { id: 'app' } as const
+/** Where the code flow of both ends; nobody listens there. */
 export const REDIRECT = 'http://127.0.0.1:9/callback'
 
 export interface AuthorizationServerOptions {
@@ -166,6 +168,14 @@ const makeProvider = (issuer: string, key: AuthorizationServer['key'], options: 
         client_id: MACHINE.id,
         client_secret: MACHINE.secret,
         grant_types: ['client_credentials', 'authorization_code', 'refresh_token'],
+        redirect_uris: [REDIRECT],
+        response_types: ['code'],
+        application_type: 'native',
+      },
+      {
+        client_id: APP.id,
+        token_endpoint_auth_method: 'none',
+        grant_types: ['authorization_code', 'refresh_token'],
         redirect_uris: [REDIRECT],
         response_types: ['code'],
         application_type: 'native',
