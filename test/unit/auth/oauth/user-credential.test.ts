@@ -43,6 +43,7 @@ const scene = async () => {
         fetch: safe.fetch,
         store: new TokenStore(new Seal({ keys: [KEY] }), folder, (error) => expect(error).toBeUndefined()),
         now: () => nowMs,
+        subject: () => undefined,
         secrets: (_holder, tokens) => secrets.push(...tokens),
       },
     )
