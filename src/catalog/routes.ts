@@ -3,7 +3,7 @@
  * A name that the view does not hold is `undefined`, and reaches no server.
  */
 import { soleServer } from './catalog.ts'
-import type { Catalog, Exposed } from './catalog.ts'
+import type { Catalog, CatalogServer, Exposed } from './catalog.ts'
 import type { Entry, ListKind } from './inventory.ts'
 import { matchesTemplate, parseTemplate } from './templates.ts'
 import type { UriTemplate } from './templates.ts'
@@ -20,8 +20,10 @@ export interface Route {
 /** What routing needs of a view. */
 export interface Routable {
   readonly catalog: Catalog
-  /** Whether the caller sees this server at all. */
-  sees(serverKey: string): boolean
+  /** Whether the caller sees this. What it does not see is unknown. */
+  shows(row: Exposed): boolean
+  /** The same of a URI or template of a server, whether or not a list names it. */
+  showsUri(server: CatalogServer, original: string): boolean
   /** Entries by original name, and the templates that may claim bare URIs; filled on first use. */
   readonly bare: BareIndex
 }
@@ -60,7 +62,7 @@ export const findTemplateRef = (view: Routable, ref: string): Route | undefined 
 
 const findExposed = (view: Routable, kind: ListKind, exposed: string): Route | undefined => {
   const row = view.catalog.index[kind].get(exposed)
-  return row !== undefined && view.sees(row.server.key) ? routeTo(row) : undefined
+  return row !== undefined && view.shows(row) ? routeTo(row) : undefined
 }
 
 /** An exposed form is enough, listed or not: URIs of results and expanded templates appear in no list. */
@@ -69,7 +71,7 @@ const restored = (view: Routable, uri: string): Route | undefined => {
   const sole = soleServer(catalog)
   const found = sole === undefined ? prefixed(catalog, uri) : { prefix: sole.prefix, original: uri }
   const server = found && catalog.byPrefix.get(found.prefix)
-  return found && server && view.sees(server.key)
+  return found && server && view.showsUri(server, found.original)
     ? { serverKey: server.key, original: found.original, entry: undefined }
     : undefined
 }
@@ -81,7 +83,7 @@ const prefixed = (catalog: Catalog, uri: string): { prefix: string; original: st
 /** A template whose exposed form is the original one is matched first: for its server the URI is no bare one. */
 const findByTemplate = (view: Routable, uri: string): Route | undefined => {
   const rows = view.bare.patterns
-    .filter(({ row, template }) => view.sees(row.server.key) && matchesTemplate(template, uri))
+    .filter(({ row, template }) => view.shows(row) && matchesTemplate(template, uri) && view.showsUri(row.server, uri))
     .map(({ row }) => row)
   const own = rows.filter((row) => row.exposed === row.entry.original)
   const owner = onlyOwner(view, own.length > 0 ? own : rows)
@@ -89,7 +91,7 @@ const findByTemplate = (view: Routable, uri: string): Route | undefined => {
 }
 
 const onlyOwner = (view: Routable, rows: readonly Exposed[]): Route | undefined => {
-  const [first, ...others] = rows.filter((row) => view.sees(row.server.key))
+  const [first, ...others] = rows.filter((row) => view.shows(row))
   return first !== undefined && others.every((row) => row.server.key === first.server.key) ? routeTo(first) : undefined
 }
 

@@ -23,8 +23,8 @@ import type { LinkOwner } from '../downstream/link-owner.ts'
 import type { Offers } from '../era/modern-host.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
-import { complete, EVERYTHING, Refusal, stack } from '../rpc/call.ts'
-import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
+import { complete, Refusal, stack } from '../rpc/call.ts'
+import type { Call, Caller, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
@@ -33,19 +33,22 @@ import type { ParamHeader } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
+import { Confirmations } from './confirm.ts'
 import { Feed } from './feed.ts'
 import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rounds } from './rounds.ts'
 import { Router } from './router.ts'
+import { Scopes } from './scopes.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { Tasks } from './tasks.ts'
 
 export class Gateway {
-  readonly handle: Handler
+  /** Another after a reload that switches a layer on or off. */
+  handle: Handler
   readonly feed: Feed
   readonly parking: Parking
   readonly #fleet: Fleet
@@ -53,7 +56,9 @@ export class Gateway {
   readonly #router: Router
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
+  readonly #confirmations: Confirmations
   #options: GatewayOptions
+  #scopes: Scopes
   #isStopping = false
 
   constructor(fleet: Fleet, seal: Seal, options: GatewayOptions) {
@@ -75,12 +80,27 @@ export class Gateway {
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, (key) => fleet.get(key))
     this.parking = new Parking(seal, () => this.#options.parking)
-    this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
+    this.#confirmations = new Confirmations(
+      seal,
+      this.feed,
+      (caller) => this.#lists.known(caller),
+      () => this.#options.parking.ttlMs,
+    )
+    this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
+    this.handle = stack(this.#layers(), (call) => this.#route(call))
   }
 
-  scopeFor(_identity: Identity, { server }: { readonly server?: string }): Scope | undefined {
-    if (server === undefined) return EVERYTHING
-    return this.#fleet.get(server) === undefined ? undefined : { server }
+  /** In the order in which a call meets them: none that nothing is configured for. */
+  #layers(): Layer[] {
+    const isConfirming = this.#options.toolsets.some(({ confirm }) => confirm.length > 0)
+    return [askLegacyHosts, ...(isConfirming ? [this.#confirmations.layer] : []), this.parking.layer]
+  }
+
+  scopeFor(identity: Identity, path: EndpointPath): Scope | undefined {
+    const scope = this.#scopes.of(identity, path)
+    if (scope?.server === undefined) return scope
+    const isThere = this.#fleet.get(scope.server) !== undefined
+    return isThere && this.feed.viewOf({ scope, revision: LATEST_LEGACY }).sees(scope.server) ? scope : undefined
   }
 
   instructions(scope: Scope): string | undefined {
@@ -112,7 +132,9 @@ export class Gateway {
   async subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
     const route = findResource(this.feed.viewOf(caller), uri)
     const downstream = route && this.#fleet.get(route.serverKey)
-    return downstream === undefined ? false : this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, uri)
+    if (downstream === undefined) return false
+    const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(downstream.options, original)
+    return this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, { exposed: uri, mayHear })
   }
 
   unsubscribe(subscriber: Subscriber & TaskSubscriber): void {
@@ -169,6 +191,8 @@ export class Gateway {
   apply(options: GatewayOptions): void {
     this.#options = options
     this.feed.refresh(this.#fleet.downstreams$.value, options)
+    this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
+    this.handle = stack(this.#layers(), (call) => this.#route(call))
   }
 
   /** Takes no new calls; change streams end with their closing result. */

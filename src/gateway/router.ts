@@ -23,7 +23,7 @@ import { Payload } from '../wire/payload.ts'
 import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
-import type { Rounds } from './rounds.ts'
+import type { OpenedRound, Rounds } from './rounds.ts'
 import type { Tasks } from './tasks.ts'
 import { URL_REQUIRED, urlRequired } from './url-required.ts'
 import { askerOf, isNamespaced, wordRequests } from './wording.ts'
@@ -54,10 +54,7 @@ export class Router {
   async forward(call: Call): Promise<Outcome> {
     const isModern = call.caller.session === undefined
     const round = isModern ? this.#rounds.open(call) : undefined
-    const route =
-      round === undefined
-        ? (this.#lookUp(call) ?? (await this.#findLater(call)))
-        : { serverKey: round.server, original: round.original, entry: undefined }
+    const route = round === undefined ? (this.#lookUp(call) ?? (await this.#findLater(call))) : this.#resumed(call, round)
     const downstream = this.#downstream(route.serverKey)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
@@ -95,16 +92,35 @@ export class Router {
     return this.#expose(outcome, call, route, downstream, view)
   }
 
+  /** Where a retry goes: to the server that asked, as long as the caller still sees there what it names. */
+  #resumed(call: Call, { server, original }: OpenedRound): Route {
+    const isHidden = this.#feed.viewOf(call.caller).isLimited && this.#lookUp(call)?.serverKey !== server
+    if (isHidden) throw unknown(call)
+    return { serverKey: server, original, entry: undefined }
+  }
+
   /** Owner of what the call names: while servers of which nothing is known are starting, an unknown name waits for them. */
   async #findLater(call: Call): Promise<Route> {
+    this.#refuseUngranted(call)
     await this.#lists.known(call.caller)
     const late = this.#lookUp(call)
     if (late === undefined) throw unknown(call)
     return late
   }
 
-  #lookUp(call: Call): Route | undefined {
-    const view = this.#feed.viewOf(call.caller)
+  /** What only the scopes of a token hide is refused with the scopes it takes, before anything else is said (BRIDGING 6.1; B238). */
+  #refuseUngranted(call: Call): void {
+    if (call.caller.scope.granted === undefined) return
+    const { granted, ...scope } = call.caller.scope
+    const view = this.#feed.viewOf({ ...call.caller, scope })
+    const route = this.#lookUp(call, view)
+    const grants = this.#feed.grantsOf({ ...scope, granted })
+    if (route === undefined || grants === undefined) return
+    const scopes = grants.needed(route.serverKey, call.method === 'tools/call' && view.isWrite(call.target ?? ''))
+    throw new Refusal(-32602, `insufficient_scope: this takes ${scopes.join(' ')}`, { status: 403, scopes })
+  }
+
+  #lookUp(call: Call, view = this.#feed.viewOf(call.caller)): Route | undefined {
     if (call.method === 'completion/complete') {
       const ref = call.params.object('ref')
       const type = ref?.text('type')

@@ -64,7 +64,7 @@ export const errorReply = (error: unknown, failed: Failed): Reply => {
 }
 
 const refusal = (error: Refusal, { id, era }: Failed): Reply => ({
-  status: era === 'modern' ? error.status : 200,
+  status: era === 'modern' || error.scopes !== undefined ? error.status : 200,
   message: errorMessage(id, errorObject(error.code, error.message, error.data)),
 })
 

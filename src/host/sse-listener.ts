@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
-import { Refusal } from '../rpc/call.ts'
+import { isSameScope, Refusal } from '../rpc/call.ts'
 import type { EventStream } from '../transport/http-server.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
@@ -50,7 +50,8 @@ export class SseListener {
     const events = request.openEvents({})
     const connected: Connected = { events, entrance, session: undefined }
     this.#connected.set(id, connected)
-    events.send(toParts(`/messages?s=${id}`), { event: 'endpoint' })
+    // Beside its own path, so that a toolset keeps to its name.
+    events.send(toParts(`${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
     events.onClose(() => {
       this.#connected.delete(id)
       connected.session?.end()
@@ -58,9 +59,10 @@ export class SseListener {
   }
 
   /** `POST /messages?s=…`: 202, and the answer comes on the stream. */
-  post({ request, principal }: Entrance): void {
+  post({ request, principal, scope }: Entrance): void {
     const connected = this.#connected.get(new URLSearchParams(request.query).get('s') ?? '')
-    if (connected === undefined || connected.entrance.principal !== principal) return request.reply(404, {})
+    const isTheirs = connected?.entrance.principal === principal && isSameScope(connected.entrance.scope, scope)
+    if (!isTheirs) return request.reply(404, {})
     if (!carriesJson(request)) return request.reply(415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
