@@ -192,7 +192,7 @@ export class Feed {
   #digests(caller: Caller): Record<ChangedList, string> {
     const view = this.viewOf(caller)
     return {
-      tools: view.list('tools').digest,
+      tools: view.listed('tools').digest,
       prompts: view.list('prompts').digest,
       resources: view.list('resources').digest + view.list('templates').digest,
     }

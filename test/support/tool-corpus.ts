@@ -86,6 +86,7 @@ const sourceOf = ({ server, tools }: ServerCorpus): CatalogSource => ({
     instructions: true,
     apps: true,
     trusted: undefined,
+    tags: [],
   },
   inventory: {
     revision: MODERN,
