@@ -55,11 +55,11 @@ export interface ToolsetOptions {
   /** Globs over tools whose calls a person is asked about. */
   readonly confirm: readonly string[]
   readonly discovery: Discovery
-  /** `undefined`: none was said. */
+  /** `undefined`: nothing counts. */
   readonly budget: Budget | undefined
 }
 
-/** Of `discovery: auto` where no budget is said. */
+/** Of `discovery: auto`, where the budget says nothing else. */
 export const DEFAULT_BUDGET: Budget = { tools: 60, tokens: 12_000 }
 
 export class Toolset {
@@ -80,7 +80,7 @@ export class Toolset {
     const [first] = all
     this.name = all.map(({ name }) => name).join(' ')
     this.discovery = first?.discovery ?? 'full'
-    this.budget = first?.budget ?? (this.discovery === 'auto' ? DEFAULT_BUDGET : undefined)
+    this.budget = first?.budget
     this.description = first?.description
     this.confirmsAny = all.some(({ confirm }) => confirm.length > 0)
     this.#override = new Map(all.toReversed().flatMap(({ override }) => Object.entries(override)))

@@ -12,6 +12,7 @@ import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildGateway, buildHost } from './settings.ts'
+import { buildToolsets } from './toolsets.ts'
 import { child, nearest } from './tree.ts'
 import { absolutePath } from './variables.ts'
 
@@ -29,7 +30,8 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const { settings } = gathered
   const servers = buildServers(gathered, context, problems)
   const host = buildHost(gathered, context, problems)
-  const gateway = buildGateway(settings)
+  const toolsets = buildToolsets(gathered, servers, problems, warnings)
+  const gateway = { ...buildGateway(settings), toolsets }
   if (problems.length > 0) throw new ConfigError(problems)
 
   if (servers.length === 0) warnings.push('no server is configured')
