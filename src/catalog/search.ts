@@ -3,11 +3,12 @@
  * from catalog to catalog; only what came, went or reads differently is indexed anew.
  */
 import MiniSearch from 'minisearch'
-import type { Exposed } from './catalog.ts'
+import type { CatalogServer, Exposed } from './catalog.ts'
 import { isMark, questionTermsOf, termsOf } from './synonyms.ts'
 import { serverText, toolText } from './tool-text.ts'
 import type { ToolText } from './tool-text.ts'
 import type { ReadyList } from './view.ts'
+import { reader } from './words.ts'
 
 /** One answer: its place in the list, and how well it fits; scores of different questions do not compare. */
 export interface Found {
@@ -15,8 +16,13 @@ export interface Found {
   readonly score: number
 }
 
-interface Indexed extends ToolText {
+/** A tool in the index: its texts as terms with blanks between. */
+interface Indexed {
   readonly id: number
+  readonly server: string
+  readonly name: string
+  readonly summary: string
+  readonly details: string
 }
 
 /** How much a word counts where it stands; chosen with the tuned questions of the corpus (docs/discovery.md). */
@@ -32,20 +38,27 @@ const MIN_FUZZY = 6
 const MAX_QUESTION = 1_000
 const MAX_TERMS = 48
 
+/** So many definitions are read in one go, some milliseconds. */
+const SLICE = 32
+
 type Listed = Pick<ReadyList, 'rows' | 'entries'>
+
+interface Known {
+  readonly indexed: Indexed
+  readonly server: CatalogServer
+}
 
 export class ToolSearch {
   readonly #index = new MiniSearch<Indexed>({
     fields: Object.keys(WEIGHTS),
-    tokenize: termsOf,
-    // `termsOf` has done it; endings are not cut twice.
+    tokenize: splitTerms,
     processTerm: (term) => term,
     autoVacuum: false,
   })
   /** By the bytes it was read from: an entry that did not change keeps them from one catalog to the next. */
-  #known = new Map<Buffer, Indexed>()
+  #known = new Map<Buffer, Known>()
   /** Place in the list by id. */
-  readonly #places = new Map<number, number>()
+  #places = new Map<number, number>()
   #list: Listed | undefined
   #reads = 0
 
@@ -56,11 +69,11 @@ export class ToolSearch {
 
   /** The best `limit` tools of the list for a question, best first; equally good ones in the order of the list. */
   find(list: Listed, question: string, limit: number): Found[] {
-    if (list !== this.#list) this.#follow(list)
+    const slices = this.follow(list)
+    while (slices.next().done !== true);
     const terms = questionTermsOf(question.slice(0, MAX_QUESTION)).slice(0, MAX_TERMS)
     return this.#index
       .search(terms.join(' '), {
-        tokenize: (text) => text.split(' ').filter(Boolean),
         boost: WEIGHTS,
         bm25: BM25,
         weights: INEXACT,
@@ -72,25 +85,43 @@ export class ToolSearch {
       .slice(0, limit)
   }
 
-  /** Makes the index that of another list. */
-  #follow(list: Listed): void {
-    const known = new Map<Buffer, Indexed>()
-    this.#places.clear()
+  /**
+   * Makes the index that of a list, a slice at a time: whoever has others to serve lets them in between. To be gone through to its
+   * end before the next one is begun.
+   */
+  *follow(list: Listed): Generator<void> {
+    if (list === this.#list) return
+    const read = reader()
+    const known = new Map<Buffer, Known>()
+    const places = new Map<number, number>()
     for (const [at, bytes] of list.entries.entries()) {
       const row = list.rows[at]
       const kept = this.#known.get(bytes)
-      const indexed = kept?.server === serverText(row.server) ? kept : this.#read(row, bytes)
-      known.set(bytes, indexed)
-      this.#places.set(indexed.id, at)
+      const isSame = kept !== undefined && serverText(kept.server) === serverText(row.server)
+      const { indexed } = isSame ? kept : { indexed: this.#read(row, bytes, read) }
+      known.set(bytes, { indexed, server: row.server })
+      places.set(indexed.id, at)
+      if (!isSame && this.#reads % SLICE === 0) yield
     }
-    for (const [bytes, indexed] of this.#known) if (known.get(bytes) !== indexed) this.#index.remove(indexed)
+    for (const [bytes, { indexed }] of this.#known) if (known.get(bytes)?.indexed !== indexed) this.#index.remove(indexed)
     this.#known = known
+    this.#places = places
     this.#list = list
   }
 
-  #read(row: Exposed, bytes: Buffer): Indexed {
-    const indexed = { id: ++this.#reads, ...toolText(row, bytes) }
+  #read(row: Exposed, bytes: Buffer, read: (text: string) => string[]): Indexed {
+    const { name, server, summary, details } = toolText(row, bytes)
+    const terms = (text: string): string => termsOf(text, read).join(' ')
+    const indexed = {
+      id: ++this.#reads,
+      name: terms(name),
+      server: terms(server),
+      summary: terms(summary),
+      details: terms(details),
+    }
     this.#index.add(indexed)
     return indexed
   }
 }
+
+const splitTerms = (terms: string): string[] => terms.split(' ').filter(Boolean)

@@ -17,6 +17,7 @@ const GROUPS: readonly string[] = [
   'stop cancel end abort kill terminate',
   'retry rerun restart redo',
   'undo revert rollback restore',
+  'unlink detach disconnect',
   'copy duplicate clone fork',
   'rename move relocate transfer',
   'go navigate visit browse open',
@@ -29,7 +30,7 @@ const GROUPS: readonly string[] = [
   'convert transform parse',
   'extract scrape crawl',
   'fix repair correct resolve',
-  'compare diff difference changes',
+  'compare diff difference',
   'merge combine join',
   'schedule recurring nightly daily weekly',
   'watch monitor track observe notify',
@@ -51,6 +52,7 @@ const GROUPS: readonly string[] = [
   'bulk batch multiple many',
   // What it is done to.
   'picture image photo screenshot',
+  'tab page browser',
   'mail email',
   'message chat',
   'comment note remark',
@@ -64,15 +66,14 @@ const GROUPS: readonly string[] = [
   'document file',
   'documentation docs manual',
   'table spreadsheet sheet',
-  'tab page',
   'website site web url link',
   'article paper',
   'error failure exception fail crash',
-  'log output trace',
+  'log output trace console',
   'person people user member colleague contact account',
   'group team',
   'organization workspace org',
-  'commit revision change',
+  'commit revision',
   'sprint iteration',
   'repository repo',
   'database db',
@@ -83,6 +84,7 @@ const GROUPS: readonly string[] = [
   'permission access',
   'secret credential token',
   'javascript js',
+  'http network',
   'kubernetes k8s cluster',
   'pod container',
   'postgres postgresql sql',
@@ -97,6 +99,7 @@ const GROUPS: readonly string[] = [
   'location coordinates place position',
   'restaurant shop business place',
   'distance far',
+  'direction route way drive',
   'height elevation altitude',
   'time date',
   'reaction emoji thumb',
@@ -137,8 +140,8 @@ const MARKS: ReadonlyMap<string, readonly string[]> = GROUPS.reduce((marks, grou
 export const isMark = (term: string): boolean => term.startsWith('=')
 
 /** The words of a text, each as often as it is there, and once the mark of every group they are in. */
-export const termsOf = (text: string): string[] => {
-  const words = wordsOf(text)
+export const termsOf = (text: string, read: (text: string) => string[] = wordsOf): string[] => {
+  const words = read(text)
   return [...words, ...new Set(words.flatMap((word) => MARKS.get(word) ?? []))]
 }
 

@@ -23,18 +23,30 @@ const PART = /\p{Lu}{2,}s(?!\p{Ll})|\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|[\p{
 const PLURAL_ACRONYM = /^(\p{Lu}+)s$/u
 
 /** The words of a text in order: split at signs and where the case changes, lower-cased, without noise, their endings cut. */
-export const wordsOf = (text: string): string[] => {
-  const words: string[] = []
-  const put = (word: string): void => {
-    const plain = word.slice(0, MAX_WORD).toLowerCase()
-    if (!NOISE.has(plain)) words.push(stemOf(plain))
+export const wordsOf = (text: string): string[] => reader()(text)
+
+/** `wordsOf` for many texts of the same few words: what it has split once it remembers, until it is let go. */
+export const reader = (): ((text: string) => string[]) => {
+  const known = new Map<string, readonly string[]>()
+  return (text) => {
+    const words: string[] = []
+    for (const run of text.match(RUN) ?? []) {
+      let split = known.get(run)
+      if (split === undefined) known.set(run, (split = splitRun(run)))
+      words.push(...split)
+    }
+    return words
   }
-  for (const [run] of text.matchAll(RUN)) {
-    const parts = run.match(PART) ?? []
-    for (const part of parts) put(part.replace(PLURAL_ACRONYM, '$1'))
-    if (parts.length > 1 && run.length <= MAX_JOINED) put(run)
-  }
-  return words
+}
+
+/** What stands between two signs. */
+const splitRun = (run: string): readonly string[] => {
+  const parts = run.match(PART) ?? []
+  const whole = parts.length > 1 && run.length <= MAX_JOINED ? [run] : []
+  return [...parts.map((part) => part.replace(PLURAL_ACRONYM, '$1')), ...whole]
+    .map((word) => word.slice(0, MAX_WORD).toLowerCase())
+    .filter((word) => !NOISE.has(word))
+    .map(stemOf)
 }
 
 /** A lower-case word without its English ending; words of other alphabets and short ones stay. */

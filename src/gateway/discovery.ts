@@ -4,12 +4,12 @@
  * called; what it carries is relayed as it came, and it can do nothing that a plain call could not.
  */
 import { CALL_TOOL, DEFAULT_ANSWERS, DESCRIBE_TOOL, isMetaTool, MAX_ANSWERS, SEARCH_TOOLS } from '../catalog/meta-tools.ts'
-import { Searches } from '../catalog/searches.ts'
 import { summaryOf } from '../catalog/tool-text.ts'
 import { complete } from '../rpc/call.ts'
 import type { Call, Caller, Layer, Outcome } from '../rpc/call.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Feed } from './feed.ts'
+import { Searches } from './searches.ts'
 
 const NO_HEADERS: Call['unknownHeaders'] = {}
 const OPEN = Buffer.from('{')
@@ -35,8 +35,13 @@ export class Discovery {
   /** Outermost: from here on a call of `gateway__call_tool` is the call of the tool it names. */
   readonly unwrap: Layer = (inner) => (call) => {
     if (call.target !== CALL_TOOL || !this.#isOffered(call)) return inner(call)
-    const named = orMisused(() => innerCall(call))
-    return named instanceof Misused ? Promise.resolve(said(named.message, true)) : inner(named)
+    let named: Call
+    try {
+      named = innerCall(call)
+    } catch (error) {
+      return Promise.resolve(toldToModel(error))
+    }
+    return inner(named)
   }
 
   /** Innermost, where servers are looked for: search and describe are answered here. */
@@ -49,12 +54,15 @@ export class Discovery {
   }
 
   async #answer(call: Call): Promise<Outcome> {
-    await this.#known(call.caller)
-    const text = orMisused(() => (call.target === SEARCH_TOOLS ? this.#search(call) : this.#describe(call)))
-    return text instanceof Misused ? said(text.message, true) : said(text)
+    try {
+      await this.#known(call.caller)
+      return said(call.target === SEARCH_TOOLS ? await this.#search(call) : this.#describe(call))
+    } catch (error) {
+      return toldToModel(error)
+    }
   }
 
-  #search(call: Call): string {
+  async #search(call: Call): Promise<string> {
     const args = argumentsOf(call, ['query', 'limit'])
     const query = args.text('query')
     if (query === undefined || query.trim() === '')
@@ -63,7 +71,8 @@ export class Discovery {
     if (!isAnswerCount(limit)) throw new Misused(`"limit" must be a whole number from 1 to ${MAX_ANSWERS}`)
     const view = this.#feed.viewOf(call.caller)
     const { rows, entries } = view.list('tools')
-    const tools = this.#searches.find(view, query, limit).map(({ at, score }) => ({
+    const found = await this.#searches.find(view, query, limit)
+    const tools = found.map(({ at, score }) => ({
       name: rows[at].exposed,
       server: rows[at].server.displayName,
       score,
@@ -126,12 +135,8 @@ const oneLine = (definition: Buffer): string =>
 const said = (text: string, isError = false): Outcome =>
   complete(Payload.of({ content: [{ type: 'text', text }], ...(isError && { isError }) }))
 
-/** Misuse becomes an answer to the model, which can do better, and no error of the protocol. */
-const orMisused = <T>(work: () => T): T | Misused => {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof Misused) return error
-    throw error
-  }
+/** Misuse becomes an answer to the model, which can do better, and no error of the protocol; anything else is thrown on. */
+const toldToModel = (error: unknown): Outcome => {
+  if (error instanceof Misused) return said(error.message, true)
+  throw error
 }

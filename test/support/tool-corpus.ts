@@ -4,7 +4,6 @@
  * and `_meta` are left out.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { buildCatalog } from '../../src/catalog/catalog.ts'
 import type { CatalogSource } from '../../src/catalog/catalog.ts'
 import type { Freshness } from '../../src/catalog/inventory.ts'
@@ -46,11 +45,9 @@ export const readCorpus = (): ServerCorpus[] =>
     .sort()
     .map((file) => JSON.parse(readFileSync(new URL(`tools/${file}`, FOLDER), 'utf8')) as ServerCorpus)
 
-/** `held`: every third one, never looked at while weights were chosen. */
-export const readQuestions = (): { readonly tuned: Question[]; readonly held: Question[] } => {
-  const all = JSON.parse(readFileSync(fileURLToPath(new URL('tool-queries.json', FOLDER)), 'utf8')) as Question[]
-  return { tuned: all.filter((_, at) => at % 3 !== 2), held: all.filter((_, at) => at % 3 === 2) }
-}
+/** `tuned`: those that words and weights were chosen with; `held`: written afterwards, and asked once. */
+export const readQuestions = (): { readonly tuned: Question[]; readonly held: Question[] } =>
+  JSON.parse(readFileSync(new URL('tool-queries.json', FOLDER), 'utf8')) as { tuned: Question[]; held: Question[] }
 
 /** The whole corpus as one gateway lists it, each server under its key. */
 export const listCorpus = (corpus: readonly ServerCorpus[]): ReadyList =>
@@ -71,6 +68,13 @@ export const measure = (list: ReadyList, questions: readonly Question[]): Qualit
     misses: ranked.filter(({ place }) => place > 5).map(({ question, found }) => ({ question, found: found.slice(0, 5) })),
   }
 }
+
+/** One row of a table for each set of questions: number, recall at 1, 3, 5 and 10, mean reciprocal rank. */
+export const qualityRows = (results: Readonly<Record<string, Quality>>): string[] =>
+  Object.entries(results).map(([name, { questions, recallAt, meanReciprocalRank }]) => {
+    const shares = Object.values(recallAt).map((share) => `${(share * 100).toFixed(1)} %`)
+    return `| ${[name, questions, ...shares, meanReciprocalRank.toFixed(3)].join(' | ')} |`
+  })
 
 const FRESH: Freshness = { receivedAtMs: 0, ttlMs: 60_000, scope: 'public' }
 

@@ -1,6 +1,7 @@
 /** How well tools are found, on definitions of published servers (docs/discovery.md has the figures). */
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { listCorpus, measure, readCorpus, readQuestions } from '../../support/tool-corpus.ts'
+import { listCorpus, measure, qualityRows, readCorpus, readQuestions } from '../../support/tool-corpus.ts'
 
 const corpus = readCorpus()
 const list = listCorpus(corpus)
@@ -24,7 +25,18 @@ describe('the corpus', () => {
 })
 
 describe('what is found', () => {
+  const results = { tuned: measure(list, tuned), held: measure(list, held), all: measure(list, all) }
+
   test('recall at 5 is 0.9 or more', () => {
-    expect(measure(list, all).recallAt[5]).toBeGreaterThanOrEqual(0.9)
+    for (const { recallAt } of Object.values(results)) expect(recallAt[5]).toBeGreaterThanOrEqual(0.9)
+  })
+
+  test('the page has the figures', () => {
+    const page = readFileSync(new URL('../../../docs/discovery.md', import.meta.url), 'utf8')
+    expect(page.split('\n').filter((line) => /^\| (tuned|held|all) /.test(line))).toEqual(qualityRows(results))
+    expect(page).toContain(`${list.rows.length} definitions of ${corpus.length} published servers`)
+    expect(page).toContain(`with ${all.length} questions`)
+    const packages = corpus.map(({ package: name, licence, tools }) => `| ${name} | ${licence} | ${tools.length} |`)
+    expect(page.split('\n')).toEqual(expect.arrayContaining(packages))
   })
 })
