@@ -174,8 +174,8 @@ class CompiledChoice {
     if (this.#isWhole) return true
     const { resources = [] } = this.#choice
     const isMatch = (uri: string): boolean => resources.some((glob) => matchesGlob(glob, uri, '/'))
-    // A server may read `..` and `%2e` as it likes, so all spellings must be meant.
-    return isMatch(exposed) && isMatch(plainUri(exposed))
+    const plain = plainUri(exposed)
+    return plain !== undefined && isMatch(exposed) && (plain === exposed || isMatch(plain))
   }
 
   #has({ key, tags }: CatalogServer): boolean {

@@ -7,6 +7,7 @@ import { nearestKey } from './nearest-key.ts'
 import type { ToolsetEntry } from './toolset-schema.ts'
 import type { Complain } from './toolsets.ts'
 import { child, plain } from './tree.ts'
+import type { Tree } from './tree.ts'
 
 /** Adds a problem for each name that nothing can bear; `warn` is told of what may be meant so. */
 export const checkMembers = (
@@ -58,7 +59,7 @@ class Known {
       ...said('tags').flat(),
       ...servers.flatMap(({ tags }) => tags),
     ] as string[])
-    this.#prefixes = new Map(all.map(({ key, tree }) => [key, String(plainOf(child(tree, 'prefix')) ?? key)]))
+    this.#prefixes = new Map(all.map(({ key, tree }) => [key, prefixOf(child(tree, 'prefix')) ?? key]))
     this.#aliases = said('alias').flatMap((alias) => Object.values(alias as object) as string[])
     this.#isPrefixed = (settings.naming?.prefix ?? 'always') === 'always'
   }
@@ -97,4 +98,9 @@ class Known {
   }
 }
 
-const plainOf = (tree: ReturnType<typeof child>): unknown => (tree === undefined ? undefined : plain(tree))
+const prefixOf = (tree: Tree | undefined): string | undefined => {
+  const prefix = plainOf(tree)
+  return typeof prefix === 'string' ? prefix : undefined
+}
+
+const plainOf = (tree: Tree | undefined): unknown => (tree === undefined ? undefined : plain(tree))

@@ -24,12 +24,15 @@ import type { Catalog, CatalogServer, CatalogSource } from '../catalog/catalog.t
 import { Grants } from '../catalog/grants.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import { LIST_FORMS, listForm } from '../catalog/ready-entry.ts'
+import { summarise } from '../catalog/toolset-findings.ts'
+import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
 import { Toolsets } from '../catalog/toolsets.ts'
 import { Views } from '../catalog/view.ts'
 import type { Selection, View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Caller, HostSession, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
+import { LATEST_LEGACY } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { GatewayOptions } from './options.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
@@ -103,6 +106,13 @@ export class Feed {
   whole(revision: Revision): View {
     this.#settle()
     return this.#views.of(this.catalog, { revision })
+  }
+
+  /** How each toolset fares with what there is now. */
+  get summaries(): readonly ToolsetSummary[] {
+    const viewOf = (toolset: string): View =>
+      this.#views.of(this.catalog, this.#selectionOf({ server: undefined, toolset }, LATEST_LEGACY))
+    return summarise(this.#toolsets, this.whole(LATEST_LEGACY), viewOf)
   }
 
   get toolsets(): Toolsets {
