@@ -8,6 +8,7 @@ import { summaryOf } from '../catalog/tool-text.ts'
 import { complete } from '../rpc/call.ts'
 import type { Call, Caller, Layer, Outcome } from '../rpc/call.ts'
 import { Payload } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
 import type { Feed } from './feed.ts'
 import { Searches } from './searches.ts'
 
@@ -98,16 +99,16 @@ const innerCall = (call: Call): Call => {
   const inner = args.raw('arguments')
   if (inner !== undefined && inner[0] !== 0x7b) throw new Misused(`"arguments" of ${CALL_TOOL} must be an object`)
   const { bytes, members } = call.params
-  const others = members.filter(({ key }) => !OWN_MEMBERS.has(key)).map(({ keyStart, end }) => bytes.subarray(keyStart, end))
-  const own = [Buffer.from(`"name":${JSON.stringify(name)}`), ...(inner === undefined ? [] : [Buffer.concat([ARGUMENTS, inner])])]
+  const others = members.filter(({ key }) => !OWN_MEMBERS.has(key)).map(({ keyStart, end }) => [bytes.subarray(keyStart, end)])
+  const own = [[Buffer.from(`"name":${JSON.stringify(name)}`)], ...(inner === undefined ? [] : [[ARGUMENTS, inner]])]
   const params = Payload.at(objectOf([...own, ...others]))
   // What the host mirrored into headers belongs to our tool, which asks for none.
   return { ...call, target: name, params, unknownHeaders: NO_HEADERS }
 }
 
-/** `{a,b,c}` of members as bytes. */
-const objectOf = (members: readonly Uint8Array[]): Buffer =>
-  Buffer.concat([OPEN, ...members.flatMap((member, at) => (at === 0 ? [member] : [COMMA, member])), CLOSE])
+/** `{a,b,c}` of members, each in pieces; one copy. */
+const objectOf = (members: readonly Parts[]): Buffer =>
+  Buffer.concat([OPEN, ...members.flatMap((pieces, at) => (at === 0 ? pieces : [COMMA, ...pieces])), CLOSE])
 
 /** The arguments of one of our tools; refused if there are others: a model that forgot to nest them is told so. */
 const argumentsOf = ({ target, params }: Call, known: readonly string[]): Payload => {
