@@ -53,7 +53,13 @@ export const findAppTool = (view: Routable, index: AppIndex, name: string): Rout
 
 /** The one server whose tools name this template. */
 export const findAppTemplate = (view: Routable, index: AppIndex, uri: string): Route | undefined =>
-  uri.startsWith('ui://') ? only(view, index.templates.get(uri), uri) : undefined
+  uri.startsWith('ui://')
+    ? only(
+        view,
+        index.templates.get(uri)?.filter(({ server }) => view.showsUri(server, uri)),
+        uri,
+      )
+    : undefined
 
 /** Counted over every configured server, so that one that is down still owns its names; answered only within the view. */
 const only = (view: Routable, rows: readonly Exposed[] | undefined, original: string): Route | undefined => {

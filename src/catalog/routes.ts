@@ -60,6 +60,21 @@ export const findTemplateRef = (view: Routable, ref: string): Route | undefined 
   restored(view, ref) ??
   (prefixed(view.catalog, ref) ? undefined : (onlyOwner(view, view.bare.templates.get(ref) ?? []) ?? findResource(view, ref)))
 
+/** What a server calls `original` itself, as far as the view shows it: the way back of what was sealed under that name. */
+export const findOriginal = (
+  view: Routable,
+  kind: 'tools' | 'prompts' | 'resources',
+  serverKey: string,
+  original: string,
+): Route | undefined => {
+  const row = view.catalog.lists[kind].find(({ server, entry }) => server.key === serverKey && entry.original === original)
+  if (row !== undefined) return view.shows(row) ? routeTo(row) : undefined
+  const server = view.catalog.sources.find((source) => source.server.key === serverKey)?.server
+  return kind === 'resources' && server !== undefined && view.showsUri(server, original)
+    ? { serverKey, original, entry: undefined }
+    : undefined
+}
+
 const findExposed = (view: Routable, kind: ListKind, exposed: string): Route | undefined => {
   const row = view.catalog.index[kind].get(exposed)
   return row !== undefined && view.shows(row) ? routeTo(row) : undefined

@@ -4,8 +4,8 @@
  */
 import type { CatalogServer, Exposed } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
-import { holds } from './hints.ts'
-import type { HintName, Hints } from './hints.ts'
+import type { HintName, Hints } from './curation.ts'
+import { isBelieved } from './hints.ts'
 import type { ListKind } from './inventory.ts'
 import { uriMode } from './naming.ts'
 import type { NamingOptions } from './naming.ts'
@@ -165,7 +165,7 @@ class CompiledChoice {
     if (kind === 'prompts') return this.#isWhole || this.#prompts?.(row.exposed) === true
     return (
       (this.#isWhole || this.#tools?.(row.exposed) === true) &&
-      this.#where.every(([hint, wanted]) => holds(hint, row, told) === wanted)
+      this.#where.every(([hint, wanted]) => isBelieved(hint, row, told) === wanted)
     )
   }
 

@@ -8,6 +8,7 @@ import { indexApps } from './apps.ts'
 import type { AppIndex } from './apps.ts'
 import { buildCatalog, runsTasks, servesApps } from './catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource, Exposed } from './catalog.ts'
+import { decideUri } from './curated-filter.ts'
 import { digestBytes } from './digest.ts'
 import type { Grants } from './grants.ts'
 import type { Entry, ListKind } from './inventory.ts'
@@ -129,6 +130,7 @@ export class View {
 
   /** The same of a URI or template, listed or not: what a shown template or app names is shown with it. */
   showsUri(server: CatalogServer, original: string): boolean {
+    if (server.curation !== undefined && !decideUri(server.curation, original).isShown) return false
     if (this.#shown === undefined) return true
     const isOf = (row: Exposed): boolean => row.server.key === server.key
     const isShown = (row: Exposed): boolean => isOf(row) && this.shows(row)
@@ -221,7 +223,8 @@ export class View {
   }
 
   #bytesOf(kind: ListKind, { server, position, entry, exposed }: Exposed): Buffer {
-    const hidesTasks = this.#form === 'wrapped+tasks' && !runsTasks(this.catalog.sources[position], this.catalog)
+    const runs = entry.rule?.result === undefined && runsTasks(this.catalog.sources[position], this.catalog)
+    const hidesTasks = this.#form === 'wrapped+tasks' && !runs
     const exposure: Exposure = {
       kind,
       form: hidesTasks ? 'wrapped' : this.#form,
@@ -262,10 +265,7 @@ export const joinArray = (entries: readonly Buffer[]): Buffer => {
 const narrowed = (catalog: Catalog, { only }: Selection): Catalog => {
   if (only === undefined) return catalog
   const sources = catalog.sources.filter(({ server }) => server.key === only)
-  return buildCatalog(
-    sources.map(({ server, inventory }) => ({ server: { ...server, alias: {} }, inventory })),
-    { ...catalog.naming, prefix: 'never' },
-  )
+  return buildCatalog(sources, { ...catalog.naming, prefix: 'never', originals: true })
 }
 
 const selectionId = ({ only, toolset, grants, revision }: Selection): string => {

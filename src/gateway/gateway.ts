@@ -40,6 +40,7 @@ import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rounds } from './rounds.ts'
+import { Overflow } from './overflow.ts'
 import { Router } from './router.ts'
 import { Scopes } from './scopes.ts'
 import { Subscriptions } from './subscriptions.ts'
@@ -59,6 +60,7 @@ export class Gateway {
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
   readonly #discovery: Discovery
   readonly #confirmations: Confirmations
+  readonly #overflow = new Overflow(() => this.#options.results)
   #options: GatewayOptions
   #scopes: Scopes
   #isStopping = false
@@ -80,7 +82,7 @@ export class Gateway {
       () => this.#options.tasks,
     )
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
-    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, (key) => fleet.get(key))
+    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, this.#overflow, (key) => fleet.get(key))
     this.parking = new Parking(seal, () => this.#options.parking)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
     this.#confirmations = new Confirmations(
@@ -211,6 +213,7 @@ export class Gateway {
     this.#isStopping = true
     this.parking.close()
     this.feed.close()
+    this.#overflow.close()
   }
 
   /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */

@@ -14,6 +14,7 @@ export const serverOf = (key: string, changes: Partial<CatalogServer> = {}): Cat
   prefix: key,
   displayName: key,
   alias: {},
+  curation: undefined,
   uris: 'namespaced',
   unaliasArguments: true,
   decorateTitles: false,
