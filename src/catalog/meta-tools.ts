@@ -28,6 +28,7 @@ const GATEWAY: CatalogServer = {
   apps: false,
   trusted: true,
   tags: [],
+  curation: undefined,
 }
 
 /** Whether this is a name of the gateway's own tools. */

@@ -91,6 +91,7 @@ const sourceOf = ({ server, tools }: ServerCorpus): CatalogSource => ({
     apps: true,
     trusted: undefined,
     tags: [],
+    curation: undefined,
   },
   inventory: {
     revision: MODERN,
