@@ -2,6 +2,7 @@
 import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, test } from 'vitest'
 import type { ToolsetOptions } from '../../../src/catalog/toolset.ts'
+import { curated } from '../../support/curation.ts'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec, Handle } from '../../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, modernHttp } from '../../support/fake-host.ts'
@@ -215,6 +216,32 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     const { requestState } = first
     const result = era === 'legacy' ? first : await callThrough(host, args, { requestState, inputResponses: { sure: answer } })
     expect(JSON.parse(textOf(result))).toEqual([{ sure: answer }, 'own', { n: 1 }])
+  })
+
+  test('what the configuration says of the tool holds: its name and words, its arguments, the limit of its results', async () => {
+    const entry = {
+      tools: {
+        restart_machine: {
+          name: 'reboot',
+          description: 'Power cycle.',
+          args: { region: { value: 'eu', hide: true } },
+          result: { max_tokens: 64, overflow: 'resource' },
+        },
+      },
+    }
+    const on = {
+      'tools/call': ({ params }: Parameters<Handle>[0]) => ({
+        content: [{ type: 'text', text: JSON.stringify(params).padEnd(4_000, 'z') }],
+      }),
+    }
+    await using gateway = await start({ ...A, on }, [WIDE], { options: { a: await curated(entry) } })
+    await using host = await connect(gateway, toWide)
+    expect((await search(host, { query: 'power cycle' }))[0]).toMatchObject({ name: 'a__reboot' })
+    expect(await search(host, { query: 'region' })).toEqual([])
+    const result = await callThrough(host, { name: 'a__reboot', arguments: { id: 7 } })
+    expect(textOf(result)).toContain('"arguments":{"region":"eu","id":7}')
+    expect(result['content']).toContainEqual(expect.objectContaining({ type: 'resource_link' }))
+    await expect(callThrough(host, { name: 'a__restart_machine' })).rejects.toMatchObject({ code: -32602 })
   })
 
   test('where everything is listed the three are unknown', async () => {
