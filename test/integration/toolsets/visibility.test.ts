@@ -191,6 +191,26 @@ test('a retry cannot carry a call into a toolset that hides the tool', async () 
   expect(gateway.fake('d').all('tools/call')).toHaveLength(1)
 })
 
+test('a task of a server that the toolset hides does not exist there', async () => {
+  const TASKS = 'io.modelcontextprotocol/tasks'
+  const task = { taskId: 'orig', status: 'working', createdAt: 'c', lastUpdatedAt: 'u', ttlMs: 60_000 }
+  const d = fake.of({
+    kind: 'modern http',
+    tools: ['work'],
+    capabilities: { tools: {}, extensions: { [TASKS]: {} } },
+    on: { 'tools/call': () => ({ resultType: 'task', ...task }), 'tasks/get': () => task },
+  })
+  await using gateway = await start([REVIEW, toolsetOf({}, { name: 'ops' })], { d })
+  const capabilities = { extensions: { [TASKS]: {} } }
+  await using ops = await modernHttp.connect(gateway, { toolset: 'ops', capabilities })
+  await using review = await modernHttp.connect(gateway, { toolset: 'review', capabilities })
+  const { taskId } = await ops.call('tools/call', { name: 'd__work' })
+  expect(await ops.call('tasks/get', { taskId })).toMatchObject({ taskId, status: 'working' })
+  for (const method of ['tasks/get', 'tasks/cancel'])
+    await expect(review.call(method, { taskId })).rejects.toMatchObject({ code: -32602 })
+  expect(gateway.fake('d').all('tasks/get')).toHaveLength(1)
+})
+
 describe('by credential', () => {
   const OPS = toolsetOf({}, { name: 'ops' })
   const toolsOf = async (gateway: TestGateway, options: Parameters<typeof modernPipe.connect>[1]): Promise<unknown[]> => {
