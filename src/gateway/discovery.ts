@@ -6,7 +6,7 @@
 import { CALL_TOOL, DEFAULT_ANSWERS, DESCRIBE_TOOL, isMetaTool, MAX_ANSWERS, SEARCH_TOOLS } from '../catalog/meta-tools.ts'
 import { summaryOf } from '../catalog/tool-text.ts'
 import { complete } from '../rpc/call.ts'
-import type { Call, Caller, Layer, Outcome } from '../rpc/call.ts'
+import type { Call, Caller, Handler, Layer, Outcome } from '../rpc/call.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { Feed } from './feed.ts'
@@ -19,7 +19,7 @@ const CLOSE = Buffer.from('}')
 const ARGUMENTS = Buffer.from('"arguments":')
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['name', 'arguments'])
 
-/** What is wrong with the arguments of one of our tools, in words for the model that wrote them. */
+/** What is wrong with the arguments of one of our tools: an answer to the model, which can do better, and no error of the protocol. */
 class Misused extends Error {}
 
 export class Discovery {
@@ -33,33 +33,36 @@ export class Discovery {
     this.#known = known
   }
 
-  /** Outermost: from here on a call of `gateway__call_tool` is the call of the tool it names. */
+  /** Outermost: from here on a call of `gateway__call_tool` is the call of the tool it names. One that cannot be read goes on as it is. */
   readonly unwrap: Layer = (inner) => (call) => {
     if (call.target !== CALL_TOOL || !this.#isOffered(call)) return inner(call)
-    let named: Call
+    let named = call
     try {
       named = innerCall(call)
     } catch (error) {
-      return Promise.resolve(toldToModel(error))
+      if (!(error instanceof Misused)) throw error
     }
     return inner(named)
   }
 
-  /** Innermost, where servers are looked for: search and describe are answered here. */
+  /** Innermost, where servers are looked for: what is still a call of one of our tools is answered here. */
   readonly answer: Layer = (inner) => (call) =>
-    (call.target === SEARCH_TOOLS || call.target === DESCRIBE_TOOL) && this.#isOffered(call) ? this.#answer(call) : inner(call)
+    isMetaTool(call.target) && this.#isOffered(call) ? this.#answer(call, inner) : inner(call)
 
   /** Also where `auto` lists everything just now: a host may still hold the list of a minute ago, and nothing is hidden from it. */
   #isOffered({ method, caller }: Call): boolean {
     return method === 'tools/call' && (this.#feed.viewOf(caller).toolset?.discovery ?? 'full') !== 'full'
   }
 
-  async #answer(call: Call): Promise<Outcome> {
+  async #answer(call: Call, inner: Handler): Promise<Outcome> {
     try {
       await this.#known(call.caller)
-      return said(call.target === SEARCH_TOOLS ? await this.#search(call) : this.#describe(call))
+      if (call.target === SEARCH_TOOLS) return said(await this.#search(call))
+      if (call.target === DESCRIBE_TOOL) return said(this.#describe(call))
+      return await inner(innerCall(call))
     } catch (error) {
-      return toldToModel(error)
+      if (error instanceof Misused) return said(error.message, true)
+      throw error
     }
   }
 
@@ -135,9 +138,3 @@ const oneLine = (definition: Buffer): string =>
 
 const said = (text: string, isError = false): Outcome =>
   complete(Payload.of({ content: [{ type: 'text', text }], ...(isError && { isError }) }))
-
-/** Misuse becomes an answer to the model, which can do better, and no error of the protocol; anything else is thrown on. */
-const toldToModel = (error: unknown): Outcome => {
-  if (error instanceof Misused) return said(error.message, true)
-  throw error
-}
