@@ -131,6 +131,18 @@ test('a legacy session belongs to the toolset it was opened at', async () => {
     expect((await send(new URL(path, gateway.url), { body: request(9, 'tools/list'), headers })).status).toBe(status)
 })
 
+test('a stream of HTTP+SSE has its messages beside its own toolset, and nowhere else', async () => {
+  await using gateway = await start([REVIEW, toolsetOf({}, { name: 'ops' })])
+  const stream = await send(new URL('/sse/review', gateway.url), { method: 'GET', headers: { accept: 'text/event-stream' } })
+  const { data } = await stream.events.until(({ event }) => event === 'endpoint')
+  expect(data).toMatch(/^\/messages\/review\?s=/)
+  const body = request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} })
+  for (const path of [data.replace('/review', ''), data.replace('review', 'ops')])
+    expect((await send(new URL(path, gateway.url), { body })).status).toBe(404)
+  expect((await send(new URL(data, gateway.url), { body })).status).toBe(202)
+  stream.close()
+})
+
 test('B260 /servers/<key>/mcp shows and routes only what the toolsets allow of that server, else it is 404', async () => {
   await using gateway = await start([REVIEW, { ...REVIEW, name: 'default' }])
   for (const { connect } of [legacyHttp, modernHttp]) {
