@@ -7,6 +7,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { LOCAL } from './auth/identity.ts'
+import { SafeFetch } from './auth/oauth/safe-fetch.ts'
 import { Seal } from './auth/seal.ts'
 import type { Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
@@ -140,9 +141,11 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     overload,
     nextRef: () => ++refs,
   }
-  const front = new Front(hub, sweeper)
+  const outbound = new SafeFetch()
+  const front = new Front(hub, sweeper, outbound.fetch)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
+    await outbound[Symbol.asyncDispose]()
     journal?.[Symbol.dispose]()
     sweeper[Symbol.dispose]()
   }

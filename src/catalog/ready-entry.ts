@@ -8,8 +8,8 @@ import type { Edit } from '../wire/members.ts'
 import { stringAt } from '../wire/payload.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { Member } from '../wire/scan.ts'
-import { editDefinition } from './curated-definition.ts'
 import type { ListKind } from './inventory.ts'
+import { overridden } from './override.ts'
 import type { ToolOverride } from './toolset.ts'
 import { exposeUri } from './uris.ts'
 import { wrapOutputSchema } from './wrap-schema.ts'
@@ -46,8 +46,7 @@ const UI_KEYS: ReadonlySet<string> = new Set(['ui', 'ui/resourceUri'])
 
 /** The bytes of the entry under this exposure; `own` itself if nothing changes. */
 export const readyEntry = (own: Buffer, exposure: Exposure): Buffer => {
-  const raw =
-    exposure.override === undefined ? own : editDefinition(own, { ...exposure.override, hints: exposure.override.annotations })
+  const raw = exposure.override === undefined ? own : overridden(own, exposure.override)
   const members = membersAt(raw, 0)
   const edits: Edit[] = []
   for (const member of members) {

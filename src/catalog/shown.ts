@@ -1,7 +1,7 @@
 /** What of one catalog a caller sees: decided once per catalog, so that lists, routes and everything else look up one answer. */
 import type { Catalog, CatalogServer, CatalogSource, Exposed } from './catalog.ts'
 import type { Grants } from './grants.ts'
-import { isBelieved } from './hints.ts'
+import { holds } from './hints.ts'
 import { LIST_KINDS } from './inventory.ts'
 import type { Entry, ListKind } from './inventory.ts'
 import { uriMode } from './naming.ts'
@@ -69,4 +69,4 @@ const isShown = (kind: ListKind, row: Exposed, { toolset, grants }: Limits): boo
 
 /** Whether a call of it needs the right to write: everything but a tool that is believed to read only, and what is read anyway. */
 export const isWrite = (kind: ListKind, row: Exposed, toolset: Toolset | undefined): boolean =>
-  kind === 'tools' && !isBelieved('readOnlyHint', row, toolset?.overrideOf(row.exposed)?.annotations)
+  kind === 'tools' && !holds('readOnlyHint', row, toolset?.overrideOf(row.exposed)?.annotations)

@@ -4,8 +4,8 @@
  */
 import type { CatalogServer, Exposed } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
-import type { HintName, Hints } from './curation.ts'
-import { isBelieved } from './hints.ts'
+import { holds } from './hints.ts'
+import type { HintName, Hints } from './hints.ts'
 import type { ListKind } from './inventory.ts'
 import { uriMode } from './naming.ts'
 import type { NamingOptions } from './naming.ts'
@@ -25,9 +25,9 @@ export interface Choice {
 
 /** What takes the place of the server's own words. */
 export interface ToolOverride {
-  readonly title?: string
-  readonly description?: string
-  readonly annotations?: Hints
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly annotations?: Hints | undefined
 }
 
 export type Discovery = 'full' | 'search' | 'auto'
@@ -169,7 +169,7 @@ class CompiledChoice {
     if (kind === 'prompts') return this.#isWhole || this.#prompts?.(row.exposed) === true
     return (
       (this.#isWhole || this.#tools?.(row.exposed) === true) &&
-      this.#where.every(([hint, wanted]) => isBelieved(hint, row, told) === wanted)
+      this.#where.every(([hint, wanted]) => holds(hint, row, told) === wanted)
     )
   }
 

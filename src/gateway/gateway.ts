@@ -36,7 +36,6 @@ import { withoutTasks } from '../wire/tasks.ts'
 import { Confirmations } from './confirm.ts'
 import { Discovery } from './discovery.ts'
 import { Feed } from './feed.ts'
-import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rounds } from './rounds.ts'
@@ -47,6 +46,7 @@ import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { Tasks } from './tasks.ts'
+import type { ChangedList } from './watchers.ts'
 
 export class Gateway {
   /** Another after a reload that switches a layer on or off. */
@@ -59,8 +59,8 @@ export class Gateway {
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
   readonly #discovery: Discovery
-  readonly #confirmations: Confirmations
   readonly #overflow = new Overflow(() => this.#options.results)
+  readonly #confirmations: Confirmations
   #options: GatewayOptions
   #scopes: Scopes
   #isStopping = false

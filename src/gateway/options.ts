@@ -2,8 +2,8 @@
 
 import { DEFAULT_PARKING } from '../era/parking-options.ts'
 import type { ParkingOptions } from '../era/parking-options.ts'
-import type { ToolsetOptions } from '../catalog/toolset.ts'
 import type { OverflowOptions } from './overflow.ts'
+import type { ToolsetOptions } from '../catalog/toolset.ts'
 
 export interface GatewayOptions {
   /** `never`: original names and URIs everywhere, duplicates owned by configuration order (BRIDGING 4.2). */

@@ -131,9 +131,10 @@ export class Router {
   }
 
   async #goBackLater(call: Call, round: OpenedRound): Promise<Route> {
+    if (this.#downstream(round.server) === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     await this.#lists.known(call.caller)
     const late = this.#goBack(call, round)
-    if (late === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
+    if (late === undefined) throw unknown(call)
     return late
   }
 

@@ -54,7 +54,7 @@ describe('rows', () => {
     // Annotations, of a trusted server and as they are assumed.
     [{ tools: ['*'], where: { readOnlyHint: true } }, 'a__read'],
     [{ tools: ['*'], where: { destructiveHint: false } }, 'a__read a__note'],
-    [{ tools: ['*'], where: { idempotentHint: true } }, 'a__note'],
+    [{ tools: ['*'], where: { idempotentHint: true } }, 'a__read a__note'],
     [{ tools: ['*'], where: { readOnlyHint: false, destructiveHint: false } }, 'a__note'],
     [{ where: { readOnlyHint: true }, servers: ['a'] }, `a__read ${REST}`],
   ])('%j shows %j', (choice, expected) => expect(shown(viewOf(choice))).toBe(expected))
