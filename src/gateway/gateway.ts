@@ -35,7 +35,6 @@ import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import { Confirmations } from './confirm.ts'
 import { Feed } from './feed.ts'
-import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rounds } from './rounds.ts'
@@ -46,6 +45,7 @@ import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { Tasks } from './tasks.ts'
+import type { ChangedList } from './watchers.ts'
 
 export class Gateway {
   /** Another after a reload that switches a layer on or off. */
