@@ -13,6 +13,7 @@ import { digestBytes } from './digest.ts'
 import type { Grants } from './grants.ts'
 import type { Entry, ListKind } from './inventory.ts'
 import { uriMode } from './naming.ts'
+import { plainUri } from './plain-uri.ts'
 import { listForm, readyEntry } from './ready-entry.ts'
 import type { Exposure, ListForm } from './ready-entry.ts'
 import { indexBare } from './routes.ts'
@@ -129,10 +130,9 @@ export class View {
     if (original.startsWith('ui://') && this.apps.templates.get(original)?.some(isShown) === true) return true
     const listed = (this.bare.resources.get(original) ?? this.bare.templates.get(original))?.find(isOf)
     if (listed !== undefined) return this.shows(listed)
-    return (
-      this.#shown.hasUri(server, original) ||
-      this.bare.patterns.some(({ row, template }) => isShown(row) && matchesTemplate(template, original))
-    )
+    if (this.#shown.hasUri(server, original)) return true
+    const isExpanded = this.bare.patterns.some(({ row, template }) => isShown(row) && matchesTemplate(template, original))
+    return isExpanded && plainUri(original) !== undefined
   }
 
   /** Whether a call of this tool needs the right to write: unless it is believed to read only. */
