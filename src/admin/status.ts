@@ -50,6 +50,8 @@ export interface Status {
   readonly files: readonly string[]
   /** The MCP endpoints; empty where one host is served on a pipe. */
   readonly urls: readonly string[]
+  /** What lets a host in over HTTP: `none`, `tokens`, `oauth`, `any`. */
+  readonly auth: string
   readonly servers: readonly ServerStatus[]
   readonly toolsets: readonly ToolsetSummary[]
   /** Names that two servers wanted. */
@@ -63,8 +65,9 @@ export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly
   front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
 
 export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
-  const { catalog } = gateway.feed
-  const { rows, entries } = gateway.feed.whole(LATEST_LEGACY, SHARED_PRINCIPAL).list('tools')
+  const view = gateway.feed.whole(LATEST_LEGACY, SHARED_PRINCIPAL)
+  const { catalog } = view
+  const { rows, entries } = view.list('tools')
   return fleet.downstreams$.value.map((common) => {
     const downstream = common.personal?.find(SHARED_PRINCIPAL) ?? common
     const { options, health$, inventory$, link, linkCount, inFlight } = downstream
