@@ -3,6 +3,7 @@
  * the server is and offers comes out at `health$` and `inventory$`. The main link carries lists, completion and subscriptions;
  * calls of hosts use links of their own where the server is legacy (`links.ts`).
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link } from '../era/link.ts'
@@ -147,9 +148,10 @@ export class Downstream {
 
   /** Other options, from a reload that asks for no restart: limits and time-outs hold from now on. */
   adopt(options: ServerOptions): void {
-    const isVettedAnew = options.hidden !== this.options.hidden || options.onChange !== this.options.onChange
+    const { hidden, onChange, locked } = this.options
     this.#options = options
-    if (isVettedAnew) this.#offers.readSoon()
+    if (options.hidden !== hidden || options.onChange !== onChange || !isDeepStrictEqual(options.locked, locked))
+      this.#offers.vetAnew()
     this.#dialer.adopt(options)
     this.#links.adopt(options)
     this.#slots.resize(options.limits.maxConcurrent, options.limits.maxQueued)

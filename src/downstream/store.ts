@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Inventory, ListKind } from '../catalog/inventory.ts'
+import type { Pin } from '../catalog/pinned.ts'
 import type { Verdict } from '../era/dial.ts'
 import type { Log, Memory } from './environment.ts'
 import type { ServerOptions } from './options.ts'
@@ -29,8 +30,8 @@ interface Stored {
   readonly verdict?: Verdict
   readonly verdictAt?: number
   readonly inventory?: StoredInventory
-  readonly pins?: Readonly<Record<string, string>>
-  readonly appsPins?: Readonly<Record<string, string>>
+  readonly pins?: Readonly<Record<string, Pin>>
+  readonly appsPins?: Readonly<Record<string, Pin>>
 }
 
 /** `undefined` as folder: everything is kept in memory only. */
