@@ -12,12 +12,17 @@ import type { Place } from './socket.ts'
 export const connectAdmin = async (place: Place): Promise<Control | undefined> =>
   (await isOurs(place)) && (await isAnswered(place)) ? remoteControl(place) : undefined
 
+type Query = Record<string, string> | [key: string, value: string][]
+
 const remoteControl = (place: Place): Control => {
-  const ask = async <T>(method: string, path: string, query: Record<string, string> = {}): Promise<T> =>
+  const ask = async <T>(method: string, path: string, query: Query = {}): Promise<T> =>
     JSON.parse((await exchange(place, method, path, query)).toString()) as T
   return {
     status: () => ask('GET', '/status'),
     tools: (query) => ask('GET', '/tools', { query }),
+    offered: (servers, apps) =>
+      ask('GET', '/offered', [...servers.map((server): [string, string] => ['server', server]), ['apps', String(apps)]]),
+    changes: () => ask('GET', '/changes'),
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
     approve: async (server, tool) =>
@@ -64,7 +69,7 @@ const exchange = (
   { path: socketPath }: Place,
   method: string,
   path: string,
-  query: Record<string, string>,
+  query: Query,
   body = '',
   signal?: AbortSignal,
 ): Promise<Buffer> =>

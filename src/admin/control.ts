@@ -6,6 +6,8 @@ import type { Redactor } from '../redactor.ts'
 import { VERSION } from '../version.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
+import { readChanges, readOffered } from './offered.ts'
+import type { Deviating, OfferedServer } from './offered.ts'
 import { serverStatuses, urlsOf } from './status.ts'
 import type { Status } from './status.ts'
 import { listTools } from './tools.ts'
@@ -16,6 +18,10 @@ export interface Control {
   tools(query: string): Promise<readonly ToolRow[]>
   /** `args` is a JSON object as text; `signal` gives the call up. */
   call(tool: string, args: string, signal: AbortSignal): Promise<CallEnd>
+  /** What these servers, or all, say of themselves now, before any policy; `apps`: to hosts that run MCP Apps, too. */
+  offered(servers: readonly string[], apps: boolean): Promise<readonly OfferedServer[]>
+  /** What is not as it was approved. */
+  changes(): Promise<readonly Deviating[]>
   /** Reads the files again. Never rejects: a configuration that is refused is an answer. */
   reload(): Promise<ReloadEnd>
   /** False: there is no such server. */
@@ -64,6 +70,8 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
       const end = await callTool(running.gateway, tool, args, signal)
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
+    offered: async (servers, apps) => readOffered(running, servers, apps, redactor),
+    changes: async () => redactor.hideIn(readChanges(running)),
     reload: async () => redactor.hideIn(await reloader.reload()),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
     restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),

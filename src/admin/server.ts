@@ -29,6 +29,8 @@ type Handler = (query: URLSearchParams, body: string, control: Control, signal: 
 const ROUTES: Readonly<Record<string, Handler>> = {
   'GET /status': (_query, _body, control) => control.status(),
   'GET /tools': (query, _body, control) => control.tools(query.get('query') ?? ''),
+  'GET /offered': (query, _body, control) => control.offered(query.getAll('server'), query.get('apps') === 'true'),
+  'GET /changes': (_query, _body, control) => control.changes(),
   'POST /reload': (_query, _body, control) => control.reload(),
   'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),
   'POST /approve': async (query, _body, control) => ({

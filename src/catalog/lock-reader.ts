@@ -108,11 +108,11 @@ class Reader {
     let json = ''
     let isJoined = false
     let bytes = 0
-    for (const line of lines) {
+    for (const [at, line] of lines.entries()) {
       const isOpen = endsOpen(line)
       if (isJoined) joints.push(bytes)
       const own = isJoined ? line.replace(/^ +/, '') : /^ *#/.test(line) ? '' : line
-      const part = isOpen ? own.slice(0, -1) : `${own}\n`
+      const part = isOpen ? own.slice(0, -1) : at === lines.length - 1 ? own : `${own}\n`
       json += part
       bytes += Buffer.byteLength(part)
       isJoined = isOpen

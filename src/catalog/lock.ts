@@ -25,7 +25,7 @@ export interface Locked {
   readonly name: string
   /** SHA-256 of the canonical text, in hexadecimal. */
   readonly digest: string
-  /** Canonical JSON text: an object; of the instructions a string. */
+  /** Canonical JSON text: an object; of the instructions a string. Empty where only the digest was kept. */
   readonly definition: string
 }
 

@@ -4,14 +4,22 @@ import { printable } from '../log.ts'
 import { inline } from './inline.ts'
 import { CommandError, EXIT, load, printJson, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
+import { checkLocked } from './lock.ts'
 import { painter, serverLines, stderrLines } from './table.ts'
 import type { Paint } from './table.ts'
 
-export const check = async (invocation: Invocation, live: boolean): Promise<number> => {
+/** What is checked beside the files. */
+export interface CheckOptions {
+  readonly live?: boolean
+  readonly locked?: boolean
+}
+
+export const check = async (invocation: Invocation, { live, locked }: CheckOptions): Promise<number> => {
   const loaded = await load(invocation)
+  if (locked === true) return checkLocked(loaded)
   const { configuration, io, json, context } = loaded
   const { files, servers, warnings } = configuration
-  if (!live) {
+  if (live !== true) {
     if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), warnings })
     else
       await printLines(io, [`${files[0]}: ok, ${servers.length} servers`, ...warnings.map((warning) => `  warning: ${warning}`)])

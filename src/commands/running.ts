@@ -6,6 +6,7 @@ import { reportLines } from './check.ts'
 import { running } from './inline.ts'
 import { CommandError, EXIT, printJson, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
+import { lock } from './lock.ts'
 import { painter } from './table.ts'
 
 export const ps = async (invocation: Invocation): Promise<number> => {
@@ -38,8 +39,20 @@ export const reload = async (invocation: Invocation): Promise<number> => {
   return EXIT.ok
 }
 
-export const approve = async (invocation: Invocation, server: string, tool: string | undefined): Promise<number> => {
-  const { io, json } = invocation
+/** Where a lock file decides, it is what is written: `writing` reads the configuration without it. */
+export const approve = async (
+  invocation: Invocation,
+  writing: Invocation,
+  server: string,
+  tool: string | undefined,
+): Promise<number> => {
+  const { io, json, read } = invocation
+  const file = await writing.read().then(
+    ({ configuration }) => configuration.lock,
+    () => undefined,
+  )
+  if (file !== undefined)
+    return lock(writing, { servers: [server], apps: false, ...(tool !== undefined && { name: tool }) }, read)
   const control = await running(invocation)
   const approved = await control.approve(server, tool)
   if (approved === undefined) throw await unknownServer(control, server)

@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
+import type { LockChange } from '../catalog/lock.ts'
 import type { Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
@@ -160,6 +161,25 @@ export class Downstream {
   /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
   approve(tool?: string): Promise<readonly string[]> {
     return this.#offers.approve(tool)
+  }
+
+  /** What the server says of itself now, before any policy; `apps`: to hosts that run MCP Apps, too. Throws `Failure` if it cannot be asked. */
+  async offered(apps: boolean): Promise<{ readonly all: Inventory; readonly apps: Inventory | undefined }> {
+    await this.#upkeep.ready()
+    if (apps && this.options.apps) await this.wantApps()
+    const { all, apps: forApps } = await this.#offers.offered()
+    if (all === undefined) throw new Failure('unreachable', 'nothing is known of the server', { executed: 'no' })
+    return { all, apps: forApps }
+  }
+
+  /** What of it is not as it was approved, or would not be under other options. */
+  changes(options = this.options): LockChange[] {
+    return this.#offers.changes(options)
+  }
+
+  /** What hosts would be served under other options; nothing changes. `undefined`: nothing is known of the server. */
+  preview(options: ServerOptions): Inventory | undefined {
+    return this.inventory$.value && this.#offers.preview(options)
   }
 
   /** A host that runs apps wants lists: settles once they are known, or cannot be now. A sole host's own link reads them already. */

@@ -5,7 +5,7 @@
 import { BehaviorSubject } from 'rxjs'
 import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
-import type { LockKind } from '../catalog/lock.ts'
+import type { LockChange, LockKind } from '../catalog/lock.ts'
 import { vetHidden } from '../catalog/vetting.ts'
 import type { ChangedList, Declared, Link } from '../era/link.ts'
 import { AppsLists } from './apps-lists.ts'
@@ -14,6 +14,7 @@ import { readInventory } from './inventory-reader.ts'
 import type { ReadingOptions } from './inventory-reader.ts'
 import type { ServerOptions } from './options.ts'
 import { Pins } from './pins.ts'
+import type { PinPolicy } from './pins.ts'
 import { Rereads } from './rereads.ts'
 
 /** What of a server this needs. */
@@ -96,6 +97,11 @@ export class Offers {
   /** What hosts would be served under other options; nothing changes. `undefined`: nothing is known of the server. */
   preview({ hidden, onChange, locked }: ServerOptions): Inventory | undefined {
     return this.#offered && vetHidden(this.#pins.preview(this.#offered, { onChange, locked }).inventory, hidden)
+  }
+
+  /** What of it is not as it was approved, or would not be under other options. */
+  changes(policy: PinPolicy): LockChange[] {
+    return this.#offered === undefined ? [] : this.#pins.changes(this.#offered, policy)
   }
 
   /** What the server says of itself now, and to hosts that run MCP Apps, before any policy; read anew if it is connected. */

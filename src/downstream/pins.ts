@@ -4,8 +4,8 @@
  */
 import { digestEntry, digestInventory } from '../catalog/digest.ts'
 import type { Entry, Finding, Inventory, ListKind } from '../catalog/inventory.ts'
-import { indexLocked, lockId } from '../catalog/lock.ts'
-import type { Locked, LockKind, OnChange } from '../catalog/lock.ts'
+import { compareLocked, indexLocked, lockedOf, lockId } from '../catalog/lock.ts'
+import type { LockChange, Locked, LockKind, OnChange } from '../catalog/lock.ts'
 import { heldEntry, vetPinned } from '../catalog/pinned.ts'
 import type { Deviation, Pin, PinReference, Vetted } from '../catalog/pinned.ts'
 import { canonical } from '../wire/canonical.ts'
@@ -34,7 +34,7 @@ export class Pins {
   /** Digests that wait for approval, by kind and name. */
   readonly #waiting = new Map<string, Deviation>()
   /** What `warn` told of tools whose new definition became the one seen, for as long as we run. */
-  readonly #told = new Map<string, Finding>()
+  readonly #told = new Map<string, { readonly finding: Finding; readonly deviation: Deviation }>()
   /** Entries made of held definitions: the same one each time. */
   readonly #held = new Map<string, { readonly definition: string; readonly entry: Entry }>()
 
@@ -72,7 +72,10 @@ export class Pins {
     const fresh = new Set(deviations.map(({ name }) => name))
     for (const { kind, name, digest } of measured)
       if (kind === 'tools' && (isServed || !fresh.has(name))) this.#seen.set(name, digest)
-    if (isServed) for (const finding of inventory.findings) if (fresh.has(finding.name)) this.#told.set(finding.name, finding)
+    for (const deviation of isServed ? deviations : []) {
+      const finding = inventory.findings.find(({ kind, name }) => kind === 'tools' && name === deviation.name)
+      if (finding !== undefined) this.#told.set(deviation.name, { finding, deviation })
+    }
     return this.#tellAgain(inventory, fresh)
   }
 
@@ -96,9 +99,20 @@ export class Pins {
     return approved.map(({ name }) => name)
   }
 
-  /** What is pinned of one definition, and under which name that is known. */
-  pin(kind: LockKind, name: string, policy: PinPolicy): Pin | undefined {
-    return this.#reference(policy).pin(kind, name)
+  /** What is offered and not as it was approved, and what is locked and not offered. */
+  changes(offered: Inventory, policy: PinPolicy): LockChange[] {
+    const { locked } = policy
+    if (locked !== undefined) {
+      const isCovered = ({ kind }: Locked): boolean => locked.covers.includes(kind)
+      return compareLocked(locked.entries.filter(isCovered), lockedOf(offered).filter(isCovered))
+    }
+    const deviations = [...this.#waiting.values(), ...[...this.#told.values()].map(({ deviation }) => deviation)]
+    return deviations.map(({ kind, name, from, to }) => ({
+      kind,
+      name,
+      from: from && { kind, name, definition: '', ...from },
+      to,
+    }))
   }
 
   #measure(offered: Inventory, policy: PinPolicy): Vetted {
@@ -116,10 +130,10 @@ export class Pins {
   /** What was told is told as long as we run, also once the new form is the one that was seen. */
   #tellAgain(inventory: Inventory, fresh: ReadonlySet<string>): Inventory {
     const again = [...this.#told.values()].filter(
-      ({ name }) => !fresh.has(name) && inventory.lists.tools.some(({ original }) => original === name),
+      ({ finding: { name } }) => !fresh.has(name) && inventory.lists.tools.some(({ original }) => original === name),
     )
     if (again.length === 0) return inventory
-    const told = { ...inventory, findings: [...inventory.findings, ...again] }
+    const told = { ...inventory, findings: [...inventory.findings, ...again.map(({ finding }) => finding)] }
     return { ...told, digest: digestInventory(told) }
   }
 
