@@ -21,12 +21,16 @@ interface CommonOptions {
   readonly allowUnauthenticatedNetwork?: boolean
 }
 
-/** Runs one command and returns its exit code. */
-export const run = async (args: readonly string[], io: Io): Promise<number> => {
+/** Runs one command and returns its exit code. `around`: what is known of the process. */
+export const run = async (
+  args: readonly string[],
+  io: Io,
+  around: typeof readSurroundings = readSurroundings,
+): Promise<number> => {
   let exitCode: number = EXIT.ok
   const words = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length)
   const json = words.includes('--json')
-  const program = makeProgram(io, json, (code) => (exitCode = code))
+  const program = makeProgram(io, json, around, (code) => (exitCode = code))
   try {
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
@@ -35,7 +39,7 @@ export const run = async (args: readonly string[], io: Io): Promise<number> => {
   }
 }
 
-const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Command => {
+const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end: (exitCode: number) => void): Command => {
   const program = new Command('trunkline')
   program
     .description('One MCP endpoint for every host, many MCP servers behind it.')
@@ -53,7 +57,7 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
     const before = program.opts<CommonOptions>()
     const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
     const { listen, state, allowUnauthenticatedNetwork } = options
-    const context = readSurroundings({ listen, state, allowUnauthenticatedNetwork, withoutLock })
+    const context = around({ listen, state, allowUnauthenticatedNetwork, withoutLock })
     const files = await filesOf(options.config, context, looksAround)
     const id = configurationId(resolve(context.cwd, files[0]))
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)

@@ -40,7 +40,7 @@ export const readOffered = (
           return { key, lock: undefined, reason }
         } catch (error) {
           const reason = error instanceof Failure ? error.message : String(error)
-          return { key, lock: undefined, reason: redactor.hide(downstream.health$.value.reason ?? reason) }
+          return { key, lock: undefined, reason: redactor.hide(reason) }
         }
       }),
   )

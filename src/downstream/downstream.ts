@@ -165,6 +165,9 @@ export class Downstream {
 
   /** What the server says of itself now, before any policy; `apps`: to hosts that run MCP Apps, too. Throws `Failure` if it cannot be asked. */
   async offered(apps: boolean): Promise<{ readonly all: Inventory; readonly apps: Inventory | undefined }> {
+    const { failures, reason } = this.health$.value
+    if (this.link === undefined && failures > 0)
+      throw new Failure('unreachable', reason ?? 'the server is lost', { executed: 'no' })
     await this.#upkeep.ready()
     if (apps && this.options.apps) await this.wantApps()
     const { all, apps: forApps } = await this.#offers.offered()
