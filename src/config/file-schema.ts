@@ -163,6 +163,11 @@ export const fileSchema = z
           'And of one principal; everybody without a credential counts in `parked` only.',
           G.parking.maxPerPrincipal,
         ),
+        results: sizeField(
+          'What is kept of results over their limit, to be read as resources; the oldest goes first.',
+          G.results.maxBytes,
+        ),
+        result_ttl: durationField('How long it is kept.', G.results.ttlMs),
         subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
       }),
       'Limits of the gateway itself.',
