@@ -125,10 +125,16 @@ const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end
     const { ps } = await import('./commands/running.ts')
     end(await ps(await invoked(options)))
   })
-  command('reload', 'make the running process read its files again').action(async (options: CommonOptions) => {
-    const { reload } = await import('./commands/running.ts')
-    end(await reload(await invoked(options)))
+  command('plan', 'what a reload would change of the running process').action(async (options: CommonOptions) => {
+    const { plan } = await import('./commands/plan.ts')
+    end(await plan(await invoked(options)))
   })
+  command('reload', 'make the running process read its files again')
+    .option('--dry-run', 'show what it would change, as plan does')
+    .action(async (options: CommonOptions & { readonly dryRun?: boolean }) => {
+      const { plan, reload } = await import('./commands/plan.ts')
+      end(await (options.dryRun === true ? plan : reload)(await invoked(options)))
+    })
   command('approve', 'take changed definitions as the true ones (lock.on_change); with a lock file, write them there')
     .argument('<server>', 'its key')
     .argument('[name]', 'of a tool, as the server calls it; all that changed if left out')

@@ -23,6 +23,7 @@ const remoteControl = (place: Place): Control => {
     offered: (servers, apps) =>
       ask('GET', '/offered', [...servers.map((server): [string, string] => ['server', server]), ['apps', String(apps)]]),
     changes: () => ask('GET', '/changes'),
+    plan: () => ask('GET', '/plan'),
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
     approve: async (server, tool) =>

@@ -8,6 +8,7 @@ import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
 import { readChanges, readOffered } from './offered.ts'
 import type { Deviating, OfferedServer } from './offered.ts'
+import type { Plan } from './plan.ts'
 import { serverStatuses, urlsOf } from './status.ts'
 import type { Status } from './status.ts'
 import { listTools } from './tools.ts'
@@ -24,6 +25,8 @@ export interface Control {
   changes(): Promise<readonly Deviating[]>
   /** Reads the files again. Never rejects: a configuration that is refused is an answer. */
   reload(): Promise<ReloadEnd>
+  /** What a reload would change; nothing is applied. */
+  plan(): Promise<PlanEnd>
   /** False: there is no such server. */
   restart(server: string): Promise<boolean>
   /** Takes changed definitions as they are now, of one tool (original name) or all. `undefined`: there is no such server. */
@@ -39,13 +42,21 @@ export type ReloadEnd =
       readonly changed: readonly string[]
       /** YAML paths whose change waits for a restart of the process. */
       readonly needsRestart: readonly string[]
+      /** The same in full, as it was before it was done. */
+      readonly plan: Plan
     }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+
+/** What a reload would do, or why it would be refused. */
+export type PlanEnd =
+  | { readonly kind: 'planned'; readonly plan: Plan }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
 
 /** Reloads, and what became of the last one. */
 export interface Reloader {
   readonly problems: readonly Problem[]
   reload(): Promise<ReloadEnd>
+  plan(): Promise<PlanEnd>
 }
 
 export const localControl = (running: Running, reloader: Reloader, redactor: Redactor): Control => {
@@ -73,6 +84,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
     offered: async (servers, apps) => readOffered(running, servers, apps, redactor),
     changes: async () => redactor.hideIn(readChanges(running)),
     reload: async () => redactor.hideIn(await reloader.reload()),
+    plan: async () => redactor.hideIn(await reloader.plan()),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
     restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),
   }

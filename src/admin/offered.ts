@@ -1,9 +1,9 @@
 /** What servers say of themselves now, before any policy of ours: what a lock is written from, and compared with. */
 import type { Running } from '../app.ts'
+import type { Catalog } from '../catalog/catalog.ts'
 import { lockServer } from '../catalog/lock.ts'
 import type { LockChange, ServerLock } from '../catalog/lock.ts'
-import type { Downstream } from '../downstream/downstream.ts'
-import type { Feed } from '../gateway/feed.ts'
+import type { ServerOptions } from '../downstream/options.ts'
 import type { Redactor } from '../redactor.ts'
 import { Failure } from '../wire/failure.ts'
 
@@ -59,13 +59,17 @@ export const readChanges = ({ fleet, gateway }: Running): Deviating[] =>
     downstream.changes().map((change) => ({
       ...change,
       server: downstream.options.key,
-      exposed: exposedName(gateway.feed, downstream, change),
+      exposed: exposedName(gateway.feed.catalog, downstream.options, change),
     })),
   )
 
 /** The name it is listed under; of what is not listed, the one it would have by the rules. */
-export const exposedName = ({ catalog }: Feed, { options }: Pick<Downstream, 'options'>, { kind, name }: LockChange): string => {
-  if (kind === 'instructions') return options.key
-  const row = catalog.lists[kind].find(({ server, entry }) => server.key === options.key && entry.original === name)
-  return row?.exposed ?? (kind === 'tools' || kind === 'prompts' ? `${options.prefix}__${name}` : name)
+export const exposedName = (
+  { lists }: Pick<Catalog, 'lists'>,
+  { key, prefix }: Pick<ServerOptions, 'key' | 'prefix'>,
+  { kind, name }: LockChange,
+): string => {
+  if (kind === 'instructions') return key
+  const row = lists[kind].find(({ server, entry }) => server.key === key && entry.original === name)
+  return row?.exposed ?? (kind === 'tools' || kind === 'prompts' ? `${prefix}__${name}` : name)
 }

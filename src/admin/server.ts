@@ -31,6 +31,7 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   'GET /tools': (query, _body, control) => control.tools(query.get('query') ?? ''),
   'GET /offered': (query, _body, control) => control.offered(query.getAll('server'), query.get('apps') === 'true'),
   'GET /changes': (_query, _body, control) => control.changes(),
+  'GET /plan': (_query, _body, control) => control.plan(),
   'POST /reload': (_query, _body, control) => control.reload(),
   'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),
   'POST /approve': async (query, _body, control) => ({

@@ -120,5 +120,5 @@ const judge = ({ kind, name, from }: Deviation, { file }: PinReference, onChange
   const reason = `${how} (lock.on_change: ${onChange}); approve it to serve it`
   return kind === 'instructions'
     ? { finding: { kind, name, note: `not served: ${reason}` } }
-    : { leftOut: { kind, name, reason } }
+    : { leftOut: { kind, name, reason, isRefused: true } }
 }

@@ -6,6 +6,7 @@ import { soleServer } from './catalog.ts'
 import type { Catalog, CatalogServer, Exposed } from './catalog.ts'
 import { decideUri } from './curated-filter.ts'
 import type { Entry, ListKind } from './inventory.ts'
+import { isRefusedUri } from './refused.ts'
 import { matchesTemplate, parseTemplate } from './templates.ts'
 import type { UriTemplate } from './templates.ts'
 import { restoreUri } from './uris.ts'
@@ -74,7 +75,10 @@ export const findOriginal = (
   const row = view.catalog.lists[kind].find(({ server, entry }) => server.key === serverKey && entry.original === original)
   if (row !== undefined) return routeTo(row)
   const server = view.catalog.sources.find((source) => source.server.key === serverKey)?.server
-  return kind === 'resources' && server !== undefined && showsUri(server, original)
+  return kind === 'resources' &&
+    server !== undefined &&
+    showsUri(server, original) &&
+    !isRefusedUri(view.catalog, serverKey, original)
     ? { serverKey, original, entry: undefined }
     : undefined
 }
@@ -90,7 +94,11 @@ const restored = (view: Routable, uri: string): Route | undefined => {
   const sole = soleServer(catalog)
   const found = sole === undefined ? prefixed(catalog, uri) : { prefix: sole.prefix, original: uri }
   const server = found && catalog.byPrefix.get(found.prefix)
-  return found && server && view.sees(server.key) && showsUri(server, found.original)
+  return found &&
+    server &&
+    view.sees(server.key) &&
+    showsUri(server, found.original) &&
+    !isRefusedUri(catalog, server.key, found.original)
     ? { serverKey: server.key, original: found.original, entry: undefined }
     : undefined
 }

@@ -207,12 +207,18 @@ const SINGULAR: Readonly<Record<LockKind, string>> = {
 }
 
 /** `~ files tool write  description changed` */
-export const changeLine = ({ server, exposed, kind, name, from, to }: ServerChange, paint: Paint): string => {
+const changeLine = ({ server, exposed, kind, name, from, to }: ServerChange, paint: Paint): string => {
   const subject = printable([exposed ?? server, SINGULAR[kind], exposed === undefined ? name : ''].filter(Boolean).join(' '))
-  if (to === undefined) return paint(`- ${subject}  is not offered any more`, 'red')
-  if (from === undefined) return paint(`+ ${subject}  is new`, 'green')
-  const what = from.definition === '' ? 'its definition' : changedMembers(from, to).join(', ')
-  return paint(`~ ${subject}  ${printable(what)} changed`, 'yellow')
+  const [sign, colour] =
+    to === undefined ? (['-', 'red'] as const) : from === undefined ? (['+', 'green'] as const) : (['~', 'yellow'] as const)
+  return paint(`${sign} ${subject}  ${changedWords({ from, to })}`, colour)
+}
+
+/** `description changed` */
+export const changedWords = ({ from, to }: Pick<LockChange, 'from' | 'to'>): string => {
+  if (to === undefined) return 'is not offered any more'
+  if (from === undefined) return 'is new'
+  return `${from.definition === '' ? 'its definition' : printable(changedMembers(from, to).join(', '))} changed`
 }
 
 /** The same with the lines that differ. */

@@ -1,6 +1,5 @@
-/** Commands to the running process: `ps`, `reload`, `restart`, `approve`. */
+/** Commands to the running process: `ps`, `restart`, `approve`. */
 import type { Control } from '../admin/control.ts'
-import { ConfigError } from '../config/problems.ts'
 import { printable } from '../log.ts'
 import { reportLines } from './check.ts'
 import { running } from './inline.ts'
@@ -19,23 +18,6 @@ export const ps = async (invocation: Invocation): Promise<number> => {
   const { pid, version, uptimeMs, urls, files } = status
   const head = `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  ${files[0]}`
   await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env['NO_COLOR']))])
-  return EXIT.ok
-}
-
-export const reload = async (invocation: Invocation): Promise<number> => {
-  const { io, json } = invocation
-  const end = await (await running(invocation)).reload()
-  if (end.kind === 'refused') throw new ConfigError(end.problems)
-  if (json) await printJson(io, end)
-  else {
-    const signs = [
-      ...end.added.map((key) => `+ ${key}`),
-      ...end.removed.map((key) => `- ${key}`),
-      ...end.changed.map((key) => `~ ${key}`),
-    ]
-    await printLines(io, signs.length === 0 ? ['reloaded; no server was added, removed or restarted'] : signs)
-    for (const option of end.needsRestart) io.stderr.write(`${option} takes effect when trunkline is started again\n`)
-  }
   return EXIT.ok
 }
 
