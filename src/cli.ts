@@ -84,6 +84,7 @@ const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end
     })
   command('check', 'is the configuration right?')
     .option('--live', 'start its servers and see whether they work')
+    .option('--host <list>', 'would these hosts take the tools as they are? claude-desktop,cursor,… or all')
     .option('--locked', 'do its servers offer what the lock file says? Starts them unless a process runs')
     .action(async (options: CommonOptions & CheckOptions) => {
       const { check } = await import('./commands/check.ts')
@@ -125,6 +126,12 @@ const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end
     const { ps } = await import('./commands/running.ts')
     end(await ps(await invoked(options)))
   })
+  command('why', 'the rules that show, hide or rename something, with their places')
+    .argument('<name>', 'of a tool or prompt, or a URI; as hosts or as the server call it')
+    .action(async (name: string, options: CommonOptions) => {
+      const { why } = await import('./commands/why.ts')
+      end(await why(await invoked(options), name))
+    })
   command('plan', 'what a reload would change of the running process').action(async (options: CommonOptions) => {
     const { plan } = await import('./commands/plan.ts')
     end(await plan(await invoked(options)))

@@ -23,6 +23,13 @@ const remoteControl = (place: Place): Control => {
     offered: (servers, apps) =>
       ask('GET', '/offered', [...servers.map((server): [string, string] => ['server', server]), ['apps', String(apps)]]),
     changes: () => ask('GET', '/changes'),
+    lint: (hosts) =>
+      ask(
+        'GET',
+        '/lint',
+        hosts.map((host): [string, string] => ['host', host]),
+      ),
+    why: (name) => ask('GET', '/why', { name }),
     plan: () => ask('GET', '/plan'),
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,

@@ -6,6 +6,8 @@ import type { Redactor } from '../redactor.ts'
 import { VERSION } from '../version.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
+import { lintCatalog } from './lint.ts'
+import type { Lint } from './lint.ts'
 import { readChanges, readOffered } from './offered.ts'
 import type { Deviating, OfferedServer } from './offered.ts'
 import type { Plan } from './plan.ts'
@@ -13,6 +15,8 @@ import { serverStatuses, urlsOf } from './status.ts'
 import type { Status } from './status.ts'
 import { listTools } from './tools.ts'
 import type { ToolRow } from './tools.ts'
+import { explain } from './why.ts'
+import type { WhyEnd } from './why.ts'
 
 export interface Control {
   status(): Promise<Status>
@@ -25,6 +29,10 @@ export interface Control {
   changes(): Promise<readonly Deviating[]>
   /** Reads the files again. Never rejects: a configuration that is refused is an answer. */
   reload(): Promise<ReloadEnd>
+  /** What these hosts (words of `HOST_LIMITS`) would not take as it is. */
+  lint(hosts: readonly string[]): Promise<Lint>
+  /** Every rule that shows, hides or renames what is called so. */
+  why(name: string): Promise<WhyEnd>
   /** What a reload would change; nothing is applied. */
   plan(): Promise<PlanEnd>
   /** False: there is no such server. */
@@ -84,6 +92,8 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
     offered: async (servers, apps) => readOffered(running, servers, apps, redactor),
     changes: async () => redactor.hideIn(readChanges(running)),
     reload: async () => redactor.hideIn(await reloader.reload()),
+    lint: async (hosts) => redactor.hideIn(lintCatalog(running.gateway.feed.catalog, running.configuration.gateway, hosts)),
+    why: async (name) => redactor.hideIn(explain(running, name)),
     plan: async () => redactor.hideIn(await reloader.plan()),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
     restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),
