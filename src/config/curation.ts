@@ -1,7 +1,8 @@
 /** Curation of one server: its rules, each with the place it was written at, and what no single one of them shows to be wrong. */
 import type { ArgumentEdit, Curation, HintName, ListFilter, Placed, ToolEdit } from '../catalog/curation.ts'
+import { isFromSecret } from './secrets.ts'
 import type { ServerEntry } from './server-schema.ts'
-import { child, nearest } from './tree.ts'
+import { child, nearest, scalars } from './tree.ts'
 import type { MapTree, Tree } from './tree.ts'
 
 type Complain = (path: readonly string[], message: string, remedy: string) => void
@@ -21,7 +22,8 @@ export const buildCuration = (entry: ServerEntry, tree: MapTree, complain: Compl
   if ([...filters, entry.tools, entry.alias].every((said) => said === undefined)) return undefined
   checkHints(entry, complain)
   checkNames(tools, alias, complain)
-  for (const [original, tool] of Object.entries(tools)) checkArguments(original, tool, complain)
+  checkKeys(tools, tree, complain)
+  for (const [original, tool] of Object.entries(tools)) checkArguments(original, tool, tree, complain)
   const filterTree = child(tree, 'filter')
   const hints = Object.entries(filter?.annotations ?? {}).flatMap(([name, verdict]) =>
     verdict === undefined ? [] : [{ ...at(filterTree, 'annotations', name), hint: HINTS[name as keyof typeof HINTS], verdict }],
@@ -110,7 +112,16 @@ const checkNames = (
       complain(['tools', original, 'name'], `"${original}" has an alias, which wins`, 'keep one of them')
 }
 
-const checkArguments = (original: string, { args = {} }: CuratedTool, complain: Complain): void => {
+/** The one key that plain objects cannot hold: validation has dropped it. */
+const checkKeys = (tools: Readonly<Record<string, CuratedTool>>, tree: MapTree, complain: Complain): void => {
+  for (const path of [['tools'], ...Object.keys(tools).map((original) => ['tools', original, 'args'])]) {
+    const mapping = path.reduce<Tree | undefined>(child, tree)
+    if (child(mapping, '__proto__') !== undefined)
+      complain([...path, '__proto__'], '"__proto__" cannot be configured', 'leave it as it is')
+  }
+}
+
+const checkArguments = (original: string, { args = {} }: CuratedTool, tree: MapTree, complain: Complain): void => {
   for (const [name, argument] of Object.entries(args)) {
     const path = ['tools', original, 'args', name]
     const hasValue = 'value' in argument
@@ -120,5 +131,8 @@ const checkArguments = (original: string, { args = {} }: CuratedTool, complain: 
       complain([...path, 'default'], 'nobody can send a hidden argument, so its default is a value', 'say value instead')
     if (argument.hide === true && argument.description !== undefined)
       complain([...path, 'description'], 'nobody sees a hidden argument', 'remove the description')
+    const given = [...path, 'value'].reduce<Tree | undefined>(child, tree)
+    if (argument.hide !== true && scalars(given).some(isFromSecret))
+      complain([...path, 'value'], 'a variable that is named like a secret, and hosts would see it', 'add hide: true')
   }
 }
