@@ -5,6 +5,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { Curator } from '../catalog/curated-inventory.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { ListKind } from '../catalog/inventory.ts'
+import { estimateTokens } from '../catalog/tokens.ts'
 import { Views } from '../catalog/view.ts'
 import type { View } from '../catalog/view.ts'
 import { changedOptions, saysTheSame } from '../config/changed-options.ts'
@@ -15,7 +16,6 @@ import { EVERYTHING } from '../rpc/call.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { exposedName } from './offered.ts'
 import type { Deviating } from './offered.ts'
-import { estimateTokens } from './tools.ts'
 
 /** What happens to one server. */
 export interface ServerPlan {

@@ -66,7 +66,7 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
       return isFresh && record.inventory !== undefined ? revive(record.inventory) : undefined
     },
     keepInventory: (options, inventory) => save(options, { inventory: store(inventory) }),
-    pins: (options, of) => load(options)?.[of === 'apps' ? 'appsPins' : 'pins'] ?? {},
+    pins: (options, of) => revivePins(load(options)?.[of === 'apps' ? 'appsPins' : 'pins'] ?? {}),
     keepPins: (options, pins, of) => {
       const name = of === 'apps' ? 'appsPins' : 'pins'
       if (!isDeepStrictEqual(load(options)?.[name] ?? {}, pins)) save(options, { [name]: pins })
@@ -148,3 +148,7 @@ const revive = (stored: StoredInventory): Inventory => ({
     LIST_KINDS.map((kind) => [kind, { ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 }]),
   ) as Inventory['freshness'],
 })
+
+/** Files of the first version have digests alone. */
+const revivePins = (stored: Readonly<Record<string, Pin | string>>): Readonly<Record<string, Pin>> =>
+  Object.fromEntries(Object.entries(stored).map(([name, pin]) => [name, typeof pin === 'string' ? { digest: pin } : pin]))
