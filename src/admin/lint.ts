@@ -1,0 +1,27 @@
+/** The catalog as hosts would get it, against what they are known to take. */
+import { lintHost } from '../catalog/host-lint.ts'
+import type { HostFinding } from '../catalog/host-lint.ts'
+import { joinInstructions } from '../catalog/instructions.ts'
+import { Views } from '../catalog/view.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { GatewayOptions } from '../gateway/options.ts'
+import { MODERN } from '../wire/revisions.ts'
+
+/** What was found, and how much was looked at. */
+export interface Lint {
+  readonly findings: readonly HostFinding[]
+  readonly tools: number
+  /** Keys of servers of which nothing is known, so that nothing of theirs was looked at. */
+  readonly unknown: readonly string[]
+}
+
+/** `hosts`: words of `HOST_LIMITS`. */
+export const lintCatalog = (catalog: Catalog, options: GatewayOptions, hosts: readonly string[]): Lint => {
+  const view = new Views().of(catalog, { revision: MODERN })
+  const all = [{ toolset: '', view, instructions: joinInstructions(view, options) }]
+  return {
+    findings: hosts.flatMap((host) => all.flatMap((linted) => lintHost(host, linted, all))),
+    tools: view.list('tools').rows.length,
+    unknown: catalog.sources.filter(({ inventory }) => inventory === undefined).map(({ server }) => server.key),
+  }
+}
