@@ -151,9 +151,10 @@ const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end
   })
   command('why', 'the rules that show, hide or rename something, with their places')
     .argument('<name>', 'of a tool or prompt, or a URI; as hosts or as the server call it')
-    .action(async (name: string, options: CommonOptions) => {
+    .option('--toolset <name>', 'what this toolset makes of it; all of them if left out')
+    .action(async (name: string, options: CommonOptions & { readonly toolset?: string }) => {
       const { why } = await import('./commands/why.ts')
-      end(await why(await invoked(options), name))
+      end(await why(await invoked(options), name, options.toolset))
     })
   command('plan', 'what a reload would change of the running process').action(async (options: CommonOptions) => {
     const { plan } = await import('./commands/plan.ts')

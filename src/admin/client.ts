@@ -32,7 +32,7 @@ const remoteControl = (place: Place): Control => {
         '/lint',
         hosts.map((host): [string, string] => ['host', host]),
       ),
-    why: (name) => ask('GET', '/why', { name }),
+    why: (name, toolset) => ask('GET', '/why', { name, ...(toolset !== undefined && { toolset }) }),
     plan: () => ask('GET', '/plan'),
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,

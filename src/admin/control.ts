@@ -33,8 +33,8 @@ export interface Control {
   reload(): Promise<ReloadEnd>
   /** What these hosts (words of `HOST_LIMITS`) would not take as it is. */
   lint(hosts: readonly string[]): Promise<Lint>
-  /** Every rule that shows, hides or renames what is called so. */
-  why(name: string): Promise<WhyEnd>
+  /** Every rule that shows, hides or renames what is called so, in every toolset or in one. */
+  why(name: string, toolset: string | undefined): Promise<WhyEnd>
   /** What a reload would change; nothing is applied. */
   plan(): Promise<PlanEnd>
   /** False: there is no such server. */
@@ -101,7 +101,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
     changes: async () => redactor.hideIn(readChanges(running)),
     reload: async () => redactor.hideIn(await reloader.reload()),
     lint: async (hosts) => redactor.hideIn(lintCatalog(running.gateway.feed.catalog, running.configuration.gateway, hosts)),
-    why: async (name) => redactor.hideIn(explain(running, name)),
+    why: async (name, toolset) => redactor.hideIn(explain(running, name, toolset)),
     plan: async () => redactor.hideIn(await reloader.plan()),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
     restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),

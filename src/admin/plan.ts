@@ -1,4 +1,5 @@
 /** What another configuration would change of a running gateway, before it does: nothing is applied, started or learned here. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Running } from '../app.ts'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -6,13 +7,14 @@ import { Curator } from '../catalog/curated-inventory.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { estimateTokens } from '../catalog/tokens.ts'
+import type { Toolset } from '../catalog/toolset.ts'
+import { Toolsets } from '../catalog/toolsets.ts'
 import { Views } from '../catalog/view.ts'
 import type { View } from '../catalog/view.ts'
 import { changedOptions, saysTheSame } from '../config/changed-options.ts'
 import { diffConfigurations } from '../config/difference.ts'
 import type { Configuration } from '../config/options.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import { EVERYTHING } from '../rpc/call.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { exposedName } from './offered.ts'
 import type { Deviating } from './offered.ts'
@@ -44,6 +46,22 @@ export interface Cost {
   readonly tokens: number
 }
 
+/** One toolset whose cost, budget or existence changes, or that costs more than its budget. */
+export interface ToolsetPlan {
+  readonly name: string
+  /** `undefined`: there is none of that name. */
+  readonly before: ToolsetCost | undefined
+  readonly after: ToolsetCost | undefined
+}
+
+export interface ToolsetCost extends Cost {
+  /** What it may cost; absent members are not limited. */
+  readonly budget: Partial<Cost>
+  readonly isOver: boolean
+  /** Hosts search its tools in place of reading them all. */
+  readonly isSearched: boolean
+}
+
 export interface Plan {
   readonly servers: readonly ServerPlan[]
   readonly entries: readonly EntryPlan[]
@@ -51,6 +69,7 @@ export interface Plan {
   readonly lock: readonly Deviating[]
   /** Two entries that want one name. */
   readonly collisions: readonly string[]
+  readonly toolsets: readonly ToolsetPlan[]
   readonly total: { readonly before: Cost; readonly after: Cost }
   /** Listeners that close and open elsewhere, or otherwise. */
   readonly listeners: boolean
@@ -78,14 +97,19 @@ export const makePlan = ({ configuration: before, fleet, gateway }: Running, aft
     }),
   ]
   const catalog = catalogUnder(after, (key) => fleet.get(key))
-  const was = gateway.feed.viewOf({ scope: EVERYTHING, revision: MODERN })
-  const will = new Views().of(catalog, { revision: MODERN })
+  const views = new Views()
+  const was = gateway.feed.whole(MODERN)
+  const will = views.of(catalog, { revision: MODERN })
   return {
     servers,
     entries: LIST_KINDS.flatMap((kind) => compareLists(kind, was, will)),
     lock: lockChanges(after, (key) => fleet.get(key), catalog),
     collisions: catalog.problems.filter(({ kind }) => kind === 'duplicate').map(({ message }) => message),
-    total: { before: costOf(was), after: costOf(will) },
+    toolsets: compareToolsets(
+      toolsetCosts(before, (toolset) => views.of(was.catalog, { revision: MODERN, toolset })),
+      toolsetCosts(after, (toolset) => views.of(catalog, { revision: MODERN, toolset })),
+    ),
+    total: { before: was.cost, after: will.cost },
     listeners,
     needsRestart,
     others: !saysTheSame([before.gateway, before.host.limits], [after.gateway, after.host.limits]),
@@ -94,8 +118,11 @@ export const makePlan = ({ configuration: before, fleet, gateway }: Running, aft
 }
 
 /** Whether applying it would change anything. */
-export const isEmpty = ({ servers, entries, listeners, needsRestart, others }: Plan): boolean =>
-  servers.length + entries.length + needsRestart.length === 0 && !listeners && !others
+export const isEmpty = ({ servers, entries, toolsets, listeners, needsRestart, others }: Plan): boolean =>
+  servers.length + entries.length + needsRestart.length === 0 &&
+  toolsets.every(({ before, after }) => isDeepStrictEqual(before, after)) &&
+  !listeners &&
+  !others
 
 /** What hosts would see: of what is known now, under the new options. What a new server offers is not known yet. */
 const catalogUnder = ({ servers, gateway }: Configuration, find: (key: string) => Downstream | undefined): Catalog => {
@@ -132,7 +159,21 @@ const lockChanges = ({ servers }: Configuration, find: (key: string) => Downstre
     }))
   })
 
-const costOf = (view: View): Cost => {
-  const { entries, whole } = view.list('tools')
-  return { tools: entries.length, tokens: entries.length === 0 ? 0 : estimateTokens(whole) }
+const toolsetCosts = ({ gateway }: Configuration, viewOf: (toolset: Toolset | undefined) => View): Map<string, ToolsetCost> => {
+  const toolsets = new Toolsets(gateway.toolsets)
+  return new Map(
+    gateway.toolsets.map(({ name }) => {
+      const view = viewOf(toolsets.of({ server: undefined, toolset: name }))
+      const limits = Object.entries(view.toolset?.budget ?? {}).filter(([, most]) => Number.isFinite(most))
+      const { cost, isOverBudget, isSearched } = view
+      return [name, { ...cost, budget: Object.fromEntries(limits), isOver: isOverBudget, isSearched }]
+    }),
+  )
 }
+
+const compareToolsets = (before: Map<string, ToolsetCost>, after: Map<string, ToolsetCost>): ToolsetPlan[] =>
+  [...new Set([...after.keys(), ...before.keys()])].flatMap((name) => {
+    const [was, will] = [before.get(name), after.get(name)]
+    const isTold = will?.isOver === true || !isDeepStrictEqual(was, will)
+    return isTold ? [{ name, before: was, after: will }] : []
+  })

@@ -36,7 +36,7 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   'GET /offered': (query, _body, control) => control.offered(query.getAll('server'), query.get('apps') === 'true'),
   'GET /changes': (_query, _body, control) => control.changes(),
   'GET /lint': (query, _body, control) => control.lint(query.getAll('host').filter((host) => Object.hasOwn(HOST_LIMITS, host))),
-  'GET /why': (query, _body, control) => control.why(query.get('name') ?? ''),
+  'GET /why': (query, _body, control) => control.why(query.get('name') ?? '', query.get('toolset') ?? undefined),
   'GET /plan': (_query, _body, control) => control.plan(),
   'POST /reload': (_query, _body, control) => control.reload(),
   'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),

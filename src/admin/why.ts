@@ -1,11 +1,14 @@
 /** Why a tool, prompt or resource is as hosts see it, or why they do not: every rule with its place, in the order of effect. */
 import type { Running } from '../app.ts'
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog, Exposed } from '../catalog/catalog.ts'
 import { rulesFor } from '../catalog/curated-rules.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, ListKind } from '../catalog/inventory.ts'
+import { Toolset } from '../catalog/toolset.ts'
+import type { ToolsetOptions } from '../catalog/toolset.ts'
 import { nearestKey } from '../config/nearest-key.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import { MODERN } from '../wire/revisions.ts'
 
 /** One rule on the way from a server to hosts. */
 export interface Step {
@@ -27,18 +30,39 @@ export interface Why {
   /** What hosts call it; `undefined`: it is not in the catalog. */
   readonly exposed: string | undefined
   readonly steps: readonly Step[]
+  /** Names of the toolsets that were looked at and hold it. */
+  readonly toolsets: readonly string[]
 }
 
+/** `near`: names that may have been meant. */
 export type WhyEnd =
   | { readonly kind: 'known'; readonly all: readonly Why[] }
-  | { readonly kind: 'unknown'; readonly near: readonly string[] }
+  | { readonly kind: 'unknown' | 'no toolset'; readonly near: readonly string[] }
 
-/** What is called so: by its exposed or original name or URI, hidden or not. */
-export const explain = ({ fleet, gateway }: Running, name: string): WhyEnd => {
-  const { catalog } = gateway.feed
+/** What is called so: by its exposed or original name or URI, hidden or not; in all toolsets, or in one. */
+export const explain = ({ fleet, gateway }: Running, name: string, only: string | undefined): WhyEnd => {
+  const { catalog } = gateway.feed.whole(MODERN)
+  const { toolsets } = gateway.feed
+  if (only !== undefined && !toolsets.has(only))
+    return {
+      kind: 'no toolset',
+      near: nearNames(
+        only,
+        toolsets.all.map((one) => one.name),
+      ),
+    }
+  const asked = toolsets.all.filter((one) => only === undefined || one.name === only)
   const candidates = fleet.downstreams$.value.flatMap((downstream) => candidatesOf(downstream, catalog))
-  const all = candidates.filter(({ names }) => names.includes(name)).map((candidate) => whyOf(candidate, catalog))
-  return all.length > 0 ? { kind: 'known', all } : { kind: 'unknown', near: nearNames(name, candidates) }
+  const all = candidates.filter(({ names }) => names.includes(name)).map((candidate) => whyOf(candidate, catalog, asked))
+  return all.length > 0
+    ? { kind: 'known', all }
+    : {
+        kind: 'unknown',
+        near: nearNames(
+          name,
+          candidates.flatMap(({ exposed, original }) => [exposed ?? original, original]),
+        ),
+      }
 }
 
 interface Candidate {
@@ -69,13 +93,18 @@ const candidatesOf = (downstream: Downstream, catalog: Catalog): Candidate[] => 
   })
 }
 
-const whyOf = ({ downstream, kind, original, entry, exposed }: Candidate, catalog: Catalog): Why => {
+const whyOf = (
+  { downstream, kind, original, entry, exposed }: Candidate,
+  catalog: Catalog,
+  asked: readonly ToolsetOptions[],
+): Why => {
   const { options, inventory$ } = downstream
   const said = { path: `servers.${options.key}`, place: options.place }
   const unsaid = { path: '', place: '' }
   const leftOut = catalog.leftOut.filter((left) => left.server === options.key && left.kind === kind && left.name === original)
   const findings = (inventory$.value?.findings ?? []).filter((finding) => finding.kind === kind && finding.name === original)
   const rules = entry === undefined ? [] : rulesFor(options, kind, entry)
+  const row = exposed === undefined ? undefined : catalog.index[kind].get(exposed)
   const isHidden = rules.some(({ effect }) => effect === 'hides')
   return {
     kind,
@@ -88,7 +117,9 @@ const whyOf = ({ downstream, kind, original, entry, exposed }: Candidate, catalo
       ...rules.map(({ effect, what, path, place }): Step => ({ effect, what, path, place })),
       ...(isHidden ? [] : leftOut.map(({ reason }): Step => ({ effect: 'hides', what: reason, ...unsaid }))),
       ...(exposed === undefined || exposed === original ? [] : [namingStep(downstream, kind, original, exposed)]),
+      ...(row === undefined ? [] : asked.flatMap((options) => toolsetSteps(options, kind, row))),
     ],
+    toolsets: row === undefined ? [] : asked.filter((options) => new Toolset([options]).shows(kind, row)).map(({ name }) => name),
   }
 }
 
@@ -104,8 +135,30 @@ const namingStep = ({ options }: Downstream, kind: ListKind, original: string, e
   return { effect: 'renames', what: how, path, place: isOwn ? place : '' }
 }
 
-const nearNames = (name: string, candidates: readonly Candidate[]): string[] => {
-  const names = [...new Set(candidates.flatMap(({ exposed, original }) => [exposed ?? original, original]))]
+/** What one toolset makes of an entry of the catalog. */
+const toolsetSteps = (options: ToolsetOptions, kind: ListKind, row: Exposed): Step[] => {
+  const toolset = new Toolset([options])
+  const at = { path: `toolsets.${options.name}`, place: options.place }
+  const name = `toolset ${options.name}`
+  if (!toolset.shows(kind, row)) {
+    const unasked = new Toolset([{ ...options, choices: options.choices.map((choice) => ({ ...choice, where: {} })) }])
+    const why = unasked.shows(kind, row) ? 'its annotations are not those of where' : 'nothing it says matches'
+    return [{ effect: 'hides', what: `${name} does not hold it: ${why}`, ...at }]
+  }
+  const edits: readonly [boolean, string][] = [
+    [toolset.overrideOf(row.exposed) !== undefined, 'has other words for it'],
+    [toolset.isAlways(row.exposed), 'lists it also where others are searched for'],
+    [toolset.isConfirmed(row.exposed), 'asks a person before each call'],
+  ]
+  const isTool = kind === 'tools'
+  return [
+    { effect: 'shows', what: `${name} holds it`, ...at },
+    ...edits.filter(([holds]) => isTool && holds).map(([, what]): Step => ({ effect: 'edits', what: `${name} ${what}`, ...at })),
+  ]
+}
+
+const nearNames = (name: string, known: readonly string[]): string[] => {
+  const names = [...new Set(known)]
   const nearest = nearestKey(name, names)
   const words = name
     .toLowerCase()

@@ -30,7 +30,13 @@ export const checkHosts = async (loaded: Loaded, list: string, live: boolean): P
   if (json) await printJson(io, { ok: broken.length === 0, hosts, ...lint })
   else {
     const paint = painter(io.stdout, context.env['NO_COLOR'])
-    const rows = lint.findings.map(({ host, tool, message, remedy }) => [host, tool, message, `→ ${remedy}`])
+    const rows = lint.findings.map(({ host, toolset, tool, message, remedy }) => [
+      host,
+      toolset && `/${toolset}`,
+      tool,
+      message,
+      `→ ${remedy}`,
+    ])
     const lines = columns(rows).map((line, at) =>
       paint(`  ${line}`, lint.findings[at].consequence === 'breaks' ? 'red' : 'yellow'),
     )

@@ -1,7 +1,7 @@
 /** `trunkline plan` and `reload`: what the files change of the running process, before and after it is done. */
 import type { PlanEnd } from '../admin/control.ts'
 import { isEmpty } from '../admin/plan.ts'
-import type { Cost, EntryPlan, Plan, ServerPlan } from '../admin/plan.ts'
+import type { Cost, EntryPlan, Plan, ServerPlan, ToolsetPlan } from '../admin/plan.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { ConfigError } from '../config/problems.ts'
 import { printable } from '../log.ts'
@@ -83,7 +83,13 @@ const lines = ({ io, context }: Invocation, made: Plan): string[] => {
     })),
   ]
   const collisions = made.collisions.map((words) => paint(printable(`  ! ${words}`), 'red'))
-  return [...painted(rows, paint), ...collisions, `  ${totals(made)}`, ...made.warnings.map((warning) => `  warning: ${warning}`)]
+  return [
+    ...painted(rows, paint),
+    ...collisions,
+    ...made.toolsets.map((toolset) => toolsetLine(toolset, paint)),
+    `  ${totals(made)}`,
+    ...made.warnings.map((warning) => `  warning: ${warning}`),
+  ]
 }
 
 const painted = (rows: readonly Row[], paint: Paint): string[] =>
@@ -105,6 +111,22 @@ const serverRow = ({ key, change, options, effect, inFlight }: ServerPlan): Row 
 const entryRow = ({ kind, name, change, tokens }: EntryPlan): Row => {
   const [sign, colour] = SIGNS[change]
   return { cells: [sign, SINGULAR[kind], name, WORDS[change], kind === 'tools' ? signed(tokens) : ''], colour }
+}
+
+/** `toolset review: 14 → 15 tools, 3.2k → 3.5k tok (budget 6k tok)` */
+const toolsetLine = ({ name, before, after }: ToolsetPlan, paint: Paint): string => {
+  if (after === undefined) return paint(`  - toolset ${name}  gone`, 'red')
+  const { budget, isOver, isSearched } = after
+  const most = [
+    ...(budget.tools === undefined ? [] : [`${budget.tools} tools`]),
+    ...(budget.tokens === undefined ? [] : [`${thousands(budget.tokens)} tok`]),
+  ]
+  const notes = [
+    ...(most.length === 0 ? [] : [`${isOver ? 'over its budget of' : 'budget'} ${most.join(', ')}`]),
+    ...(isSearched ? ['searched'] : []),
+  ]
+  const line = `toolset ${name}: ${costWords(before ?? after, after)}${notes.length === 0 ? '' : ` (${notes.join('; ')})`}`
+  return before === undefined ? paint(`  + ${line}`, 'green') : paint(`  ~ ${line}`, isOver && !isSearched ? 'red' : 'yellow')
 }
 
 const signed = (tokens: number): string => `${tokens < 0 ? '-' : '+'}${thousands(Math.abs(tokens))} tok`

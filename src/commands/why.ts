@@ -7,10 +7,15 @@ import type { Invocation } from './io.ts'
 import { columns, painter } from './table.ts'
 import type { Colour, Paint } from './table.ts'
 
-export const why = async (invocation: Invocation, name: string): Promise<number> => {
+/** `toolset`: what this one makes of it; all of them without. */
+export const why = async (invocation: Invocation, name: string, toolset: string | undefined): Promise<number> => {
   const { io, json, context } = invocation
-  const end = await withGateway(invocation, (control) => control.why(name))
-  if (end.kind === 'unknown') {
+  const end = await withGateway(invocation, (control) => control.why(name, toolset))
+  if (end.kind === 'no toolset') {
+    const near = end.near.length === 0 ? 'see which are: trunkline check --json' : `did you mean ${end.near.join(', ')}?`
+    throw new CommandError(EXIT.usage, printable(`there is no toolset "${toolset}"; ${near}`))
+  }
+  if (end.kind !== 'known') {
     const near = end.near.length === 0 ? 'see what there is: trunkline tools' : `did you mean ${end.near.join(', ')}?`
     throw new CommandError(EXIT.usage, printable(`nothing is called "${name}"; ${near}`))
   }
