@@ -94,3 +94,33 @@ test('naming.collision: error refuses files under which two entries want one nam
   expect((await cli.here('plan')).stdout).toMatch(/^ {2}! tools: "echo" belongs to a/m)
   expect(await cli.here('reload')).toMatchObject({ code: 0 })
 })
+
+test('plan shows what toolsets cost before and after, their budgets, and whether these hold', async () => {
+  await using cli = await commandLine()
+  const withToolsets = (toolsets: string): string => file(`  a: ${entry(cli, 'a.log')}\n`, `toolsets:\n${toolsets}`)
+  await cli.write(
+    'trunkline.yaml',
+    withToolsets('  review: { tools: ["a__e*"], budget: { tools: 2 } }\n  same: { tools: [a__add] }\n  old: {}\n'),
+  )
+  const up = await cli.up()
+  await up.said(/server is ready/)
+  await cli.write(
+    'trunkline.yaml',
+    withToolsets(
+      '  review: { tools: ["a__e*", a__add], budget: { tools: 2 } }\n  same: { tools: [a__add] }\n  new: { tools: [a__add], discovery: search }\n',
+    ),
+  )
+  const { code, stdout } = await cli.here('plan')
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^ {2}~ toolset review: 2 → 3 tools, \d+ → \d+ tok \(over its budget of 2 tools\)$/m)
+  expect(stdout).toMatch(/^ {2}\+ toolset new: 1 tools, \d+ tok \(searched\)$/m)
+  expect(stdout).toMatch(/^ {2}- toolset old {2}gone$/m)
+  expect(stdout).not.toContain('toolset same')
+  expect(JSON.parse((await cli.here('plan', '--json')).stdout)).toMatchObject({
+    toolsets: [
+      { name: 'review', before: { tools: 2, isOver: false }, after: { tools: 3, isOver: true } },
+      { name: 'new' },
+      { name: 'old' },
+    ],
+  })
+})

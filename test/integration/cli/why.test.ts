@@ -74,6 +74,36 @@ describe('why', () => {
   })
 })
 
+describe('why, with toolsets', () => {
+  test('says of each whether it holds the tool and what it makes of it; --toolset asks one', async () => {
+    await using cli = await commandLine()
+    await cli.write(
+      'trunkline.yaml',
+      `toolsets:
+  review: { tools: ["a__e*"], override: { a__echo: { title: Say } }, confirm: [a__echo] }
+  reading: { where: { readOnlyHint: true } }
+  other: { tools: [a__add] }
+servers:
+  a: ${cli.fake()}
+`,
+    )
+    const all = squeezed((await cli.here('why', 'a__echo')).stdout)
+    expect(all.slice(3)).toEqual([
+      'shows | toolset review holds it | trunkline.yaml:2:3 toolsets.review',
+      'edits | toolset review has other words for it | trunkline.yaml:2:3 toolsets.review',
+      'edits | toolset review asks a person before each call | trunkline.yaml:2:3 toolsets.review',
+      'hides | toolset reading does not hold it: its annotations are not those of where | trunkline.yaml:3:3 toolsets.reading',
+      'hides | toolset other does not hold it: nothing it says matches | trunkline.yaml:4:3 toolsets.other',
+    ])
+    const one = JSON.parse((await cli.here('why', 'a__echo', '--toolset', 'review', '--json')).stdout) as object[]
+    expect(one).toMatchObject([{ exposed: 'a__echo', toolsets: ['review'] }])
+    expect(await cli.here('why', 'a__echo', '--toolset', 'revew')).toMatchObject({
+      code: 1,
+      stderr: 'there is no toolset "revew"; did you mean review?\n',
+    })
+  })
+})
+
 describe('check --host', () => {
   test('looks at what is stored without starting a server, and says what would not work and what to do', async () => {
     await using cli = await commandLine()

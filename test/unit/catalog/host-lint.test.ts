@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import { HOST_LIMITS } from '../../../src/catalog/host-limits.ts'
 import { lintHost } from '../../../src/catalog/host-lint.ts'
+import { Toolset } from '../../../src/catalog/toolset.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import type { Entry } from '../../../src/catalog/inventory.ts'
 import { NEVER, sourceOf, toolOf } from './fixtures.ts'
@@ -17,6 +18,20 @@ const lint = (host: string, tools: Entry[], instructions?: string) => {
   const one = linted(tools, '', instructions)
   return lintHost(host, one, [one]).map(({ tool, consequence, message, remedy }) => ({ tool, consequence, message, remedy }))
 }
+const toolsetOf = (discovery: 'full' | 'search', always: string[]): Toolset =>
+  new Toolset([
+    {
+      name: 'few',
+      place: '',
+      description: undefined,
+      choices: [{ servers: ['*'], tools: undefined, resources: undefined, prompts: undefined, where: {} }],
+      always,
+      override: {},
+      confirm: [],
+      discovery,
+      budget: undefined,
+    },
+  ])
 const many = (count: number): Entry[] => Array.from({ length: count }, (_, at) => toolOf(`t${at}`))
 
 describe('the table', () => {
@@ -82,6 +97,24 @@ describe('counts and sizes', () => {
     const [whole, review] = [linted(many(41)), linted(many(14), 'review')]
     expect(lintHost('cursor', whole, [whole, review])[0]?.remedy).toBe('set discovery: search, or use toolset "review"')
     expect(lintHost('cursor', review, [whole, review])).toEqual([])
+  })
+  test('where hosts are to search, what they read at once is counted: what is always listed, and three tools to search with', () => {
+    const searched = (always: string[]) => ({
+      toolset: 'few',
+      view: new Views().of(buildCatalog([sourceOf('a', { tools: many(200) })], NEVER), {
+        revision: '2026-07-28',
+        toolset: toolsetOf('search', always),
+      }),
+      instructions: undefined,
+    })
+    const names = Array.from({ length: 38 }, (_, at) => `t${at}`)
+    for (const [always, findings] of [
+      [names.slice(0, 37), 0],
+      [names, 1],
+    ] as const) {
+      const one = searched([...always])
+      expect(lintHost('cursor', one, [one])).toHaveLength(findings)
+    }
   })
   test('Claude Code cuts long descriptions and instructions, counted in bytes', () => {
     expect(lint('claude-code', [toolOf('x', { description: 'é'.repeat(1_024) })], 'x'.repeat(2_048))).toEqual([])
