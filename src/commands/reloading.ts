@@ -57,7 +57,7 @@ export class Reloading implements Reloader, AsyncDisposable {
     try {
       const { configuration } = await this.#read()
       const plan = makePlan(this.#running, configuration)
-      refuseCollisions(configuration, plan)
+      this.#refuseCollisions(configuration, plan)
       return { kind: 'planned', plan }
     } catch (error) {
       return { kind: 'refused', problems: problemsOf(error) }
@@ -83,7 +83,7 @@ export class Reloading implements Reloader, AsyncDisposable {
       const { configuration, sinceMs } = await this.#read()
       const { added, removed, changed, needsRestart } = diffConfigurations(before, configuration)
       const plan = makePlan(this.#running, configuration)
-      refuseCollisions(configuration, plan)
+      this.#refuseCollisions(configuration, plan)
       const end = { kind: 'applied', added, removed, changed, needsRestart, plan } as const
       this.#problems = []
       if (isDeepStrictEqual(before, configuration)) return end
@@ -102,11 +102,13 @@ export class Reloading implements Reloader, AsyncDisposable {
       return { kind: 'refused', problems: this.#problems }
     }
   }
-}
 
-/** `naming.collision: error`: a configuration under which two entries would want one name is not taken. */
-const refuseCollisions = ({ gateway, files }: Configuration, { collisions }: Plan): void => {
-  if (gateway.collision !== 'error' || collisions.length === 0) return
-  const remedy = 'rename one, filter it out, or write naming.collision: warn'
-  throw new ConfigError(collisions.map((message) => ({ place: files[0] ?? '', path: 'naming.collision', message, remedy })))
+  /** `naming.collision: error`: a configuration that makes two entries want one name is not taken; what servers did meanwhile is told. */
+  #refuseCollisions({ gateway, files }: Configuration, { collisions }: Plan): void {
+    const known = this.#running.gateway.feed.catalog.problems.map(({ message }) => message)
+    const fresh = collisions.filter((message) => !known.includes(message))
+    if (gateway.collision !== 'error' || fresh.length === 0) return
+    const remedy = 'rename one, filter it out, or write naming.collision: warn'
+    throw new ConfigError(fresh.map((message) => ({ place: files[0] ?? '', path: 'naming.collision', message, remedy })))
+  }
 }

@@ -48,6 +48,7 @@ test('plan shows servers, entries, tokens and restarts, applies nothing, and rel
   const done = JSON.parse((await cli.here('reload', '--json')).stdout) as { plan: object }
   expect(done).toMatchObject({ kind: 'applied', added: ['c'], removed: ['old'], changed: ['a'], plan: machine })
   await up.said(/"server":"c".*server is ready/)
+  expect(await cli.here('call', 'a__env', 'name=WORD')).toMatchObject({ code: 0, stdout: 'x\n' })
   expect(starts(cli, 'a.log')).toBe(2)
   expect(starts(cli, 'b.log')).toBe(1)
   expect((await cli.here('tools')).stdout).not.toMatch(/old__echo|b__fail/)
@@ -92,6 +93,8 @@ test('naming.collision: error refuses files under which two entries want one nam
   expect((await cli.here('tools')).stdout).toContain('a__echo')
   await cli.write('trunkline.yaml', named('never, collision: warn'))
   expect((await cli.here('plan')).stdout).toMatch(/^ {2}! tools: "echo" belongs to a/m)
+  expect(await cli.here('reload')).toMatchObject({ code: 0 })
+  await cli.write('trunkline.yaml', named('never, collision: error'))
   expect(await cli.here('reload')).toMatchObject({ code: 0 })
 })
 
