@@ -6,6 +6,7 @@ import { secretsOfAuth, warnOfExpired } from './auth.ts'
 import { configurationId, runtimeRoot, stateRoot } from './folders.ts'
 import { gather } from './gather.ts'
 import type { Gathered } from './gather.ts'
+import { lockedServer, readLockFile } from './lock-file.ts'
 import type { Context } from './surroundings.ts'
 import type { Configuration } from './options.ts'
 import { ConfigError } from './problems.ts'
@@ -14,6 +15,7 @@ import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildGateway, buildHost } from './settings.ts'
+import { checkStrict, withStrict } from './strict.ts'
 import { buildToolsets } from './toolsets.ts'
 import { child, nearest } from './tree.ts'
 import { absolutePath } from './variables.ts'
@@ -28,9 +30,15 @@ export interface Sources {
 export const loadConfiguration = async (sources: Sources, context: Context): Promise<Configuration> => {
   const problems: Problem[] = []
   const warnings: string[] = []
-  const gathered = await gather(sources, context, problems, warnings)
+  const found = await gather(sources, context, problems, warnings)
+  const gathered = { ...found, settings: withStrict(found.settings) }
   const { settings } = gathered
-  const servers = buildServers(gathered, context, problems)
+  checkStrict(found, problems)
+  const lock = await readLockFile(gathered, context, problems, warnings)
+  const servers = buildServers(gathered, context, problems).map((server) => ({
+    ...server,
+    locked: lockedServer(lock, server.key),
+  }))
   const host = buildHost(gathered, context, problems)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)
   const gateway = { ...buildGateway(settings), toolsets, scopes: host.auth?.oauth?.scopes ?? [] }
@@ -42,11 +50,12 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const id = configurationId(first)
   return deepFreeze({
     id,
-    files: [...gathered.files],
+    files: [...gathered.files, ...(lock === undefined ? [] : [lock.file])],
     globs: [...gathered.globs],
     servers,
     gateway,
     host,
+    lock,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),
@@ -87,12 +96,12 @@ const buildServers = ({ servers, settings }: Gathered, context: Context, problem
 const keepsState = ({ value }: Sources, { settings }: Gathered, { overrides }: Context): boolean =>
   value === undefined || settings.state?.dir !== undefined || overrides?.state !== undefined
 
-const stateFolder = ({ settings, stateFolder }: Gathered, context: Context): string => {
+const stateFolder = ({ settings, folders }: Gathered, context: Context): string => {
   const { state } = context.overrides ?? {}
   if (state !== undefined) return resolve(context.cwd, state)
   return settings.state?.dir === undefined
     ? stateRoot(context)
-    : absolutePath(settings.state.dir, stateFolder ?? context.cwd, context.home)
+    : absolutePath(settings.state.dir, folders.get('state') ?? context.cwd, context.home)
 }
 
 const deepFreeze = <T>(value: T): T => {

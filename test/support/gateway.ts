@@ -136,6 +136,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
     // Tests share their event loop with all that they start.
     limits: { ...DEFAULT_HOST_LIMITS, maxLoopLagMs: Infinity, ...setup.hostLimits },
   },
+  lock: undefined,
   log: { level: 'debug', format: 'json' },
   stateDir,
   runtimeDir: stateDir,
