@@ -1,6 +1,7 @@
 /** Everything the command line can ask of a gateway, whether it runs in this process or behind the admin socket. */
 import type { Running } from '../app.ts'
 import { LOCAL } from '../auth/identity.ts'
+import { authMode } from '../auth/inbound-options.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
 import type { Redactor } from '../redactor.ts'
@@ -80,6 +81,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         uptimeMs: Math.round(performance.now() - startedMs),
         files: configuration.files,
         urls: urlsOf(running),
+        auth: authMode(configuration.host.auth),
         servers: serverStatuses(running),
         toolsets: gateway.feed.summaries,
         collisions: gateway.feed.catalog.problems.map(({ message }) => message),

@@ -47,6 +47,8 @@ export interface Status {
   readonly files: readonly string[]
   /** The MCP endpoints; empty where one host is served on a pipe. */
   readonly urls: readonly string[]
+  /** What lets a host in over HTTP: `none`, `tokens`, `oauth`, `any`. */
+  readonly auth: string
   readonly servers: readonly ServerStatus[]
   readonly toolsets: readonly ToolsetSummary[]
   /** Names that two servers wanted. */

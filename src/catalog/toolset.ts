@@ -72,6 +72,8 @@ export class Toolset {
   readonly confirmsAny: boolean
   readonly #override: ReadonlyMap<string, ToolOverride>
   readonly #choices: readonly CompiledChoice[]
+  /** A reload of another naming makes other toolsets. */
+  readonly #mayHold = new WeakMap<CatalogServer, boolean>()
   readonly #isAlways: Matcher
   readonly #isConfirmed: Matcher
 
@@ -89,9 +91,11 @@ export class Toolset {
     this.#isConfirmed = matcher(all.flatMap(({ confirm }) => confirm))
   }
 
-  /** Whether it could hold anything of this server, as far as names tell. */
+  /** Whether it could hold anything of this server, as far as names tell; asked for every list. */
   mayHold(server: CatalogServer, naming: NamingOptions): boolean {
-    return this.#choices.some((choice) => choice.mayHold(server, naming))
+    let may = this.#mayHold.get(server)
+    if (may === undefined) this.#mayHold.set(server, (may = this.#choices.some((choice) => choice.mayHold(server, naming))))
+    return may
   }
 
   /** Whether it could hold URIs of this server that no list names. */
@@ -174,8 +178,8 @@ class CompiledChoice {
     if (this.#isWhole) return true
     const { resources = [] } = this.#choice
     const isMatch = (uri: string): boolean => resources.some((glob) => matchesGlob(glob, uri, '/'))
-    // A server may read `..` and `%2e` as it likes, so all spellings must be meant.
-    return isMatch(exposed) && isMatch(plainUri(exposed))
+    const plain = plainUri(exposed)
+    return plain !== undefined && isMatch(exposed) && (plain === exposed || isMatch(plain))
   }
 
   #has({ key, tags }: CatalogServer): boolean {

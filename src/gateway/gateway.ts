@@ -34,6 +34,7 @@ import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import { Confirmations } from './confirm.ts'
+import { Discovery } from './discovery.ts'
 import { Feed } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
@@ -57,6 +58,7 @@ export class Gateway {
   readonly #router: Router
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
+  readonly #discovery: Discovery
   readonly #overflow = new Overflow(() => this.#options.results)
   readonly #confirmations: Confirmations
   #options: GatewayOptions
@@ -82,6 +84,7 @@ export class Gateway {
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, this.#overflow, (key) => fleet.get(key))
     this.parking = new Parking(seal, () => this.#options.parking)
+    this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
     this.#confirmations = new Confirmations(
       seal,
       this.feed,
@@ -94,8 +97,16 @@ export class Gateway {
 
   /** In the order in which a call meets them: none that nothing is configured for. */
   #layers(): Layer[] {
-    const isConfirming = this.#options.toolsets.some(({ confirm }) => confirm.length > 0)
-    return [askLegacyHosts, ...(isConfirming ? [this.#confirmations.layer] : []), this.parking.layer]
+    const { toolsets } = this.#options
+    const isSearching = toolsets.some(({ discovery }) => discovery !== 'full')
+    const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
+    return [
+      ...(isSearching ? [this.#discovery.unwrap] : []),
+      askLegacyHosts,
+      ...(isConfirming ? [this.#confirmations.layer] : []),
+      this.parking.layer,
+      ...(isSearching ? [this.#discovery.answer] : []),
+    ]
   }
 
   scopeFor(identity: Identity, path: EndpointPath): Scope | undefined {

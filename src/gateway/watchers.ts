@@ -61,7 +61,7 @@ export class Watchers {
 
   #see(caller: Caller): Seen {
     const view = this.#viewOf(caller)
-    const digest = (kind: keyof Seen): string => view.list(kind).digest
+    const digest = (kind: keyof Seen): string => view.listed(kind).digest
     return { tools: digest('tools'), prompts: digest('prompts'), resources: digest('resources'), templates: digest('templates') }
   }
 }
