@@ -149,6 +149,13 @@ const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end
     const { ps } = await import('./commands/running.ts')
     end(await ps(await invoked(options)))
   })
+  command('login', 'sign in at a server: prints the link, and waits')
+    .argument('<server>', 'its key')
+    .option('--open', 'open the link in a browser')
+    .action(async (server: string, options: CommonOptions & { readonly open?: boolean }) => {
+      const { login } = await import('./commands/login.ts')
+      end(await login(await invoked(options), server, options.open === true))
+    })
   command('why', 'the rules that show, hide or rename something, with their places')
     .argument('<name>', 'of a tool or prompt, or a URI; as hosts or as the server call it')
     .option('--toolset <name>', 'what this toolset makes of it; all of them if left out')

@@ -19,6 +19,8 @@ const QUERY_TOKEN = /(^|&)access_token=/
 const JSON_DOCUMENT = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
 const JSON_BODY = { 'Content-Type': 'application/json' }
 const SOON = { 'Retry-After': '2' }
+/** Why it is not is for the operator. */
+const UNFIT = 'a token is no good'
 const NO_SCOPES: readonly string[] = []
 
 const TEXTS = {
@@ -35,13 +37,15 @@ export class Guard {
   /** All that hosts are asked for. */
   readonly #asked: ReadonlySet<string>
   readonly #relaysMetadata: boolean
+  readonly #path: string
 
   /** `path`: of Streamable HTTP. */
   constructor(auth: AuthOptions, path: string, fetch: Fetch, log: Log) {
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
-    this.#doorkeeper = new Doorkeeper(auth, fetch)
+    this.#doorkeeper = new Doorkeeper(auth, fetch, (reason) => log.debug({ reason }, UNFIT))
     this.#log = log
+    this.#path = path
     this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
     this.#asked = new Set(oauth?.scopes)
     this.#relaysMetadata = oauth?.relaysMetadata === true
@@ -51,6 +55,16 @@ export class Guard {
   readonly challenge = (path: string, scopes: readonly string[]): string =>
     this.resource?.challenge(path, { error: 'insufficient_scope', scopes: [...this.#entrance, ...scopes] }) ??
     plainChallenge('insufficient_scope')
+
+  /** Whose token a person shows on a page of ours; `undefined`: it is not good here. */
+  readonly whose = async (token: string): Promise<string | undefined> => {
+    const admitted = await this.#doorkeeper.admit(token)
+    if (admitted === undefined) return undefined
+    const { audiences, identity } = admitted
+    const isOurs =
+      audiences === undefined || this.resource === undefined || isForResource(audiences, this.resource.uriOf(this.#path))
+    return isOurs ? identity.principal : undefined
+  }
 
   /** Documents that a host reads before it has a credential. False: this is none of them. */
   serves(request: HttpRequest): boolean {
@@ -91,8 +105,11 @@ export class Guard {
   #judge(request: HttpRequest, admitted: Admitted | undefined): Admitted | undefined {
     if (admitted === undefined) return this.#refuse(request, 401, 'invalid_token')
     const { audiences, identity } = admitted
-    if (audiences !== undefined && this.resource !== undefined && !isForResource(audiences, this.resource.uriOf(request.path)))
+    const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
+    if (audiences !== undefined && uri !== undefined && !isForResource(audiences, uri)) {
+      this.#log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
       return this.#refuse(request, 401, 'invalid_token')
+    }
     if (identity.scopes === undefined || this.#asked.size === 0) return admitted
     const needed = this.#neededAt(request.path)
     if (needed.every((scope) => reaches(identity.scopes, scope))) return admitted

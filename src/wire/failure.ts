@@ -41,6 +41,10 @@ export interface FailureFacts {
   readonly status?: number
   /** A figure the wording needs: seconds of a time-out, MiB of a cap. */
   readonly amount?: number
+  /** Its `WWW-Authenticate`, with a 401 or 403. */
+  readonly challenge?: string
+  /** A person who signs in there can mend it. */
+  readonly signIn?: boolean
   /** The JSON-RPC code of the server's own error, where it is one that must not pass. */
   readonly code?: number
 }
