@@ -96,6 +96,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,
+    instance: randomBytes(12).toString('base64url'),
     log,
     openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log),
     memory: openMemory(stateDir, log),
@@ -149,8 +150,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const { pipe } = surroundings
   const sole =
     pipe &&
-    servePipe(pipe, pipe.scope ?? { server: undefined }, hub, (capabilities, session) =>
-      introduction.resolve({ capabilities, session }),
+    servePipe(pipe, pipe.scope ?? { server: undefined }, hub, (capabilities, session, hops) =>
+      introduction.resolve({ capabilities, session, hops }),
     )
   if (sole !== undefined) pipes.add(sole)
   fleet.apply(configuration.servers)
@@ -171,7 +172,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight), withinMs)
     const servers = fleet.stop()
     // A host that left without a word leaves servers waiting for what it can do.
-    introduction.resolve({ capabilities: {}, session: undefined })
+    introduction.resolve({ capabilities: {}, session: undefined, hops: 0 })
     // What is still under way ends with its link, and its host is told so before the connection goes (F-22).
     await servers
     await new Promise(setImmediate)

@@ -123,6 +123,10 @@ export class Downstream {
   get link(): Link | undefined {
     return this.#upkeep.link
   }
+  /** The gateways that its calls are led through, beside ours. */
+  get gateways(): readonly string[] {
+    return this.#upkeep.gateways
+  }
   get linkCount(): number {
     return (this.link === undefined ? 0 : 1) + this.#offers.apps.linkCount + this.#links.size
   }

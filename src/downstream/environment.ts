@@ -70,11 +70,15 @@ export interface Log {
 export interface SoleHost {
   readonly capabilities: Declared
   readonly session: HostSession | undefined
+  /** How many gateways stand between it and us. */
+  readonly hops: number
 }
 
 export interface DownstreamEnvironment {
   readonly sweeper: Sweeper
   readonly identity: Identity
+  /** Our own name among gateways (T-35). */
+  readonly instance: string
   readonly log: Log
   readonly openers: Openers
   readonly memory: Memory

@@ -23,6 +23,12 @@ export class Fleet {
     }
   }
 
+  /** The gateways that calls are led through, this one first. */
+  get gateways(): readonly string[] {
+    const behind = this.downstreams$.value.flatMap(({ gateways }) => gateways)
+    return [this.#environment.instance, ...new Set(behind)]
+  }
+
   get(key: string): Downstream | undefined {
     return this.downstreams$.value.find((downstream) => downstream.options.key === key)
   }

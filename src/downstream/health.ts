@@ -1,5 +1,5 @@
 /** How a server is doing, as a value, and the pure rules by which it changes (DECISIONS 2, RELIABILITY F-04, F-08). */
-import type { Failure } from '../wire/failure.ts'
+import type { Failure, FailureKind } from '../wire/failure.ts'
 
 export type HealthState = 'starting' | 'healthy' | 'degraded' | 'down' | 'failed' | 'draining'
 
@@ -55,5 +55,7 @@ export const nextHealth = (health: Health, event: HealthEvent): Health => {
   }
 }
 
-/** What waiting will not mend: the command is missing, the credential refused, no version in common. */
-export const isHopeless = (failure: Failure): boolean => failure.kind === 'spawn_failed' || failure.kind === 'version'
+const HOPELESS: ReadonlySet<FailureKind> = new Set(['spawn_failed', 'version', 'loop'])
+
+/** What waiting will not mend: the command is missing, no version in common, a circle of gateways. */
+export const isHopeless = (failure: Failure): boolean => HOPELESS.has(failure.kind)

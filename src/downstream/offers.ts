@@ -5,6 +5,7 @@
 import { BehaviorSubject } from 'rxjs'
 import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
+import { refuseCircle } from '../era/gateways.ts'
 import type { ChangedList, Declared, Link } from '../era/link.ts'
 import { AppsLists } from './apps-lists.ts'
 import type { DownstreamEnvironment } from './environment.ts'
@@ -71,6 +72,10 @@ export class Offers {
     void this.apps.read()
     const changes = this.#changes
     const read = await this.#source.over(link, async () => {
+      if (link.gateways.length > 0) {
+        await link.survey()
+        refuseCircle(link.gateways, this.#source.environment.instance)
+      }
       const raw = await readInventory(link, this.#reading(this.inventory$.value))
       const vetted = this.#vet(raw, this.#pins, this.inventory$.value)
       memory.keepPins(options, this.#pins.all)

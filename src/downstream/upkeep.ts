@@ -30,6 +30,10 @@ export class Upkeep {
   readonly health$ = new BehaviorSubject<Health>(STARTING)
   readonly #source: UpkeepSource
   #link: Link | undefined
+  /** The same, from when it is open: it is still being read. */
+  #opened: Link | undefined
+  /** Why a link that was up is given up. */
+  #refused: Failure | undefined
   #isWanted = false
   #isStopping = false
   #running: Promise<void> | undefined
@@ -43,6 +47,11 @@ export class Upkeep {
   /** The link, while it is up. */
   get link(): Link | undefined {
     return this.#link
+  }
+
+  /** The gateways it leads through; none that is not open yet (T-35). */
+  get gateways(): readonly string[] {
+    return this.#opened?.gateways ?? []
   }
 
   /** Starts in the background, if it is not running. */
@@ -77,13 +86,18 @@ export class Upkeep {
     })
   }
 
-  /** Uses the link. One whose session the server has forgotten is of no use any more: another is opened (5.3). */
+  /**
+   * Uses the link. One whose session the server has forgotten is of no use any more: another is opened (5.3). One that turns out to
+   * be hopeless is given up.
+   */
   async over<T>(link: Link, use: () => Promise<T>): Promise<T> {
     try {
       return await use()
     } catch (error) {
-      if (isForgotten(error) && this.#link === link) {
+      const isHopelessly = error instanceof Failure && isHopeless(error)
+      if ((isForgotten(error) || isHopelessly) && this.#link === link) {
         this.#link = undefined
+        if (isHopelessly) this.#refused = error
         void link.close()
       }
       throw error
@@ -113,9 +127,10 @@ export class Upkeep {
     const backoff = new Backoff(environment.backoff)
     while (!this.#isStopping) {
       this.#change({ type: 'dialing' })
+      this.#refused = undefined
       let upSinceMs = Infinity
       const failure = await this.#connectOnce(() => (upSinceMs = performance.now()))
-      this.#link = undefined
+      this.#link = this.#opened = undefined
       if (this.#isStopping) return
       if (isHopeless(failure)) return this.#giveUp(failure)
       const nowMs = performance.now()
@@ -135,7 +150,7 @@ export class Upkeep {
       await mayConnect()
       if (this.#isStopping) throw new Failure('shutting_down', 'stopped before it was started')
       await environment.gate(
-        () => connect((opened) => (link = opened)),
+        () => connect((opened) => (link = this.#opened = opened)),
         () => this.#isWanted,
       )
       if (link === undefined) throw new Failure('shutting_down', 'stopped before it was started')
@@ -145,7 +160,7 @@ export class Upkeep {
       this.#change({ type: 'ready', complaints: complaints() })
       this.#settleWaiters()
       up(link)
-      return (await link.closed) ?? new Failure('lost', 'the connection was closed', { retryable: true })
+      return (await link.closed) ?? this.#refused ?? new Failure('lost', 'the connection was closed', { retryable: true })
     } catch (error) {
       await link?.close()
       return error instanceof Failure

@@ -9,7 +9,7 @@ import type { Channel, HttpChannel } from '../transport/channel.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { requestMessage } from '../wire/message.ts'
-import { PER_EXCHANGE } from '../wire/meta.ts'
+import { META, PER_EXCHANGE } from '../wire/meta.ts'
 import { METHODS } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Parts, Payload } from '../wire/payload.ts'
@@ -17,6 +17,8 @@ import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts
 import type { LegacyRevision } from '../wire/revisions.ts'
 import { declaresTasks } from '../wire/tasks.ts'
 import { Attribution } from './attribution.ts'
+import { gatewaysIn, hopsIn, nextHop, refuseCircle } from './gateways.ts'
+import type { Position } from './gateways.ts'
 import { LinkTasks } from './link-tasks.ts'
 import { RequestMeta } from './request-meta.ts'
 import { resultOf } from './result-of.ts'
@@ -46,8 +48,11 @@ export class LegacyLink implements Link {
   readonly #timeouts: LinkTimeouts
   #handshake = NOTHING_KNOWN
   #level: LogLevel | undefined
+  #gateways: readonly string[] = []
   readonly #meta = new RequestMeta((meta) => {
     for (const key of PER_EXCHANGE) meta.delete(key)
+    if (this.#isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
+    else meta.delete(META.hops)
   })
   readonly #tasks = new LinkTasks((method, params) =>
     this.#request(method, params, method === 'tasks/result' ? this.#timeouts.totalMs : undefined),
@@ -80,6 +85,12 @@ export class LegacyLink implements Link {
   get instructions(): string | undefined {
     return this.#handshake.instructions
   }
+  get gateways(): readonly string[] {
+    return this.#gateways
+  }
+  get #isGateway(): boolean {
+    return this.#gateways.length > 0
+  }
   get tellsChanges(): boolean {
     const { all, announced } = offeredLists(this.capabilities)
     return announced.length === all.length
@@ -89,12 +100,15 @@ export class LegacyLink implements Link {
   }
 
   /** `initialize` and `initialized`. Throws `ServerError` if the server refuses, `Failure` otherwise. */
-  async initialize(declared: Declared, identity: Identity): Promise<void> {
+  async initialize(declared: Declared, identity: Identity, { instance, hops }: Position): Promise<void> {
     const result = await this.#request('initialize', {
       protocolVersion: LATEST_LEGACY,
       capabilities: declared,
       clientInfo: identity,
+      _meta: { [META.hops]: nextHop(hops) },
     })
+    this.#gateways = gatewaysIn(result)
+    refuseCircle(this.#gateways, instance)
     const revision = result.text('protocolVersion') ?? ''
     if (!isLegacyRevision(revision))
       throw new Failure('version', `the server answered initialize with unsupported version "${revision}"`)
@@ -158,6 +172,11 @@ export class LegacyLink implements Link {
     return this.#request(method, params)
   }
 
+  /** A legacy gateway says it in its answer to a ping that asks. */
+  async survey(): Promise<void> {
+    this.#gateways = gatewaysIn(await this.#request('ping', { _meta: { [META.hops]: 1 } }))
+  }
+
   async subscribe(uri: string): Promise<boolean> {
     const resources = this.capabilities['resources'] as { subscribe?: unknown } | undefined
     if (resources?.subscribe !== true) return false
@@ -194,7 +213,7 @@ export class LegacyLink implements Link {
   /** What a server of this era gets of a host's params: no per-request keys, no rounds, our own progress token. */
   #params(call: Call, id: number): Parts {
     const { params } = call
-    if (params.has('_meta')) this.#meta.write(call, id)
+    if (this.#isGateway || params.has('_meta')) this.#meta.write(call, id)
     params.delete('requestState')
     params.delete('inputResponses')
     if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')

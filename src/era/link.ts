@@ -37,6 +37,8 @@ export interface Link {
   /** The server's capabilities as parsed JSON. */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  /** The gateways it leads through, nearest first; none: the server is no gateway. */
+  readonly gateways: readonly string[]
   /** Whether we hear of every change of the lists it offers, as things stand. */
   readonly tellsChanges: boolean
   readonly inFlight: number
@@ -46,6 +48,8 @@ export interface Link {
    * otherwise; a legacy server knows from its handshake and is not told again.
    */
   fetch(method: string, params: Readonly<Record<string, unknown>>, declared?: Declared): Promise<Payload>
+  /** Asks a gateway again which others it leads through. */
+  survey(): Promise<void>
   /** Watches one resource; false: the server does not offer it. Counting is the caller's. */
   subscribe(uri: string): Promise<boolean>
   unsubscribe(uri: string): Promise<void>

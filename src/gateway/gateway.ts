@@ -125,6 +125,10 @@ export class Gateway {
     return { tasks: this.#options.tasks, apps: appsSettings(view) }
   }
 
+  get gateways(): readonly string[] {
+    return this.#fleet.gateways
+  }
+
   get offersTasks(): boolean {
     return this.#options.tasks
   }

@@ -42,6 +42,8 @@ export interface Core {
   maySubscribe(caller: Caller, uri: string): boolean
   /** How many resources one subscriber may watch (`limits.subscriptions`). */
   readonly maxSubscriptions: number
+  /** The gateways that calls are led through, this one first (T-35). */
+  readonly gateways: readonly string[]
   /** What this part of the catalog makes worth declaring to hosts. */
   offers(scope: Scope): Offers
   /** Whether hosts that can are told of tasks at all. */

@@ -6,9 +6,10 @@ import { Cancellation } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
-import { progressTokenOf } from '../wire/meta.ts'
+import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { ProgressExchange } from './progress.ts'
@@ -36,7 +37,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     const { status, message: parts } = errorReply(error, failed)
     exchange.answer(parts, status)
   }
-  if (message.method === 'ping') return exchange.answer(resultMessage(id, EMPTY), 200)
+  if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, hub)), 200)
   session.begin(id, running)
   try {
     if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
@@ -76,6 +77,10 @@ export const announceChanges = (session: Session, hub: Hub): void => {
     hub.core.unsubscribe(session)
   })
 }
+
+/** Another gateway that asks is told which gateways it is led through (T-35). */
+const pong = ({ params }: Envelope, { core }: Hub): Parts =>
+  params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : EMPTY
 
 const setLevel = (message: Envelope, session: Session, hub: Hub): Outcome => {
   const level = message.params?.text('level')

@@ -14,7 +14,7 @@ import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
-import { progressTokenOf } from '../wire/meta.ts'
+import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
@@ -158,6 +158,7 @@ const discovery = (caller: Caller, { core }: Hub): Draft => {
   result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
   result.set('capabilities', JSON.stringify(discoveredCapabilities(core.offers(caller.scope))))
   if (instructions !== undefined) result.set('instructions', JSON.stringify(instructions))
+  result.setIn('_meta', META.gateways, JSON.stringify(core.gateways))
   result.set('ttlMs', String(core.isStarting(caller.scope) ? 0 : DISCOVER_TTL_MS))
   result.set('cacheScope', '"private"')
   return result

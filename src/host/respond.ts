@@ -44,6 +44,7 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
   rate_limited: '<D> is rate limiting; retry later',
   downstream_error: '<D> failed',
   version: '<D> speaks no common protocol version',
+  loop: 'the way to <D> leads in a circle of gateways',
   protocol: '<D> violated the protocol',
   overloaded: 'gateway is busy',
   denied: 'unknown name',

@@ -70,6 +70,7 @@ export class SessionRequests {
         this.#hub.identity,
         this.#hub.core.instructions(scope),
         this.#hub.core.offers(scope),
+        this.#hub.core.gateways,
       )
       const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)

@@ -134,6 +134,7 @@ export class SseListener {
         this.#hub.identity,
         this.#hub.core.instructions(scope),
         this.#hub.core.offers(scope),
+        this.#hub.core.gateways,
       )
       send(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)

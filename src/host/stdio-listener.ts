@@ -2,6 +2,7 @@
  * One host on a pipe: both eras on the same line, one id space (BRIDGING 5.1, stdio upstream). Nothing but messages is ever
  * written, and no request before the host has sent `initialize`.
  */
+import { hopsIn } from '../era/gateways.ts'
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
 import { isModern } from '../era/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
@@ -31,8 +32,8 @@ export interface Pipe {
 export interface StdioOptions {
   readonly principal: string
   readonly scope: Scope
-  /** Told once, with the capabilities of the host's first message of either era, and its session if that was `initialize`. */
-  readonly introduced: (capabilities: Capabilities, session: Session | undefined) => void
+  /** Told once, by the host's first message of either era. `session`: if that was `initialize`; `hops`: gateways before us. */
+  readonly introduced: (capabilities: Capabilities, session: Session | undefined, hops: number) => void
 }
 
 export class StdioListener {
@@ -117,22 +118,25 @@ export class StdioListener {
       end: done,
     }
     this.#modern.set(id, abort)
-    this.#introduce((message.params?.object('_meta')?.value(META.capabilities) ?? {}) as Capabilities)
+    const meta = message.params?.object('_meta')
+    this.#introduce((meta?.value(META.capabilities) ?? {}) as Capabilities, undefined, hopsIn(meta))
     serveModern(message, { principal, scope, headers: undefined, isPipe: true }, exchange, abort, this.#hub)
   }
 
   #initialize(message: Envelope, id: Id): void {
     const { principal, scope } = this.#options
     try {
-      const session = new Session(readInitialize(message), principal, scope)
+      const introduction = readInitialize(message)
+      const session = new Session(introduction, principal, scope)
       this.#session = session
       session.attach({ send: (parts) => this.#pipe.write(parts) })
-      this.#introduce(session.capabilities, session)
+      this.#introduce(session.capabilities, session, introduction.hops)
       const result = initializeResult(
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
         this.#hub.core.offers(scope),
+        this.#hub.core.gateways,
       )
       this.#pipe.write(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)
@@ -159,10 +163,10 @@ export class StdioListener {
     } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
   }
 
-  #introduce(capabilities: Capabilities, session?: Session): void {
+  #introduce(capabilities: Capabilities, session: Session | undefined, hops: number): void {
     if (this.#isIntroduced) return
     this.#isIntroduced = true
-    this.#options.introduced(capabilities, session)
+    this.#options.introduced(capabilities, session, hops)
   }
 
   #exchange(): Exchange {

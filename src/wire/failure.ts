@@ -22,6 +22,7 @@ export type FailureKind =
   | 'rate_limited'
   | 'downstream_error'
   | 'version'
+  | 'loop'
   | 'protocol'
   | 'overloaded'
   | 'denied'

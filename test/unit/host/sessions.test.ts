@@ -7,7 +7,7 @@ import type { HttpSession } from '../../../src/host/sessions.ts'
 import type { EventStream } from '../../../src/transport/http-server.ts'
 
 const sessionOf = (principal: string): Session =>
-  new Session({ revision: '2025-11-25', capabilities: {}, clientInfo: undefined }, principal, { server: undefined })
+  new Session({ revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 }, principal, { server: undefined })
 const listening = (held: HttpSession): HttpSession => Object.assign(held, { stream: { events: {} as EventStream, name: '' } })
 const limited = (limits: Partial<HostLimits>): { sessions: Sessions; limits: HostLimits } => {
   const all = { limits: { ...DEFAULT_HOST_LIMITS, ...limits } }

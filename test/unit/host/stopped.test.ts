@@ -10,7 +10,7 @@ const MINUTE_MS = 60_000
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined } as const
+const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 } as const
 
 test('F-27 after an hour of standstill no session is idle; half an hour of its own silence later it is', () => {
   const sessions = new Sessions(() => DEFAULT_HOST_LIMITS)
