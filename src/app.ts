@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { getHeapStatistics } from 'node:v8'
 import { Seal } from './auth/seal.ts'
 import type { Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
@@ -14,16 +15,21 @@ import type { Log, SoleHost } from './downstream/environment.ts'
 import { Introductions } from './era/introductions.ts'
 import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/openers.ts'
+import { RetryBudget } from './downstream/retry-budget.ts'
 import { openMemory } from './downstream/store.ts'
 import { Gateway } from './gateway/gateway.ts'
+import { Admission } from './host/admission.ts'
 import { Front } from './host/front.ts'
 import { openGauges } from './host/gauges.ts'
 import type { Hub } from './host/hub.ts'
 import { Overload } from './host/overload.ts'
 import { StdioListener } from './host/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio-listener.ts'
+import type { HostOptions } from './host/options.ts'
 import type { Scope } from './rpc/call.ts'
+import { LimitCounts } from './rpc/limit-counts.ts'
 import { Sweeper } from './rpc/sweeper.ts'
+import type { HeldBytes } from './transport/held-bytes.ts'
 import { UndiciClient } from './transport/http-client.ts'
 import { NetClient } from './transport/net-client.ts'
 import { createLauncher } from './transport/launcher.ts'
@@ -54,6 +60,8 @@ export interface Running extends AsyncDisposable {
   readonly fleet: Fleet
   readonly front: Front
   readonly hub: Hub
+  /** How often each limit was reached. */
+  readonly limits: LimitCounts
   /** The one in force. */
   readonly configuration: Configuration
   /** Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. */
@@ -82,6 +90,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const { host: hostOptions, gateway: gatewayOptions } = configuration
   let current = configuration
   const sweeper = new Sweeper()
+  const limits = new LimitCounts(log)
   const stateDir = makeStateDir(configuration.stateDir, log)
   const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
@@ -98,7 +107,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     identity: IDENTITY,
     instance: randomBytes(12).toString('base64url'),
     log,
-    openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log),
+    openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log, limits),
+    limits,
+    maxStarts: () => current.gateway.maxStarts,
+    retries: new RetryBudget(() => current.gateway.retryPercent),
     memory: openMemory(stateDir, log),
     backoff: surroundings.backoff ?? DEFAULT_BACKOFF,
     legacyTtlMs: gatewayOptions.legacyTtlMs,
@@ -109,7 +121,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     taskChanged: (key, task, owner) => gateway.taskChanged(key, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
-  const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir, log)] }), gatewayOptions)
+  const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir, log)] }), gatewayOptions, limits.hit)
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
     log.warn({ limit: gauges.maxDescriptors }, `few file descriptors (ulimit -n): ${FEW_DESCRIPTORS} and more are of use`)
@@ -125,6 +137,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   sweeper.watch(overload)
   let refs = 0
   const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
+    limits,
+    get admission() {
+      return admission
+    },
     core: gateway,
     identity: IDENTITY,
     identityJson: Buffer.from(JSON.stringify(IDENTITY)),
@@ -135,6 +151,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     overload,
     nextRef: () => ++refs,
   }
+  const admission = new Admission(hub)
+  holdAtMost(clients.own.bodies.held, hostOptions)
   const front = new Front(hub, sweeper)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
@@ -186,6 +204,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     fleet,
     front,
     hub,
+    limits,
     get configuration() {
       return current
     },
@@ -201,19 +220,28 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     apply: async (next, restart) => {
       if (pipe === undefined) await front.rebind(next.host)
       hub.options = next.host
+      holdAtMost(clients.own.bodies.held, next.host)
+      current = next
       fleet.apply(next.servers, restart, next.host.drainMs)
       gateway.apply(next.gateway)
-      current = next
     },
     stop,
     [Symbol.asyncDispose]: () => stop(),
   }
 }
 
+/** Memory for messages stays within a quarter of the heap, whatever is configured. */
+const holdAtMost = (held: HeldBytes, { limits }: HostOptions): void => {
+  held.max = Math.min(limits.maxInFlightBytes, Math.floor(getHeapStatistics().heap_size_limit / 4))
+}
+
 type Piped = ReturnType<typeof servePipe>
 
 const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: StdioOptions['introduced']) => {
-  const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
+  const pipe = new HostPipe(streams.input, streams.output, {
+    maxLineBytes: hub.options.limits.maxBodyBytes,
+    stallMs: hub.options.limits.writeStallMs,
+  })
   const listener = new StdioListener(pipe, { principal: 'local', scope, introduced }, hub)
   const hostLeft = new Promise<void>((resolve) => {
     pipe.open({

@@ -4,6 +4,7 @@ import type { Finding } from '../catalog/inventory.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
+import type { LimitCount } from '../rpc/limit-counts.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 import { estimateTokens } from './tools.ts'
 
@@ -47,6 +48,8 @@ export interface Status {
   /** The MCP endpoints; empty where one host is served on a pipe. */
   readonly urls: readonly string[]
   readonly servers: readonly ServerStatus[]
+  /** Limits that were reached since the start, and how often. */
+  readonly limits: readonly LimitCount[]
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]
   readonly warnings: readonly string[]

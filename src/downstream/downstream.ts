@@ -23,6 +23,7 @@ import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
 import { Offers } from './offers.ts'
 import type { ServerOptions } from './options.ts'
+import { Restarts } from './restarts.ts'
 import { again, isMismatch } from './retries.ts'
 import { SessionLists } from './session-lists.ts'
 import { Slots } from './slots.ts'
@@ -61,7 +62,11 @@ export class Downstream {
     this.#asking = new Asking(() => this.options, this.fidelity)
     this.#dialer = new Dialer(options, environment)
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
-    this.#linkStarts = new LinkStarts(environment.backoff, () => environment.sweeper.nowMs)
+    const restarts = new Restarts(
+      () => this.options.limits.maxRestarts,
+      () => environment.sweeper.nowMs,
+    )
+    this.#linkStarts = new LinkStarts(environment.backoff, () => environment.sweeper.nowMs, restarts)
     this.#links = new Links(options, {
       open: (owner) => this.#openLink(owner),
       closed: (owner) => this.#sessionLists.forget(owner),
@@ -97,6 +102,7 @@ export class Downstream {
     this.#upkeep = new Upkeep({
       options: () => this.options,
       environment,
+      restarts,
       mayConnect: async () => environment.soleHost,
       connect: (opened) => this.#connect(opened),
       complaints: () => this.inventory$.value?.warnings ?? [],
@@ -203,7 +209,7 @@ export class Downstream {
   }
 
   async #again(error: unknown, call: Call): Promise<Outcome> {
-    if (!isMismatch(error, call)) return again(error, call, () => this.#attemptLater(call))
+    if (!isMismatch(error, call)) return again(error, call, this.#environment.retries, () => this.#attemptLater(call))
     await this.#offers.read()
     const entry = this.inventory$.value?.lists.tools.find(({ original }) => original === call.target)
     return this.#attemptLater({ ...call, paramHeaders: entry?.paramHeaders ?? [] })

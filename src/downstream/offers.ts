@@ -152,7 +152,8 @@ export class Offers {
 
   #reading(known: Inventory | undefined): ReadingOptions {
     const { legacyTtlMs, legacyPollMs } = this.#source.environment
-    const { limits, hidden } = this.#source.options()
-    return { limits, hidden, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), known }
+    const { key, limits, hidden } = this.#source.options()
+    const reached = (option: string): void => this.#source.environment.limits.hit(option, key)
+    return { limits, hidden, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), reached, known }
   }
 }

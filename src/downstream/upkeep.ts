@@ -10,12 +10,14 @@ import type { DownstreamEnvironment } from './environment.ts'
 import { isHopeless, nextHealth, STARTING } from './health.ts'
 import type { Health, HealthEvent } from './health.ts'
 import type { ServerOptions } from './options.ts'
+import type { Restarts } from './restarts.ts'
 import { isForgotten } from './retries.ts'
 
 /** What of a server this needs. */
 export interface UpkeepSource {
   readonly options: () => ServerOptions
-  readonly environment: Pick<DownstreamEnvironment, 'backoff' | 'gate' | 'log'>
+  readonly environment: Pick<DownstreamEnvironment, 'backoff' | 'gate' | 'limits' | 'log'>
+  readonly restarts: Restarts
   /** A main link, and all that must be known before calls use it. `opened` hears of the link at once. */
   readonly connect: (opened: (link: Link) => void) => Promise<void>
   /** Settles before the first attempt may be made. */
@@ -83,6 +85,7 @@ export class Upkeep {
     throw new Failure('starting', `still starting: ${this.health$.value.reason ?? 'no answer yet'}`, {
       executed: 'no',
       retryable: true,
+      limit: 'timeouts.wait',
     })
   }
 
@@ -134,7 +137,9 @@ export class Upkeep {
       if (this.#isStopping) return
       if (isHopeless(failure)) return this.#giveUp(failure)
       const nowMs = performance.now()
-      const { waitMs, isDown } = backoff.fail(nowMs, nowMs - upSinceMs)
+      const { waitMs: backoffMs, isDown } = backoff.fail(nowMs, nowMs - upSinceMs)
+      const waitMs = Math.max(backoffMs, this.#restartMs())
+      if (failure.facts.limit !== undefined) environment.limits.hit(failure.facts.limit, options().key)
       environment.log.warn({ server: options().key, kind: failure.kind, nextTryMs: Math.round(waitMs) }, failure.message)
       this.#change({ type: 'lost', failure, nextTryMs: waitMs, givingUp: isDown })
       if (isDown) this.#settleWaiters()
@@ -167,6 +172,16 @@ export class Upkeep {
         ? error
         : new Failure('bad_response', `the handshake failed: ${String(error)}`, { executed: 'no' }, error)
     }
+  }
+
+  /** How long a process that has ended must not be started again, whatever the back-off says. */
+  #restartMs(): number {
+    const { options, restarts, environment } = this.#source
+    const { launch, key } = options()
+    if (launch === undefined) return 0
+    restarts.ended()
+    if (restarts.waitMs > 0) environment.limits.hit('limits.restarts', key)
+    return restarts.waitMs
   }
 
   #giveUp(failure: Failure): void {

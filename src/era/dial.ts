@@ -101,6 +101,7 @@ const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
     .request((id) => ({ id, parts: discover(id, dialing), headers: DISCOVER_HEADERS }), {
       idleMs: startMs,
       totalMs: startMs,
+      limit: 'timeouts.start',
       cancel: () => undefined,
     })
     .catch((error: unknown) => {

@@ -55,7 +55,9 @@ export class LegacyLink implements Link {
     else meta.delete(META.hops)
   })
   readonly #tasks = new LinkTasks((method, params) =>
-    this.#request(method, params, method === 'tasks/result' ? this.#timeouts.totalMs : undefined),
+    method === 'tasks/result'
+      ? this.#request(method, params, this.#timeouts.totalMs, 'timeouts.total')
+      : this.#request(method, params),
   )
   readonly #questions: Attribution
 
@@ -222,18 +224,24 @@ export class LegacyLink implements Link {
 
   async ping(limitMs: number): Promise<boolean> {
     try {
-      await this.#request('ping', {}, limitMs)
+      await this.#request('ping', {}, limitMs, 'timeouts.ping')
       return true
     } catch (error) {
       return error instanceof ServerError
     }
   }
 
-  async #request(method: string, params: Readonly<Record<string, unknown>>, limitMs = this.#timeouts.startMs): Promise<Payload> {
+  async #request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    limitMs = this.#timeouts.startMs,
+    limit = 'timeouts.start',
+  ): Promise<Payload> {
     const body = [Buffer.from(JSON.stringify(params))]
     const message = await this.connection.request((id) => ({ id, parts: requestMessage(id, method, body) }), {
       idleMs: limitMs,
       totalMs: limitMs,
+      limit,
       cancel: method === 'initialize' ? () => undefined : this.#cancel,
     })
     return resultOf(message)

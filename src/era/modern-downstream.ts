@@ -137,7 +137,7 @@ export class ModernLink implements Link {
     const payload = this.#ownParams(params, declared)
     const message = await this.connection.request(
       (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
-      { idleMs: startMs, totalMs: startMs, cancel: this.#cancel },
+      { idleMs: startMs, totalMs: startMs, limit: 'timeouts.start', cancel: this.#cancel },
     )
     return resultOf(message)
   }

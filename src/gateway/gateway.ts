@@ -56,7 +56,8 @@ export class Gateway {
   #options: GatewayOptions
   #isStopping = false
 
-  constructor(fleet: Fleet, seal: Seal, options: GatewayOptions) {
+  /** `reached` hears of each limit that was. */
+  constructor(fleet: Fleet, seal: Seal, options: GatewayOptions, reached: (option: string) => void) {
     this.#fleet = fleet
     this.#options = options
     this.feed = new Feed(fleet.downstreams$, options)
@@ -74,7 +75,7 @@ export class Gateway {
     )
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, (key) => fleet.get(key))
-    this.parking = new Parking(seal, () => this.#options.parking)
+    this.parking = new Parking(seal, () => this.#options.parking, reached)
     this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }
 

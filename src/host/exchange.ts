@@ -2,6 +2,7 @@
  * One request of a host and the way its answer goes: a pipe, an SSE connection, or an HTTP response that decides late whether
  * it is one JSON body or a stream of events (BRIDGING 5.1, JSON or SSE).
  */
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { EventStream, HttpRequest } from '../transport/http-server.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { EventLog } from './event-log.ts'
@@ -36,6 +37,13 @@ export interface PostOptions {
   readonly onDisconnect?: () => void
   /** The host has not come back for its stream within `orphanMs`. */
   readonly onOrphaned: (exchange: PostExchange) => void
+}
+
+/** Keeps a stream alive, or ends it because its host does not read; that is counted. */
+export const sweepStream = (stream: EventStream, limits: HostLimits, counts: LimitCounts): void => {
+  const { sseKeepAliveMs: keepAliveMs, writeStallMs: stallMs, maxQueuedBytes } = limits
+  const limit = stream.sweep({ keepAliveMs, stallMs, maxQueuedBytes })
+  if (limit !== undefined) counts.hit(limit)
 }
 
 /** An HTTP response in the making. Sweep it: silence makes it a stream after `streamAfterMs`. */
@@ -108,16 +116,15 @@ export class PostExchange implements Exchange {
     this.#detachedMs += ms
   }
 
-  sweep(nowMs: number, limits: HostLimits): void {
+  sweep(nowMs: number, limits: HostLimits, counts: LimitCounts): void {
     const { log, onOrphaned } = this.#options
     if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()
-    if (nowMs - this.#detachedMs >= limits.orphanMs) return onOrphaned(this)
+    if (nowMs - this.#detachedMs >= limits.orphanMs) {
+      counts.passed('listen.orphan')
+      return onOrphaned(this)
+    }
     if (log !== undefined && nowMs >= this.#pollAtMs) this.#poll()
-    this.#stream?.sweep({
-      keepAliveMs: limits.sseKeepAliveMs,
-      stallMs: limits.writeStallMs,
-      maxQueuedBytes: limits.maxQueuedBytes,
-    })
+    if (this.#stream !== undefined) sweepStream(this.#stream, limits, counts)
   }
 
   get #isStreaming(): boolean {

@@ -6,6 +6,7 @@ import { LOCAL } from '../auth/identity.ts'
 import { EVERYTHING } from '../rpc/call.ts'
 import type { Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
+import { ConnectionCaps } from '../transport/connection-caps.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
@@ -29,6 +30,7 @@ export class Front {
   readonly #sse: SseListener
   #rules: OriginRules
   readonly #sweeper: Sweeper
+  readonly #caps: ConnectionCaps
   /** By the address as configured. */
   #listening = new Map<string, Listening>()
   #isReady = true
@@ -39,6 +41,7 @@ export class Front {
     this.#mcp = new HttpListener(hub, sweeper)
     this.#sse = new SseListener(hub)
     this.#sweeper = sweeper
+    this.#caps = new ConnectionCaps(() => hub.options.limits, hub.limits.hit)
     this.#rules = rulesOf(hub.options)
     sweeper.watch(this)
   }
@@ -93,13 +96,11 @@ export class Front {
   async #bind(address: Address, { addresses, limits }: HostOptions): Promise<Listening | undefined> {
     const isLoopback = isLoopbackAddress(address.host)
     try {
-      return await listenHttp(
-        address,
-        limits,
-        this.#hub.bodies,
-        (request) => withinRequest(request, this.#hub, () => this.#handle(request, isLoopback)),
-        (error) => this.#troubled(error),
-      )
+      return await listenHttp(address, limits, this.#hub.bodies, this.#caps, {
+        request: (request) => withinRequest(request, this.#hub, () => this.#handle(request, isLoopback)),
+        trouble: (error) => this.#troubled(error),
+        reached: this.#hub.limits.hit,
+      })
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // A machine without IPv6 still has its other loopback address.

@@ -5,10 +5,12 @@ import type { Introductions } from '../era/introductions.ts'
 import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, Handler, Scope } from '../rpc/call.ts'
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BodyPool } from '../transport/body-pool.ts'
+import type { Admission } from './admission.ts'
 import type { HostOptions } from './options.ts'
 import type { Overload } from './overload.ts'
 
@@ -78,7 +80,11 @@ export interface Hub {
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
   /** Whether we are near our own limits. */
-  readonly overload: Overload
+  readonly overload: Pick<Overload, 'shedding' | 'reason' | 'limit'>
+  /** Whether new work is taken. */
+  readonly admission: Admission
+  /** How often each limit was reached. */
+  readonly limits: LimitCounts
   /** A number for each host request: ties log lines and errors together. */
   readonly nextRef: () => number
 }

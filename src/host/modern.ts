@@ -18,6 +18,7 @@ import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
+import { NOTHING } from './admission.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { listen } from './listen.ts'
@@ -42,8 +43,11 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params))
+  /** What its call holds, while it is under way. */
+  let held = NOTHING
   const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, hub.identityJson)
   const fail = (error: unknown): void => {
+    if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
     if (abort.signal.aborted) return exchange.end()
     const failed = {
       id,
@@ -51,6 +55,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       method: message.method,
       ref,
       word: (result: Outcome['result']) => word(complete(result)),
+      limits: hub.limits,
     }
     const { status, message: parts } = errorReply(error, failed)
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
@@ -67,10 +72,15 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     }
     if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.isPipe, hub)
     const answer = (outcome: Outcome): void => {
+      if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
       if (!abort.signal.aborted) exchange.answer(resultMessage(id, word(outcome).parts()), 200)
     }
     if (message.method === 'server/discover') return answer(complete(discovery(caller, hub)))
+    const refusal = hub.admission.refuse(origin.principal)
+    if (refusal !== undefined) throw refusal
     const call = makeCall(message, request, caller, origin, exchange, abort, ref, hub)
+    held = message.bytes.length
+    hub.admission.begin(origin.principal, held)
     hub.core.handle(call).then(answer).catch(fail)
   } catch (error) {
     fail(error)

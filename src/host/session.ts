@@ -13,6 +13,7 @@ import type { LogLevel } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import type { JsonObject, Parts } from '../wire/payload.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
+import type { Admission } from './admission.ts'
 import type { EventLog } from './event-log.ts'
 import type { Exchange } from './exchange.ts'
 import type { Subscriber } from './hub.ts'
@@ -22,6 +23,8 @@ export interface Running {
   readonly exchange: Exchange
   readonly abort: Cancel
   readonly method: string
+  /** Of the request as it came. */
+  readonly bytes: number
   /** Its answer is out: whatever still comes for it goes the session's own way. */
   isOver: boolean
   /** How to take back what the host was asked for it and has not answered. */
@@ -59,6 +62,7 @@ export class Session implements HostSession, Subscriber {
   readonly #running: { readonly id: Id; readonly running: Running }[] = []
   readonly #questions = new Map<Id, (answer: Answer) => void>()
   readonly #endCallbacks: (() => void)[] = []
+  readonly #admission: Pick<Admission, 'begin' | 'end'>
   #outlet: Outlet | undefined
   /** List changes nobody could be told yet: at most one of a kind. */
   readonly #waiting = new Map<string, Parts>()
@@ -67,7 +71,8 @@ export class Session implements HostSession, Subscriber {
   #held: Map<Id, () => void> | undefined = new Map()
   #isEnded = false
 
-  constructor(introduction: Introduction, principal: string, scope: Scope) {
+  constructor(introduction: Introduction, principal: string, scope: Scope, admission: Pick<Admission, 'begin' | 'end'>) {
+    this.#admission = admission
     this.revision = introduction.revision
     this.capabilities = introduction.capabilities
     this.principal = principal
@@ -180,6 +185,7 @@ export class Session implements HostSession, Subscriber {
 
   begin(id: Id, running: Running): void {
     this.#running.push({ id, running })
+    this.#admission.begin(this.principal, running.bytes)
   }
 
   finish(running: Running): void {
@@ -187,7 +193,9 @@ export class Session implements HostSession, Subscriber {
     for (const withdraw of running.questions) withdraw()
     running.isOver = true
     const at = this.#running.findIndex((each) => each.running === running)
-    if (at !== -1) this.#running.splice(at, 1)
+    if (at === -1) return
+    this.#running.splice(at, 1)
+    this.#admission.end(this.principal, running.bytes)
   }
 
   isRunning(id: Id): boolean {
@@ -227,6 +235,7 @@ export class Session implements HostSession, Subscriber {
     if (this.#isEnded) return
     this.#isEnded = true
     for (const { running } of this.#running.splice(0)) {
+      this.#admission.end(this.principal, running.bytes)
       running.abort.abort()
       running.exchange.end()
     }

@@ -64,6 +64,7 @@ export class StdioListener {
       message = readHostMessage(line, this.#hub.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
+      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
       return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
@@ -73,6 +74,7 @@ export class StdioListener {
   /** A line over the limit was not kept; whoever sent it is told, by id where that could be seen. */
   overflow(id: Id | undefined): void {
     const { maxBodyBytes } = this.#hub.options.limits
+    this.#hub.limits.hit('listen.limits.max_body')
     this.#pipe.write(errorMessage(id, errorObject(-32600, `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)))
   }
 
@@ -127,7 +129,7 @@ export class StdioListener {
     const { principal, scope } = this.#options
     try {
       const introduction = readInitialize(message)
-      const session = new Session(introduction, principal, scope)
+      const session = new Session(introduction, principal, scope, this.#hub.admission)
       this.#session = session
       session.attach({ send: (parts) => this.#pipe.write(parts) })
       this.#introduce(session.capabilities, session, introduction.hops)
@@ -148,6 +150,7 @@ export class StdioListener {
         method: message.method,
         ref: this.#hub.nextRef(),
         word: (result) => result,
+        limits: this.#hub.limits,
       })
       this.#pipe.write(reply.message)
     }

@@ -25,6 +25,8 @@ export interface RequestOptions {
   /** Silence after which the request fails; `Infinity` for streams that are meant to be quiet. */
   readonly idleMs: number
   readonly totalMs: number
+  /** The option that sets both; absent: `timeouts.idle` and `timeouts.total` each set their own. */
+  readonly limit?: string
   /** The host's call this request carries, for attribution and for its messages. */
   readonly call?: Call
   readonly signal?: CancelSignal
@@ -191,7 +193,9 @@ export class Connection implements Sweepable, ChannelEvents {
       if (!silent && nowMs - pending.startedMs < totalMs) continue
       const limitMs = silent ? idleMs : totalMs
       this.#giveUp(pending.id, `no answer within ${limitMs} ms`)
-      pending.reject(new Failure('timeout', `no answer within ${limitMs} ms`, { amount: Math.round(limitMs / 1000) }))
+      const { limit = silent ? 'timeouts.idle' : 'timeouts.total' } = pending.options
+      const amount = Math.round(limitMs / 1000)
+      pending.reject(new Failure('timeout', `no answer within ${limitMs} ms (${limit})`, { amount, limit }))
     }
   }
 

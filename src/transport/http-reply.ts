@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../wire/failure.ts'
 import { SseDecoder } from '../wire/sse.ts'
 import type { SseEvent } from '../wire/sse.ts'
+import { BIG_BYTES } from './body-pool.ts'
 import type { HttpClient, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import type { HttpHead } from './http-failure.ts'
 
@@ -45,6 +46,8 @@ export class Reply implements HttpHandler {
   /** Room for all of a body whose length is known, else for what has come. */
   #body: Buffer = EMPTY
   #size = 0
+  /** What of it counts as held: all of a big one. */
+  #held = 0
   #isOver = false
 
   constructor(client: HttpClient, request: HttpRequest, maxMessageBytes: number, events: ReplyEvents) {
@@ -57,6 +60,7 @@ export class Reply implements HttpHandler {
 
   abort(): void {
     this.#isOver = true
+    this.#release()
     this.#exchange.abort()
   }
 
@@ -67,7 +71,10 @@ export class Reply implements HttpHandler {
     const length = Number(headers['content-length'] ?? 0)
     if (head.form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
     if (head.form === 'sse') this.#decoder = this.#decode()
-    else if (head.form === 'json' && length > 0) this.#body = this.#client.bodies.lease(length)
+    else if (head.form === 'json' && length > 0) {
+      if (!this.#mayHold(length)) return
+      this.#body = this.#client.bodies.lease(length)
+    }
     this.#events.onHead?.(head)
   }
 
@@ -86,12 +93,14 @@ export class Reply implements HttpHandler {
   onEnd(): void {
     if (this.#isOver || this.#head === undefined) return
     this.#isOver = true
+    this.#release()
     this.#events.onEnd(this.#head, this.#body.subarray(0, this.#size))
   }
 
   onError(failure: Failure): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#release()
     this.#events.onError(failure)
   }
 
@@ -99,12 +108,36 @@ export class Reply implements HttpHandler {
   #keep(chunk: Buffer): void {
     const size = this.#size + chunk.length
     if (size > this.#body.length) {
+      if (!this.#mayHold(Math.max(2 * this.#body.length, size))) return
       const room = Buffer.allocUnsafe(this.#size === 0 ? size : Math.max(2 * this.#body.length, size))
       this.#body.copy(room, 0, 0, this.#size)
       this.#body = room
     }
     chunk.copy(this.#body, this.#size)
     this.#size = size
+  }
+
+  /** Small bodies are not worth counting. False: there is no room for this one, and the reply has failed. */
+  #mayHold(bytes: number): boolean {
+    const more = bytes - this.#held
+    if (bytes < BIG_BYTES || more <= 0) return true
+    const { held } = this.#client.bodies
+    if (!held.hasRoomFor(more)) {
+      this.#exchange.abort()
+      this.#body = EMPTY
+      const limit = 'limits.in_flight_bytes'
+      const words = `an answer of ${bytes} bytes has no room: ${limit} (${held.max}) reached twice over`
+      this.onError(new Failure('overloaded', words, { limit }))
+      return false
+    }
+    held.add(more)
+    this.#held = bytes
+    return true
+  }
+
+  #release(): void {
+    this.#client.bodies.held.release(this.#held)
+    this.#held = 0
   }
 
   #decode(): SseDecoder {
@@ -147,7 +180,10 @@ export class Reply implements HttpHandler {
 
 /** A message from the server over the cap. */
 export const tooLarge = (maxMessageBytes: number): Failure =>
-  new Failure('too_large', `a message exceeds maxMessageBytes (${maxMessageBytes} bytes)`, { amount: maxMessageBytes / MIB })
+  new Failure('too_large', `a message exceeds limits.max_message (${maxMessageBytes} bytes)`, {
+    amount: maxMessageBytes / MIB,
+    limit: 'limits.max_message',
+  })
 
 const formOf = (contentType: string | undefined): ReplyHead['form'] => {
   if (contentType === 'application/json') return 'json'

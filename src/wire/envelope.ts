@@ -33,8 +33,16 @@ export interface Envelope {
 export class EnvelopeError extends Error {
   readonly code: -32700 | -32600
   readonly id: Id | undefined
-  constructor(code: -32700 | -32600, message: string, id: Id | undefined, cause?: unknown) {
-    super(message, { cause })
+  /** The option whose limit it exceeds. */
+  readonly limit: string | undefined
+  constructor(
+    code: -32700 | -32600,
+    message: string,
+    id: Id | undefined,
+    facts: { limit?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
+    this.limit = facts.limit
     this.name = 'EnvelopeError'
     this.code = code
     this.id = id
@@ -157,5 +165,5 @@ const findId = (bytes: Buffer): Id | undefined => {
 
 const asEnvelopeError = (error: unknown, id: Id | undefined): unknown => {
   if (!(error instanceof ScanError)) return error
-  return new EnvelopeError(error.kind === 'syntax' ? -32700 : -32600, error.message, id, error)
+  return new EnvelopeError(error.kind === 'syntax' ? -32700 : -32600, error.message, id, { limit: error.limit, cause: error })
 }

@@ -42,6 +42,8 @@ export interface FailureFacts {
   readonly status?: number
   /** A figure the wording needs: seconds of a time-out, MiB of a cap. */
   readonly amount?: number
+  /** The option that set the limit which was reached: named to the host, and counted. */
+  readonly limit?: string
   /** The JSON-RPC code of the server's own error, where it is one that must not pass. */
   readonly code?: number
 }

@@ -57,7 +57,7 @@ export interface TestGateway extends AsyncDisposable {
   readonly log: Journal<LogLine>
   fake(key: string): FakeDownstream
   /** A further host on a pipe, beside those over HTTP; or the one host of a gateway started with `pipe`. */
-  openPipe(): HostStreams
+  openPipe(principal?: string): HostStreams
   /** Resolves once no server is starting any more, and lets the fakes forget how they were started. */
   ready(): Promise<void>
 }
@@ -90,7 +90,7 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
       if (found === undefined) throw new Error(`no fake "${key}"`)
       return found
     },
-    openPipe: () => streams ?? attachPipe(running),
+    openPipe: (principal = 'local') => streams ?? attachPipe(running, principal),
     ready,
     [Symbol.asyncDispose]: async () => {
       await running.stop()
@@ -115,7 +115,8 @@ export const serverOptions = (key: string, downstream: FakeDownstream, overrides
     transport: downstream.kind === 'legacy sse' ? 'sse' : 'auto',
     ...overrides,
     timeouts: { ...DEFAULT_TIMEOUTS, ...overrides.timeouts },
-    limits: { ...DEFAULT_LIMITS, ...overrides.limits },
+    // Tests end processes all the time.
+    limits: { ...DEFAULT_LIMITS, maxRestarts: 10_000, ...overrides.limits },
   }
 }
 
@@ -152,10 +153,10 @@ const settled = async (health$: Running['fleet']['downstreams$']['value'][number
 
 const makeStreams = (): HostStreams => ({ input: new PassThrough(), output: new PassThrough() })
 
-const attachPipe = ({ hub }: Running): HostStreams => {
+const attachPipe = ({ hub }: Running, principal: string): HostStreams => {
   const streams = makeStreams()
   const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
-  const listener = new StdioListener(pipe, { principal: 'local', scope: { server: undefined }, introduced: () => undefined }, hub)
+  const listener = new StdioListener(pipe, { principal, scope: { server: undefined }, introduced: () => undefined }, hub)
   pipe.open({
     line: (line) => listener.receive(line),
     overflow: () => listener.overflow(undefined),

@@ -82,6 +82,8 @@ export const openArena = async ({ perKind, isFaulty, config = {} }: ArenaOptions
         reload: { watch: false },
         ...config,
         ...more,
+        // Processes are killed here all the time.
+        defaults: { ...(config['defaults'] as object), limits: { restarts: 1_000_000 } },
         servers: { ...serversOf(seats), ...(more['servers'] as object) },
         state: { dir: join(folder, 'state') },
       }),
