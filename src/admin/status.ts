@@ -1,12 +1,12 @@
 /** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../app.ts'
 import type { Finding } from '../catalog/inventory.ts'
+import { estimateTokens } from '../catalog/tokens.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import type { LimitCount } from '../rpc/limit-counts.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
-import { estimateTokens } from './tools.ts'
 
 /** Lines of a server's stderr that are shown (F-08). */
 const STDERR_LINES = 20
@@ -61,11 +61,13 @@ export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly
   front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
 
 export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
+  const { catalog } = gateway.feed
   const { rows, entries } = gateway.feed.viewOf({ scope: { server: undefined }, revision: LATEST_LEGACY }).list('tools')
   return fleet.downstreams$.value.map((downstream) => {
     const { options, health$, inventory$, link, linkCount, inFlight } = downstream
     const { state, reason, failures, nextTryMs } = health$.value
     const inventory = inventory$.value
+    const shown = catalog.sources.find(({ server }) => server.key === options.key)?.inventory
     const own = entries.filter((_, at) => rows[at].server.key === options.key)
     return {
       key: options.key,
@@ -74,15 +76,15 @@ export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gate
       transport: transportName(link?.transport, options.url === undefined),
       revision: link?.revision ?? inventory?.revision,
       tools: own.length,
-      resources: (inventory?.lists.resources.length ?? 0) + (inventory?.lists.templates.length ?? 0),
-      prompts: inventory?.lists.prompts.length ?? 0,
+      resources: (shown?.lists.resources.length ?? 0) + (shown?.lists.templates.length ?? 0),
+      prompts: shown?.lists.prompts.length ?? 0,
       tokens: own.length === 0 ? 0 : estimateTokens(joinArray(own)),
       links: linkCount,
       inFlight,
       failures,
       nextTryMs,
-      leftOut: gateway.feed.catalog.leftOut.filter(({ server }) => server === options.key),
-      findings: inventory?.findings ?? [],
+      leftOut: catalog.leftOut.filter(({ server }) => server === options.key),
+      findings: shown?.findings ?? [],
       warnings: inventory?.warnings ?? [],
       fidelity: downstream.fidelity.counts,
       stderr: state === 'healthy' ? [] : downstream.stderrTail(STDERR_LINES),

@@ -177,6 +177,11 @@ export const fileSchema = z
         ),
         starts: countField('Servers that start at the same time.', G.maxStarts),
         retry_budget: countField('Calls that are sent a second time, in per cent of all.', G.retryPercent, 0, 100),
+        results: sizeField(
+          'What is kept of results over their limit, to be read as resources; the oldest goes first.',
+          G.results.maxBytes,
+        ),
+        result_ttl: durationField('How long it is kept.', G.results.ttlMs),
         subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
       }),
       'Limits of the gateway itself.',

@@ -130,7 +130,8 @@ export class LegacyLink implements Link {
     const isOfTask = METHODS[call.method]?.way === 'task'
     if (isOfTask && call.caller.session === undefined) return this.#tasks.handle(call)
     const isTask = call.method === 'tools/call' && call.params.has('task')
-    const { idleMs, totalMs } = this.#timeouts
+    const { idleMs } = this.#timeouts
+    const totalMs = call.totalMs ?? this.#timeouts.totalMs
     const progress = ({ method, params }: Envelope): void => {
       if (params !== undefined) call.notify(method, params)
     }
@@ -138,7 +139,10 @@ export class LegacyLink implements Link {
     const message = await this.connection.request(
       (id) => {
         sentAs = id
-        return { id, parts: requestMessage(id, call.method, this.#params(call, id)), isRelayed: true }
+        const parts = requestMessage(id, call.method, this.#params(call, id))
+        return call.takesStreams === true && !isTask
+          ? { id, parts, isRelayed: true, stream: { idleMs } }
+          : { id, parts, isRelayed: true }
       },
       {
         idleMs: call.method === 'tasks/result' ? totalMs : idleMs,

@@ -113,12 +113,16 @@ export class ModernLink implements Link {
   }
 
   readonly handle = async (call: Call): Promise<Outcome> => {
-    const { idleMs, totalMs } = this.#timeouts
+    const { idleMs } = this.#timeouts
+    const totalMs = call.totalMs ?? this.#timeouts.totalMs
     const message = await this.connection.request(
       (id) => {
         this.#describe(call, id)
         const headers = this.#headers(call.method, call.params, call)
-        return { id, parts: requestMessage(id, call.method, call.params.parts()), headers, isRelayed: true }
+        const parts = requestMessage(id, call.method, call.params.parts())
+        return call.takesStreams === true
+          ? { id, parts, headers, isRelayed: true, stream: { idleMs, after: 'resultType' } }
+          : { id, parts, headers, isRelayed: true }
       },
       {
         idleMs,

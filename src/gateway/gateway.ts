@@ -15,7 +15,7 @@ import type { Identity } from '../auth/identity.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
-import { findResource, findTool } from '../catalog/routes.ts'
+import { findResource, findTool, showsUri } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -38,6 +38,7 @@ import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rounds } from './rounds.ts'
+import { Overflow } from './overflow.ts'
 import { Router } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
@@ -53,6 +54,7 @@ export class Gateway {
   readonly #router: Router
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
+  readonly #overflow: Overflow
   #options: GatewayOptions
   #isStopping = false
 
@@ -73,8 +75,9 @@ export class Gateway {
       (key) => fleet.get(key),
       () => this.#options.tasks,
     )
+    this.#overflow = new Overflow(() => this.#options.results, reached)
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
-    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, (key) => fleet.get(key))
+    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, this.#overflow, (key) => fleet.get(key))
     this.parking = new Parking(seal, () => this.#options.parking, reached)
     this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }
@@ -160,6 +163,7 @@ export class Gateway {
   /** A server says that a resource changed. */
   updated(key: string, uri: string, params: Payload): void {
     const options = this.#fleet.get(key)?.options
+    if (options !== undefined && !showsUri(options, uri)) return
     const isIdentity = options === undefined || options.uris === 'identity' || this.#options.prefix === 'never'
     this.#subscriptions.updated(key, uri, params, (reported) => (isIdentity ? reported : exposeUri(options.prefix, reported)))
   }
@@ -181,6 +185,7 @@ export class Gateway {
     this.#isStopping = true
     this.parking.close()
     this.feed.close()
+    this.#overflow.close()
   }
 
   /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */

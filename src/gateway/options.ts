@@ -2,6 +2,7 @@
 
 import { DEFAULT_PARKING } from '../era/parking-options.ts'
 import type { ParkingOptions } from '../era/parking-options.ts'
+import type { OverflowOptions } from './overflow.ts'
 
 export interface GatewayOptions {
   /** `never`: original names and URIs everywhere, duplicates owned by configuration order (BRIDGING 4.2). */
@@ -29,6 +30,8 @@ export interface GatewayOptions {
   readonly tasks: boolean
   /** Calls of modern hosts that wait for answers. */
   readonly parking: ParkingOptions
+  /** What did not fit into results, kept to be read. */
+  readonly results: OverflowOptions
   /** Bytes of one server's instructions, and of all. */
   readonly instructionsMaxBytes: number
   readonly instructionsTotalBytes: number
@@ -49,6 +52,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   retryPercent: 10,
   tasks: true,
   parking: DEFAULT_PARKING,
+  results: { ttlMs: 10 * 60_000, maxBytes: 64 * 1024 * 1024 },
   instructionsMaxBytes: 2_000,
   instructionsTotalBytes: 8_000,
 }

@@ -4,7 +4,10 @@
  */
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { EventStream, HttpRequest } from '../transport/http-server.ts'
+import type { Failure } from '../wire/failure.ts'
+import { CLOSE } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
+import type { StreamedResult } from '../wire/streamed-result.ts'
 import type { EventLog } from './event-log.ts'
 import type { HostLimits } from './options.ts'
 
@@ -15,6 +18,8 @@ export interface Exchange {
   answer(parts: Parts, status: number): void
   /** No answer will come: the host has cancelled. */
   end(): void
+  /** An answer that passes as it comes, where this way can: `CLOSE` of `wire/message` follows the result. `onBroken`: it did not end. */
+  pass?(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void
 }
 
 export const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -56,6 +61,8 @@ export class PostExchange implements Exchange {
   #name: string | undefined
   #pollAtMs = Infinity
   #detachedMs = Infinity
+  /** The answer, on its way out while it still comes. */
+  #passing: StreamedResult | undefined
   #isDone = false
 
   /** `number`: the listener's own, different for each that is open. */
@@ -64,6 +71,7 @@ export class PostExchange implements Exchange {
     this.#options = options
     this.#streamAtMs = performance.now() + options.streamAfterMs
     options.request.onDisconnect(() => {
+      this.#passing?.abort()
       options.onDisconnect?.()
       if (options.log === undefined || this.#name === undefined) this.#done()
       else this.#detach()
@@ -95,6 +103,36 @@ export class PostExchange implements Exchange {
     this.#done()
   }
 
+  pass(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void {
+    if (this.#isDone) return result.abort()
+    if (this.#isStreaming) {
+      // Events are whole messages, and are kept for a host that comes back.
+      result.collect().then((parts) => this.answer([head, ...parts, CLOSE], 200), onBroken)
+      return
+    }
+    this.#passing = result
+    const body = this.#options.request.replyInPieces(
+      200,
+      JSON_TYPE,
+      () => result.pause(),
+      () => result.resume(),
+    )
+    body.write(head)
+    result.pipe({
+      write: (bytes) => body.write(bytes),
+      end: () => {
+        body.write(CLOSE)
+        body.end()
+        this.#done()
+      },
+      fail: (failure) => {
+        body.break()
+        this.#done()
+        onBroken(failure)
+      },
+    })
+  }
+
   end(): void {
     if (this.#isDone) return
     this.#open()
@@ -118,6 +156,7 @@ export class PostExchange implements Exchange {
 
   sweep(nowMs: number, limits: HostLimits, counts: LimitCounts): void {
     const { log, onOrphaned } = this.#options
+    if (this.#passing !== undefined) return
     if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()
     if (nowMs - this.#detachedMs >= limits.orphanMs) {
       counts.passed('listen.orphan')

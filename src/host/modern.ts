@@ -18,7 +18,9 @@ import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
+import { StreamedResult } from '../wire/streamed-result.ts'
 import { NOTHING } from './admission.ts'
+import { passOn } from './pass-on.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { listen } from './listen.ts'
@@ -73,7 +75,9 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.isPipe, hub)
     const answer = (outcome: Outcome): void => {
       if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
-      if (!abort.signal.aborted) exchange.answer(resultMessage(id, word(outcome).parts()), 200)
+      const result = word(outcome)
+      if (result instanceof StreamedResult) passOn(result, id, exchange, abort.signal, fail)
+      else if (!abort.signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
     }
     if (message.method === 'server/discover') return answer(complete(discovery(caller, hub)))
     const refusal = hub.admission.refuse(origin.principal)
@@ -122,6 +126,7 @@ const makeCall = (
     logLevel: request.logLevel,
     paramHeaders: [],
     unknownHeaders: paramHeaders(message, caller, target, origin, hub),
+    takesStreams: exchange.takesStreams,
     notify: relay(request, exchange),
     ask: undefined,
   }

@@ -9,6 +9,7 @@ import { byteLength, join, latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { COMMENT, encodeEvent } from '../wire/sse.ts'
 import type { BodyPool } from './body-pool.ts'
+import { BodyWriter } from './body-writer.ts'
 import type { HeldBytes } from './held-bytes.ts'
 import { refuse } from './connection-caps.ts'
 import type { ConnectionCaps } from './connection-caps.ts'
@@ -282,8 +283,7 @@ export class HttpRequest {
     } else {
       const { writeStallMs, events, bodies } = this.#shared
       response.setTimeout(writeStallMs, () => {
-        events.reached('listen.limits.write_stall')
-        events.trouble(new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
+        tellStalled(events, writeStallMs)
         response.destroy()
       })
       bodies.held.add(length)
@@ -294,12 +294,25 @@ export class HttpRequest {
     }
   }
 
+  /** Answers with a body that is written as it is made; `onFull` and `onDrained` say whether the host takes it. */
+  replyInPieces(status: number, headers: Headers, onFull: () => void, onDrained: () => void): BodyWriter {
+    const { bodies, writeStallMs: stallMs, events } = this.#shared
+    const onStalled = (): void => tellStalled(events, stallMs)
+    this.#response.writeHead(status, { ...this.#extraHeaders, ...headers })
+    return new BodyWriter(this.#response, bodies, { onFull, onDrained, stallMs, onStalled })
+  }
+
   /** Answers 200 with a stream of events. */
   openEvents(headers: Headers): EventStream {
     this.#response.writeHead(200, { ...this.#extraHeaders, ...EVENT_HEADERS, ...headers })
     this.#response.flushHeaders()
     return new EventStream(this.#response, this.#shared.bodies.held)
   }
+}
+
+const tellStalled = (events: ListenerEvents, writeStallMs: number): void => {
+  events.reached('listen.limits.write_stall')
+  events.trouble(new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
 }
 
 /** Events to one host. A host that does not read loses its stream, never its neighbours (F-21). */

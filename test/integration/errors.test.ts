@@ -152,7 +152,10 @@ describe.each(HOSTS)('to a host over $name', ({ connect }) => {
       await using host = await connect(gateway)
       both(gateway.fake('a'), fake.never)
       const [, turn] = await Promise.all([
-        expectFailure(host, { kind: 'timeout', text: 'A did not answer within 1 s; the action may still complete (timeouts.idle)' }),
+        expectFailure(host, {
+          kind: 'timeout',
+          text: 'A did not answer within 1 s; the action may still complete (timeouts.idle)',
+        }),
         gateway.fake('a').until('tools/call'),
       ])
       if (kind === 'modern http') await turn.closed

@@ -11,6 +11,7 @@ import { DEFAULT_PARKING } from '../../src/era/parking-options.ts'
 import { DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
 import { Session } from '../../src/host/session.ts'
 import { Sessions } from '../../src/host/sessions.ts'
+import { Overflow } from '../../src/gateway/overflow.ts'
 import { LimitCounts } from '../../src/rpc/limit-counts.ts'
 import type { LimitCount } from '../../src/rpc/limit-counts.ts'
 import { FakeDownstream, fake } from '../support/fake-downstream.ts'
@@ -178,6 +179,9 @@ const crowded =
     return met(says, gateway)
   }
 
+/** Who reads the rest of a result that is kept no more. */
+const gone = over({ servers: {} }, (host) => answer(host, 'resources/read', { uri: `gateway+result:///${'A'.repeat(22)}` }))
+
 const DRIVES: Readonly<Record<string, Drive>> = {
   'listen.limits.max_body': posted({ maxBodyBytes: 100 }, modernCall({ x: 'y'.repeat(100) })),
   'listen.limits.max_header': raw(
@@ -277,6 +281,27 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     return answer(host)
   }),
   'limits.parked_per_principal': asPrincipal(parked({ maxPerPrincipal: 0 }), (host) => answer(host), { roots: {} }),
+  'limits.results': async () => {
+    const { says } = await gone()
+    const counts = new LimitCounts({ warn: () => undefined })
+    new Overflow(() => ({ ttlMs: 1_000, maxBytes: 10 }), counts.hit).keep('p', 'x'.repeat(100), 10)
+    return { says, counts: counts.all }
+  },
+  'limits.result_ttl': async () => {
+    const { says } = await gone()
+    const counts = new LimitCounts({ warn: () => undefined })
+    let nowMs = 0
+    const overflow = new Overflow(
+      () => ({ ttlMs: 1_000, maxBytes: 1_000 }),
+      counts.hit,
+      () => nowMs,
+    )
+    overflow.keep('p', 'one', 10)
+    nowMs += 1_000
+    overflow.keep('p', 'two', 10)
+    overflow.close()
+    return { says, counts: counts.all }
+  },
   'limits.in_flight_bytes': second({ hostLimits: { maxInFlightBytes: 1_000 } }, { x: 'y'.repeat(2_000) }),
   'limits.starts': async () => {
     const servers = Object.fromEntries(['a', 'b', 'c'].map((key) => [key, server()]))
