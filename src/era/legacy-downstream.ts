@@ -71,6 +71,7 @@ export class LegacyLink implements Link {
     connection.serve({
       request: (message, call) => this.#questions.request(message, call),
       notification: (message, call) => this.#onNotification(message, call),
+      ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
       oddity: (reason, sample) => events.oddity(reason, sample),
     })
   }

@@ -1,5 +1,6 @@
 /** A connection to one downstream after its handshake, whatever its era. Calls go in, outcomes come out. */
 import type { Answer, Call, Capabilities, Handler, Question } from '../rpc/call.ts'
+import type { OneCall } from '../rpc/connection.ts'
 import type { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -21,6 +22,8 @@ export interface LinkEvents {
   /** The server asks for input. `call`: attributed as BRIDGING 3.0 says, `undefined` if that was impossible. */
   ask(question: Question, call: Call | undefined): Promise<Answer>
   oddity(reason: string, sample: string): void
+  /** Whether the one host that the link speaks to takes nothing; absent: it speaks to several. */
+  isHostStalled?(on: OneCall): boolean
 }
 
 /** Time limits of requests on a link. */

@@ -85,6 +85,7 @@ export class ModernLink implements Link {
       // A server of this era must not ask this way: nothing is answered (B072).
       request: (message) => events.oddity('a request on a modern link', message.method),
       notification: (message, call) => this.#onNotification(message, call),
+      ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
       oddity: (reason, sample) => events.oddity(reason, sample),
     })
     this.#listening = new Listening(connection, {

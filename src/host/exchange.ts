@@ -2,6 +2,7 @@
  * One request of a host and the way its answer goes: a pipe, an SSE connection, or an HTTP response that decides late whether
  * it is one JSON body or a stream of events (BRIDGING 5.1, JSON or SSE).
  */
+import type { Flow } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { EventStream, HttpRequest } from '../transport/http-server.ts'
 import type { Failure } from '../wire/failure.ts'
@@ -16,6 +17,8 @@ export interface Exchange {
   message(parts: Parts, replaces?: string): void
   /** The answer; `status` counts where the answer is the first thing said over HTTP. */
   answer(parts: Parts, status: number): void
+  /** Whether the host takes what it is given on this way, where there is one by now. */
+  readonly flow?: Flow | undefined
   /** No answer will come: the host has cancelled. */
   end(): void
   /** An answer that passes as it comes, where this way can: `CLOSE` of `wire/message` follows the result. `onBroken`: it did not end. */
@@ -86,6 +89,10 @@ export class PostExchange implements Exchange {
 
   get isStream(): boolean {
     return this.#isStreaming
+  }
+
+  get flow(): Flow | undefined {
+    return this.#stream
   }
 
   message(parts: Parts, replaces?: string): void {

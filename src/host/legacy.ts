@@ -117,6 +117,7 @@ const makeCall = (message: Envelope, session: Session, exchange: ProgressExchang
     paramHeaders: [],
     unknownHeaders: {},
     takesStreams: exchange.takesStreams,
+    way: exchange,
     notify: (method, said) => {
       if (method === 'notifications/progress') {
         if (running.isOver) exchange.late(said, session.outletOf(running))

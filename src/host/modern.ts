@@ -127,6 +127,7 @@ const makeCall = (
     paramHeaders: [],
     unknownHeaders: paramHeaders(message, caller, target, origin, hub),
     takesStreams: exchange.takesStreams,
+    way: exchange,
     notify: relay(request, exchange),
     ask: undefined,
   }

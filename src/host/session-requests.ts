@@ -186,7 +186,7 @@ export class SessionRequests {
     before?.events.end()
     if (resumed === undefined && session.revision >= '2025-11-25')
       events.send([], { id: log.append(name, []), retryMs: RETRY_MS })
-    const detach = session.attach({ send: (parts) => events.send(parts, { id: log.append(name, parts) }) })
+    const detach = session.attach({ send: (parts) => events.send(parts, { id: log.append(name, parts) }), flow: events })
     events.onClose(() => {
       detach()
       if (held.stream?.events === events) held.stream = undefined

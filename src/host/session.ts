@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Introduction } from '../era/legacy-host.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
-import type { Answer, Caller, Capabilities, HostSession, Question, Scope } from '../rpc/call.ts'
+import type { Answer, Caller, Capabilities, Flow, HostSession, Question, Scope } from '../rpc/call.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { notificationMessage, requestMessage } from '../wire/message.ts'
 import { isLogLevel, reaches } from '../wire/methods.ts'
@@ -33,6 +33,7 @@ export interface Running {
 
 /** Where messages go that belong to no request. */
 export interface Outlet {
+  readonly flow?: Flow | undefined
   send(parts: Parts): void
 }
 
@@ -85,6 +86,11 @@ export class Session implements HostSession, Subscriber {
   }
   get inFlight(): number {
     return this.#running.length
+  }
+  get isStalled(): boolean {
+    return (
+      this.#outlet?.flow?.isStalled === true || this.#running.some(({ running }) => running.exchange.flow?.isStalled === true)
+    )
   }
   get hasOutlet(): boolean {
     return this.#outlet !== undefined

@@ -118,7 +118,7 @@ export class SseListener {
     const { events, session } = connected
     const send = (parts: Parts): void => events.send(parts, MESSAGE)
     if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
-    const exchange: Exchange = { message: send, answer: send, end: () => undefined }
+    const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events }
     const refuse = (text: string): void => send(errorMessage(message.id, errorObject(-32600, text)))
     if (session === undefined && message.method === 'initialize') this.#initialize(message, connected, send)
     else if (session === undefined) refuse('send initialize first')
@@ -132,7 +132,7 @@ export class SseListener {
     try {
       const session = new Session(readInitialize(message), principal, scope, this.#hub.admission)
       connected.session = session
-      session.attach({ send })
+      session.attach({ send, flow: connected.events })
       const result = initializeResult(
         session.revision,
         this.#hub.identity,

@@ -27,6 +27,7 @@ import { Session } from './session.ts'
 /** The part of a pipe that is needed here. */
 export interface Pipe {
   write(parts: Parts): void
+  readonly isStalled: boolean
 }
 
 export interface StdioOptions {
@@ -118,6 +119,7 @@ export class StdioListener {
         this.#pipe.write(parts)
       },
       end: done,
+      flow: this.#pipe,
     }
     this.#modern.set(id, abort)
     const meta = message.params?.object('_meta')
@@ -131,7 +133,7 @@ export class StdioListener {
       const introduction = readInitialize(message)
       const session = new Session(introduction, principal, scope, this.#hub.admission)
       this.#session = session
-      session.attach({ send: (parts) => this.#pipe.write(parts) })
+      session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })
       this.#introduce(session.capabilities, session, introduction.hops)
       const result = initializeResult(
         session.revision,
@@ -174,7 +176,7 @@ export class StdioListener {
 
   #exchange(): Exchange {
     const write = (parts: Parts): void => this.#pipe.write(parts)
-    return { message: write, answer: write, end: () => undefined }
+    return { message: write, answer: write, end: () => undefined, flow: this.#pipe }
   }
 
   #refuse(id: Id, code: number, text: string): void {

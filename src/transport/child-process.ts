@@ -91,6 +91,13 @@ export class ChildProcessChannel implements Channel {
     this.#reader?.forget(id)
   }
 
+  pause(id: number | undefined): (() => void) | undefined {
+    const stdout = this.#tree?.stdout
+    if (id !== undefined || stdout === undefined || this.#hasEnded) return undefined
+    stdout.pause()
+    return () => void stdout.resume()
+  }
+
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }
@@ -139,6 +146,7 @@ export class ChildProcessChannel implements Channel {
   /** Answers that were written before the exit come first (F-09). */
   async #watch(tree: ProcessTree): Promise<void> {
     await tree.exited
+    tree.stdout.resume()
     await tree.drained(this.#options.drainMs)
     this.#end(this.#closing === undefined ? tree.failure() : undefined)
     tree.release()

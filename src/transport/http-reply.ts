@@ -80,6 +80,12 @@ export class Reply implements HttpHandler {
     this.#streamed?.fail(new Failure('lost', 'the connection was given up'))
   }
 
+  /** Reads no more until the returned function is called. */
+  pause(): () => void {
+    this.#exchange.pause()
+    return () => this.#exchange.resume()
+  }
+
   onHead(status: number, headers: IncomingHttpHeaders): void {
     if (status >= 300 && status < 400) return this.#redirect(status, headers.location)
     const head: ReplyHead = { status, headers, form: formOf(headers['content-type']), url: this.#request.url }

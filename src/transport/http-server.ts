@@ -15,6 +15,8 @@ import { refuse } from './connection-caps.ts'
 import type { ConnectionCaps } from './connection-caps.ts'
 import { WriteBatch } from './write-batch.ts'
 
+/** What may wait for a host before whoever speaks to it alone is no longer read. */
+const STALLED_BYTES = 256 * 1024
 /** Below this a reply is joined and written at once; above, its slices go out as they are. */
 const JOIN_BELOW_BYTES = 64 * 1024
 
@@ -330,6 +332,11 @@ export class EventStream {
     response.on('drain', () => this.#drained())
     response.on('close', () => this.#drained())
     response.on('error', () => undefined)
+  }
+
+  /** The host takes less than it is given: much waits for it. */
+  get isStalled(): boolean {
+    return this.#response.writableLength > STALLED_BYTES && !this.#response.destroyed
   }
 
   get isOpen(): boolean {
