@@ -5,6 +5,7 @@
  * and leaves everything else as spans of the bytes that came.
  */
 import { isUtf8 } from 'node:buffer'
+import { readEnds } from './message-ends.ts'
 import { Payload, stringAt } from './payload.ts'
 import { ScanError, Scanner } from './scan.ts'
 import type { Member, ScanLimits } from './scan.ts'
@@ -153,8 +154,13 @@ const idText = (bytes: Buffer, span: { start: number; end: number }): Id | undef
   return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined
 }
 
+/** What is parsed to find the id of a message that is refused: a larger one may be a bomb, and is asked at its ends only (T-24). */
+const MAX_PARSED_BYTES = 64 * 1024
+const END_BYTES = 4 * 1024
+
 /** The id of a message that is JSON but not acceptable, so that the refusal can carry it. */
 const findId = (bytes: Buffer): Id | undefined => {
+  if (bytes.length > MAX_PARSED_BYTES) return readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES)).id
   try {
     const value = JSON.parse(bytes.toString()) as { id?: unknown }
     return typeof value.id === 'string' || typeof value.id === 'number' ? JSON.stringify(value.id) : undefined
