@@ -7,6 +7,12 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { getHeapStatistics } from 'node:v8'
+import { LOCAL } from './auth/identity.ts'
+import { credentialFor } from './auth/oauth/credential-for.ts'
+import type { OAuthEnvironment } from './auth/oauth/environment.ts'
+import { SafeFetch } from './auth/oauth/safe-fetch.ts'
+import { SignIns } from './auth/oauth/sign-ins.ts'
+import { TokenStore } from './auth/oauth/store.ts'
 import { Seal } from './auth/seal.ts'
 import type { Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
@@ -19,6 +25,7 @@ import { RetryBudget } from './downstream/retry-budget.ts'
 import { openMemory } from './downstream/store.ts'
 import { Gateway } from './gateway/gateway.ts'
 import { Admission } from './host/admission.ts'
+import { warnOfToolsets } from './gateway/toolset-warnings.ts'
 import { Front } from './host/front.ts'
 import { openGauges } from './host/gauges.ts'
 import type { Hub } from './host/hub.ts'
@@ -26,7 +33,7 @@ import { Overload } from './host/overload.ts'
 import { StdioListener } from './host/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio-listener.ts'
 import type { HostOptions } from './host/options.ts'
-import type { Scope } from './rpc/call.ts'
+import type { EndpointPath, Scope } from './rpc/call.ts'
 import { LimitCounts } from './rpc/limit-counts.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import type { HeldBytes } from './transport/held-bytes.ts'
@@ -44,8 +51,10 @@ export interface Surroundings {
   /** Where helper programs are looked for. */
   readonly path: string | undefined
   /** Serve one host on these streams instead of listening (`trunkline stdio`). */
-  readonly pipe?: HostStreams & { readonly scope?: Scope }
+  readonly pipe?: HostStreams & { readonly path?: EndpointPath }
   readonly backoff?: BackoffOptions
+  /** Hears of every token as it comes: the live ones of one holder, in place of those it named before. */
+  readonly secrets?: OAuthEnvironment['secrets']
 }
 
 /** The two directions of a host's pipe. */
@@ -64,8 +73,11 @@ export interface Running extends AsyncDisposable {
   readonly limits: LimitCounts
   /** The one in force. */
   readonly configuration: Configuration
-  /** Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. */
-  attach(streams: HostStreams, scope: Scope): Promise<void>
+  /**
+   * Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. Rejects where the path
+   * names nothing.
+   */
+  attach(streams: HostStreams, path: EndpointPath): Promise<void>
   /** Settles when the one host of a pipe has gone. */
   readonly hostLeft: Promise<void>
   /** Resolves, with the reason, once we are beyond help: whoever runs this should `stop` and start anew (F-30). */
@@ -102,6 +114,17 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   })
   const undici = new UndiciClient()
   const clients = { undici, own: new NetClient(undici) }
+  const safeFetch = new SafeFetch()
+  const seal = new Seal({ keys: [sealKey(stateDir, log)] })
+  const oauth: OAuthEnvironment = {
+    fetch: safeFetch.fetch,
+    store: new TokenStore(seal, stateDir, (error) =>
+      log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
+    ),
+    now: Date.now,
+    secrets: surroundings.secrets ?? (() => undefined),
+  }
+  const signIns = new SignIns(() => front.origin())
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,
@@ -116,12 +139,15 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     legacyTtlMs: gatewayOptions.legacyTtlMs,
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
-    updated: (key, uri, params) => gateway.updated(key, uri, params),
+    credential: (options, principal) => credentialFor(options, principal, oauth),
+    personalListed: (key, principal, inventory) => gateway.feed.personalListed(key, principal, inventory),
+    updated: (id, uri, params) => gateway.updated(id, uri, params),
     sessionListed: (key, session, inventory) => gateway.feed.sessionListed(key, session, inventory),
-    taskChanged: (key, task, owner) => gateway.taskChanged(key, task, owner),
+    taskChanged: (id, task, owner) => gateway.taskChanged(id, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
-  const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir, log)] }), gatewayOptions, limits.hit)
+  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions, limits.hit)
+  warnOfToolsets(gateway.feed, log)
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
     log.warn({ limit: gauges.maxDescriptors }, `few file descriptors (ulimit -n): ${FEW_DESCRIPTORS} and more are of use`)
@@ -148,14 +174,16 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     options: hostOptions,
     log,
     bodies: clients.own.bodies,
+    signIns,
     overload,
     nextRef: () => ++refs,
   }
   const admission = new Admission(hub)
   holdAtMost(clients.own.bodies.held, hostOptions)
-  const front = new Front(hub, sweeper)
+  const front: Front = new Front(hub, sweeper, safeFetch.fetch)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
+    await safeFetch[Symbol.asyncDispose]()
     journal?.[Symbol.dispose]()
     sweeper[Symbol.dispose]()
   }
@@ -164,15 +192,15 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await dispose()
       throw error
     })
+  fleet.apply(configuration.servers)
   const pipes = new Set<Piped>()
   const { pipe } = surroundings
   const sole =
     pipe &&
-    servePipe(pipe, pipe.scope ?? { server: undefined }, hub, (capabilities, session, hops) =>
+    servePipe(pipe, scopeOf(gateway, pipe.path ?? {}), hub, (capabilities, session, hops) =>
       introduction.resolve({ capabilities, session, hops }),
     )
   if (sole !== undefined) pipes.add(sole)
-  fleet.apply(configuration.servers)
 
   const answered = async (inFlight: () => number, withinMs = Infinity): Promise<void> => {
     const drainMs = Math.min(hub.options.drainMs, withinMs)
@@ -210,8 +238,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     },
     exhausted: exhaustion.promise,
     hostLeft: sole?.hostLeft ?? new Promise(() => undefined),
-    attach: async (streams, scope) => {
-      const piped = servePipe(streams, scope, hub, () => undefined)
+    attach: async (streams, path) => {
+      const piped = servePipe(streams, scopeOf(gateway, path), hub, () => undefined)
       pipes.add(piped)
       await piped.hostLeft
       await answered(() => piped.listener.inFlight)
@@ -235,6 +263,12 @@ const holdAtMost = (held: HeldBytes, { limits }: HostOptions): void => {
   held.max = Math.min(limits.maxInFlightBytes, Math.floor(getHeapStatistics().heap_size_limit / 4))
 }
 
+const scopeOf = (gateway: Gateway, path: EndpointPath): Scope => {
+  const scope = gateway.scopeFor(LOCAL, path)
+  if (scope === undefined) throw new Error(`no endpoint for ${JSON.stringify(path)}`)
+  return scope
+}
+
 type Piped = ReturnType<typeof servePipe>
 
 const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: StdioOptions['introduced']) => {
@@ -242,7 +276,7 @@ const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: Std
     maxLineBytes: hub.options.limits.maxBodyBytes,
     stallMs: hub.options.limits.writeStallMs,
   })
-  const listener = new StdioListener(pipe, { principal: 'local', scope, introduced }, hub)
+  const listener = new StdioListener(pipe, { principal: LOCAL.principal, scope, introduced }, hub)
   const hostLeft = new Promise<void>((resolve) => {
     pipe.open({
       line: (line) => listener.receive(line),

@@ -8,8 +8,11 @@ import { loadConfiguration } from './config/load.ts'
 import { ConfigError } from './config/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
 import type { Context } from './config/surroundings.ts'
+import type { CheckOptions } from './commands/check.ts'
 import { CommandError, EXIT } from './commands/io.ts'
 import type { Invocation, Io, Read } from './commands/io.ts'
+import type { StdioOptions } from './commands/stdio.ts'
+import type { TokenOptions } from './commands/token.ts'
 import { VERSION } from './version.ts'
 
 interface CommonOptions {
@@ -20,12 +23,21 @@ interface CommonOptions {
   readonly allowUnauthenticatedNetwork?: boolean
 }
 
-/** Runs one command and returns its exit code. */
-export const run = async (args: readonly string[], io: Io): Promise<number> => {
+interface CallOptions {
+  readonly args?: string
+  readonly toolset?: string
+}
+
+/** Runs one command and returns its exit code. `around`: what is known of the process. */
+export const run = async (
+  args: readonly string[],
+  io: Io,
+  around: typeof readSurroundings = readSurroundings,
+): Promise<number> => {
   let exitCode: number = EXIT.ok
   const words = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length)
   const json = words.includes('--json')
-  const program = makeProgram(io, json, (code) => (exitCode = code))
+  const program = makeProgram(io, json, around, (code) => (exitCode = code))
   try {
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
@@ -34,7 +46,7 @@ export const run = async (args: readonly string[], io: Io): Promise<number> => {
   }
 }
 
-const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Command => {
+const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end: (exitCode: number) => void): Command => {
   const program = new Command('trunkline')
   program
     .description('One MCP endpoint for every host, many MCP servers behind it.')
@@ -48,11 +60,11 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
   const command = (words: string, description: string, isDefault = false): Command =>
     withCommon(program.command(words, { isDefault }).description(description))
   /** What a command is given; its own options win over those before it. */
-  const invoked = async (own: CommonOptions, looksAround = true): Promise<Invocation> => {
+  const invoked = async (own: CommonOptions, looksAround = true, withoutLock = false): Promise<Invocation> => {
     const before = program.opts<CommonOptions>()
     const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
     const { listen, state, allowUnauthenticatedNetwork } = options
-    const context = readSurroundings({ listen, state, allowUnauthenticatedNetwork })
+    const context = around({ listen, state, allowUnauthenticatedNetwork, withoutLock })
     const files = await filesOf(options.config, context, looksAround)
     const id = configurationId(resolve(context.cwd, files[0]))
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
@@ -73,48 +85,100 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
   command('stdio', 'serve one host on stdin and stdout')
     .option('--inline', 'start the servers here, even where a process of this configuration runs')
     .option('--server <key>', 'this server alone, under its own names')
-    .action(async (options: CommonOptions & { readonly inline?: boolean; readonly server?: string }) => {
+    .option('--toolset <name>', 'this toolset')
+    .action(async (options: CommonOptions & StdioOptions) => {
       const { stdio } = await import('./commands/stdio.ts')
       end(await stdio(await invoked(options, false), options))
     })
   command('check', 'is the configuration right?')
     .option('--live', 'start its servers and see whether they work')
-    .action(async (options: CommonOptions & { readonly live?: boolean }) => {
+    .option('--host <list>', 'would these hosts take the tools as they are? claude-desktop,cursor,… or all')
+    .option('--locked', 'do its servers offer what the lock file says? Starts them unless a process runs')
+    .action(async (options: CommonOptions & CheckOptions) => {
       const { check } = await import('./commands/check.ts')
-      end(await check(await invoked(options), options.live === true))
+      end(await check(await invoked(options), options))
+    })
+  command('lock', 'write the lock file: definitions as they are now, approved (lock.file)')
+    .argument('[servers...]', 'keys; all if left out')
+    .option('--apps', 'also what servers list to hosts that run MCP Apps')
+    .action(async (servers: readonly string[], options: CommonOptions & { readonly apps?: boolean }) => {
+      const { lock } = await import('./commands/lock.ts')
+      const { read } = await invoked(options)
+      end(await lock(await invoked(options, true, true), { servers, apps: options.apps === true }, read))
+    })
+  command('diff', 'how definitions differ from what was approved')
+    .argument('[name]', 'exposed or original name, or key of a server; everything if left out')
+    .action(async (name: string | undefined, options: CommonOptions) => {
+      const { diff } = await import('./commands/lock.ts')
+      end(await diff(await invoked(options), name))
     })
   command('schema', 'print the JSON Schema of the configuration').action(async () => {
     const { schema } = await import('./commands/schema.ts')
     end(await schema(io))
   })
+  program
+    .command('token')
+    .description('static tokens for hosts')
+    .command('new')
+    .description('make one, and the line of the configuration that lets it in')
+    .option('--id <name>', 'what names it', 'host')
+    .option('--toolset <name>', 'a toolset it may choose (repeatable)', collect)
+    .option('--expires <date>', 'the last day it is good, such as 2027-06-30')
+    .option('--json', 'answer for machines')
+    .action(async (options: TokenOptions) => {
+      const { newToken } = await import('./commands/token.ts')
+      end(await newToken(io, json, options, Date.now()))
+    })
   command('tools', 'what hosts see, and what it costs')
     .argument('[query...]', 'words that the name, the server or the description holds')
-    .action(async (query: readonly string[], options: CommonOptions) => {
+    .option('--toolset <name>', 'of this toolset')
+    .action(async (query: readonly string[], options: CommonOptions & { readonly toolset?: string }) => {
       const { tools } = await import('./commands/tools.ts')
-      end(await tools(await invoked(options), query.join(' ')))
+      end(await tools(await invoked(options), query.join(' '), options.toolset))
     })
   command('call', 'call one tool through the gateway')
     .argument('<tool>', 'its exposed name')
     .argument('[key=value...]', 'its arguments, read by its schema')
     .option('--args <json>', 'its arguments as one JSON object')
-    .action(async (tool: string, pairs: readonly string[], options: CommonOptions & { readonly args?: string }) => {
+    .option('--toolset <name>', 'as a host of this toolset')
+    .action(async (tool: string, pairs: readonly string[], options: CommonOptions & CallOptions) => {
       const { call } = await import('./commands/call.ts')
-      end(await call(await invoked(options), tool, pairs, options.args))
+      end(await call(await invoked(options), tool, pairs, options.args, options.toolset))
     })
   command('ps', 'state of the running process and its servers').action(async (options: CommonOptions) => {
     const { ps } = await import('./commands/running.ts')
     end(await ps(await invoked(options)))
   })
-  command('reload', 'make the running process read its files again').action(async (options: CommonOptions) => {
-    const { reload } = await import('./commands/running.ts')
-    end(await reload(await invoked(options)))
-  })
-  command('approve', 'take the changed definition of a tool as the true one (lock.on_change)')
+  command('login', 'sign in at a server: prints the link, and waits')
     .argument('<server>', 'its key')
-    .argument('[tool]', 'as the server calls it; all that changed if left out')
-    .action(async (server: string, tool: string | undefined, options: CommonOptions) => {
+    .option('--open', 'open the link in a browser')
+    .action(async (server: string, options: CommonOptions & { readonly open?: boolean }) => {
+      const { login } = await import('./commands/login.ts')
+      end(await login(await invoked(options), server, options.open === true))
+    })
+  command('why', 'the rules that show, hide or rename something, with their places')
+    .argument('<name>', 'of a tool or prompt, or a URI; as hosts or as the server call it')
+    .option('--toolset <name>', 'what this toolset makes of it; all of them if left out')
+    .action(async (name: string, options: CommonOptions & { readonly toolset?: string }) => {
+      const { why } = await import('./commands/why.ts')
+      end(await why(await invoked(options), name, options.toolset))
+    })
+  command('plan', 'what a reload would change of the running process').action(async (options: CommonOptions) => {
+    const { plan } = await import('./commands/plan.ts')
+    end(await plan(await invoked(options)))
+  })
+  command('reload', 'make the running process read its files again')
+    .option('--dry-run', 'show what it would change, as plan does')
+    .action(async (options: CommonOptions & { readonly dryRun?: boolean }) => {
+      const { plan, reload } = await import('./commands/plan.ts')
+      end(await (options.dryRun === true ? plan : reload)(await invoked(options)))
+    })
+  command('approve', 'take changed definitions as the true ones (lock.on_change); with a lock file, write them there')
+    .argument('<server>', 'its key')
+    .argument('[name]', 'of a tool, as the server calls it; all that changed if left out')
+    .action(async (server: string, name: string | undefined, options: CommonOptions) => {
       const { approve } = await import('./commands/running.ts')
-      end(await approve(await invoked(options), server, tool))
+      end(await approve(await invoked(options), await invoked(options, true, true), server, name))
     })
   command('restart', 'restart one server of the running process')
     .argument('<server>', 'its key')
@@ -127,13 +191,12 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
 
 const withCommon = (command: Command): Command =>
   command
-    .option(
-      '-c, --config <file>',
-      'configuration: trunkline.yaml, or a host file such as .mcp.json (repeatable)',
-      (file: string, before: readonly string[] | undefined) => [...(before ?? []), file],
-    )
+    .option('-c, --config <file>', 'configuration: trunkline.yaml, or a host file such as .mcp.json (repeatable)', collect)
     .option('--state <folder>', 'where to remember inventories and verdicts')
     .option('--json', 'answer for machines; on failure the last line on stderr is one JSON object')
+
+/** Of an option that may be repeated. */
+const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
 /** Which configuration is meant. A typed command looks in the working folder; `stdio` never does. */
 const filesOf = async (

@@ -75,7 +75,7 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   const configuration = await load(options.configuration)
   const redactor = new Redactor(configuration.secrets)
   const log = options.log ?? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hide)
-  const running = await startGateway(configuration, { log, path: context.env['PATH'] })
+  const running = await startGateway(configuration, { log, path: context.env['PATH'], secrets: redactor.hold })
   return {
     get urls() {
       return urlsOf(running)

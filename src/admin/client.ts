@@ -2,28 +2,51 @@
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import { Payload } from '../wire/payload.ts'
+import type { EndpointPath } from '../rpc/call.ts'
 import type { CallEnd } from './call.ts'
-import type { Control } from './control.ts'
+import type { Control, Login } from './control.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
 import type { Place } from './socket.ts'
+import type { ToolRow } from './tools.ts'
 
 /** `undefined`: no process of this configuration runs, or its socket cannot be trusted. */
 export const connectAdmin = async (place: Place): Promise<Control | undefined> =>
   (await isOurs(place)) && (await isAnswered(place)) ? remoteControl(place) : undefined
 
+type Query = Record<string, string> | [key: string, value: string][]
+
 const remoteControl = (place: Place): Control => {
-  const ask = async <T>(method: string, path: string, query: Record<string, string> = {}): Promise<T> =>
+  const ask = async <T>(method: string, path: string, query: Query = {}): Promise<T> =>
     JSON.parse((await exchange(place, method, path, query)).toString()) as T
   return {
     status: () => ask('GET', '/status'),
-    tools: (query) => ask('GET', '/tools', { query }),
+    tools: async (query, toolset) =>
+      (await ask<{ tools?: readonly ToolRow[] }>('GET', '/tools', { query, ...(toolset !== undefined && { toolset }) })).tools,
+    offered: (servers, apps) =>
+      ask('GET', '/offered', [...servers.map((server): [string, string] => ['server', server]), ['apps', String(apps)]]),
+    changes: () => ask('GET', '/changes'),
+    lint: (hosts) =>
+      ask(
+        'GET',
+        '/lint',
+        hosts.map((host): [string, string] => ['host', host]),
+      ),
+    why: (name, toolset) => ask('GET', '/why', { name, ...(toolset !== undefined && { toolset }) }),
+    plan: () => ask('GET', '/plan'),
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
     approve: async (server, tool) =>
       (await ask<{ approved?: readonly string[] }>('POST', '/approve', { server, ...(tool !== undefined && { tool }) })).approved,
-    call: async (tool, args, signal) => {
-      const answer = Payload.at(await exchange(place, 'POST', '/call', { tool }, args, signal))
+    login: async (server) => (await ask<{ login?: Login }>('POST', '/login', { server })).login,
+    loginEnd: async (server, signal) => {
+      const answer = exchange(place, 'GET', '/login', { server }, '', signal)
+      return (JSON.parse((await answer).toString()) as { end: SignInEnd }).end
+    },
+    call: async (tool, args, toolset, signal) => {
+      const query = { tool, ...(toolset !== undefined && { toolset }) }
+      const answer = Payload.at(await exchange(place, 'POST', '/call', query, args, signal))
       const result = answer.raw('result')
       if (result === undefined) return JSON.parse(answer.bytes.toString()) as CallEnd
       return { kind: 'result', isError: answer.value('isError') === true, result }
@@ -37,10 +60,11 @@ export const askToRelease = async (place: Place): Promise<boolean> => {
   return answer !== undefined && (JSON.parse(answer.toString()) as { released: boolean }).released
 }
 
-/** A pipe to the running process, `'unknown'` if it has no such server, `undefined` if it can take no host. */
-export const openPipe = async (place: Place, server: string | undefined): Promise<Duplex | 'unknown' | undefined> => {
+/** A pipe to the running process, `'unknown'` if it has no such endpoint, `undefined` if it can take no host. */
+export const openPipe = async (place: Place, { server, toolset }: EndpointPath): Promise<Duplex | 'unknown' | undefined> => {
   if (!(await isOurs(place))) return undefined
-  const query = server === undefined ? '' : `?${new URLSearchParams({ server }).toString()}`
+  const named = { ...(server !== undefined && { server }), ...(toolset !== undefined && { toolset }) }
+  const query = `?${new URLSearchParams(named).toString()}`
   return new Promise((resolve) => {
     const asked = request({
       socketPath: place.path,
@@ -64,7 +88,7 @@ const exchange = (
   { path: socketPath }: Place,
   method: string,
   path: string,
-  query: Record<string, string>,
+  query: Query,
   body = '',
   signal?: AbortSignal,
 ): Promise<Buffer> =>

@@ -1,27 +1,59 @@
 /** Everything the command line can ask of a gateway, whether it runs in this process or behind the admin socket. */
 import type { Running } from '../app.ts'
+import { LOCAL } from '../auth/identity.ts'
+import { authMode } from '../auth/inbound-options.ts'
+import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
 import type { Redactor } from '../redactor.ts'
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
+import { lintCatalog } from './lint.ts'
+import type { Lint } from './lint.ts'
+import { readChanges, readOffered } from './offered.ts'
+import type { Deviating, OfferedServer } from './offered.ts'
+import type { Plan } from './plan.ts'
 import { serverStatuses, urlsOf } from './status.ts'
 import type { Status } from './status.ts'
 import { listTools } from './tools.ts'
 import type { ToolRow } from './tools.ts'
+import { explain } from './why.ts'
+import type { WhyEnd } from './why.ts'
 
 export interface Control {
   status(): Promise<Status>
-  tools(query: string): Promise<readonly ToolRow[]>
-  /** `args` is a JSON object as text; `signal` gives the call up. */
-  call(tool: string, args: string, signal: AbortSignal): Promise<CallEnd>
+  /** What hosts see at `/mcp`, or at a toolset; `undefined`: there is no such toolset. */
+  tools(query: string, toolset: string | undefined): Promise<readonly ToolRow[] | undefined>
+  /** `args` is a JSON object as text; `signal` gives the call up. A toolset that does not exist refuses it. */
+  call(tool: string, args: string, toolset: string | undefined, signal: AbortSignal): Promise<CallEnd>
+  /** What these servers, or all, say of themselves now, before any policy; `apps`: to hosts that run MCP Apps, too. */
+  offered(servers: readonly string[], apps: boolean): Promise<readonly OfferedServer[]>
+  /** What is not as it was approved. */
+  changes(): Promise<readonly Deviating[]>
   /** Reads the files again. Never rejects: a configuration that is refused is an answer. */
   reload(): Promise<ReloadEnd>
+  /** What these hosts (words of `HOST_LIMITS`) would not take as it is. */
+  lint(hosts: readonly string[]): Promise<Lint>
+  /** Every rule that shows, hides or renames what is called so, in every toolset or in one. */
+  why(name: string, toolset: string | undefined): Promise<WhyEnd>
+  /** What a reload would change; nothing is applied. */
+  plan(): Promise<PlanEnd>
   /** False: there is no such server. */
   restart(server: string): Promise<boolean>
+  /** The link to sign in at a server, as the operator. `undefined`: there is no such server, or nobody signs in there. */
+  login(server: string): Promise<Login | undefined>
+  /** How that ends; `signal` stops waiting. */
+  loginEnd(server: string, signal: AbortSignal): Promise<SignInEnd>
   /** Takes changed definitions as they are now, of one tool (original name) or all. `undefined`: there is no such server. */
   approve(server: string, tool: string | undefined): Promise<readonly string[] | undefined>
+}
+
+/** Where to sign in; `code`: what the page asks for, where hosts are authenticated. */
+export interface Login {
+  readonly url: string
+  readonly code?: string
 }
 
 /** What a reload did: server keys, or why nothing was changed. */
@@ -33,13 +65,21 @@ export type ReloadEnd =
       readonly changed: readonly string[]
       /** YAML paths whose change waits for a restart of the process. */
       readonly needsRestart: readonly string[]
+      /** The same in full, as it was before it was done. */
+      readonly plan: Plan
     }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+
+/** What a reload would do, or why it would be refused. */
+export type PlanEnd =
+  | { readonly kind: 'planned'; readonly plan: Plan }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
 
 /** Reloads, and what became of the last one. */
 export interface Reloader {
   readonly problems: readonly Problem[]
   reload(): Promise<ReloadEnd>
+  plan(): Promise<PlanEnd>
 }
 
 export const localControl = (running: Running, reloader: Reloader, redactor: Redactor): Control => {
@@ -53,22 +93,53 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         uptimeMs: Math.round(performance.now() - startedMs),
         files: configuration.files,
         urls: urlsOf(running),
+        auth: authMode(configuration.host.auth),
         servers: serverStatuses(running),
         limits: running.limits.all,
+        toolsets: gateway.feed.summaries,
         collisions: gateway.feed.catalog.problems.map(({ message }) => message),
         warnings: configuration.warnings,
         problems: reloader.problems,
       })
     },
-    tools: async (query) => listTools(running.gateway, query),
-    call: async (tool, args, signal) => {
-      const end = await callTool(running.gateway, tool, args, signal)
+    tools: async (query, toolset) => {
+      const scope = running.gateway.scopeFor(LOCAL, { toolset })
+      return scope && listTools(running.gateway, query, scope)
+    },
+    call: async (tool, args, toolset, signal) => {
+      const scope = running.gateway.scopeFor(LOCAL, { toolset })
+      if (scope === undefined) return { kind: 'refused', message: `there is no toolset "${toolset}"` }
+      const end = await callTool(running.gateway, tool, args, signal, scope)
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
+    offered: async (servers, apps) => readOffered(running, servers, apps, redactor),
+    changes: async () => redactor.hideIn(readChanges(running)),
     reload: async () => redactor.hideIn(await reloader.reload()),
+    login: async (server) => {
+      const asked = await askedAt(running, server)
+      const isAsked = running.configuration.host.auth !== undefined
+      return asked && { url: asked.url, ...(isAsked && { code: asked.signIn.code }) }
+    },
+    loginEnd: async (server, signal) => {
+      const asked = await askedAt(running, server)
+      return new Promise((resolve) => {
+        if (asked === undefined) return resolve('expired')
+        asked.signIn.onEnd(resolve)
+        signal.addEventListener('abort', () => resolve('expired'), { once: true })
+      })
+    },
+    lint: async (hosts) => redactor.hideIn(lintCatalog(running.gateway.feed.catalog, running.configuration.gateway, hosts)),
+    why: async (name, toolset) => redactor.hideIn(explain(running, name, toolset)),
+    plan: async () => redactor.hideIn(await reloader.plan()),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
     restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),
   }
+}
+
+const askedAt = async ({ fleet, hub }: Running, server: string) => {
+  const downstream = fleet.for(server, SHARED_PRINCIPAL)
+  const interactive = downstream?.credential?.interactive
+  return downstream && interactive && hub.signIns.ask(interactive, downstream.options.displayName)
 }
 
 /** Why a configuration was refused, as problems: by its own words, or because an address it names cannot be bound. */

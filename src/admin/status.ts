@@ -1,9 +1,11 @@
 /** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../app.ts'
 import type { Finding } from '../catalog/inventory.ts'
+import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
 import { estimateTokens } from '../catalog/tokens.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import type { LimitCount } from '../rpc/limit-counts.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
@@ -17,6 +19,8 @@ export interface ServerStatus {
   readonly state: string
   /** Why it is not healthy. */
   readonly reason: string | undefined
+  /** Somebody must sign in there: `trunkline login`. */
+  readonly needsSignIn: boolean
   readonly transport: string
   readonly revision: string | undefined
   readonly tools: number
@@ -47,9 +51,12 @@ export interface Status {
   readonly files: readonly string[]
   /** The MCP endpoints; empty where one host is served on a pipe. */
   readonly urls: readonly string[]
+  /** What lets a host in over HTTP: `none`, `tokens`, `oauth`, `any`. */
+  readonly auth: string
   readonly servers: readonly ServerStatus[]
   /** Limits that were reached since the start, and how often. */
   readonly limits: readonly LimitCount[]
+  readonly toolsets: readonly ToolsetSummary[]
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]
   readonly warnings: readonly string[]
@@ -61,9 +68,11 @@ export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly
   front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
 
 export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
-  const { catalog } = gateway.feed
-  const { rows, entries } = gateway.feed.viewOf({ scope: { server: undefined }, revision: LATEST_LEGACY }).list('tools')
-  return fleet.downstreams$.value.map((downstream) => {
+  const view = gateway.feed.whole(LATEST_LEGACY, SHARED_PRINCIPAL)
+  const { catalog } = view
+  const { rows, entries } = view.list('tools')
+  return fleet.downstreams$.value.map((common) => {
+    const downstream = common.personal?.find(SHARED_PRINCIPAL) ?? common
     const { options, health$, inventory$, link, linkCount, inFlight } = downstream
     const { state, reason, failures, nextTryMs } = health$.value
     const inventory = inventory$.value
@@ -73,6 +82,7 @@ export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gate
       key: options.key,
       state,
       reason,
+      needsSignIn: health$.value.failure?.facts.signIn === true,
       transport: transportName(link?.transport, options.url === undefined),
       revision: link?.revision ?? inventory?.revision,
       tools: own.length,

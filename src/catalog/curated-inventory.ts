@@ -44,7 +44,7 @@ export class Curator {
   }
 
   #list(kind: ListKind, entries: readonly Entry[], curation: Curation): readonly Entry[] {
-    const shown = entries.filter((entry) => decideEntry(curation, kind, entry).isShown)
+    const shown = entries.filter((entry) => entry.isSignIn === true || decideEntry(curation, kind, entry).isShown)
     return kind === 'tools' ? shown.map((entry) => this.#entry(entry, curation.edits.get(entry.original))) : shown
   }
 
@@ -65,6 +65,7 @@ const editEntry = (entry: Entry, edit: ToolEdit): Entry => {
     raw: curateDefinition(entry.raw, edit),
     paramHeaders: entry.paramHeaders.filter((header) => !isHidden(header)),
     ...(edit.name !== undefined && { renamed: edit.name.text }),
+    ...(edit.annotations !== undefined && { told: edit.annotations.hints }),
     ...(rule !== undefined && { rule }),
   }
 }

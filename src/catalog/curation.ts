@@ -3,6 +3,7 @@
  * the place where it was written. Plain data; `curated-*.ts` say what follows from it.
  */
 import type { ParamHeader } from '../wire/param-headers.ts'
+import type { HintName, Hints } from './hints.ts'
 
 /** Where a rule was written. */
 export interface Placed {
@@ -22,10 +23,6 @@ export interface ListFilter {
   readonly allow: (Placed & { readonly globs: readonly GlobRule[] }) | undefined
   readonly deny: readonly GlobRule[]
 }
-
-/** The hints that a tool may give of itself ([2026-07-28 schema, ToolAnnotations]). */
-export type HintName = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'
-export type Hints = Readonly<Partial<Record<HintName, boolean>>>
 
 export interface HintRule extends Placed {
   readonly hint: HintName

@@ -2,6 +2,7 @@
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { CallRule } from './curation.ts'
+import type { Hints } from './hints.ts'
 
 export type ListKind = 'tools' | 'resources' | 'templates' | 'prompts'
 export const LIST_KINDS: readonly ListKind[] = ['tools', 'resources', 'templates', 'prompts']
@@ -12,10 +13,14 @@ export interface Entry {
   readonly original: string
   /** The entry's JSON as it came (invalid `x-mcp-header` of pipe servers removed). */
   readonly raw: Buffer
+  /** Ours, in place of what nobody has signed in to: no rule about the server's own tools is about it. */
+  readonly isSignIn?: true
   /** Parameters that hosts mirror into headers; empty for all but some tools. */
   readonly paramHeaders: readonly ParamHeader[]
   /** The configured name, in place of `original` before the prefix. */
   readonly renamed?: string
+  /** What the operator says of a tool, believed whoever its server is. */
+  readonly told?: Hints
   /** What a call must do. */
   readonly rule?: CallRule
 }
@@ -25,6 +30,8 @@ export interface LeftOut {
   readonly kind: ListKind
   readonly name: string
   readonly reason: string
+  /** A policy keeps it from hosts: nor is it found by its URI. */
+  readonly isRefused?: boolean
 }
 
 /** What an operator should know of something that is served all the same. */

@@ -1,18 +1,31 @@
 /** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
 import type { Status } from '../admin/status.ts'
 import { printable } from '../log.ts'
+import { checkHosts } from './check-hosts.ts'
 import { inline } from './inline.ts'
 import { CommandError, EXIT, load, printJson, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
-import { painter, serverLines, stderrLines } from './table.ts'
+import { checkLocked } from './lock.ts'
+import { painter, serverLines, stderrLines, toolsetLines } from './table.ts'
 import type { Paint } from './table.ts'
 
-export const check = async (invocation: Invocation, live: boolean): Promise<number> => {
+/** What is checked beside the files. */
+export interface CheckOptions {
+  readonly live?: boolean
+  readonly locked?: boolean
+  /** Words for hosts, with commas between. */
+  readonly host?: string
+}
+
+export const check = async (invocation: Invocation, { live, locked, host }: CheckOptions): Promise<number> => {
   const loaded = await load(invocation)
+  if (locked === true) return checkLocked(loaded)
+  if (host !== undefined) return checkHosts(loaded, host, live === true)
   const { configuration, io, json, context } = loaded
   const { files, servers, warnings } = configuration
-  if (!live) {
-    if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), warnings })
+  if (live !== true) {
+    const toolsets = configuration.gateway.toolsets.map(({ name }) => name)
+    if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), toolsets, warnings })
     else
       await printLines(io, [`${files[0]}: ok, ${servers.length} servers`, ...warnings.map((warning) => `  warning: ${warning}`)])
     return EXIT.ok
@@ -26,10 +39,10 @@ export const check = async (invocation: Invocation, live: boolean): Promise<numb
   throw new CommandError(EXIT.unreachable, `not reachable: ${names}; the reason stands beside each, correct it in ${files[0]}`)
 }
 
-const told = ({ servers, collisions, warnings }: Status) => ({ servers, collisions, warnings })
+const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers, toolsets, collisions, warnings })
 
 /** What can be said of a process and its servers, in lines. */
-export const reportLines = ({ servers, collisions, warnings, problems }: Status, paint: Paint): string[] => [
+export const reportLines = ({ servers, toolsets, collisions, warnings, problems }: Status, paint: Paint): string[] => [
   ...serverLines(servers, paint),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>
@@ -39,6 +52,8 @@ export const reportLines = ({ servers, collisions, warnings, problems }: Status,
     findings.map(({ kind, name, note }) => printable(`  note: ${key} ${kind}${name && ` "${name}"`}: ${note}`)),
   ),
   ...servers.flatMap(({ key, warnings }) => warnings.map((warning) => `  ${key}: ${warning}`)),
+  ...toolsetLines(toolsets),
+  ...toolsets.flatMap(({ findings }) => findings.map((finding) => printable(`  warning: ${finding}`))),
   ...collisions.map((collision) => `  collision: ${collision}`),
   ...warnings.map((warning) => `  warning: ${warning}`),
   ...problems.map(({ place, path, message, remedy }) =>

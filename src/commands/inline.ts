@@ -29,9 +29,10 @@ export const inline = async <T>({ configuration, context, io }: Loaded, use: (co
   const log = createLog({ ...configuration.log, level: 'error' }, io.stderr, redactor.hide)
   const { host, servers } = configuration
   const silent = { ...configuration, host: { ...host, addresses: [] } }
-  await using gateway = await startGateway(silent, { log, path: context.env['PATH'] })
+  await using gateway = await startGateway(silent, { log, path: context.env['PATH'], secrets: redactor.hold })
   await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
   if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
-  const reloader = { problems: [], reload: async () => ({ kind: 'refused', problems: [] }) as const }
+  const refuse = async () => ({ kind: 'refused', problems: [] }) as const
+  const reloader = { problems: [], reload: refuse, plan: refuse }
   return await use(localControl(gateway, reloader, redactor))
 }

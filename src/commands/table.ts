@@ -1,6 +1,7 @@
 /** Tables for people: aligned columns, colour on a terminal that wants it, nothing that a server could smuggle in. */
 import { printable } from '../log.ts'
 import type { ServerStatus } from '../admin/status.ts'
+import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
 
 export type Colour = 'green' | 'yellow' | 'red' | 'dim'
 const CODES: Readonly<Record<Colour, number>> = { green: 32, yellow: 33, red: 31, dim: 2 }
@@ -31,20 +32,33 @@ const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour]>> =
 
 /** One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. */
 export const serverLines = (servers: readonly ServerStatus[], paint: Paint): string[] => {
-  const cells = servers.map(({ key, state, transport, revision, tools, tokens, reason }) => [
+  const cells = servers.map(({ key, state, needsSignIn, transport, revision, tools, tokens, reason }) => [
     key,
-    state,
+    needsSignIn ? 'needs sign-in' : state,
     transport,
     revision ?? '-',
     `${tools} tools`,
     tools === 0 ? '' : `${thousands(tokens)} tok`,
-    reason === undefined ? '' : reason.split('\n', 1)[0],
+    needsSignIn ? `→ trunkline login ${key}` : (reason?.split('\n', 1)[0] ?? ''),
   ])
   return columns(cells, new Set([4, 5])).map((line, at) => {
-    const [mark, colour] = MARKS[servers[at].state] ?? ['?', 'yellow']
+    const { state, needsSignIn } = servers[at]
+    const [mark, colour] = MARKS[needsSignIn ? 'degraded' : state] ?? ['?', 'yellow']
     return `  ${paint(mark, colour)} ${line}`
   })
 }
+
+/** One line per toolset: `toolset review  14 tools  3.2k tok`, and whether its tools are searched for. */
+export const toolsetLines = (toolsets: readonly ToolsetSummary[]): string[] =>
+  columns(
+    toolsets.map(({ name, tools, tokens, isSearched }) => [
+      `  toolset ${name}`,
+      `${tools} tools`,
+      tools === 0 ? '' : `${thousands(tokens)} tok`,
+      isSearched ? 'searched' : '',
+    ]),
+    new Set([1, 2]),
+  )
 
 /** What the processes of servers in trouble said last (F-08). */
 export const stderrLines = (servers: readonly ServerStatus[], paint: Paint): string[] =>

@@ -1,8 +1,10 @@
 /** What may stand in a configuration file of ours. The one source of validation, of `schema/v1.json` and of `docs/configuration.md`. */
 import { z } from 'zod'
+import { LOCK_KINDS } from '../catalog/lock.ts'
 import { DEFAULT_GATEWAY } from '../gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../host/options.ts'
 import { LEGACY_REVISIONS, MODERN_REVISIONS } from '../wire/revisions.ts'
+import { authSchema } from './auth-schema.ts'
 import {
   addresses,
   choice,
@@ -21,8 +23,9 @@ import {
   texts,
   urlPath,
 } from './kinds.ts'
-import { defaultsSchema, serverSchema } from './server-schema.ts'
+import { defaultsSchema, onChange, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
+import { toolsetSchema } from './toolset-schema.ts'
 
 const H = DEFAULT_HOST
 const L = DEFAULT_HOST_LIMITS
@@ -117,6 +120,7 @@ export const fileSchema = z
               H.allowedHosts,
             ),
             allowed_origins: field(z.array(origin), 'Origins of web pages that may come in, exact.', H.allowedOrigins),
+            public_url: field(origin, 'How browsers reach us, if not at a bound address: `https://mcp.example.com`.'),
             sse: field(flag, '`/sse` and `/messages` for hosts that know nothing newer.', H.sse),
           }),
           'The HTTP listener.',
@@ -145,6 +149,7 @@ export const fileSchema = z
       }),
       'Where hosts come in.',
     ),
+    auth: field(authSchema, 'Who may come in over HTTP, and as whom. What comes by `trunkline stdio` is asked for nothing.'),
     naming: field(
       z.strictObject({
         prefix: field(
@@ -198,6 +203,34 @@ export const fileSchema = z
     servers: field(
       z.record(z.string().regex(SERVER_KEY), serverSchema),
       'The servers behind the gateway, by key: a-z, 0-9 and `-`, at most 20, beginning with a letter.',
+    ),
+    toolsets: field(
+      z.record(z.string(), toolsetSchema),
+      'Named parts of the catalog, each at `/mcp/<name>`. `default` is what a host gets that names none.',
+    ),
+    lock: field(
+      z.strictObject({
+        file: field(
+          filledText,
+          'Definitions as they were approved, for git, from the folder of this file. `trunkline lock` writes it. Without: what was seen first of tools.',
+        ),
+        on_change: field(
+          onChange,
+          'What becomes of a definition that is not as it was approved; servers may say otherwise: served; served and told; the approved one stays; hidden.',
+          'warn',
+        ),
+        covers: field(
+          z.array(choice(...LOCK_KINDS)),
+          'What the file holds, for servers whose resources come and go.',
+          LOCK_KINDS,
+        ),
+      }),
+      'What servers may offer.',
+    ),
+    strict: field(
+      flag,
+      'What is only told of by default is blocked: hidden characters, changed definitions, equal names.',
+      false,
     ),
     telemetry: field(
       z.strictObject({

@@ -40,8 +40,8 @@ export interface Gathered {
   readonly settings: Settings
   /** The trees the settings came from, by section, for places of later findings. */
   readonly sections: ReadonlyMap<string, Tree>
-  /** Folder of the file that said `state.dir`. */
-  readonly stateFolder: string | undefined
+  /** Folder of the file that said a section, by section: where its relative paths count from. */
+  readonly folders: ReadonlyMap<string, string>
 }
 
 interface Include {
@@ -60,7 +60,7 @@ export const gather = async (
   const servers = new Map<string, GatheredServer>()
   const sections = new Map<string, Tree>()
   const settings: Record<string, unknown> = {}
-  let stateFolder: string | undefined
+  const folders = new Map<string, string>()
 
   const nameOf = (file: string) => {
     const inside = relative(context.cwd, file)
@@ -125,7 +125,7 @@ export const gather = async (
       }
       sections.set(key, found.tree)
       settings[key] = found.value
-      if (key === 'state') stateFolder = scope.folder
+      folders.set(key, scope.folder)
     }
     const entries = tree.entries.get('servers')
     if (entries?.kind === 'map') {
@@ -174,7 +174,7 @@ export const gather = async (
 
   if (value !== undefined) await read(resolve(context.cwd, GIVEN), { tags: [], env: context.env })
   for (const path of paths) await read(resolve(context.cwd, path), { tags: [], env: context.env })
-  return { files, globs, servers, settings, sections, stateFolder }
+  return { files, globs, servers, settings, sections, folders }
 }
 
 /** What an object given by a program is called in places. */

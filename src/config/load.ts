@@ -2,9 +2,11 @@
 import { join, resolve } from 'node:path'
 import type { ServerOptions } from '../downstream/options.ts'
 import { findCollisions } from './collisions.ts'
+import { secretsOfAuth, warnOfExpired } from './auth.ts'
 import { configurationId, runtimeRoot, stateRoot } from './folders.ts'
 import { gather } from './gather.ts'
 import type { Gathered } from './gather.ts'
+import { lockedServer, readLockFile } from './lock-file.ts'
 import type { Context } from './surroundings.ts'
 import type { Configuration } from './options.ts'
 import { ConfigError } from './problems.ts'
@@ -13,6 +15,8 @@ import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildGateway, buildHost } from './settings.ts'
+import { checkStrict, withStrict } from './strict.ts'
+import { buildToolsets } from './toolsets.ts'
 import { child, nearest } from './tree.ts'
 import { absolutePath } from './variables.ts'
 
@@ -26,11 +30,18 @@ export interface Sources {
 export const loadConfiguration = async (sources: Sources, context: Context): Promise<Configuration> => {
   const problems: Problem[] = []
   const warnings: string[] = []
-  const gathered = await gather(sources, context, problems, warnings)
+  const found = await gather(sources, context, problems, warnings)
+  const gathered = { ...found, settings: withStrict(found.settings) }
   const { settings } = gathered
-  const servers = buildServers(gathered, context, problems)
+  checkStrict(found, problems)
+  const lock = await readLockFile(gathered, context, problems, warnings)
+  const servers = buildServers(gathered, context, problems).map((server) => ({
+    ...server,
+    locked: lockedServer(lock, server.key),
+  }))
   const host = buildHost(gathered, context, problems)
-  const gateway = buildGateway(settings)
+  const toolsets = buildToolsets(gathered, servers, problems, warnings)
+  const gateway = { ...buildGateway(settings), toolsets, scopes: host.auth?.oauth?.scopes ?? [] }
   problems.push(...findCollisions(servers, gateway))
   if (problems.length > 0) throw new ConfigError(problems)
 
@@ -39,17 +50,20 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const id = configurationId(first)
   return deepFreeze({
     id,
-    files: [...gathered.files],
+    files: [...gathered.files, ...(lock === undefined ? [] : [lock.file])],
     globs: [...gathered.globs],
     servers,
     gateway,
     host,
+    lock,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
-    secrets: [...new Set([...gathered.servers.values()].flatMap(secretsOf))],
-    warnings: [...warnings, ...warnOfReadableSecrets(gathered.servers.values())],
+    secrets: [
+      ...new Set([...[...gathered.servers.values()].flatMap(secretsOf), ...secretsOfAuth(gathered.sections.get('auth'))]),
+    ],
+    warnings: [...warnings, ...warnOfExpired(host.auth, Date.now()), ...warnOfReadableSecrets(gathered.servers.values())],
   })
 }
 
@@ -82,12 +96,12 @@ const buildServers = ({ servers, settings }: Gathered, context: Context, problem
 const keepsState = ({ value }: Sources, { settings }: Gathered, { overrides }: Context): boolean =>
   value === undefined || settings.state?.dir !== undefined || overrides?.state !== undefined
 
-const stateFolder = ({ settings, stateFolder }: Gathered, context: Context): string => {
+const stateFolder = ({ settings, folders }: Gathered, context: Context): string => {
   const { state } = context.overrides ?? {}
   if (state !== undefined) return resolve(context.cwd, state)
   return settings.state?.dir === undefined
     ? stateRoot(context)
-    : absolutePath(settings.state.dir, stateFolder ?? context.cwd, context.home)
+    : absolutePath(settings.state.dir, folders.get('state') ?? context.cwd, context.home)
 }
 
 const deepFreeze = <T>(value: T): T => {

@@ -2,6 +2,7 @@
 import type { ServerOptions } from '../downstream/options.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
+import type { LockFile } from './lock-file.ts'
 
 export interface Configuration {
   /** 16 hex characters that name it: a digest of the absolute path of its first file. Names the state folder and the admin socket. */
@@ -13,6 +14,8 @@ export interface Configuration {
   readonly servers: readonly ServerOptions[]
   readonly gateway: GatewayOptions
   readonly host: HostOptions
+  /** Where the lock file is, and what it says; `undefined`: none is configured. */
+  readonly lock: LockFile | undefined
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' }
   /** State folder of this configuration, absolute; `undefined`: keep nothing. */
   readonly stateDir: string | undefined

@@ -3,8 +3,13 @@
  * the server is and offers comes out at `health$` and `inventory$`. The main link carries lists, completion and subscriptions;
  * calls of hosts use links of their own where the server is legacy (`links.ts`).
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { BehaviorSubject } from 'rxjs'
+import { withCredential } from '../auth/oauth/credential.ts'
+import type { Credential } from '../auth/oauth/credential.ts'
+import { isPerUser } from '../auth/oauth/options.ts'
 import type { Inventory } from '../catalog/inventory.ts'
+import type { LockChange } from '../catalog/lock.ts'
 import type { Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
@@ -16,6 +21,7 @@ import { Asking } from './asking.ts'
 import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import { Hearing } from './hearing.ts'
+import { UNSIGNED } from './health.ts'
 import type { Health } from './health.ts'
 import { carried, levelFor } from './link-owner.ts'
 import type { LinkOwner } from './link-owner.ts'
@@ -24,9 +30,12 @@ import { Links } from './links.ts'
 import { Offers } from './offers.ts'
 import type { ServerOptions } from './options.ts'
 import { Restarts } from './restarts.ts'
+import { Personal } from './personal.ts'
 import { again, isMismatch } from './retries.ts'
 import { SessionLists } from './session-lists.ts'
+import { isSignIn, signedIn, signInInventory } from './sign-in-tool.ts'
 import { Slots } from './slots.ts'
+import { forgetful } from './store.ts'
 import { Upkeep } from './upkeep.ts'
 
 /** How calls end whose link goes; while we stop, it went because of us. */
@@ -50,17 +59,29 @@ export class Downstream {
   readonly #sessionLists: SessionLists
   readonly #slots: Slots
   readonly #upkeep: Upkeep
+  /** Names it among all servers and principals. */
+  readonly id: string
+  /** The proof that goes with every request; `undefined`: none that changes. */
+  readonly credential: Credential | undefined
+  /** Where each principal has a connection of his own. */
+  readonly personal: Personal | undefined
+  /** Resources and tasks that somebody follows. */
+  #watches = 0
   /** Of a stdio front whose host is legacy: the main link is its own. */
   #soleSession: HostSession | undefined
   #stopping: Promise<void> | undefined
   #drained: () => void = () => undefined
 
-  constructor(options: ServerOptions, environment: DownstreamEnvironment) {
+  /** `principal`: of whom alone it is. */
+  constructor(options: ServerOptions, environment: DownstreamEnvironment, principal?: string) {
     this.#options = options
     this.#environment = environment
+    this.id = principal === undefined ? options.key : `${options.key} ${principal}`
+    this.credential = environment.credential(options, principal)
+    this.personal = principal === undefined && isPerUser(options.credential) ? this.#makePersonal(environment) : undefined
     this.fidelity = new Fidelity(options.key, environment.log)
     this.#asking = new Asking(() => this.options, this.fidelity)
-    this.#dialer = new Dialer(options, environment)
+    this.#dialer = new Dialer(options, environment, this.credential?.bearer)
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
     const restarts = new Restarts(
       () => this.options.limits.maxRestarts,
@@ -74,6 +95,7 @@ export class Downstream {
       nowMs: () => environment.sweeper.nowMs,
     })
     this.#hearing = new Hearing({
+      id: this.id,
       key: options.key,
       environment,
       asking: this.#asking,
@@ -107,9 +129,13 @@ export class Downstream {
       connect: (opened) => this.#connect(opened),
       complaints: () => this.inventory$.value?.warnings ?? [],
       up: (link) => this.#announce(link),
-      givenUp: () => this.#offers.withdraw(),
+      givenUp: ({ facts }) => this.#offers.withdraw(facts.signIn === true ? signInInventory(this.options) : undefined),
     })
     environment.sweeper.watch(this.#links)
+    this.credential?.onChange(() => this.#upkeep.retryNow())
+    if (this.personal === undefined) return
+    this.health$.next(UNSIGNED)
+    environment.sweeper.watch(this.personal)
   }
 
   get options(): ServerOptions {
@@ -140,6 +166,16 @@ export class Downstream {
     return this.#slots.inUse
   }
 
+  /** Somebody waits to be told of changes. */
+  get isWatched(): boolean {
+    return this.#watches > 0
+  }
+
+  /** The one that calls of this principal go to. */
+  for(principal: string): Downstream {
+    return this.personal?.of(principal) ?? this
+  }
+
   /** The last lines on stderr, oldest first; of a process that has ended, too (F-08). */
   stderrTail(count: number): readonly string[] {
     return this.#dialer.stderrTail(count)
@@ -147,27 +183,52 @@ export class Downstream {
 
   /** Starts connecting in the background; a lazy server whose inventory is stored waits for its first call. */
   start(): void {
-    if (this.options.start !== 'lazy' || this.inventory$.value === undefined) this.#upkeep.run()
+    if (this.personal === undefined && (this.options.start !== 'lazy' || this.inventory$.value === undefined)) this.#upkeep.run()
   }
 
   /** Skips the wait before the next attempt, and wakes a server that had been given up. */
   retryNow(): void {
-    this.#upkeep.retryNow()
+    if (this.personal === undefined) this.#upkeep.retryNow()
+    else for (const downstream of this.personal.all) downstream.retryNow()
   }
 
   /** Other options, from a reload that asks for no restart: limits and time-outs hold from now on. */
   adopt(options: ServerOptions): void {
-    const isVettedAnew = options.hidden !== this.options.hidden || options.onChange !== this.options.onChange
+    const { hidden, onChange, locked } = this.options
     this.#options = options
-    if (isVettedAnew) this.#offers.readSoon()
+    if (options.hidden !== hidden || options.onChange !== onChange || !isDeepStrictEqual(options.locked, locked))
+      this.#offers.vetAnew()
     this.#dialer.adopt(options)
     this.#links.adopt(options)
     this.#slots.resize(options.limits.maxConcurrent, options.limits.maxQueued)
+    this.personal?.adopt(options)
   }
 
   /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
   approve(tool?: string): Promise<readonly string[]> {
     return this.#offers.approve(tool)
+  }
+
+  /** What the server says of itself now, before any policy; `apps`: to hosts that run MCP Apps, too. Throws `Failure` if it cannot be asked. */
+  async offered(apps: boolean): Promise<{ readonly all: Inventory; readonly apps: Inventory | undefined }> {
+    const { failures, reason } = this.health$.value
+    if (this.link === undefined && failures > 0)
+      throw new Failure('unreachable', reason ?? 'the server is lost', { executed: 'no' })
+    await this.#upkeep.ready()
+    if (apps && this.options.apps) await this.wantApps()
+    const { all, apps: forApps } = await this.#offers.offered()
+    if (all === undefined) throw new Failure('unreachable', 'nothing is known of the server', { executed: 'no' })
+    return { all, apps: forApps }
+  }
+
+  /** What of it is not as it was approved, or would not be under other options. */
+  changes(options = this.options): LockChange[] {
+    return this.#offers.changes(options)
+  }
+
+  /** What hosts would be served under other options; nothing changes. `undefined`: nothing is known of the server. */
+  preview(options: ServerOptions): Inventory | undefined {
+    return this.inventory$.value && this.#offers.preview(options)
   }
 
   /** A host that runs apps wants lists: settles once they are known, or cannot be now. A sole host's own link reads them already. */
@@ -183,6 +244,7 @@ export class Downstream {
       throw this.#located(error)
     }
     try {
+      if (this.credential !== undefined) return await this.#proven(call, this.credential)
       const main = this.link
       return await (main === undefined ? this.#attemptLater(call) : this.#attempt(call, main))
     } catch (error) {
@@ -193,6 +255,15 @@ export class Downstream {
       this.#slots.release()
       if (this.#slots.inUse === 0) this.#drained()
     }
+  }
+
+  /** With a credential that may have to be made good first, and again when the server refuses it. */
+  async #proven(call: Call, credential: Credential): Promise<Outcome> {
+    if (isSignIn(call, this.inventory$.value)) {
+      await withCredential(credential, () => this.#upkeep.ready())
+      return signedIn(this.options, this.inventory$.value)
+    }
+    return withCredential(credential, () => this.#attemptLater(call))
   }
 
   async #attemptLater(call: Call): Promise<Outcome> {
@@ -230,8 +301,9 @@ export class Downstream {
 
   /** Watches a resource for the gateway; false if the server does not offer that. Throws `Failure` if it cannot be asked now. */
   async subscribe(uri: string): Promise<boolean> {
+    this.#watches++
     try {
-      return await (await this.#upkeep.ready()).subscribe(uri)
+      return await withCredential(this.credential, async () => (await this.#upkeep.ready()).subscribe(uri))
     } catch (error) {
       if (error instanceof ServerError) return false
       throw this.#located(error)
@@ -239,15 +311,18 @@ export class Downstream {
   }
 
   async unsubscribe(uri: string): Promise<void> {
+    this.#watches--
     await this.link?.unsubscribe(uri)
   }
 
   /** Asks to be told of a task's changes. */
   async followTask(id: string): Promise<void> {
-    await (await this.#upkeep.ready()).followTask(id)
+    this.#watches++
+    await withCredential(this.credential, async () => (await this.#upkeep.ready()).followTask(id))
   }
 
   async unfollowTask(id: string): Promise<void> {
+    this.#watches--
     await this.link?.unfollowTask(id)
   }
 
@@ -278,10 +353,12 @@ export class Downstream {
   }
 
   async #stop(drainMs: number): Promise<void> {
+    const personal = this.personal?.stop(drainMs)
+    if (this.personal !== undefined) this.#environment.sweeper.unwatch(this.personal)
     this.#upkeep.drain()
     if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
     this.#environment.sweeper.unwatch(this.#links)
-    await Promise.all([this.#links.close(), this.#offers.close(), this.#upkeep.close(), this.#dialer.close()])
+    await Promise.all([this.#links.close(), this.#offers.close(), this.#upkeep.close(), this.#dialer.close(), personal])
     await this.#upkeep.ended()
     this.inventory$.complete()
   }
@@ -300,9 +377,19 @@ export class Downstream {
     const sole = await this.#environment.soleHost
     this.#soleSession = sole?.session
     const declared = sole === undefined ? this.#dialer.superset() : carried(sole)
-    const link = await this.#dialer.dialMain(declared, this.#hearing.onMain())
+    const link = await withCredential(this.credential, () => this.#dialer.dialMain(declared, this.#hearing.onMain()))
     opened(link)
-    await this.#offers.read(link)
+    await withCredential(this.credential, () => this.#offers.read(link))
+  }
+
+  #makePersonal(environment: DownstreamEnvironment): Personal {
+    const own = { ...environment, memory: forgetful(environment.memory) }
+    return new Personal({
+      options: () => this.options,
+      make: (principal) => new Downstream(this.options, own, principal),
+      listed: (principal, inventory) => environment.personalListed(this.options.key, principal, inventory),
+      nowMs: () => environment.sweeper.nowMs,
+    })
   }
 
   /** The main link is up. */

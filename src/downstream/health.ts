@@ -1,5 +1,6 @@
 /** How a server is doing, as a value, and the pure rules by which it changes (DECISIONS 2, RELIABILITY F-04, F-08). */
-import type { Failure, FailureKind } from '../wire/failure.ts'
+import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
 
 export type HealthState = 'starting' | 'healthy' | 'degraded' | 'down' | 'failed' | 'draining'
 
@@ -23,6 +24,14 @@ export type HealthEvent =
   | { readonly type: 'stopping' }
 
 export const STARTING: Health = { state: 'starting', reason: undefined, failure: undefined, failures: 0, nextTryMs: undefined }
+
+/** Of a server where each principal has a connection of his own, and nobody the common one. */
+export const UNSIGNED: Health = {
+  ...STARTING,
+  state: 'failed',
+  reason: 'needs sign-in',
+  failure: new Failure('auth_required', 'needs sign-in', { executed: 'no', signIn: true }),
+}
 
 export const nextHealth = (health: Health, event: HealthEvent): Health => {
   switch (event.type) {
@@ -57,5 +66,5 @@ export const nextHealth = (health: Health, event: HealthEvent): Health => {
 
 const HOPELESS: ReadonlySet<FailureKind> = new Set(['spawn_failed', 'version', 'loop'])
 
-/** What waiting will not mend: the command is missing, no version in common, a circle of gateways. */
-export const isHopeless = (failure: Failure): boolean => HOPELESS.has(failure.kind)
+/** What waiting will not mend: the command is missing, the sign-in missing, no version in common, a circle of gateways. */
+export const isHopeless = ({ kind, facts }: Failure): boolean => HOPELESS.has(kind) || facts.signIn === true

@@ -2,64 +2,69 @@
  * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
  * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
  */
-import {
-  auditTime,
-  BehaviorSubject,
-  combineLatest,
-  defer,
-  from,
-  map,
-  merge,
-  mergeMap,
-  of,
-  skip,
-  Subject,
-  switchMap,
-  takeUntil,
-  tap,
-} from 'rxjs'
+import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
 import type { Observable } from 'rxjs'
 import { buildCatalog, servesApps } from '../catalog/catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource } from '../catalog/catalog.ts'
 import { Curator } from '../catalog/curated-inventory.ts'
+import { Grants } from '../catalog/grants.ts'
 import type { Inventory } from '../catalog/inventory.ts'
-import { listForm } from '../catalog/ready-entry.ts'
+import { LIST_FORMS, listForm } from '../catalog/ready-entry.ts'
+import { summarise } from '../catalog/toolset-findings.ts'
+import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
+import { Toolsets } from '../catalog/toolsets.ts'
 import { Views } from '../catalog/view.ts'
-import type { View } from '../catalog/view.ts'
+import type { Selection, View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import type { Caller, HostSession } from '../rpc/call.ts'
+import type { Caller, HostSession, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
+import { LATEST_LEGACY } from '../wire/revisions.ts'
+import type { Revision } from '../wire/revisions.ts'
 import type { GatewayOptions } from './options.ts'
+import { PersonalCatalogs } from './personal-catalogs.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
-
-export type ChangedList = 'tools' | 'prompts' | 'resources'
-const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
+import { Watchers } from './watchers.ts'
+import type { ChangedList } from './watchers.ts'
 
 /** Inventories that change together make one catalog. */
 const SETTLE_MS = 20
 
-/** Whoever looks: `capabilities` decide only whether it is a host that runs apps, `session` whether it is listed something of its own. */
-export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'session'>>
+/** Whoever looks: `capabilities` decide only whether it is a host that runs apps, `principal` and `session` whether it is listed something of its own. */
+export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'principal' | 'session'>>
 
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
   readonly #views = new Views()
   readonly #curator = new Curator()
-  readonly #closed$ = new Subject<void>()
+  readonly #watchers = new Watchers((caller) => this.viewOf(caller))
   #options: GatewayOptions
   /** The same for hosts that run apps: another catalog only where a server makes a difference. */
   #appsCatalog: Catalog
-  /** Views of the catalog in force, by what was selected: a call pays one look-up. */
-  #current = new Map<string, View>()
+  /** Views of the catalog in force: by scope, each with a place for every form of its lists. A call pays one look-up. */
+  #current = new Map<Scope, (View | undefined)[]>()
+  #toolsets: Toolsets
+  /** By what was granted. */
+  readonly #grants = new Map<string, Grants>()
   readonly #sessions: SessionCatalogs
+  readonly #personal: PersonalCatalogs
   /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
   constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions) {
     this.#options = options
+    this.#toolsets = new Toolsets(options.toolsets)
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
     this.#appsCatalog = this.catalog
-    this.#sessions = new SessionCatalogs(() => this.#options, this.#curator)
+    this.#sessions = new SessionCatalogs(
+      () => this.#options,
+      this.#curator,
+      (session) => this.#watchers.look({ session }),
+    )
+    this.#personal = new PersonalCatalogs(
+      () => this.#options,
+      this.#curator,
+      (principal) => this.#watchers.look({ principal }),
+    )
     downstreams$
       .pipe(
         switchMap((downstreams) =>
@@ -84,47 +89,80 @@ export class Feed {
     this.#sessions.set(session, key, inventory)
   }
 
-  viewOf({ scope, revision, capabilities, session }: Viewer): View {
+  /** What a server lists to one principal alone. */
+  personalListed(key: string, principal: string, inventory: Inventory): void {
+    this.#personal.set(principal, key, inventory)
+  }
+
+  viewOf({ scope, revision, capabilities, principal, session }: Viewer): View {
     this.#settle()
     const isOther = this.#appsCatalog !== this.catalog && capabilities !== undefined && declaresApps(capabilities)
-    const key = `${listForm(revision)} ${isOther ? 'apps ' : ''}${scope.server ?? ''}`
-    const own = session && this.#sessions.of(session, isOther ? this.#appsCatalog : this.catalog)
-    if (own !== undefined)
-      return this.#views.of(own, scope.server === undefined ? { revision } : { only: scope.server, revision })
-    let view = this.#current.get(key)
-    if (view === undefined) {
-      const catalog = isOther ? this.#appsCatalog : this.catalog
-      view = this.#views.of(catalog, scope.server === undefined ? { revision } : { only: scope.server, revision })
-      this.#current.set(key, view)
-    }
-    return view
+    const common = isOther ? this.#appsCatalog : this.catalog
+    const personal = this.#personal.of(principal, common)
+    const catalog = personal?.catalog ?? common
+    const own = session && this.#sessions.of(session, catalog)
+    if (own !== undefined) return this.#views.of(own, this.#selectionOf(scope, revision))
+    const current = personal?.views ?? this.#current
+    let views = current.get(scope)
+    if (views === undefined) current.set(scope, (views = []))
+    const place = LIST_FORMS.indexOf(listForm(revision)) + (isOther ? LIST_FORMS.length : 0)
+    return (views[place] ??= this.#views.of(catalog, this.#selectionOf(scope, revision)))
+  }
+
+  /** All that there is for this principal, whatever toolsets say: for the operator. */
+  whole(revision: Revision, principal?: string): View {
+    this.#settle()
+    return this.#views.of(this.#personal.of(principal, this.catalog)?.catalog ?? this.catalog, { revision })
+  }
+
+  /** How each toolset fares with what there is now. */
+  get summaries(): readonly ToolsetSummary[] {
+    const viewOf = (toolset: string): View =>
+      this.#views.of(this.catalog, this.#selectionOf({ server: undefined, toolset }, LATEST_LEGACY))
+    return summarise(this.#toolsets, this.whole(LATEST_LEGACY), viewOf)
+  }
+
+  get toolsets(): Toolsets {
+    return this.#toolsets
+  }
+
+  /** Whether the scope could see anything of this server, once something is known of it. */
+  reaches(scope: Scope, server: CatalogServer): boolean {
+    if (scope.server !== undefined && scope.server !== server.key) return false
+    if (this.grantsOf(scope)?.reads(server.key) === false) return false
+    return this.#toolsets.of(scope)?.mayHold(server, this.#options) ?? true
   }
 
   /** The lists that changed for this caller; told after the new catalog is in force (B128). Completes when the gateway stops. */
   changes(caller: Caller): Observable<ChangedList> {
-    return defer(() => {
-      let before = this.#digests(caller)
-      return merge(this.catalog$.pipe(skip(1)), this.#sessions.changesOf(caller.session)).pipe(
-        mergeMap(() => {
-          const after = this.#digests(caller)
-          const changed = CHANGED_LISTS.filter((list) => after[list] !== before[list])
-          before = after
-          return from(changed)
-        }),
-        takeUntil(this.#closed$),
-      )
-    })
+    return this.#watchers.watch(caller)
   }
 
   /** Builds anew with other options. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
+    this.#toolsets = new Toolsets(options.toolsets)
+    this.#grants.clear()
     this.#swap(downstreams)
   }
 
   /** Ends the streams of changes. The catalog goes on, for calls under way that wait for a server to become known. */
   close(): void {
-    this.#closed$.next()
+    this.#watchers.close()
+  }
+
+  #selectionOf(scope: Scope, revision: Revision): Selection {
+    const { server } = scope
+    const limits = { toolset: this.#toolsets.of(scope), grants: this.grantsOf(scope) }
+    return server === undefined ? { revision, ...limits } : { only: server, revision, ...limits }
+  }
+
+  /** What its OAuth scopes let it see; `undefined`: they limit nothing. */
+  grantsOf({ granted }: Scope): Grants | undefined {
+    if (granted === undefined) return undefined
+    let grants = this.#grants.get(granted)
+    if (grants === undefined) this.#grants.set(granted, (grants = new Grants(granted, new Set(this.#options.scopes))))
+    return grants
   }
 
   #settle(): void {
@@ -160,14 +198,6 @@ export class Feed {
     const catalog = this.#build(downstreams)
     this.#appsCatalog = this.#buildForApps(downstreams, catalog)
     this.catalog$.next(catalog)
-  }
-
-  #digests(caller: Caller): Record<ChangedList, string> {
-    const view = this.viewOf(caller)
-    return {
-      tools: view.list('tools').digest,
-      prompts: view.list('prompts').digest,
-      resources: view.list('resources').digest + view.list('templates').digest,
-    }
+    this.#watchers.look()
   }
 }

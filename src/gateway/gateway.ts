@@ -12,10 +12,12 @@
 import { EMPTY } from 'rxjs'
 import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
+import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
-import { findResource, findTool, showsUri } from '../catalog/routes.ts'
+import { findResource, findTool } from '../catalog/routes.ts'
+import type { Route } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -23,8 +25,8 @@ import type { LinkOwner } from '../downstream/link-owner.ts'
 import type { Offers } from '../era/modern-host.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
-import { complete, EVERYTHING, Refusal, stack } from '../rpc/call.ts'
-import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
+import { complete, Refusal, stack } from '../rpc/call.ts'
+import type { Call, Caller, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
@@ -33,20 +35,25 @@ import type { ParamHeader } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
+import { Confirmations } from './confirm.ts'
+import { Discovery } from './discovery.ts'
 import { Feed } from './feed.ts'
-import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rounds } from './rounds.ts'
 import { Overflow } from './overflow.ts'
 import { Router } from './router.ts'
+import { Scopes } from './scopes.ts'
+import { SignInRounds } from './sign-in.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { Tasks } from './tasks.ts'
+import type { ChangedList } from './watchers.ts'
 
 export class Gateway {
-  readonly handle: Handler
+  /** Another after a reload that switches a layer on or off. */
+  handle: Handler
   readonly feed: Feed
   readonly parking: Parking
   readonly #fleet: Fleet
@@ -54,12 +61,15 @@ export class Gateway {
   readonly #router: Router
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
+  readonly #discovery: Discovery
   readonly #overflow: Overflow
+  readonly #confirmations: Confirmations
   #options: GatewayOptions
+  #scopes: Scopes
   #isStopping = false
 
   /** `reached` hears of each limit that was. */
-  constructor(fleet: Fleet, seal: Seal, options: GatewayOptions, reached: (option: string) => void) {
+  constructor(fleet: Fleet, seal: Seal, signIns: SignIns, options: GatewayOptions, reached: (option: string) => void) {
     this.#fleet = fleet
     this.#options = options
     this.feed = new Feed(fleet.downstreams$, options)
@@ -69,22 +79,41 @@ export class Gateway {
       seal,
       () => this.#options,
     )
-    this.#tasks = new Tasks(
-      seal,
-      this.feed,
-      (key) => fleet.get(key),
-      () => this.#options.tasks,
-    )
+    this.#tasks = new Tasks(seal, this.feed, fleet, () => this.#options.tasks)
     this.#overflow = new Overflow(() => this.#options.results, reached)
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
-    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, this.#overflow, (key) => fleet.get(key))
+    this.#router = new Router(this.feed, this.#lists, rounds, new SignInRounds(signIns, seal), this.#tasks, this.#overflow, fleet)
     this.parking = new Parking(seal, () => this.#options.parking, reached)
-    this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
+    this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
+    this.#confirmations = new Confirmations(
+      seal,
+      this.feed,
+      (caller) => this.#lists.known(caller),
+      () => this.#options.parking.ttlMs,
+    )
+    this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
+    this.handle = stack(this.#layers(), (call) => this.#route(call))
   }
 
-  scopeFor(_identity: Identity, { server }: { readonly server?: string }): Scope | undefined {
-    if (server === undefined) return EVERYTHING
-    return this.#fleet.get(server) === undefined ? undefined : { server }
+  /** In the order in which a call meets them: none that nothing is configured for. */
+  #layers(): Layer[] {
+    const { toolsets } = this.#options
+    const isSearching = toolsets.some(({ discovery }) => discovery !== 'full')
+    const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
+    return [
+      ...(isSearching ? [this.#discovery.unwrap] : []),
+      askLegacyHosts,
+      ...(isConfirming ? [this.#confirmations.layer] : []),
+      this.parking.layer,
+      ...(isSearching ? [this.#discovery.answer] : []),
+    ]
+  }
+
+  scopeFor(identity: Identity, path: EndpointPath): Scope | undefined {
+    const scope = this.#scopes.of(identity, path)
+    if (scope?.server === undefined) return scope
+    const isThere = this.#fleet.get(scope.server) !== undefined
+    return isThere && this.feed.viewOf({ scope, revision: LATEST_LEGACY }).sees(scope.server) ? scope : undefined
   }
 
   instructions(scope: Scope): string | undefined {
@@ -109,14 +138,16 @@ export class Gateway {
 
   maySubscribe(caller: Caller, uri: string): boolean {
     const route = findResource(this.feed.viewOf(caller), uri)
-    const inventory = route && this.#fleet.get(route.serverKey)?.inventory$.value
+    const inventory = route && this.#fleet.for(route.serverKey, caller.principal)?.inventory$.value
     return (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
   }
 
   async subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
     const route = findResource(this.feed.viewOf(caller), uri)
-    const downstream = route && this.#fleet.get(route.serverKey)
-    return downstream === undefined ? false : this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, uri)
+    const downstream = route && this.#fleet.for(route.serverKey, caller.principal)
+    if (downstream === undefined) return false
+    const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(downstream.options, original)
+    return this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, { exposed: uri, mayHear })
   }
 
   unsubscribe(subscriber: Subscriber & TaskSubscriber): void {
@@ -146,26 +177,25 @@ export class Gateway {
   }
 
   /** A server says that a task changed; `owner`: of the link it said it on, unless that serves everybody. */
-  taskChanged(key: string, task: Payload, owner: LinkOwner | undefined): void {
-    this.#tasks.changed(key, task, owner).catch(() => undefined)
+  taskChanged(id: string, task: Payload, owner: LinkOwner | undefined): void {
+    this.#tasks.changed(id, task, owner).catch(() => undefined)
   }
 
-  levelChanged({ session }: Caller, level: LogLevel): void {
+  levelChanged({ session, principal }: Caller, level: LogLevel): void {
     if (session === undefined) return
-    for (const downstream of this.#fleet.downstreams$.value) downstream.levelChanged(session, level)
+    for (const downstream of this.#fleet.all(principal)) downstream.levelChanged(session, level)
   }
 
   rootsChanged(caller: Caller): void {
     if (caller.session === undefined) return
-    for (const downstream of this.#fleet.downstreams$.value) downstream.rootsChanged(caller.session)
+    for (const downstream of this.#fleet.all(caller.principal)) downstream.rootsChanged(caller.session)
   }
 
   /** A server says that a resource changed. */
-  updated(key: string, uri: string, params: Payload): void {
-    const options = this.#fleet.get(key)?.options
-    if (options !== undefined && !showsUri(options, uri)) return
+  updated(id: string, uri: string, params: Payload): void {
+    const options = this.#fleet.find(id)?.options
     const isIdentity = options === undefined || options.uris === 'identity' || this.#options.prefix === 'never'
-    this.#subscriptions.updated(key, uri, params, (reported) => (isIdentity ? reported : exposeUri(options.prefix, reported)))
+    this.#subscriptions.updated(id, uri, params, (reported) => (isIdentity ? reported : exposeUri(options.prefix, reported)))
   }
 
   /** A server is back after a loss. */
@@ -174,10 +204,16 @@ export class Gateway {
     await this.#subscriptions.restore(downstream)
   }
 
+  #idOf({ serverKey }: Route, { principal }: Caller): string {
+    return this.#fleet.for(serverKey, principal)?.id ?? serverKey
+  }
+
   /** Other options, from a reload. */
   apply(options: GatewayOptions): void {
     this.#options = options
     this.feed.refresh(this.#fleet.downstreams$.value, options)
+    this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
+    this.handle = stack(this.#layers(), (call) => this.#route(call))
   }
 
   /** Takes no new calls; change streams end with their closing result. */
@@ -213,12 +249,12 @@ export class Gateway {
     if (call.target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
     const route = findResource(this.feed.viewOf(call.caller), call.target)
     if (call.method === 'resources/unsubscribe') {
-      if (route !== undefined) this.#subscriptions.remove(session, route.serverKey, route.original)
+      if (route !== undefined) this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
       return complete(Payload.of({}))
     }
     if (route === undefined) throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
     const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
-      this.#subscriptions.remove(session, route.serverKey, route.original)
+      this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
       throw error
     })
     if (!isOffered) throw new Refusal(-32602, `${call.target} is not subscribable`)

@@ -14,6 +14,7 @@ import { unaliasArguments } from '../catalog/unalias.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import type { Fleet } from '../downstream/fleet.ts'
 import { project } from '../era/projections.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
@@ -30,6 +31,7 @@ import { isOverflow } from './overflow.ts'
 import type { Overflow } from './overflow.ts'
 import { limitResult } from './result-limit.ts'
 import type { OpenedRound, Rounds } from './rounds.ts'
+import type { SignInRounds } from './sign-in.ts'
 import type { Tasks } from './tasks.ts'
 import { URL_REQUIRED, urlRequired } from './url-required.ts'
 import { askerOf, isNamespaced, wordRequests } from './wording.ts'
@@ -48,24 +50,27 @@ export class Router {
   readonly #feed: Feed
   readonly #lists: Lists
   readonly #rounds: Rounds
+  readonly #signIns: SignInRounds
   readonly #tasks: Tasks
   readonly #overflow: Overflow
-  readonly #downstream: (key: string) => Downstream | undefined
+  readonly #fleet: Pick<Fleet, 'for'>
 
   constructor(
     feed: Feed,
     lists: Lists,
     rounds: Rounds,
+    signIns: SignInRounds,
     tasks: Tasks,
     overflow: Overflow,
-    downstream: (key: string) => Downstream | undefined,
+    fleet: Pick<Fleet, 'for'>,
   ) {
     this.#feed = feed
     this.#lists = lists
     this.#rounds = rounds
+    this.#signIns = signIns
     this.#tasks = tasks
     this.#overflow = overflow
-    this.#downstream = downstream
+    this.#fleet = fleet
   }
 
   async forward(call: Call): Promise<Outcome> {
@@ -76,7 +81,7 @@ export class Router {
       round === undefined
         ? (this.#lookUp(call) ?? (await this.#findLater(call)))
         : (this.#goBack(call, round) ?? (await this.#goBackLater(call, round)))
-    const downstream = this.#downstream(route.serverKey)
+    const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     const view = this.#feed.viewOf(call.caller)
     const fault = this.#restore(call, route, downstream, view)
@@ -84,7 +89,7 @@ export class Router {
     const asking = this.#tasks.asked(call, downstream, view)
     const { entry } = route
     const rule = entry?.rule
-    const routed: Call = {
+    let routed: Call = {
       ...call,
       caller: callerFor(downstream, call.caller, view, rule),
       target: route.original,
@@ -97,9 +102,16 @@ export class Router {
     }
     let outcome: Outcome
     try {
+      if (this.#signIns.isOurs(routed.resume)) {
+        const back = await this.#signIns.resume(routed, downstream)
+        if ('outcome' in back) return back.outcome
+        routed = { ...routed, resume: back.resume }
+      }
       outcome = await this.#tasks.runs.run(routed, entry, downstream)
     } catch (error) {
-      outcome = this.#failed(error, call, downstream, view)
+      outcome = this.#signIns.isNeeded(error)
+        ? await this.#signIns.ask(error, call, routed, downstream)
+        : this.#failed(error, call, downstream, view)
     }
     if (outcome.kind === 'input_required') {
       const note = noteOf(call, downstream)
@@ -117,8 +129,9 @@ export class Router {
 
   /** Owner of what the call names: while servers of which nothing is known are starting, an unknown name waits for them. */
   async #findLater(call: Call): Promise<Route> {
+    this.#refuseUngranted(call)
     await this.#lists.known(call.caller)
-    const late = this.#lookUp(call)
+    const late = this.#lookUp(call) ?? this.#signIns.routeOf(call.resume)
     if (late === undefined) throw unknown(call)
     return late
   }
@@ -130,9 +143,11 @@ export class Router {
   }
 
   async #goBackLater(call: Call, round: OpenedRound): Promise<Route> {
+    if (this.#fleet.for(round.server, call.caller.principal) === undefined)
+      throw new Refusal(-32602, 'invalid or expired requestState')
     await this.#lists.known(call.caller)
-    const late = this.#goBack(call, round)
-    if (late === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
+    const late = this.#goBack(call, round) ?? this.#signIns.routeOf(round.resume)
+    if (late === undefined) throw unknown(call)
     return late
   }
 
@@ -142,8 +157,19 @@ export class Router {
     return complete(part)
   }
 
-  #lookUp(call: Call): Route | undefined {
-    const view = this.#feed.viewOf(call.caller)
+  /** What only the scopes of a token hide is refused with the scopes it takes, before anything else is said (BRIDGING 6.1; B238). */
+  #refuseUngranted(call: Call): void {
+    if (call.caller.scope.granted === undefined) return
+    const { granted, ...scope } = call.caller.scope
+    const view = this.#feed.viewOf({ ...call.caller, scope })
+    const route = this.#lookUp(call, view)
+    const grants = this.#feed.grantsOf({ ...scope, granted })
+    if (route === undefined || grants === undefined) return
+    const scopes = grants.needed(route.serverKey, call.method === 'tools/call' && view.isWrite(call.target ?? ''))
+    throw new Refusal(-32602, `insufficient_scope: this takes ${scopes.join(' ')}`, { status: 403, scopes })
+  }
+
+  #lookUp(call: Call, view = this.#feed.viewOf(call.caller)): Route | undefined {
     if (call.method === 'completion/complete') {
       const ref = call.params.object('ref')
       const type = ref?.text('type')
@@ -165,7 +191,7 @@ export class Router {
   /** B171: written down with both names. */
   #noteAppName(call: Call, { serverKey, entry }: Route, view: View): void {
     const exposed = view.catalog.lists.tools.find((row) => row.entry === entry)?.exposed
-    this.#downstream(serverKey)?.fidelity.note('appName', call, { name: call.target, exposed })
+    this.#fleet.for(serverKey, call.caller.principal)?.fidelity.note('appName', call, { name: call.target, exposed })
   }
 
   /** Writes what the server calls it, and what it is to be called with, into the params; what is wrong with the arguments. */

@@ -12,12 +12,17 @@ export interface Subscriber {
   updated(params: Payload): void
 }
 
+/** How one subscriber knows a resource, and whether it may hear of another of the same server, by original URI: views change. */
+export interface Interest {
+  readonly exposed: string
+  readonly mayHear: (original: string) => boolean
+}
+
 interface Watched {
   /** Another after a restart of the server. */
   downstream: Reconnected
   readonly original: string
-  /** Each subscriber with the URI by which it knows the resource. */
-  readonly subscribers: Map<Subscriber, string>
+  readonly subscribers: Map<Subscriber, Interest>
   /** Settles with whether the server offers it; `undefined`: it could not be asked, and will be when it is back. */
   accepted: Promise<boolean> | undefined
 }
@@ -45,15 +50,15 @@ export class Subscriptions {
    * Counts one in. False: the server does not offer subscriptions to it. Rejects if the server cannot be asked now: the subscriber
    * stays counted, and is told to read once when the server is back; and if he watches as many as he may. Idempotent.
    */
-  async add(subscriber: Subscriber, downstream: Reconnected, original: string, exposed: string): Promise<boolean> {
-    const key = keyOf(downstream.options.key, original)
+  async add(subscriber: Subscriber, downstream: Reconnected, original: string, interest: Interest): Promise<boolean> {
+    const key = keyOf(downstream.id, original)
     let watched = this.#watched.get(key)
     if (watched?.subscribers.has(subscriber) !== true) this.#count(subscriber)
     if (watched === undefined) {
       watched = { downstream, original, subscribers: new Map(), accepted: undefined }
       this.#watched.set(key, watched)
     }
-    watched.subscribers.set(subscriber, exposed)
+    watched.subscribers.set(subscriber, interest)
     const accepted = await (watched.accepted ?? this.#ask(watched))
     if (!accepted) this.#leave(key, watched, subscriber)
     return accepted
@@ -75,17 +80,17 @@ export class Subscriptions {
    * everybody at that server. Everyone gets the URI that was reported, in its own spelling.
    */
   updated(server: string, uri: string, params: Payload, expose: (uri: string) => string): void {
-    const here = [...this.#watched.values()].filter(({ downstream }) => downstream.options.key === server)
+    const here = [...this.#watched.values()].filter(({ downstream }) => downstream.id === server)
     const exact = here.filter(({ original }) => original === uri)
     const above = here.filter(({ original }) => uri.startsWith(original.endsWith('/') ? original : `${original}/`))
     const chosen = exact.length > 0 ? exact : above.length > 0 ? above : here
     const told = new Set<Subscriber>()
     for (const { subscribers, original } of chosen) {
-      for (const [subscriber, spelling] of subscribers) {
-        if (told.has(subscriber)) continue
+      for (const [subscriber, { exposed, mayHear }] of subscribers) {
+        if (told.has(subscriber) || !mayHear(uri)) continue
         told.add(subscriber)
         const copy = withoutOurId(params.fresh())
-        copy.set('uri', JSON.stringify(original === uri ? spelling : expose(uri)))
+        copy.set('uri', JSON.stringify(original === uri ? exposed : expose(uri)))
         subscriber.updated(copy)
       }
     }
@@ -93,18 +98,19 @@ export class Subscriptions {
 
   /** After a reconnect: watch again, and let everybody read once, since updates may have been missed. */
   async restore(downstream: Reconnected): Promise<void> {
-    const here = [...this.#watched.values()].filter((watched) => watched.downstream.options.key === downstream.options.key)
+    const here = [...this.#watched.values()].filter((watched) => watched.downstream.id === downstream.id)
     const again = async (watched: Watched): Promise<void> => {
       watched.downstream = downstream
       if (!(await this.#ask(watched).catch(() => false))) return
-      for (const [subscriber, spelling] of watched.subscribers) subscriber.updated(Payload.of({ uri: spelling }))
+      for (const [subscriber, { exposed, mayHear }] of watched.subscribers)
+        if (mayHear(watched.original)) subscriber.updated(Payload.of({ uri: exposed }))
     }
     await Promise.all(here.map(again))
   }
 
   #ask(watched: Watched): Promise<boolean> {
     const subscribe = (): Promise<boolean> => watched.downstream.subscribe(watched.original)
-    const leaving = this.#leaving.get(keyOf(watched.downstream.options.key, watched.original))
+    const leaving = this.#leaving.get(keyOf(watched.downstream.id, watched.original))
     const accepted = leaving?.then(subscribe) ?? subscribe()
     watched.accepted = accepted
     accepted.catch(() => {

@@ -2,15 +2,20 @@
  * The HTTP front: every path, and the one guard before all of them (BRIDGING 5, 5.1 row 1; T-01, T-04). What is not named here
  * does not exist.
  */
-import { LOCAL } from '../auth/identity.ts'
-import { EVERYTHING } from '../rpc/call.ts'
-import type { Scope } from '../rpc/call.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { LOCAL_ADMITTED } from '../auth/identity.ts'
+import type { Admitted, Identity } from '../auth/identity.ts'
+import type { Fetch } from '../auth/oauth/safe-fetch.ts'
+import { revokedBy } from '../auth/revocation.ts'
+import type { EndpointPath, Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { ConnectionCaps } from '../transport/connection-caps.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
+import { ConnectPages } from './connect.ts'
 import type { Entrance } from './entrance.ts'
+import { Guard } from './guard.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from './hub.ts'
 import { isAllowedHost, isAllowedOrigin, isLoopbackAddress } from './origins.ts'
@@ -19,6 +24,7 @@ import type { OriginRules } from './origins.ts'
 import { SseListener } from './sse-listener.ts'
 
 const SERVER_PATH = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/
+const NAMELESS: EndpointPath = {}
 const CORS_HEADERS =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name'
 const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
@@ -28,20 +34,34 @@ export class Front {
   readonly #hub: Hub
   readonly #mcp: HttpListener
   readonly #sse: SseListener
-  #rules: OriginRules
+  readonly #connect: ConnectPages
   readonly #sweeper: Sweeper
   readonly #caps: ConnectionCaps
+  readonly #fetch: Fetch
+  #rules: OriginRules
+  #guard: Guard | undefined
   /** By the address as configured. */
   #listening = new Map<string, Listening>()
+  /** For browsers only. */
+  #door: Promise<Listening> | undefined
   #isReady = true
   #troubledMs = -Infinity
 
-  constructor(hub: Hub, sweeper: Sweeper) {
+  /** `fetch`: how authorization servers are asked. */
+  constructor(hub: Hub, sweeper: Sweeper, fetch: Fetch) {
     this.#hub = hub
     this.#mcp = new HttpListener(hub, sweeper)
     this.#sse = new SseListener(hub)
+    this.#connect = new ConnectPages({
+      signIns: hub.signIns,
+      publicUrl: () => publicUrlOf(hub.options),
+      whose: () => this.#guard?.whose,
+      log: hub.log,
+    })
     this.#sweeper = sweeper
     this.#caps = new ConnectionCaps(() => hub.options.limits, hub.limits.hit)
+    this.#fetch = fetch
+    this.#guard = this.#guardOf(hub.options)
     this.#rules = rulesOf(hub.options)
     sweeper.watch(this)
   }
@@ -56,6 +76,30 @@ export class Front {
   /** The addresses bound, with the ports the system gave. */
   get addresses(): readonly { readonly host: string; readonly port: number }[] {
     return [...this.#listening.values()]
+  }
+
+  /**
+   * Origin under which a browser reaches us. A gateway that listens nowhere, because its host came by a pipe, opens one port of the
+   * loopback address for the pages of sign-ins, and for nothing else.
+   */
+  async origin(): Promise<string> {
+    const publicUrl = publicUrlOf(this.#hub.options)
+    const [first] = this.#listening.values()
+    if (publicUrl !== undefined || first !== undefined) return publicUrl ?? originOf(first)
+    this.#door ??= listenHttp(DOOR, this.#hub.options.limits, this.#hub.bodies, this.#caps, {
+      request: (request) => this.#onDoor(request),
+      trouble: (error) => this.#troubled(error),
+      reached: this.#hub.limits.hit,
+    })
+    return originOf(await this.#door)
+  }
+
+  #onDoor(request: HttpRequest): void {
+    withinRequest(request, this.#hub, () => {
+      const isOurs = isAllowedHost(request.header('host'), this.#rules) && isAllowedOrigin(request.header('origin'), this.#rules)
+      if (!isOurs) request.reply(403, {})
+      else this.#connect.handle(request)
+    })
   }
 
   /** Binds all addresses. Rejects with the system's error and leaves nothing bound. */
@@ -84,7 +128,21 @@ export class Front {
     }
     this.#listening = after
     this.#rules = rulesOf(options)
+    this.#authorize(this.#hub.options, options)
     for (const [name, listening] of before) if (!after.has(name)) this.#retire(listening, options.drainMs)
+  }
+
+  /** What those have opened who could not come in any more ends now. */
+  #authorize(before: HostOptions, after: HostOptions): void {
+    if (isDeepStrictEqual([before.auth, before.path], [after.auth, after.path])) return
+    this.#guard = this.#guardOf(after)
+    const isRevoked = revokedBy(before.auth, after.auth)
+    this.#mcp.revoke(isRevoked)
+    this.#sse.revoke(isRevoked)
+  }
+
+  #guardOf({ auth, path }: HostOptions): Guard | undefined {
+    return auth && new Guard(auth, path, this.#fetch, this.#hub.log)
   }
 
   /** No new connections; what is under way has the drain time. */
@@ -129,7 +187,8 @@ export class Front {
     this.#sweeper.unwatch(this)
     this.#mcp.close()
     this.#sse.close()
-    await Promise.all([...this.#listening.values()].map((listening) => listening.close()))
+    const door = await this.#door
+    await Promise.all([...this.#listening.values(), ...(door === undefined ? [] : [door])].map((listening) => listening.close()))
   }
 
   sweep(): void {
@@ -142,28 +201,52 @@ export class Front {
     if (isGuarded || !isAllowedOrigin(origin, this.#rules)) return request.reply(403, {})
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)
     if (request.method === 'OPTIONS') return request.reply(204, {})
-    this.#route(request)
+    const guard = this.#guard
+    if (this.#isHealthAsked(request)) return
+    // Pages for people, who bring no credential but prove who they are on them.
+    if (request.path.startsWith('/connect/')) return this.#connect.handle(request)
+    if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
+    if (guard.serves(request)) return
+    const admitted = guard.check(request)
+    if (admitted instanceof Promise) void this.#routeLater(request, admitted)
+    else if (admitted !== undefined) this.#route(request, admitted)
   }
 
-  #route(request: HttpRequest): void {
+  async #routeLater(request: HttpRequest, verified: Promise<Admitted | undefined>): Promise<void> {
+    const admitted = await verified
+    if (admitted !== undefined) withinRequest(request, this.#hub, () => this.#route(request, admitted))
+  }
+
+  /** Whether we live and are ready is said to everybody: a word, no names. */
+  #isHealthAsked(request: HttpRequest): boolean {
+    if (request.path === '/healthz') request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
+    else if (request.path === '/readyz')
+      request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
+    else return false
+    return true
+  }
+
+  #route(request: HttpRequest, admitted: Admitted): void {
     const { path, sse } = this.#hub.options
-    const wrongMethod = (allow: string): void => request.reply(405, { Allow: allow })
-    if (request.path === path) return this.#mcp.handle(this.#entrance(request, EVERYTHING))
-    const server = SERVER_PATH.exec(request.path)?.[1]
-    const scope = server === undefined ? undefined : this.#hub.core.scopeFor(LOCAL, { server })
-    if (scope !== undefined) return this.#mcp.handle(this.#entrance(request, scope))
-    if (sse && request.path === '/sse')
-      return request.method === 'GET' ? this.#sse.open(this.#entrance(request, EVERYTHING)) : wrongMethod('GET')
-    if (sse && request.path === '/messages')
-      return request.method === 'POST' ? this.#sse.post(this.#entrance(request, EVERYTHING)) : wrongMethod('POST')
-    if (request.path === '/healthz') return request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
-    if (request.path === '/readyz')
-      return request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
+    const { identity } = admitted
+    const mcp = this.#scope(identity, endpointBelow(path, request.path) ?? serverAt(request.path))
+    if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, admitted, mcp))
+    const stream = sse ? this.#scope(identity, endpointBelow('/sse', request.path)) : undefined
+    if (stream !== undefined && request.method === 'GET') return this.#sse.open(this.#entrance(request, admitted, stream))
+    if (stream !== undefined) return request.reply(405, { Allow: 'GET' })
+    const messages = sse ? this.#scope(identity, endpointBelow('/messages', request.path)) : undefined
+    if (messages !== undefined && request.method === 'POST') return this.#sse.post(this.#entrance(request, admitted, messages))
+    if (messages !== undefined) return request.reply(405, { Allow: 'POST' })
+    // The same for a toolset that does not exist, one that is not this caller's, and a path of chance (T-03).
     request.reply(404, {})
   }
 
-  #entrance(request: HttpRequest, scope: Scope): Entrance {
-    return { request, principal: LOCAL.principal, scope }
+  #scope(identity: Identity, path: EndpointPath | undefined): Scope | undefined {
+    return path && this.#hub.core.scopeFor(identity, path)
+  }
+
+  #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): Entrance {
+    return { request, principal: identity.principal, scope, untilMs, challenge: this.#guard?.challenge }
   }
 
   /** CORS for listed origins only; preflights are answered before anything else (T-02). */
@@ -183,9 +266,35 @@ export class Front {
   }
 }
 
+/** Hosts know the one of an OAuth gateway by its audience. */
+const publicUrlOf = ({ publicUrl, auth }: HostOptions): string | undefined =>
+  publicUrl ?? (auth?.oauth === undefined ? undefined : new URL(auth.oauth.audience).origin)
+
+const DOOR: Address = { host: '127.0.0.1', port: 0 }
+
+/** An address that stands for all of them is no place to go to. */
+const originOf = ({ host, port }: Address): string => {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
+const serverAt = (path: string): EndpointPath | undefined => {
+  const server = SERVER_PATH.exec(path)?.[1]
+  return server === undefined ? undefined : { server }
+}
+
+/** `<base>` and `<base>/<toolset>`. */
+const endpointBelow = (base: string, path: string): EndpointPath | undefined => {
+  if (path === base) return NAMELESS
+  return path.startsWith(base) && path[base.length] === '/' ? { toolset: path.slice(base.length + 1) } : undefined
+}
+
 const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
-const rulesOf = ({ allowedHosts, allowedOrigins }: HostOptions): OriginRules => ({
-  allowedHosts: new Set(allowedHosts.map((host) => host.toLowerCase())),
-  allowedOrigins: new Set(allowedOrigins),
-})
+const rulesOf = ({ allowedHosts, allowedOrigins, publicUrl }: HostOptions): OriginRules => {
+  const own = publicUrl === undefined ? undefined : new URL(publicUrl)
+  return {
+    allowedHosts: new Set([...allowedHosts, ...(own === undefined ? [] : [own.hostname])].map((host) => host.toLowerCase())),
+    allowedOrigins: new Set([...allowedOrigins, ...(own === undefined ? [] : [own.origin])]),
+  }
+}

@@ -11,7 +11,7 @@ import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
 import { isModernRevision } from '../wire/revisions.ts'
 import { withinRequest } from './boundary.ts'
-import { accepts, carriesJson, EVENTS, JSON_BODY, refuse, refuseBody, refuseBusy } from './entrance.ts'
+import { accepts, carriesJson, decidedFirst, EVENTS, JSON_BODY, refuse, refuseBody, refuseBusy } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { JSON_TYPE, PostExchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -51,6 +51,12 @@ export class HttpListener {
     this.#sweeper.unwatch(this)
     this.#sessions.endAll()
     for (const post of this.#posts.values()) post.end()
+  }
+
+  /** Ends what these principals have opened. */
+  revoke(isRevoked: (principal: string) => boolean): void {
+    this.#sessions.revoke(isRevoked)
+    for (const post of this.#posts.values()) if (isRevoked(post.principal)) post.revoke()
   }
 
   sweep(): void {
@@ -100,7 +106,7 @@ export class HttpListener {
     else this.#sessions.message(message, entrance, version)
   }
 
-  #modern(message: Envelope, { request, principal, scope }: Entrance): void {
+  #modern(message: Envelope, { request, principal, scope, untilMs, challenge }: Entrance): void {
     if (message.kind === 'response') return refuse(request, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
     const refusal = this.#hub.admission.refuse(principal)
@@ -109,10 +115,14 @@ export class HttpListener {
     const abort = new Cancellation()
     const exchange = new PostExchange(this.#nextPost++, {
       request,
-      streamAfterMs,
+      streamAfterMs: decidedFirst(streamAfterMs, scope),
       pollAfterMs: Infinity,
       log: undefined,
       primes: false,
+      principal,
+      challenge,
+      // A call was allowed when it came; a stream of changes is allowed as long as its credential is good.
+      untilMs: message.method === 'subscriptions/listen' ? untilMs : Infinity,
       onDone: (post) => this.#posts.delete(post.number),
       // Closing the connection before the answer is how a modern host cancels (B138).
       onDisconnect: () => abort.abort(),

@@ -59,9 +59,9 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       word: (result: Outcome['result']) => word(complete(result)),
       limits: hub.limits,
     }
-    const { status, message: parts } = errorReply(error, failed)
+    const { status, message: parts, scopes } = errorReply(error, failed)
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
-    exchange.answer(parts, status)
+    exchange.answer(parts, status, scopes)
   }
   try {
     const request = check(message, origin, hub)

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
-import { Refusal } from '../rpc/call.ts'
+import { isSameEndpoint, Refusal } from '../rpc/call.ts'
 import type { EventStream } from '../transport/http-server.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
@@ -29,6 +29,8 @@ interface Connected {
   readonly events: EventStream
   readonly entrance: Entrance
   session: Session | undefined
+  /** When the longest of its credentials ends, wall clock in milliseconds. */
+  untilMs: number
 }
 
 export class SseListener {
@@ -52,9 +54,10 @@ export class SseListener {
     if (refusal !== undefined) return refuseBusy(request, refusal, this.#hub)
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
-    const connected: Connected = { events, entrance, session: undefined }
+    const connected: Connected = { events, entrance, session: undefined, untilMs: entrance.untilMs }
     this.#connected.set(id, connected)
-    events.send(toParts(`/messages?s=${id}`), { event: 'endpoint' })
+    // Beside its own path, so that a toolset keeps to its name.
+    events.send(toParts(`${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
     events.onClose(() => {
       this.#connected.delete(id)
       connected.session?.end()
@@ -62,9 +65,12 @@ export class SseListener {
   }
 
   /** `POST /messages?s=…`: 202, and the answer comes on the stream. */
-  post({ request, principal }: Entrance): void {
+  post({ request, principal, scope, untilMs }: Entrance): void {
     const connected = this.#connected.get(new URLSearchParams(request.query).get('s') ?? '')
-    if (connected === undefined || connected.entrance.principal !== principal) return request.reply(404, {})
+    if (connected?.entrance.principal !== principal || !isSameEndpoint(connected.entrance.scope, scope))
+      return request.reply(404, {})
+    connected.untilMs = Math.max(connected.untilMs, untilMs)
+    connected.session?.see(scope)
     if (!carriesJson(request)) return request.reply(415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
@@ -95,7 +101,20 @@ export class SseListener {
   }
 
   sweep(): void {
-    for (const { events } of this.#connected.values()) sweepStream(events, this.#hub.options.limits, this.#hub.limits)
+    const wallMs = Date.now()
+    for (const { events, untilMs } of this.#connected.values()) {
+      if (wallMs >= untilMs) events.end()
+      sweepStream(events, this.#hub.options.limits, this.#hub.limits)
+    }
+  }
+
+  /** Ends what these principals have opened. */
+  revoke(isRevoked: (principal: string) => boolean): void {
+    for (const { events, entrance, session } of this.#connected.values()) {
+      if (!isRevoked(entrance.principal)) continue
+      session?.end()
+      events.end()
+    }
   }
 
   close(): void {

@@ -44,6 +44,10 @@ export interface FailureFacts {
   readonly amount?: number
   /** The option that set the limit which was reached: named to the host, and counted. */
   readonly limit?: string
+  /** Its `WWW-Authenticate`, with a 401 or 403. */
+  readonly challenge?: string
+  /** A person who signs in there can mend it. */
+  readonly signIn?: boolean
   /** The JSON-RPC code of the server's own error, where it is one that must not pass. */
   readonly code?: number
 }

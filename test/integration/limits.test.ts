@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import schema from '../../schema/v1.json' with { type: 'json' }
 import { serverStatuses } from '../../src/admin/status.ts'
+import { LOCAL } from '../../src/auth/identity.ts'
 import { DEFAULT_PARKING } from '../../src/era/parking-options.ts'
 import { DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
 import { Session } from '../../src/host/session.ts'
@@ -97,7 +98,7 @@ const asPrincipal =
   (setup: GatewaySetup, drive: (host: Host, gateway: TestGateway) => Promise<unknown>, capabilities: JsonMap = {}): Drive =>
   async () => {
     await using gateway = await startGateway(setup)
-    const one: TestGateway = { ...gateway, openPipe: () => gateway.openPipe('somebody') }
+    const one: TestGateway = { ...gateway, openPipe: () => gateway.openPipe({ ...LOCAL, principal: 'somebody' }) }
     await using host = await modernPipe.connect(one, { capabilities })
     return met(await drive(host, gateway), gateway)
   }
