@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { getHeapStatistics } from 'node:v8'
 import { LOCAL } from './auth/identity.ts'
 import { credentialFor } from './auth/oauth/credential-for.ts'
 import type { OAuthEnvironment } from './auth/oauth/environment.ts'
@@ -21,8 +22,10 @@ import type { Log, SoleHost } from './downstream/environment.ts'
 import { Introductions } from './era/introductions.ts'
 import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/openers.ts'
+import { RetryBudget } from './downstream/retry-budget.ts'
 import { openMemory } from './downstream/store.ts'
 import { Gateway } from './gateway/gateway.ts'
+import { Admission } from './host/admission.ts'
 import { warnOfToolsets } from './gateway/toolset-warnings.ts'
 import { Front } from './host/front.ts'
 import { openGauges } from './host/gauges.ts'
@@ -30,8 +33,11 @@ import type { Hub } from './host/hub.ts'
 import { Overload } from './host/overload.ts'
 import { StdioListener } from './host/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio-listener.ts'
+import type { HostOptions } from './host/options.ts'
 import type { EndpointPath, Scope } from './rpc/call.ts'
+import { LimitCounts } from './rpc/limit-counts.ts'
 import { Sweeper } from './rpc/sweeper.ts'
+import type { HeldBytes } from './transport/held-bytes.ts'
 import { UndiciClient } from './transport/http-client.ts'
 import { NetClient } from './transport/net-client.ts'
 import { createLauncher } from './transport/launcher.ts'
@@ -64,6 +70,8 @@ export interface Running extends AsyncDisposable {
   readonly fleet: Fleet
   readonly front: Front
   readonly hub: Hub
+  /** How often each limit was reached. */
+  readonly limits: LimitCounts
   /** The one in force. */
   readonly configuration: Configuration
   /**
@@ -95,6 +103,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const { host: hostOptions, gateway: gatewayOptions } = configuration
   let current = configuration
   const sweeper = new Sweeper()
+  const limits = new LimitCounts(log)
   const stateDir = makeStateDir(configuration.stateDir, log)
   const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
@@ -122,8 +131,12 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,
+    instance: randomBytes(12).toString('base64url'),
     log,
-    openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log),
+    openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log, limits),
+    limits,
+    maxStarts: () => current.gateway.maxStarts,
+    retries: new RetryBudget(() => current.gateway.retryPercent),
     memory: openMemory(stateDir, log),
     backoff: surroundings.backoff ?? DEFAULT_BACKOFF,
     legacyTtlMs: gatewayOptions.legacyTtlMs,
@@ -136,7 +149,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     taskChanged: (id, task, owner) => gateway.taskChanged(id, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
-  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions)
+  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions, limits.hit)
   warnOfToolsets(gateway.feed, log)
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
@@ -153,6 +166,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   sweeper.watch(overload)
   let refs = 0
   const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
+    limits,
+    get admission() {
+      return admission
+    },
     core: gateway,
     identity: IDENTITY,
     identityJson: Buffer.from(JSON.stringify(IDENTITY)),
@@ -165,6 +182,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     overload,
     nextRef: () => ++refs,
   }
+  const admission = new Admission(hub)
+  holdAtMost(clients.own.bodies.held, hostOptions)
   const front: Front = new Front(hub, sweeper, safeFetch.fetch)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
@@ -183,8 +202,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const { pipe } = surroundings
   const sole =
     pipe &&
-    servePipe(pipe, scopeOf(gateway, pipe.path ?? {}), hub, (capabilities, session) =>
-      introduction.resolve({ capabilities, session }),
+    servePipe(pipe, scopeOf(gateway, pipe.path ?? {}), hub, (capabilities, session, hops) =>
+      introduction.resolve({ capabilities, session, hops }),
     )
   if (sole !== undefined) pipes.add(sole)
 
@@ -204,7 +223,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight), withinMs)
     const servers = fleet.stop()
     // A host that left without a word leaves servers waiting for what it can do.
-    introduction.resolve({ capabilities: {}, session: undefined })
+    introduction.resolve({ capabilities: {}, session: undefined, hops: 0 })
     // What is still under way ends with its link, and its host is told so before the connection goes (F-22).
     await servers
     await new Promise(setImmediate)
@@ -218,6 +237,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     fleet,
     front,
     hub,
+    limits,
     get configuration() {
       return current
     },
@@ -234,13 +254,19 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       if (pipe === undefined) await front.rebind(next.host)
       hub.options = next.host
       subjects.want(exchangesTokens(next))
+      holdAtMost(clients.own.bodies.held, next.host)
+      current = next
       fleet.apply(next.servers, restart, next.host.drainMs)
       gateway.apply(next.gateway)
-      current = next
     },
     stop,
     [Symbol.asyncDispose]: () => stop(),
   }
+}
+
+/** Memory for messages stays within a quarter of the heap, whatever is configured. */
+const holdAtMost = (held: HeldBytes, { limits }: HostOptions): void => {
+  held.max = Math.min(limits.maxInFlightBytes, Math.floor(getHeapStatistics().heap_size_limit / 4))
 }
 
 const scopeOf = (gateway: Gateway, path: EndpointPath): Scope => {
@@ -254,7 +280,10 @@ const exchangesTokens = ({ servers }: Configuration): boolean => servers.some(({
 type Piped = ReturnType<typeof servePipe>
 
 const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: StdioOptions['introduced']) => {
-  const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
+  const pipe = new HostPipe(streams.input, streams.output, {
+    maxLineBytes: hub.options.limits.maxBodyBytes,
+    stallMs: hub.options.limits.writeStallMs,
+  })
   const listener = new StdioListener(pipe, { principal: LOCAL.principal, scope, introduced }, hub)
   const hostLeft = new Promise<void>((resolve) => {
     pipe.open({

@@ -95,6 +95,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         urls: urlsOf(running),
         auth: authMode(configuration.host.auth),
         servers: serverStatuses(running),
+        limits: running.limits.all,
         toolsets: gateway.feed.summaries,
         collisions: gateway.feed.catalog.problems.map(({ message }) => message),
         warnings: configuration.warnings,

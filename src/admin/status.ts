@@ -7,6 +7,7 @@ import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
+import type { LimitCount } from '../rpc/limit-counts.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 
 /** Lines of a server's stderr that are shown (F-08). */
@@ -53,6 +54,8 @@ export interface Status {
   /** What lets a host in over HTTP: `none`, `tokens`, `oauth`, `any`. */
   readonly auth: string
   readonly servers: readonly ServerStatus[]
+  /** Limits that were reached since the start, and how often. */
+  readonly limits: readonly LimitCount[]
   readonly toolsets: readonly ToolsetSummary[]
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]

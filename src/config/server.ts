@@ -30,6 +30,8 @@ const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof Serv
   concurrency: 'maxConcurrent',
   queue: 'maxQueued',
   links: 'maxLinks',
+  restarts: 'maxRestarts',
+  stderr: 'maxStderrBytes',
   max_message: 'maxMessageBytes',
   tools: 'maxTools',
   entries: 'maxEntries',

@@ -11,10 +11,12 @@ import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import { reached } from './admission.ts'
 import { readBatch, serveBatch } from './batch.ts'
 import { withinMessage } from './boundary.ts'
+import { sweepStream } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
-import { carriesJson } from './entrance.ts'
+import { carriesJson, refuseBody, refuseBusy } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
@@ -47,7 +49,9 @@ export class SseListener {
   open(entrance: Entrance): void {
     const { request } = entrance
     const { maxSessions } = this.#hub.options.limits
-    if (this.#connected.size >= maxSessions || this.#hub.overload.shedding > 0) return request.reply(503, { 'Retry-After': '1' })
+    const isFull = this.#connected.size >= maxSessions
+    const refusal = isFull ? reached('listen.limits.sessions', maxSessions) : this.#hub.admission.refuseSession()
+    if (refusal !== undefined) return refuseBusy(request, refusal, this.#hub)
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
     const connected: Connected = { events, entrance, session: undefined, untilMs: entrance.untilMs }
@@ -70,20 +74,22 @@ export class SseListener {
     if (!carriesJson(request)) return request.reply(415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (body === undefined) return request.reply(413, {})
+      if (!Buffer.isBuffer(body)) return refuseBody(request, body, this.#hub)
       let message: Envelope
       try {
         if (this.#batch(body, connected)) return request.reply(202, {})
         message = readHostMessage(body, limits)
       } catch (error) {
         if (!(error instanceof EnvelopeError)) throw error
+        if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
         return request.reply(
           400,
           { 'Content-Type': 'application/json' },
           errorMessage(error.id, errorObject(error.code, error.message)),
         )
       }
-      if (message.kind === 'request' && this.#hub.overload.shedding === 2) return request.reply(503, { 'Retry-After': '1' })
+      const refusal = message.kind === 'request' ? this.#hub.admission.refuse(principal) : undefined
+      if (refusal !== undefined) return refuseBusy(request, refusal, this.#hub, message)
       request.reply(202, {})
       withinMessage(
         this.#hub,
@@ -95,11 +101,10 @@ export class SseListener {
   }
 
   sweep(): void {
-    const { sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#hub.options.limits
     const wallMs = Date.now()
     for (const { events, untilMs } of this.#connected.values()) {
       if (wallMs >= untilMs) events.end()
-      events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
+      sweepStream(events, this.#hub.options.limits, this.#hub.limits)
     }
   }
 
@@ -132,7 +137,7 @@ export class SseListener {
     const { events, session } = connected
     const send = (parts: Parts): void => events.send(parts, MESSAGE)
     if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
-    const exchange: Exchange = { message: send, answer: send, end: () => undefined }
+    const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events }
     const refuse = (text: string): void => send(errorMessage(message.id, errorObject(-32600, text)))
     if (session === undefined && message.method === 'initialize') this.#initialize(message, connected, send)
     else if (session === undefined) refuse('send initialize first')
@@ -144,22 +149,29 @@ export class SseListener {
     const id = message.id ?? 'null'
     const { principal, scope } = connected.entrance
     try {
-      const session = new Session(readInitialize(message), principal, scope)
+      const session = new Session(readInitialize(message), principal, scope, this.#hub.admission)
       connected.session = session
-      session.attach({ send })
+      session.attach({ send, flow: connected.events })
       const result = initializeResult(
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
         this.#hub.core.offers(scope),
+        this.#hub.core.gateways,
       )
       send(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       send(
-        errorReply(error, { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result })
-          .message,
+        errorReply(error, {
+          id,
+          era: 'legacy',
+          method: message.method,
+          ref: this.#hub.nextRef(),
+          word: (result) => result,
+          limits: this.#hub.limits,
+        }).message,
       )
     }
   }

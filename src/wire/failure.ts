@@ -22,6 +22,7 @@ export type FailureKind =
   | 'rate_limited'
   | 'downstream_error'
   | 'version'
+  | 'loop'
   | 'protocol'
   | 'overloaded'
   | 'denied'
@@ -41,6 +42,8 @@ export interface FailureFacts {
   readonly status?: number
   /** A figure the wording needs: seconds of a time-out, MiB of a cap. */
   readonly amount?: number
+  /** The option that set the limit which was reached: named to the host, and counted. */
+  readonly limit?: string
   /** Its `WWW-Authenticate`, with a 401 or 403. */
   readonly challenge?: string
   /** A person who signs in there can mend it. */
