@@ -21,6 +21,7 @@ import {
   texts,
   urlPath,
 } from './kinds.ts'
+import { SECRET_NAME, secretSchema } from './secret-schema.ts'
 import { defaultsSchema, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
 
@@ -96,6 +97,10 @@ export const fileSchema = z
       'More files: paths, with `*`, `?` and `**`; `{ mcpServers: path, tags: […] }` for a file of a host.',
     ),
     env_file: field(texts, 'Files of `NAME=value` lines for the variables below. The environment of the process wins.'),
+    secrets: field(
+      z.record(z.string().regex(SECRET_NAME), secretSchema),
+      'Where secrets come from, by name: `${secret:name}`, or `${secret:provider/name}` where `${name}` stands in the entry.',
+    ),
     listen: field(
       z.strictObject({
         http: field(
@@ -211,4 +216,6 @@ type Output = z.output<typeof fileSchema>
 export type SectionName = keyof Output
 export type Section<K extends SectionName> = NonNullable<Output[K]>
 /** Everything a set of files says, but their servers, which are read one by one. */
-export type Settings = { [K in Exclude<SectionName, '$schema' | 'version' | 'include' | 'env_file' | 'servers'>]?: Section<K> }
+export type Settings = {
+  [K in Exclude<SectionName, '$schema' | 'version' | 'include' | 'env_file' | 'secrets' | 'servers'>]?: Section<K>
+}

@@ -46,7 +46,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
-    secrets: [...new Set([...gathered.servers.values()].flatMap(secretsOf))],
+    secrets: [...new Set([...gathered.secrets, ...[...gathered.servers.values()].flatMap(secretsOf)])],
     warnings: [...warnings, ...warnOfReadableSecrets(gathered.servers.values())],
   })
 }
@@ -80,12 +80,12 @@ const buildServers = ({ servers, settings }: Gathered, context: Context, problem
 const keepsState = ({ value }: Sources, { settings }: Gathered, { overrides }: Context): boolean =>
   value === undefined || settings.state?.dir !== undefined || overrides?.state !== undefined
 
-const stateFolder = ({ settings, stateFolder }: Gathered, context: Context): string => {
+const stateFolder = ({ settings, folders }: Gathered, context: Context): string => {
   const { state } = context.overrides ?? {}
   if (state !== undefined) return resolve(context.cwd, state)
   return settings.state?.dir === undefined
     ? stateRoot(context)
-    : absolutePath(settings.state.dir, stateFolder ?? context.cwd, context.home)
+    : absolutePath(settings.state.dir, folders.get('state') ?? context.cwd, context.home)
 }
 
 const deepFreeze = <T>(value: T): T => {
