@@ -30,11 +30,14 @@ import { createLauncher } from './transport/launcher.ts'
 import { PidJournal, sweep } from './transport/pid-journal.ts'
 import { HostPipe } from './transport/stdio-host.ts'
 import { readEnds } from './wire/message-ends.ts'
+import { Redactor } from './redactor.ts'
 import { VERSION } from './version.ts'
 
 /** What of the process around it a gateway uses. */
 export interface Surroundings {
   readonly log: Log
+  /** Learns the secrets of every configuration that is applied; one of its own by default. */
+  readonly redactor?: Redactor
   /** Where helper programs are looked for. */
   readonly path: string | undefined
   /** Serve one host on these streams instead of listening (`trunkline stdio`). */
@@ -78,7 +81,8 @@ const FEW_DESCRIPTORS = 4_096
 const CHILDREN_STOP_MS = 6_000
 
 export const startGateway = async (configuration: Configuration, surroundings: Surroundings): Promise<Running> => {
-  const { log } = surroundings
+  const { log, redactor = new Redactor() } = surroundings
+  redactor.learn(configuration.secrets)
   const { host: hostOptions, gateway: gatewayOptions } = configuration
   let current = configuration
   const sweeper = new Sweeper()
@@ -132,6 +136,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     log,
     bodies: clients.own.bodies,
     overload,
+    hideJson: redactor.hideJson,
     nextRef: () => ++refs,
   }
   const front = new Front(hub, sweeper)
@@ -198,6 +203,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await release(piped)
     },
     apply: async (next, restart) => {
+      redactor.learn(next.secrets)
       if (pipe === undefined) await front.rebind(next.host)
       hub.options = next.host
       fleet.apply(next.servers, restart, next.host.drainMs)

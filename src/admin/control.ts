@@ -59,7 +59,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         problems: reloader.problems,
       })
     },
-    tools: async (query) => listTools(running.gateway, query),
+    tools: async (query) => redactor.hideIn(listTools(running.gateway, query)),
     call: async (tool, args, signal) => {
       const end = await callTool(running.gateway, tool, args, signal)
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }

@@ -10,14 +10,12 @@ import { formatProblem } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
 import { watchConfiguration } from '../config/watch.ts'
 import type { Log } from '../downstream/environment.ts'
-import type { Redactor } from '../redactor.ts'
 import type { Io, Read } from './io.ts'
 
 export class Reloading implements Reloader, AsyncDisposable {
   readonly #running: Running
   readonly #read: () => Promise<Read>
   readonly #log: Log & { level: string }
-  readonly #redactor: Redactor
   readonly #offHangup: () => void
   #problems: readonly Problem[] = []
   #watching: Subscription | undefined
@@ -30,12 +28,10 @@ export class Reloading implements Reloader, AsyncDisposable {
     sinceMs: number,
     io: Pick<Io, 'onHangup'>,
     log: Log & { level: string },
-    redactor: Redactor,
   ) {
     this.#running = running
     this.#read = read
     this.#log = log
-    this.#redactor = redactor
     this.#offHangup = io.onHangup(() => void this.reload())
     this.#watch(running.configuration, sinceMs)
   }
@@ -71,7 +67,6 @@ export class Reloading implements Reloader, AsyncDisposable {
       const end = { kind: 'applied', added, removed, changed, needsRestart } as const
       this.#problems = []
       if (JSON.stringify(before) === JSON.stringify(configuration)) return end
-      this.#redactor.learn(configuration.secrets)
       await this.#running.apply(configuration, new Set(changed))
       this.#log.level = configuration.log.level
       const isWatchedAlike = ['watch', 'files', 'globs'] as const

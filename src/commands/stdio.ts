@@ -28,7 +28,7 @@ const serve = async (loaded: Loaded, server: string | undefined): Promise<number
   if (server !== undefined && !configuration.servers.some(({ key }) => key === server)) throw unknownServer(server)
   const voice = openLog(loaded)
   const pipe = { input: io.stdin, output: io.stdout, scope: { server } }
-  await using running = await startGateway(configuration, { log: voice.log, path: context.env['PATH'], pipe })
+  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe })
   await using _services = await openServices(running, loaded, voice, false)
   const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
   await Promise.race([running.hostLeft, interrupted])

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { serverStatuses, urlsOf } from '../admin/status.ts'
 import { startGateway } from '../app.ts'
 import type { Running } from '../app.ts'
-import type { Log } from '../downstream/environment.ts'
 import { CommandError, CRASH_MS, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
 import { portHolder } from './port-holder.ts'
 import { openLog, openServices } from './serving.ts'
+import type { Voice } from './serving.ts'
 import { settled } from './settled.ts'
 import { painter, serverLines, thousands } from './table.ts'
 import type { Paint } from './table.ts'
@@ -16,7 +16,7 @@ export const up = async (invocation: Invocation): Promise<number> => {
   const loaded = await load(invocation)
   const { io, context, configuration } = loaded
   const voice = openLog(loaded)
-  await using running = await start(loaded, voice.log)
+  await using running = await start(loaded, voice)
   await using services = await openServices(running, loaded, voice, true)
   io.stderr.write(`trunkline is ready: ${urlsOf(running)[0]}\n`)
   await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
@@ -39,9 +39,9 @@ const startTable = (running: Running, paint: Paint): string => {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-const start = async ({ configuration, context }: Loaded, log: Log): Promise<Running> => {
+const start = async ({ configuration, context }: Loaded, voice: Voice): Promise<Running> => {
   try {
-    return await startGateway(configuration, { log, path: context.env['PATH'] })
+    return await startGateway(configuration, { ...voice, path: context.env['PATH'] })
   } catch (error) {
     const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
     if (code === 'EADDRINUSE' && port !== undefined) {

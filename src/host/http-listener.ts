@@ -131,6 +131,6 @@ export class HttpListener {
   #refuseAsBusy({ id }: Envelope, request: HttpRequest, limit: string): void {
     const failure = new Failure('overloaded', limit, { executed: 'no', retryable: true, retryAfterMs: 1_000 })
     const failed = { id, era: 'modern', method: '', ref: this.#hub.nextRef(), word: (result: JsonObject) => result } as const
-    request.reply(503, { ...JSON_TYPE, ...BUSY }, errorReply(failure, failed).message)
+    request.reply(503, { ...JSON_TYPE, ...BUSY }, errorReply(failure, failed, this.#hub).message)
   }
 }

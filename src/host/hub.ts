@@ -77,6 +77,8 @@ export interface Hub {
   readonly bodies: BodyPool
   /** Whether we are near our own limits. */
   readonly overload: Overload
+  /** JSON text without the secrets of the configuration: what errors pass on their way to hosts (T-14). */
+  readonly hideJson: (json: string) => string
   /** A number for each host request: ties log lines and errors together. */
   readonly nextRef: () => number
 }

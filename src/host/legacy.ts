@@ -33,7 +33,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     if (signal.aborted) return
     const failed = { id, era: 'legacy' as const, method: message.method, ref, word: (result: Outcome['result']) => result }
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
-    const { status, message: parts } = errorReply(error, failed)
+    const { status, message: parts } = errorReply(error, failed, hub)
     exchange.answer(parts, status)
   }
   if (message.method === 'ping') return exchange.answer(resultMessage(id, EMPTY), 200)

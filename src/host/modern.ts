@@ -52,7 +52,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       ref,
       word: (result: Outcome['result']) => word(complete(result)),
     }
-    const { status, message: parts } = errorReply(error, failed)
+    const { status, message: parts } = errorReply(error, failed, hub)
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
     exchange.answer(parts, status)
   }

@@ -5,7 +5,7 @@ import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
-import { Payload } from '../wire/payload.ts'
+import { join, Payload } from '../wire/payload.ts'
 import type { JsonObject, Parts } from '../wire/payload.ts'
 import type { Era } from '../wire/revisions.ts'
 
@@ -56,7 +56,16 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
 /** Failures that are about the host's own message, not about a server: JSON-RPC errors for every method. */
 const HOST_FAULTS: ReadonlySet<FailureKind> = new Set(['unknown', 'denied', 'state'])
 
-export const errorReply = (error: unknown, failed: Failed): Reply => {
+/** `hideJson`: what a server says of a failure may hold what it was sent (T-14). */
+export const errorReply = (error: unknown, failed: Failed, { hideJson }: { hideJson: (json: string) => string }): Reply => {
+  const reply = replyTo(error, failed)
+  if (error instanceof Refusal) return reply
+  const json = join(reply.message).toString()
+  const shown = hideJson(json)
+  return shown === json ? reply : { ...reply, message: [Buffer.from(shown)] }
+}
+
+const replyTo = (error: unknown, failed: Failed): Reply => {
   if (error instanceof Refusal) return refusal(error, failed)
   if (error instanceof ServerError) return serverError(error, failed)
   if (error instanceof Failure) return failure(error, failed)

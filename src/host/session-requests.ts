@@ -75,7 +75,7 @@ export class SessionRequests {
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
     } catch (error) {
       const ref = this.#hub.nextRef()
-      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result })
+      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result }, this.#hub)
       if (error instanceof Refusal) request.reply(200, JSON_TYPE, reply.message)
       else request.reply(503, { ...JSON_TYPE, 'Retry-After': '1' }, reply.message)
     }

@@ -140,8 +140,11 @@ export class SseListener {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       send(
-        errorReply(error, { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result })
-          .message,
+        errorReply(
+          error,
+          { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result },
+          this.#hub,
+        ).message,
       )
     }
   }

@@ -138,13 +138,17 @@ export class StdioListener {
       announceChanges(session, this.#hub)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      const reply = errorReply(error, {
-        id,
-        era: 'legacy',
-        method: message.method,
-        ref: this.#hub.nextRef(),
-        word: (result) => result,
-      })
+      const reply = errorReply(
+        error,
+        {
+          id,
+          era: 'legacy',
+          method: message.method,
+          ref: this.#hub.nextRef(),
+          word: (result) => result,
+        },
+        this.#hub,
+      )
       this.#pipe.write(reply.message)
     }
   }
