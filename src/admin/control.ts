@@ -54,6 +54,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         files: configuration.files,
         urls: urlsOf(running),
         servers: serverStatuses(running),
+        rates: gateway.rates.counts,
         collisions: gateway.feed.catalog.problems.map(({ message }) => message),
         warnings: configuration.warnings,
         problems: reloader.problems,

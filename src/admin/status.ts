@@ -3,6 +3,7 @@ import type { Running } from '../app.ts'
 import type { Finding } from '../catalog/inventory.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
+import type { RateCount } from '../gateway/rates.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 import { estimateTokens } from './tools.ts'
@@ -47,6 +48,8 @@ export interface Status {
   /** The MCP endpoints; empty where one host is served on a pipe. */
   readonly urls: readonly string[]
   readonly servers: readonly ServerStatus[]
+  /** The rate limits, and how many calls each has refused. */
+  readonly rates: readonly RateCount[]
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]
   readonly warnings: readonly string[]

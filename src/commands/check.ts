@@ -29,7 +29,7 @@ export const check = async (invocation: Invocation, live: boolean): Promise<numb
 const told = ({ servers, collisions, warnings }: Status) => ({ servers, collisions, warnings })
 
 /** What can be said of a process and its servers, in lines. */
-export const reportLines = ({ servers, collisions, warnings, problems }: Status, paint: Paint): string[] => [
+export const reportLines = ({ servers, rates, collisions, warnings, problems }: Status, paint: Paint): string[] => [
   ...serverLines(servers, paint),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>
@@ -39,6 +39,7 @@ export const reportLines = ({ servers, collisions, warnings, problems }: Status,
     findings.map(({ kind, name, note }) => printable(`  note: ${key} ${kind}${name && ` "${name}"`}: ${note}`)),
   ),
   ...servers.flatMap(({ key, warnings }) => warnings.map((warning) => `  ${key}: ${warning}`)),
+  ...rates.flatMap(({ option, rate, refused }) => (refused === 0 ? [] : [`  ${option} (${rate}): ${refused} calls refused`])),
   ...collisions.map((collision) => `  collision: ${collision}`),
   ...warnings.map((warning) => `  warning: ${warning}`),
   ...problems.map(({ place, path, message, remedy }) =>

@@ -16,6 +16,7 @@ import {
   hostName,
   origin,
   pause,
+  rate,
   sizeField,
   text,
   texts,
@@ -166,6 +167,10 @@ export const fileSchema = z
         parked_per_principal: countField(
           'And of one principal; everybody without a credential counts in `parked` only.',
           G.parking.maxPerPrincipal,
+        ),
+        rate_per_principal: field(
+          rate,
+          'Calls of one principal; more are refused with `rate_limited`. Binds nobody without a credential.',
         ),
         subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
       }),

@@ -9,6 +9,7 @@ import type { Configuration } from './options.ts'
 import { ConfigError } from './problems.ts'
 import type { Problem } from './problems.ts'
 import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
+import { collectRates } from './rates.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildGateway, buildHost } from './settings.ts'
@@ -29,7 +30,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const { settings } = gathered
   const servers = buildServers(gathered, context, problems)
   const host = buildHost(gathered, context, problems)
-  const gateway = buildGateway(settings)
+  const gateway = { ...buildGateway(settings), rates: collectRates(settings, servers) }
   if (problems.length > 0) throw new ConfigError(problems)
 
   if (servers.length === 0) warnings.push('no server is configured')

@@ -14,6 +14,7 @@ import {
   headerValue,
   httpUrl,
   prefixKind,
+  rate,
   sizeField,
   text,
 } from './kinds.ts'
@@ -36,6 +37,7 @@ const timeouts = z.strictObject({
 const limits = z.strictObject({
   concurrency: countField('Calls at one time.', L.maxConcurrent),
   queue: countField('Calls that wait for their turn, for 10 s at most.', L.maxQueued, 0),
+  rate: field(rate, 'Calls of all callers together; more are refused with `rate_limited`.'),
   links: countField('Connections per server and caller.', L.maxLinks, 1, 10_000),
   max_message: sizeField('One message from the server.', L.maxMessageBytes),
   tools: countField('Tools read from the server.', L.maxTools),

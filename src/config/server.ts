@@ -27,6 +27,7 @@ const TIMEOUT_NAMES: { readonly [K in keyof Required<Given<'timeouts'>>]: keyof 
 const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof ServerLimits } = {
   concurrency: 'maxConcurrent',
   queue: 'maxQueued',
+  rate: 'rate',
   links: 'maxLinks',
   max_message: 'maxMessageBytes',
   tools: 'maxTools',

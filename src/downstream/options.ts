@@ -3,6 +3,7 @@
  * Units stand in the names. The YAML names are in docs/configuration.md.
  */
 import type { HiddenPolicy } from '../catalog/vetting.ts'
+import type { Rate } from '../rpc/rate.ts'
 import type { OnChange } from './pins.ts'
 
 export type TransportChoice = 'auto' | 'http' | 'sse'
@@ -39,6 +40,8 @@ export interface ServerTimeouts {
 
 export interface ServerLimits {
   readonly maxConcurrent: number
+  /** Calls of all callers together; `undefined`: any. */
+  readonly rate: Rate | undefined
   readonly maxQueued: number
   /** One message from the server, in bytes. */
   readonly maxMessageBytes: number
@@ -111,6 +114,7 @@ export const DEFAULT_TIMEOUTS: ServerTimeouts = {
 
 export const DEFAULT_LIMITS: ServerLimits = {
   maxConcurrent: 256,
+  rate: undefined,
   maxQueued: 256,
   maxMessageBytes: 16 * 1024 * 1024,
   maxLinks: 16,

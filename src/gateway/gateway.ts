@@ -37,6 +37,7 @@ import { Feed } from './feed.ts'
 import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
+import { Rates } from './rates.ts'
 import { Rounds } from './rounds.ts'
 import { Router } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
@@ -45,9 +46,11 @@ import type { TaskSubscriber } from './task-listeners.ts'
 import { Tasks } from './tasks.ts'
 
 export class Gateway {
-  readonly handle: Handler
+  /** What every call passes: another one when a reload switches layers on or off. */
+  handle: Handler
   readonly feed: Feed
   readonly parking: Parking
+  readonly rates: Rates
   readonly #fleet: Fleet
   readonly #lists: Lists
   readonly #router: Router
@@ -73,9 +76,10 @@ export class Gateway {
       () => this.#options.tasks,
     )
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
-    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, (key) => fleet.get(key))
+    this.rates = new Rates(options.rates)
+    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, this.rates, (key) => fleet.get(key))
     this.parking = new Parking(seal, () => this.#options.parking)
-    this.handle = stack([askLegacyHosts, this.parking.layer], (call) => this.#route(call))
+    this.handle = this.#stacked()
   }
 
   scopeFor(_identity: Identity, { server }: { readonly server?: string }): Scope | undefined {
@@ -168,6 +172,8 @@ export class Gateway {
   /** Other options, from a reload. */
   apply(options: GatewayOptions): void {
     this.#options = options
+    this.rates.apply(options.rates)
+    this.handle = this.#stacked()
     this.feed.refresh(this.#fleet.downstreams$.value, options)
   }
 
@@ -176,6 +182,12 @@ export class Gateway {
     this.#isStopping = true
     this.parking.close()
     this.feed.close()
+  }
+
+  /** The layers in the order in which a call meets them; what is not configured is not among them. */
+  #stacked(): Handler {
+    const policies = this.rates.limitsCallers ? [this.rates.layer] : []
+    return stack([...policies, askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }
 
   /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */

@@ -2,6 +2,7 @@
 
 import { DEFAULT_PARKING } from '../era/parking-options.ts'
 import type { ParkingOptions } from '../era/parking-options.ts'
+import type { RateRule } from './rates.ts'
 
 export interface GatewayOptions {
   /** `never`: original names and URIs everywhere, duplicates owned by configuration order (BRIDGING 4.2). */
@@ -25,6 +26,8 @@ export interface GatewayOptions {
   readonly tasks: boolean
   /** Calls of modern hosts that wait for answers. */
   readonly parking: ParkingOptions
+  /** Every rate limit there is, whatever it is of. */
+  readonly rates: readonly RateRule[]
   /** Bytes of one server's instructions, and of all. */
   readonly instructionsMaxBytes: number
   readonly instructionsTotalBytes: number
@@ -43,6 +46,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   maxSubscriptions: 256,
   tasks: true,
   parking: DEFAULT_PARKING,
+  rates: [],
   instructionsMaxBytes: 2_000,
   instructionsTotalBytes: 8_000,
 }

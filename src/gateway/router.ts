@@ -23,6 +23,7 @@ import { Payload } from '../wire/payload.ts'
 import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
+import type { Rates } from './rates.ts'
 import type { Rounds } from './rounds.ts'
 import type { Tasks } from './tasks.ts'
 import { URL_REQUIRED, urlRequired } from './url-required.ts'
@@ -41,13 +42,22 @@ export class Router {
   readonly #lists: Lists
   readonly #rounds: Rounds
   readonly #tasks: Tasks
+  readonly #rates: Rates
   readonly #downstream: (key: string) => Downstream | undefined
 
-  constructor(feed: Feed, lists: Lists, rounds: Rounds, tasks: Tasks, downstream: (key: string) => Downstream | undefined) {
+  constructor(
+    feed: Feed,
+    lists: Lists,
+    rounds: Rounds,
+    tasks: Tasks,
+    rates: Rates,
+    downstream: (key: string) => Downstream | undefined,
+  ) {
     this.#feed = feed
     this.#lists = lists
     this.#rounds = rounds
     this.#tasks = tasks
+    this.#rates = rates
     this.#downstream = downstream
   }
 
@@ -60,6 +70,9 @@ export class Router {
         : { serverKey: round.server, original: round.original, entry: undefined }
     const downstream = this.#downstream(route.serverKey)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
+    // A legacy host that was asked within its call goes on with that call.
+    if (this.#rates.limitsRoutes && (isModern || call.resume === undefined))
+      this.#rates.checkRoute(call, route.serverKey, route.original)
     const view = this.#feed.viewOf(call.caller)
     this.#restore(call, route, downstream, view)
     const asking = this.#tasks.asked(call, downstream, view)

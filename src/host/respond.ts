@@ -87,7 +87,9 @@ const failure = (error: Failure, failed: Failed): Reply => {
 }
 
 const textOf = (error: Failure): string => {
-  const { server, amount, retryAfterMs } = error.facts
+  const { server, amount, retryAfterMs, option } = error.facts
+  if (option !== undefined)
+    return retryAfterMs === undefined ? error.message : `${error.message}; retry after ${Math.ceil(retryAfterMs / 1000)} s`
   const name = server?.displayName ?? 'the server'
   if (error.kind === 'exited' && error.executed === 'no') return `${name} is not running; it is being restarted`
   if (error.kind === 'rate_limited' && retryAfterMs !== undefined)

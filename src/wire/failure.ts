@@ -41,11 +41,13 @@ export interface FailureFacts {
   readonly status?: number
   /** A figure the wording needs: seconds of a time-out, MiB of a cap. */
   readonly amount?: number
+  /** The option of ours that refused it: hosts are told the message. */
+  readonly option?: string
   /** The JSON-RPC code of the server's own error, where it is one that must not pass. */
   readonly code?: number
 }
 
-/** Thrown for every expected failure. The message is for the log; hosts never see it. */
+/** Thrown for every expected failure. The message is for the log; hosts see it only where it is about an option of ours. */
 export class Failure extends Error {
   readonly kind: FailureKind
   readonly executed: 'no' | 'unknown'
