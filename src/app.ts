@@ -6,8 +6,11 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
+import { AuditFile } from './audit-file.ts'
+import type { AuditState } from './audit-file.ts'
 import { Seal } from './auth/seal.ts'
-import type { Configuration } from './config/options.ts'
+import type { AuditSettings, Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
 import type { BackoffOptions } from './downstream/backoff.ts'
 import type { Log, SoleHost } from './downstream/environment.ts'
@@ -15,6 +18,7 @@ import { Introductions } from './era/introductions.ts'
 import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/openers.ts'
 import { openMemory } from './downstream/store.ts'
+import { Audit } from './gateway/audit.ts'
 import { Gateway } from './gateway/gateway.ts'
 import { Front } from './host/front.ts'
 import { openGauges } from './host/gauges.ts'
@@ -59,6 +63,8 @@ export interface Running extends AsyncDisposable {
   readonly hub: Hub
   /** The one in force. */
   readonly configuration: Configuration
+  /** How the audit log is doing; `undefined`: none is kept. */
+  readonly audit: AuditState | undefined
   /** Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. */
   attach(streams: HostStreams, scope: Scope): Promise<void>
   /** Settles when the one host of a pipe has gone. */
@@ -67,9 +73,11 @@ export interface Running extends AsyncDisposable {
   readonly exhausted: Promise<string>
   /**
    * Makes another configuration the one in force: what it does not change goes on as it is. `restart`: keys of changed servers.
-   * Rejects with the system's error, and changes nothing, when an address cannot be bound.
+   * Rejects with the system's error, or with `ConfigError`, and changes nothing, when an address cannot be bound or a file opened.
    */
   apply(configuration: Configuration, restart: ReadonlySet<string>): Promise<void>
+  /** Opens the files that are written to anew: they may have been renamed. Rejects with `ConfigError` and goes on with the old ones. */
+  reopen(): Promise<void>
   /** Ends within the drain time, or within `withinMs` if that is shorter: open calls first, then the servers. */
   stop(withinMs?: number): Promise<void>
 }
@@ -85,6 +93,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   redactor.learn(configuration.secrets)
   const { host: hostOptions, gateway: gatewayOptions } = configuration
   let current = configuration
+  let auditFile = configuration.audit && (await AuditFile.open(configuration.audit, log))
   const sweeper = new Sweeper()
   const stateDir = makeStateDir(configuration.stateDir, log)
   const introduction = Promise.withResolvers<SoleHost>()
@@ -136,13 +145,23 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     log,
     bodies: clients.own.bodies,
     overload,
+    denied: undefined,
     hideJson: redactor.hideJson,
     nextRef: () => ++refs,
   }
+  const keepRecord = (settings: AuditSettings | undefined): void => {
+    const { hideJson } = redactor
+    const hiddenBy = gateway.hiddenBy.bind(gateway)
+    const audit = settings && auditFile && new Audit({ sink: auditFile, bodies: settings.bodies, hideJson, hiddenBy })
+    gateway.keepRecord(audit)
+    hub.denied = audit?.denied
+  }
+  keepRecord(configuration.audit)
   const front = new Front(hub, sweeper)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
     journal?.[Symbol.dispose]()
+    await auditFile?.[Symbol.asyncDispose]()
     sweeper[Symbol.dispose]()
   }
   if (surroundings.pipe === undefined)
@@ -193,6 +212,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     get configuration() {
       return current
     },
+    get audit() {
+      return auditFile?.state
+    },
     exhausted: exhaustion.promise,
     hostLeft: sole?.hostLeft ?? new Promise(() => undefined),
     attach: async (streams, scope) => {
@@ -204,12 +226,25 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     },
     apply: async (next, restart) => {
       redactor.learn(next.secrets)
-      if (pipe === undefined) await front.rebind(next.host)
+      const isSameFile = isDeepStrictEqual(current.audit, next.audit)
+      const nextFile = isSameFile ? auditFile : next.audit && (await AuditFile.open(next.audit, log))
+      if (pipe === undefined)
+        await front.rebind(next.host).catch(async (error: unknown) => {
+          if (!isSameFile) await nextFile?.[Symbol.asyncDispose]()
+          throw error
+        })
+      if (!isSameFile) {
+        const before = auditFile
+        auditFile = nextFile
+        keepRecord(next.audit)
+        await before?.[Symbol.asyncDispose]()
+      }
       hub.options = next.host
       fleet.apply(next.servers, restart, next.host.drainMs)
       gateway.apply(next.gateway)
       current = next
     },
+    reopen: async () => auditFile?.reopen(),
     stop,
     [Symbol.asyncDispose]: () => stop(),
   }

@@ -55,6 +55,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         urls: urlsOf(running),
         servers: serverStatuses(running),
         rates: gateway.rates.counts,
+        audit: running.audit,
         collisions: gateway.feed.catalog.problems.map(({ message }) => message),
         warnings: configuration.warnings,
         problems: reloader.problems,

@@ -3,6 +3,7 @@ import type { Running } from '../app.ts'
 import type { Finding } from '../catalog/inventory.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
+import type { AuditState } from '../audit-file.ts'
 import type { RateCount } from '../gateway/rates.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
@@ -50,6 +51,8 @@ export interface Status {
   readonly servers: readonly ServerStatus[]
   /** The rate limits, and how many calls each has refused. */
   readonly rates: readonly RateCount[]
+  /** The audit log; absent: none is kept. */
+  readonly audit: AuditState | undefined
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]
   readonly warnings: readonly string[]

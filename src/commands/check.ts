@@ -29,7 +29,7 @@ export const check = async (invocation: Invocation, live: boolean): Promise<numb
 const told = ({ servers, collisions, warnings }: Status) => ({ servers, collisions, warnings })
 
 /** What can be said of a process and its servers, in lines. */
-export const reportLines = ({ servers, rates, collisions, warnings, problems }: Status, paint: Paint): string[] => [
+export const reportLines = ({ servers, rates, audit, collisions, warnings, problems }: Status, paint: Paint): string[] => [
   ...serverLines(servers, paint),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>
@@ -40,6 +40,8 @@ export const reportLines = ({ servers, rates, collisions, warnings, problems }: 
   ),
   ...servers.flatMap(({ key, warnings }) => warnings.map((warning) => `  ${key}: ${warning}`)),
   ...rates.flatMap(({ option, rate, refused }) => (refused === 0 ? [] : [`  ${option} (${rate}): ${refused} calls refused`])),
+  ...(audit?.error === undefined ? [] : [paint(`  audit: ${audit.file} cannot be written (${audit.error})`, 'red')]),
+  ...(audit === undefined || audit.dropped === 0 ? [] : [paint(`  audit: ${audit.dropped} lines were dropped`, 'red')]),
   ...collisions.map((collision) => `  collision: ${collision}`),
   ...warnings.map((warning) => `  warning: ${warning}`),
   ...problems.map(({ place, path, message, remedy }) =>

@@ -61,6 +61,9 @@ export class Reloading implements Reloader, AsyncDisposable {
 
   async #apply(): Promise<ReloadEnd> {
     const before = this.#running.configuration
+    await this.#running.reopen().catch((error: unknown) => {
+      this.#log.error({ problems: problemsOf(error).map(formatProblem) }, 'a file cannot be opened anew: the old one goes on')
+    })
     try {
       const { configuration, sinceMs } = await this.#read()
       const { added, removed, changed, needsRestart } = diffConfigurations(before, configuration)

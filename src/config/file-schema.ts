@@ -195,6 +195,17 @@ export const fileSchema = z
           z.strictObject({
             level: field(choice('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'What is logged, to stderr.', 'info'),
             format: field(choice('auto', 'json', 'pretty'), '`auto`: pretty on a terminal, else JSON lines.', 'auto'),
+            audit: field(filledText, 'File to which one line of JSON is added for every call and every denial.'),
+            audit_bodies: field(
+              flag,
+              'Parameters and results stand in these lines, too, without secrets; up to 64 KiB each.',
+              false,
+            ),
+            audit_on_failure: field(
+              choice('refuse', 'drop'),
+              'What happens when the file cannot be written: no call is made, or calls go on and the lines that are lost are counted.',
+              'refuse',
+            ),
           }),
           'The log.',
         ),

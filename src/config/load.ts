@@ -12,7 +12,7 @@ import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
 import { collectRates } from './rates.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
-import { buildGateway, buildHost } from './settings.ts'
+import { buildAudit, buildGateway, buildHost } from './settings.ts'
 import { child, nearest } from './tree.ts'
 import { absolutePath } from './variables.ts'
 
@@ -30,6 +30,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const { settings } = gathered
   const servers = buildServers(gathered, context, problems)
   const host = buildHost(gathered, context, problems)
+  const audit = buildAudit(gathered, context, problems)
   const gateway = { ...buildGateway(settings), rates: collectRates(settings, servers) }
   if (problems.length > 0) throw new ConfigError(problems)
 
@@ -43,6 +44,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     servers,
     gateway,
     host,
+    audit,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),

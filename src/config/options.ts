@@ -3,6 +3,13 @@ import type { ServerOptions } from '../downstream/options.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
 
+export interface AuditSettings {
+  /** Absolute path. */
+  readonly file: string
+  readonly bodies: boolean
+  readonly onFailure: 'refuse' | 'drop'
+}
+
 export interface Configuration {
   /** 16 hex characters that name it: a digest of the absolute path of its first file. Names the state folder and the admin socket. */
   readonly id: string
@@ -13,6 +20,8 @@ export interface Configuration {
   readonly servers: readonly ServerOptions[]
   readonly gateway: GatewayOptions
   readonly host: HostOptions
+  /** The audit log; `undefined`: none is kept. */
+  readonly audit: AuditSettings | undefined
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' }
   /** State folder of this configuration, absolute; `undefined`: keep nothing. */
   readonly stateDir: string | undefined

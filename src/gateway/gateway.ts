@@ -15,7 +15,7 @@ import type { Identity } from '../auth/identity.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
-import { findResource, findTool } from '../catalog/routes.ts'
+import { findPrompt, findResource, findTool } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -25,6 +25,7 @@ import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
 import { complete, EVERYTHING, Refusal, stack } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
+import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
@@ -33,6 +34,7 @@ import type { ParamHeader } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
+import type { Audit } from './audit.ts'
 import { Feed } from './feed.ts'
 import type { ChangedList } from './feed.ts'
 import { Lists } from './lists.ts'
@@ -51,6 +53,7 @@ export class Gateway {
   readonly feed: Feed
   readonly parking: Parking
   readonly rates: Rates
+  #audit: Audit | undefined
   readonly #fleet: Fleet
   readonly #lists: Lists
   readonly #router: Router
@@ -177,6 +180,22 @@ export class Gateway {
     this.feed.refresh(this.#fleet.downstreams$.value, options)
   }
 
+  /** Calls from now on are written down there, or not any more. */
+  keepRecord(audit: Audit | undefined): void {
+    this.#audit = audit
+    this.handle = this.#stacked()
+  }
+
+  /** What hides from a caller the name it called; `undefined`: nobody has such a thing. */
+  hiddenBy({ caller, method, target }: Call): string | undefined {
+    const { toolset, server } = caller.scope
+    if (target === undefined || (toolset === undefined && server === undefined)) return undefined
+    const all = this.feed.viewOf({ ...caller, scope: EVERYTHING })
+    const find = method === 'tools/call' ? findTool : method === 'prompts/get' ? findPrompt : findResource
+    if (find(all, target) === undefined) return undefined
+    return toolset === undefined ? `/servers/${server}/mcp` : `toolsets.${toolset}`
+  }
+
   /** Takes no new calls; change streams end with their closing result. */
   stop(): void {
     this.#isStopping = true
@@ -186,7 +205,10 @@ export class Gateway {
 
   /** The layers in the order in which a call meets them; what is not configured is not among them. */
   #stacked(): Handler {
-    const policies = this.rates.limitsCallers ? [this.rates.layer] : []
+    const policies = [
+      ...(this.#audit === undefined ? [] : [this.#audit.layer]),
+      ...(this.rates.limitsCallers ? [this.rates.layer] : []),
+    ]
     return stack([...policies, askLegacyHosts, this.parking.layer], (call) => this.#route(call))
   }
 
@@ -218,7 +240,11 @@ export class Gateway {
       if (route !== undefined) this.#subscriptions.remove(session, route.serverKey, route.original)
       return complete(Payload.of({}))
     }
-    if (route === undefined) throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
+    if (route === undefined) {
+      noteDenial(call, 'unknown')
+      throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
+    }
+    noteRoute(call, route.serverKey, route.original)
     const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
       this.#subscriptions.remove(session, route.serverKey, route.original)
       throw error

@@ -14,6 +14,7 @@ import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import { project } from '../era/projections.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
+import { noteDenial, noteRoute } from '../rpc/record.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
@@ -70,6 +71,7 @@ export class Router {
         : { serverKey: round.server, original: round.original, entry: undefined }
     const downstream = this.#downstream(route.serverKey)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
+    noteRoute(call, route.serverKey, route.original)
     // A legacy host that was asked within its call goes on with that call.
     if (this.#rates.limitsRoutes && (isModern || call.resume === undefined))
       this.#rates.checkRoute(call, route.serverKey, route.original)
@@ -112,7 +114,10 @@ export class Router {
   async #findLater(call: Call): Promise<Route> {
     await this.#lists.known(call.caller)
     const late = this.#lookUp(call)
-    if (late === undefined) throw unknown(call)
+    if (late === undefined) {
+      noteDenial(call, 'unknown')
+      throw unknown(call)
+    }
     return late
   }
 

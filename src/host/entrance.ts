@@ -3,7 +3,9 @@ import type { Scope } from '../rpc/call.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
+import { note } from './denials.ts'
 import { JSON_TYPE } from './exchange.ts'
+import type { Hub } from './hub.ts'
 
 /** One request as far as its way in has been settled: path and credential. */
 export interface Entrance {
@@ -37,7 +39,28 @@ export const accepts = (request: HttpRequest, type: string): boolean => {
   })
 }
 
-export const refuse = (request: HttpRequest, status: number, code: number, text: string, message?: Envelope): void => {
+/** Answers with a JSON-RPC error, and has it written down. */
+export const refuse = (
+  hub: Pick<Hub, 'denied'>,
+  entrance: Entrance,
+  status: number,
+  code: number,
+  text: string,
+  message?: Envelope,
+): void => {
   const id = message?.kind === 'request' ? message.id : undefined
-  request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
+  note(hub, entrance, status, text, message)
+  entrance.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
+}
+
+/** The same without a body. */
+export const turnAway = (
+  hub: Pick<Hub, 'denied'>,
+  entrance: Entrance,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  message?: Envelope,
+): void => {
+  note(hub, entrance, status, undefined, message)
+  entrance.request.reply(status, headers)
 }

@@ -9,6 +9,7 @@ import type { Sweeper } from '../rpc/sweeper.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
+import { turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from './hub.ts'
@@ -138,7 +139,10 @@ export class Front {
   #handle(request: HttpRequest, isLoopback: boolean): void {
     const origin = request.header('origin')
     const isGuarded = request.count('host') > 1 || (isLoopback && !isAllowedHost(request.header('host'), this.#rules))
-    if (isGuarded || !isAllowedOrigin(origin, this.#rules)) return request.reply(403, {})
+    if (isGuarded || !isAllowedOrigin(origin, this.#rules)) {
+      this.#hub.denied?.({ reason: 'origin', status: 403, path: request.path })
+      return request.reply(403, {})
+    }
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)
     if (request.method === 'OPTIONS') return request.reply(204, {})
     this.#route(request)
@@ -146,7 +150,7 @@ export class Front {
 
   #route(request: HttpRequest): void {
     const { path, sse } = this.#hub.options
-    const wrongMethod = (allow: string): void => request.reply(405, { Allow: allow })
+    const wrongMethod = (allow: string): void => turnAway(this.#hub, this.#entrance(request, EVERYTHING), 405, { Allow: allow })
     if (request.path === path) return this.#mcp.handle(this.#entrance(request, EVERYTHING))
     const server = SERVER_PATH.exec(request.path)?.[1]
     const scope = server === undefined ? undefined : this.#hub.core.scopeFor(LOCAL, { server })
@@ -158,6 +162,7 @@ export class Front {
     if (request.path === '/healthz') return request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
     if (request.path === '/readyz')
       return request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
+    this.#hub.denied?.({ reason: 'path', status: 404, path: request.path })
     request.reply(404, {})
   }
 

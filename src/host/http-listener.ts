@@ -5,7 +5,6 @@
 import { isModern } from '../era/modern-host.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
-import type { HttpRequest } from '../transport/http-server.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
@@ -14,7 +13,8 @@ import { errorMessage, errorObject } from '../wire/message.ts'
 import type { JsonObject } from '../wire/payload.ts'
 import { isModernRevision } from '../wire/revisions.ts'
 import { withinRequest } from './boundary.ts'
-import { accepts, BUSY, carriesJson, EVENTS, JSON_BODY, refuse } from './entrance.ts'
+import { note } from './denials.ts'
+import { accepts, BUSY, carriesJson, EVENTS, JSON_BODY, refuse, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { JSON_TYPE, PostExchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -68,19 +68,19 @@ export class HttpListener {
     if (request.method === 'POST') this.#post(entrance)
     else if (request.method === 'GET') this.#sessions.get(entrance)
     else if (request.method === 'DELETE') this.#sessions.delete(entrance)
-    else request.reply(405, { Allow: 'GET, POST, DELETE' })
+    else turnAway(this.#hub, entrance, 405, { Allow: 'GET, POST, DELETE' })
   }
 
   #post(entrance: Entrance): void {
     const { request } = entrance
     const { limits } = this.#hub.options
-    if (!carriesJson(request)) return refuse(request, 415, -32600, 'Content-Type must be application/json')
+    if (!carriesJson(request)) return refuse(this.#hub, entrance, 415, -32600, 'Content-Type must be application/json')
     if (!accepts(request, JSON_BODY) || !accepts(request, EVENTS))
-      return refuse(request, 406, -32600, 'Accept must list application/json and text/event-stream')
-    if (this.#isDraining) return request.reply(503, { 'Retry-After': '1', Connection: 'close' })
+      return refuse(this.#hub, entrance, 406, -32600, 'Accept must list application/json and text/event-stream')
+    if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body) => {
       if (body === undefined)
-        return refuse(request, 413, -32600, `the body exceeds listen.limits.max_body (${limits.maxBodyBytes} bytes)`)
+        return refuse(this.#hub, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${limits.maxBodyBytes} bytes)`)
       withinRequest(request, this.#hub, () => this.#message(entrance, body))
     })
   }
@@ -93,6 +93,7 @@ export class HttpListener {
       message = readHostMessage(body, this.#hub.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
+      note(this.#hub, entrance, 400, error.message, undefined)
       return request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const version = request.header('mcp-protocol-version')
@@ -104,13 +105,14 @@ export class HttpListener {
     else this.#sessions.message(message, entrance, version)
   }
 
-  #modern(message: Envelope, { request, principal, scope }: Entrance): void {
-    if (message.kind === 'response') return refuse(request, 400, -32600, 'a modern host sends no responses')
+  #modern(message: Envelope, entrance: Entrance): void {
+    const { request, principal, scope } = entrance
+    if (message.kind === 'response') return refuse(this.#hub, entrance, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
     const { limits, streamAfterMs } = this.#hub.options
     if (this.#posts.size >= limits.maxInFlight)
-      return this.#refuseAsBusy(message, request, `listen.limits.in_flight (${limits.maxInFlight}) reached`)
-    if (this.#hub.overload.shedding === 2) return request.reply(503, BUSY)
+      return this.#refuseAsBusy(message, entrance, `listen.limits.in_flight (${limits.maxInFlight}) reached`)
+    if (this.#hub.overload.shedding === 2) return turnAway(this.#hub, entrance, 503, BUSY, message)
     const abort = new Cancellation()
     const exchange = new PostExchange(this.#nextPost++, {
       request,
@@ -128,9 +130,11 @@ export class HttpListener {
   }
 
   /** Before anything was done: the status says it, too. */
-  #refuseAsBusy({ id }: Envelope, request: HttpRequest, limit: string): void {
+  #refuseAsBusy(message: Envelope, entrance: Entrance, limit: string): void {
+    const { id } = message
+    note(this.#hub, entrance, 503, limit, message)
     const failure = new Failure('overloaded', limit, { executed: 'no', retryable: true, retryAfterMs: 1_000 })
     const failed = { id, era: 'modern', method: '', ref: this.#hub.nextRef(), word: (result: JsonObject) => result } as const
-    request.reply(503, { ...JSON_TYPE, ...BUSY }, errorReply(failure, failed, this.#hub).message)
+    entrance.request.reply(503, { ...JSON_TYPE, ...BUSY }, errorReply(failure, failed, this.#hub).message)
   }
 }

@@ -5,6 +5,7 @@ import type { Introductions } from '../era/introductions.ts'
 import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, Handler, Scope } from '../rpc/call.ts'
+import type { Denial } from '../rpc/record.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -77,6 +78,8 @@ export interface Hub {
   readonly bodies: BodyPool
   /** Whether we are near our own limits. */
   readonly overload: Overload
+  /** Hears of every request that is turned away before it is a call (audit); `undefined`: nobody keeps a record. */
+  readonly denied: ((denial: Denial) => void) | undefined
   /** JSON text without the secrets of the configuration: what errors pass on their way to hosts (T-14). */
   readonly hideJson: (json: string) => string
   /** A number for each host request: ties log lines and errors together. */

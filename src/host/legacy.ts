@@ -9,6 +9,7 @@ import { notificationMessage, resultMessage } from '../wire/message.ts'
 import { progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
+import { noteError } from './denials.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { ProgressExchange } from './progress.ts'
@@ -53,6 +54,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
       .then(answer)
       .catch(fail)
   } catch (error) {
+    noteError(hub, error, { ...session.caller, session }, message.method)
     fail(error)
   }
 }

@@ -18,6 +18,7 @@ import { progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
+import { noteError } from './denials.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { listen } from './listen.ts'
@@ -73,6 +74,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     const call = makeCall(message, request, caller, origin, exchange, abort, ref, hub)
     hub.core.handle(call).then(answer).catch(fail)
   } catch (error) {
+    noteError(hub, error, origin, message.method)
     fail(error)
   }
 }

@@ -10,7 +10,8 @@ import { resultMessage } from '../wire/message.ts'
 import { isLegacyRevision, isRevision } from '../wire/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
-import { accepts, BUSY, EVENTS, refuse } from './entrance.ts'
+import { note } from './denials.ts'
+import { accepts, BUSY, EVENTS, refuse, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { EventBudget } from './event-budget.ts'
 import { EventLog } from './event-log.ts'
@@ -55,9 +56,10 @@ export class SessionRequests {
   }
 
   /** Opens a session. */
-  initialize(message: Envelope, { request, principal, scope }: Entrance): void {
+  initialize(message: Envelope, entrance: Entrance): void {
+    const { request, principal, scope } = entrance
     const id = message.id ?? 'null'
-    if (this.#hub.overload.shedding > 0) return request.reply(503, BUSY)
+    if (this.#hub.overload.shedding > 0) return turnAway(this.#hub, entrance, 503, BUSY, message)
     try {
       const session = new Session(readInitialize(message), principal, scope)
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
@@ -76,6 +78,7 @@ export class SessionRequests {
     } catch (error) {
       const ref = this.#hub.nextRef()
       const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result }, this.#hub)
+      note(this.#hub, entrance, error instanceof Refusal ? 200 : 503, String(error), message)
       if (error instanceof Refusal) request.reply(200, JSON_TYPE, reply.message)
       else request.reply(503, { ...JSON_TYPE, 'Retry-After': '1' }, reply.message)
     }
@@ -87,12 +90,12 @@ export class SessionRequests {
     const held = this.#session(entrance, message)
     if (held === undefined) return
     if (version !== undefined && !isRevision(version))
-      return refuse(request, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+      return refuse(this.#hub, entrance, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
     if (message.kind !== 'request') {
       hearLegacy(message, held.session, this.#hub)
       return request.reply(202, {})
     }
-    if (this.#hub.overload.shedding === 2) return request.reply(503, BUSY)
+    if (this.#hub.overload.shedding === 2) return turnAway(this.#hub, entrance, 503, BUSY, message)
     serveLegacy(message, held.session, this.#exchange(held, request), this.#hub)
   }
 
@@ -111,19 +114,20 @@ export class SessionRequests {
   /** Opens the standalone stream, or resumes one. */
   get(entrance: Entrance): void {
     const { request } = entrance
-    if (!accepts(request, EVENTS)) return refuse(request, 406, -32600, 'Accept must list text/event-stream')
-    if (request.header('mcp-session-id') === undefined && isModernVersion(request)) return request.reply(405, { Allow: 'POST' })
+    if (!accepts(request, EVENTS)) return refuse(this.#hub, entrance, 406, -32600, 'Accept must list text/event-stream')
+    if (request.header('mcp-session-id') === undefined && isModernVersion(request))
+      return turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
     const held = this.#session(entrance)
     if (held === undefined) return
     const lastEventId = request.header('last-event-id')
     if (lastEventId === undefined) this.#openStandalone(held, request)
-    else this.#resume(held, request, lastEventId)
+    else this.#resume(held, entrance, lastEventId)
   }
 
   /** Ends a session. */
   delete(entrance: Entrance): void {
     if (entrance.request.header('mcp-session-id') === undefined && isModernVersion(entrance.request))
-      return entrance.request.reply(405, { Allow: 'POST' })
+      return turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
     const held = this.#session(entrance)
     if (held === undefined) return
     this.#sessions.end(held)
@@ -148,11 +152,13 @@ export class SessionRequests {
   }
 
   /** Row 9. Answers itself, and returns nothing, where there is no such session. */
-  #session({ request, principal, scope }: Entrance, message?: Envelope): HttpSession | undefined {
+  #session(entrance: Entrance, message?: Envelope): HttpSession | undefined {
+    const { request, principal, scope } = entrance
     const id = request.header('mcp-session-id')
     if (id === undefined) {
       refuse(
-        request,
+        this.#hub,
+        entrance,
         400,
         -32600,
         'Mcp-Session-Id is missing: send initialize first, or describe the request by params._meta',
@@ -161,7 +167,7 @@ export class SessionRequests {
       return undefined
     }
     const held = this.#sessions.find(id, principal, (session) => isSameScope(session.scope, scope))
-    if (held === undefined) refuse(request, 404, -32600, 'Session not found', message)
+    if (held === undefined) refuse(this.#hub, entrance, 404, -32600, 'Session not found', message)
     return held
   }
 
@@ -185,12 +191,14 @@ export class SessionRequests {
   }
 
   /** What followed on the stream of that event, then the rest of it (B202). */
-  #resume(held: HttpSession, request: HttpRequest, lastEventId: string): void {
+  #resume(held: HttpSession, entrance: Entrance, lastEventId: string): void {
+    const { request } = entrance
     const { log } = held.session
     const missed = log?.after(lastEventId)
     if (log === undefined || missed === undefined)
       return refuse(
-        request,
+        this.#hub,
+        entrance,
         400,
         -32600,
         'that event is not kept any more (listen.limits.event_log): the stream cannot be resumed',

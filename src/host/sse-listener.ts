@@ -14,7 +14,8 @@ import type { Parts } from '../wire/payload.ts'
 import { readBatch, serveBatch } from './batch.ts'
 import { withinMessage } from './boundary.ts'
 import type { Exchange } from './exchange.ts'
-import { carriesJson } from './entrance.ts'
+import { note } from './denials.ts'
+import { BUSY, carriesJson, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
@@ -45,7 +46,7 @@ export class SseListener {
   open(entrance: Entrance): void {
     const { request } = entrance
     const { maxSessions } = this.#hub.options.limits
-    if (this.#connected.size >= maxSessions || this.#hub.overload.shedding > 0) return request.reply(503, { 'Retry-After': '1' })
+    if (this.#connected.size >= maxSessions || this.#hub.overload.shedding > 0) return turnAway(this.#hub, entrance, 503, BUSY)
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
     const connected: Connected = { events, entrance, session: undefined }
@@ -58,26 +59,29 @@ export class SseListener {
   }
 
   /** `POST /messages?s=…`: 202, and the answer comes on the stream. */
-  post({ request, principal }: Entrance): void {
+  post(entrance: Entrance): void {
+    const { request, principal } = entrance
     const connected = this.#connected.get(new URLSearchParams(request.query).get('s') ?? '')
-    if (connected === undefined || connected.entrance.principal !== principal) return request.reply(404, {})
-    if (!carriesJson(request)) return request.reply(415, {})
+    if (connected === undefined || connected.entrance.principal !== principal) return turnAway(this.#hub, entrance, 404, {})
+    if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (body === undefined) return request.reply(413, {})
+      if (body === undefined) return turnAway(this.#hub, entrance, 413, {})
       let message: Envelope
       try {
         if (this.#batch(body, connected)) return request.reply(202, {})
         message = readHostMessage(body, limits)
       } catch (error) {
         if (!(error instanceof EnvelopeError)) throw error
+        note(this.#hub, entrance, 400, error.message, undefined)
         return request.reply(
           400,
           { 'Content-Type': 'application/json' },
           errorMessage(error.id, errorObject(error.code, error.message)),
         )
       }
-      if (message.kind === 'request' && this.#hub.overload.shedding === 2) return request.reply(503, { 'Retry-After': '1' })
+      if (message.kind === 'request' && this.#hub.overload.shedding === 2)
+        return turnAway(this.#hub, entrance, 503, BUSY, message)
       request.reply(202, {})
       withinMessage(
         this.#hub,
@@ -115,7 +119,10 @@ export class SseListener {
     const send = (parts: Parts): void => events.send(parts, MESSAGE)
     if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
     const exchange: Exchange = { message: send, answer: send, end: () => undefined }
-    const refuse = (text: string): void => send(errorMessage(message.id, errorObject(-32600, text)))
+    const refuse = (text: string): void => {
+      note(this.#hub, connected.entrance, 200, text, message)
+      send(errorMessage(message.id, errorObject(-32600, text)))
+    }
     if (session === undefined && message.method === 'initialize') this.#initialize(message, connected, send)
     else if (session === undefined) refuse('send initialize first')
     else if (session.isRunning(message.id ?? '')) refuse(`a request with id ${message.id} is under way`)
@@ -139,6 +146,7 @@ export class SseListener {
       announceChanges(session, this.#hub)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
+      note(this.#hub, connected.entrance, 200, error.message, message)
       send(
         errorReply(
           error,
