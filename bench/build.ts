@@ -1,17 +1,19 @@
-/** The gateway as users run it: compiled into a folder of the run's own. */
+/** The gateway as users run it: compiled and bundled into a folder of the run's own. */
 import { execFile } from 'node:child_process'
 import { copyFile, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { bundleProgram } from '../scripts/bundle.ts'
 import { ROOT } from './process.ts'
 
-/** Compiles `src/` below `folder` and returns the path of its `main.js`. */
+/** Compiles and bundles `src/` below `folder` and returns the path of its `main.js`. */
 export const buildGateway = async (folder: string): Promise<string> => {
   const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
   await copyFile(join(ROOT, 'package.json'), join(folder, 'package.json'))
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   const dist = join(folder, 'dist')
   await promisify(execFile)(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', dist], { cwd: ROOT })
+  await bundleProgram(dist)
   return join(dist, 'main.js')
 }

@@ -1,0 +1,33 @@
+/**
+ * `node scripts/bundle.ts [FOLDER]`: makes one program of the compiled `FOLDER/main.js` (`dist` without it) and what it imports, so
+ * that a start opens a few files instead of several hundred. Commands stay chunks of their own, loaded when they are run; undici
+ * stays outside, since only some servers need it. The licences of what went in are written beside it.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { rolldown } from 'rolldown'
+
+/** The folder of the package that a module belongs to; `undefined`: it is ours. */
+const packageOf = (module: string): string | undefined => {
+  return /^(.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+)[/\\]/.exec(module)?.[1]
+}
+
+const licenceOf = (folder: string): string => {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<string, string>
+  const file = readdirSync(folder).find((file) => /^licen[cs]e(\.|$)/i.test(file))
+  if (file === undefined) throw new Error(`${name} ${version} (${license}) ships no licence file: it cannot be bundled`)
+  return `${name} ${version}\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`
+}
+
+/** Bundles `folder/main.js` in place. Throws if a package in the bundle has no licence to pass on. */
+export const bundleProgram = async (folder: string): Promise<void> => {
+  const bundle = await rolldown({ input: { main: join(folder, 'main.js') }, platform: 'node', external: ['undici'] })
+  const { output } = await bundle.write({ dir: folder, format: 'esm', chunkFileNames: 'main-[name].js' })
+  await bundle.close()
+  const modules = output.flatMap((chunk) => (chunk.type === 'chunk' ? Object.keys(chunk.modules) : []))
+  const folders = new Set(modules.flatMap((module) => packageOf(module) ?? []))
+  const rule = `\n${'-'.repeat(80)}\n\n`
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), [...folders].sort().map(licenceOf).join(rule))
+}
+
+if (import.meta.main) await bundleProgram(resolve(process.argv[2] ?? join(dirname(import.meta.dirname), 'dist')))
