@@ -50,6 +50,7 @@ const typeName = (value: JsonSchema, root: JsonSchema): string => {
     return typeof entries === 'object' && !entries.properties ? `mapping to ${typeName(entries, root)}` : 'mapping'
   }
   if (value.type === 'boolean') return '`true`, `false`'
+  if (value.type === undefined) return 'any value'
   return Array.isArray(value.type) && value.type.includes('array') ? 'text, or list of texts' : 'text'
 }
 

@@ -64,11 +64,13 @@ export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly
   front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
 
 export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
+  const { catalog } = gateway.feed
   const { rows, entries } = gateway.feed.viewOf({ scope: { server: undefined }, revision: LATEST_LEGACY }).list('tools')
   return fleet.downstreams$.value.map((downstream) => {
     const { options, health$, inventory$, link, linkCount, inFlight } = downstream
     const { state, reason, failures, nextTryMs } = health$.value
     const inventory = inventory$.value
+    const shown = catalog.sources.find(({ server }) => server.key === options.key)?.inventory
     const own = entries.filter((_, at) => rows[at].server.key === options.key)
     return {
       key: options.key,
@@ -77,15 +79,15 @@ export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gate
       transport: transportName(link?.transport, options.url === undefined),
       revision: link?.revision ?? inventory?.revision,
       tools: own.length,
-      resources: (inventory?.lists.resources.length ?? 0) + (inventory?.lists.templates.length ?? 0),
-      prompts: inventory?.lists.prompts.length ?? 0,
+      resources: (shown?.lists.resources.length ?? 0) + (shown?.lists.templates.length ?? 0),
+      prompts: shown?.lists.prompts.length ?? 0,
       tokens: own.length === 0 ? 0 : estimateTokens(joinArray(own)),
       links: linkCount,
       inFlight,
       failures,
       nextTryMs,
-      leftOut: gateway.feed.catalog.leftOut.filter(({ server }) => server === options.key),
-      findings: inventory?.findings ?? [],
+      leftOut: catalog.leftOut.filter(({ server }) => server === options.key),
+      findings: shown?.findings ?? [],
       warnings: inventory?.warnings ?? [],
       fidelity: downstream.fidelity.counts,
       stderr: state === 'healthy' ? [] : downstream.stderrTail(STDERR_LINES),

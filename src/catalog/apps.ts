@@ -7,6 +7,7 @@ import { UI_EXTENSION } from '../wire/apps.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Catalog, Exposed } from './catalog.ts'
 import { servesApps } from './catalog.ts'
+import { showsUri } from './routes.ts'
 import type { Routable, Route } from './routes.ts'
 import type { View } from './view.ts'
 
@@ -52,7 +53,13 @@ export const findAppTool = (view: Routable, index: AppIndex, name: string): Rout
 
 /** The one server whose tools name this template. */
 export const findAppTemplate = (view: Routable, index: AppIndex, uri: string): Route | undefined =>
-  uri.startsWith('ui://') ? only(view, index.templates.get(uri), uri) : undefined
+  uri.startsWith('ui://')
+    ? only(
+        view,
+        index.templates.get(uri)?.filter(({ server }) => showsUri(server, uri)),
+        uri,
+      )
+    : undefined
 
 /** Counted over every configured server, so that one that is down still owns its names; answered only within the view. */
 const only = (view: Routable, rows: readonly Exposed[] | undefined, original: string): Route | undefined => {

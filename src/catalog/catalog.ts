@@ -4,6 +4,7 @@
  * down and known only from storage, so that nobody takes over a name a host has approved (BRIDGING 4.2, 4.4).
  */
 import { runsToolsAsTasks } from '../wire/tasks.ts'
+import type { Curation } from './curation.ts'
 import type { Entry, Inventory, LeftOut, ListKind } from './inventory.ts'
 import { mergeList } from './merge.ts'
 import { uriMode } from './naming.ts'
@@ -16,6 +17,7 @@ export interface CatalogServer {
   readonly displayName: string
   /** Exposed name by original name; wins over every rule of naming. */
   readonly alias: Readonly<Record<string, string>>
+  readonly curation: Curation | undefined
   readonly uris: 'namespaced' | 'identity'
   readonly unaliasArguments: boolean
   readonly decorateTitles: boolean

@@ -1,6 +1,7 @@
 /** What one downstream server offers, as it said it: entries keep their bytes, order and original names. Immutable. */
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Revision } from '../wire/revisions.ts'
+import type { CallRule } from './curation.ts'
 
 export type ListKind = 'tools' | 'resources' | 'templates' | 'prompts'
 export const LIST_KINDS: readonly ListKind[] = ['tools', 'resources', 'templates', 'prompts']
@@ -11,8 +12,12 @@ export interface Entry {
   readonly original: string
   /** The entry's JSON as it came (invalid `x-mcp-header` of pipe servers removed). */
   readonly raw: Buffer
-  /** Parameters mirrored into headers; empty for all but some tools. */
+  /** Parameters that hosts mirror into headers; empty for all but some tools. */
   readonly paramHeaders: readonly ParamHeader[]
+  /** The configured name, in place of `original` before the prefix. */
+  readonly renamed?: string
+  /** What a call must do. */
+  readonly rule?: CallRule
 }
 
 /** Why something a server offers is not served. */

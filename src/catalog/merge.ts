@@ -26,7 +26,7 @@ export const mergeList = (kind: ListKind, sources: readonly CatalogSource[], nam
     const entries = inListOrder(inventory, kind, leave)
     const exposedOf = exposure(kind, server, entries, naming, (prefix) => prefixes.has(prefix))
     const claimed = new Map<Entry, Exposed>()
-    for (const entry of aliasedFirst(server, entries)) {
+    for (const entry of namedFirst(server, entries)) {
       const wished = exposedOf(entry.original)
       if (wished === undefined) {
         leave(entry.original, 'its URI is not absolute')
@@ -76,9 +76,9 @@ const inListOrder = (inventory: Inventory, kind: ListKind, leave: (name: string,
   return isModernRevision(inventory.revision) ? entries : entries.sort((a, b) => compareNames(a.original, b.original))
 }
 
-/** An alias wins over the name that a sibling would have by the rules, so it is given out first. */
-const aliasedFirst = (server: CatalogServer, entries: readonly Entry[]): Entry[] => {
-  const rank = (entry: Entry): number => (Object.hasOwn(server.alias, entry.original) ? 0 : 1)
+/** A configured name wins over the one that a sibling would have by the rules, so it is given out first. */
+const namedFirst = (server: CatalogServer, entries: readonly Entry[]): Entry[] => {
+  const rank = (entry: Entry): number => (Object.hasOwn(server.alias, entry.original) ? 0 : entry.renamed === undefined ? 2 : 1)
   return entries.toSorted((a, b) => rank(a) - rank(b))
 }
 
@@ -94,7 +94,8 @@ const exposure = (
 ): ((original: string) => string | undefined) => {
   if (!isUriList(kind)) {
     const originals = entries.map((entry) => entry.original)
-    const names = exposeNames(server, originals, naming)
+    const renamed = new Map(entries.flatMap((entry) => (entry.renamed === undefined ? [] : [[entry.original, entry.renamed]])))
+    const names = exposeNames(server, originals, naming, renamed)
     return (original) => names.get(original)
   }
   // What begins like an exposed form is one, so here even an identity URI takes its prefix.

@@ -9,6 +9,8 @@ export interface NamingOptions {
   readonly prefix: 'always' | 'never'
   /** Longest exposed name, in characters: 16 to 128. */
   readonly maxNameLength: number
+  /** Names are the servers' own, whatever the configuration calls them. */
+  readonly originals?: boolean
 }
 
 /** How a server's URIs are exposed. */
@@ -19,25 +21,29 @@ const OUTSIDE = /[^A-Za-z0-9_-]/gu
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const SHORT_HASH = 8
 const LONG_HASH = 16
+const NOTHING: ReadonlyMap<string, string> = new Map()
 
 /**
  * The exposed name of each original of one server, by original. Two shortened names that meet, or one that meets a name which
- * was short enough, take a longer hash; an alias wins over every rule.
+ * was short enough, take a longer hash; an alias wins over every rule. `renamed`: what stands for an original in its name.
  */
 export const exposeNames = (
   server: { readonly prefix: string; readonly alias: Readonly<Record<string, string>> },
   originals: readonly string[],
   naming: NamingOptions,
+  renamed: ReadonlyMap<string, string> = NOTHING,
 ): Map<string, string> => {
   const names = new Map<string, string>()
-  if (naming.prefix === 'never') for (const original of originals) names.set(original, original)
-  else for (const original of originals) names.set(original, exposeName(server.prefix, original, naming.maxNameLength))
+  if (naming.originals === true) return new Map(originals.map((original) => [original, original]))
+  const ownOf = (original: string): string => renamed.get(original) ?? original
+  if (naming.prefix === 'never') for (const original of originals) names.set(original, ownOf(original))
+  else for (const original of originals) names.set(original, exposeName(server.prefix, ownOf(original), naming.maxNameLength))
   const uses = new Map<string, number>()
   for (const name of names.values()) uses.set(name, (uses.get(name) ?? 0) + 1)
   for (const [original, name] of names) {
     if (Object.hasOwn(server.alias, original)) names.set(original, server.alias[original])
-    else if ((uses.get(name) ?? 0) > 1 && name !== plainName(server.prefix, original))
-      names.set(original, shortened(server.prefix, original, naming.maxNameLength, LONG_HASH))
+    else if (naming.prefix === 'always' && (uses.get(name) ?? 0) > 1 && name !== plainName(server.prefix, ownOf(original)))
+      names.set(original, shortened(server.prefix, ownOf(original), naming.maxNameLength, LONG_HASH))
   }
   return names
 }

@@ -109,7 +109,8 @@ export class View {
   }
 
   #bytesOf(kind: ListKind, { server, position, entry, exposed }: Exposed): Buffer {
-    const hidesTasks = this.#form === 'wrapped+tasks' && !runsTasks(this.catalog.sources[position], this.catalog)
+    const runs = entry.rule?.result === undefined && runsTasks(this.catalog.sources[position], this.catalog)
+    const hidesTasks = this.#form === 'wrapped+tasks' && !runs
     const exposure: Exposure = {
       kind,
       form: hidesTasks ? 'wrapped' : this.#form,
@@ -136,10 +137,7 @@ export const joinArray = (entries: readonly Buffer[]): Buffer => {
 const narrowed = (catalog: Catalog, { only }: Selection): Catalog => {
   if (only === undefined) return catalog
   const sources = catalog.sources.filter(({ server }) => server.key === only)
-  return buildCatalog(
-    sources.map(({ server, inventory }) => ({ server: { ...server, alias: {} }, inventory })),
-    { ...catalog.naming, prefix: 'never' },
-  )
+  return buildCatalog(sources, { ...catalog.naming, prefix: 'never', originals: true })
 }
 
 const selectionId = ({ servers, only, revision }: Selection): string => {

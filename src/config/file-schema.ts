@@ -172,6 +172,11 @@ export const fileSchema = z
           rate,
           'Calls of one principal; more are refused with `rate_limited`. Binds nobody without a credential.',
         ),
+        results: sizeField(
+          'What is kept of results over their limit, to be read as resources; the oldest goes first.',
+          G.results.maxBytes,
+        ),
+        result_ttl: durationField('How long it is kept.', G.results.ttlMs),
         subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
       }),
       'Limits of the gateway itself.',

@@ -1,6 +1,7 @@
 /** From files to one complete configuration, or to every reason why not. The only way in; nothing is started or written here. */
 import { join, resolve } from 'node:path'
 import type { ServerOptions } from '../downstream/options.ts'
+import { findCollisions } from './collisions.ts'
 import { configurationId, runtimeRoot, stateRoot } from './folders.ts'
 import { gather } from './gather.ts'
 import type { Gathered } from './gather.ts'
@@ -32,6 +33,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const host = buildHost(gathered, context, problems)
   const audit = buildAudit(gathered, context, problems)
   const gateway = { ...buildGateway(settings), rates: collectRates(settings, servers) }
+  problems.push(...findCollisions(servers, gateway))
   if (problems.length > 0) throw new ConfigError(problems)
 
   if (servers.length === 0) warnings.push('no server is configured')

@@ -10,5 +10,10 @@ export const collectRates = ({ limits }: Settings, servers: readonly ServerOptio
   const ofServers = servers.flatMap(({ key, limits: { rate } }): RateRule[] =>
     rate === undefined ? [] : [{ option: `servers.${key}.limits.rate`, rate, of: { kind: 'server', server: key } }],
   )
-  return [...ofCallers, ...ofServers]
+  const ofTools = servers.flatMap(({ key, curation }) =>
+    [...(curation?.edits.values() ?? [])].flatMap(({ original, rate }): RateRule[] =>
+      rate === undefined ? [] : [{ option: rate.path, rate: rate.rate, of: { kind: 'tool', server: key, original } }],
+    ),
+  )
+  return [...ofCallers, ...ofServers, ...ofTools]
 }

@@ -16,11 +16,20 @@ export const secretsOf = ({ tree }: GatheredServer): readonly string[] => {
   const fromVariables = scalars(child(tree, 'env')).filter(({ variables }) => variables === true)
   const namedSo = ['env', 'headers'].flatMap((key) => named(child(tree, key))).flatMap(scalars)
   const bySource = ['args', 'headers'].flatMap((key) => scalars(child(tree, key))).filter(isFromSecret)
-  const values = [...scalars(child(tree, 'credentials')), ...fromVariables, ...namedSo, ...bySource]
+  const values = [...scalars(child(tree, 'credentials')), ...fromVariables, ...namedSo, ...bySource, ...pinned(tree)]
   return [...values.map(({ value }) => String(value ?? '')), ...inUrl(child(tree, 'url'))].filter(
     (value) => value.length >= SHORTEST_SECRET,
   )
 }
+
+/** Values of pinned arguments that variables brought. */
+const pinned = (tree: Tree): readonly ScalarTree[] =>
+  childrenOf(child(tree, 'tools'))
+    .flatMap((tool) => childrenOf(child(tool, 'args')))
+    .flatMap((argument) => scalars(child(argument, 'value')))
+    .filter(({ variables }) => variables === true)
+
+const childrenOf = (tree: Tree | undefined): readonly Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
 
 /** `${API_KEY}` says of itself what it is; `${PROJECT_DIR}` does too. */
 const isFromSecret = ({ source, variables }: ScalarTree) => variables === true && SECRET_NAME.test(source)

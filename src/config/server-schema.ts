@@ -1,6 +1,7 @@
 /** What may stand under `servers.<key>` and `defaults`. Strict: a key without behaviour is an error, not a wish. */
 import { z } from 'zod'
 import { DEFAULT_LIMITS, DEFAULT_SERVER, DEFAULT_TIMEOUTS } from '../downstream/options.ts'
+import { curatedTool, toolFilter, uriFilter, nameFilter } from './curation-schema.ts'
 import {
   argument,
   choice,
@@ -103,15 +104,19 @@ export const serverSchema = z.strictObject({
   limits: field(limits, 'Limits of this server.'),
   lifecycle: field(lifecycle, 'When it starts, who shares it, when it stops.'),
   alias: field(z.record(z.string(), exposedName), 'Exposed name by original name; wins over every rule of naming.'),
+  filter: toolFilter,
+  tools: field(z.record(z.string(), curatedTool), 'Changes to single tools, by the name that the server gives them.'),
+  prompts: nameFilter('Which prompts hosts see.'),
   resources: field(
     z.strictObject({
+      ...uriFilter,
       rewrite: field(
         choice('namespaced', 'identity'),
         '`namespaced`: `<prefix>+<uri>`. `identity`: as the server has them.',
         S.uris,
       ),
     }),
-    'How its resources are exposed.',
+    'Which resources hosts see, and how they are exposed.',
   ),
   unalias_arguments: field(flag, 'Exposed URIs in arguments become original ones.', S.unaliasArguments),
   decorate_titles: field(flag, 'Titles end with the display name.', S.decorateTitles),

@@ -4,6 +4,7 @@ import type { LaunchOptions, ServerLimits, ServerOptions, ServerTimeouts } from 
 import { childEnvironment } from './child-environment.ts'
 import type { GatheredServer } from './gather.ts'
 import type { Context } from './surroundings.ts'
+import { buildCuration } from './curation.ts'
 import { checkHeaders } from './headers.ts'
 import { fill } from './fill.ts'
 import type { Problem } from './problems.ts'
@@ -83,6 +84,7 @@ export const buildServer = (
   }
   checkEntry(entry, complain)
   const headers = checkHeaders(entry, complain)
+  const curation = buildCuration(entry, tree, complain)
   if (problems.length > before) return undefined
   const switches = fill(
     SWITCH_NAMES,
@@ -104,6 +106,7 @@ export const buildServer = (
     timeouts: fill(TIMEOUT_NAMES, fill(TIMEOUT_NAMES, DEFAULT_SERVER.timeouts, defaults.timeouts), entry.timeouts),
     limits: fill(LIMIT_NAMES, fill(LIMIT_NAMES, DEFAULT_SERVER.limits, defaults.limits), entry.limits),
     uris: entry.resources?.rewrite ?? DEFAULT_SERVER.uris,
+    curation,
     tags: [...new Set([...gathered.tags, ...(entry.tags ?? [])])],
   }
 }

@@ -45,13 +45,18 @@ const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>
 }
 
 const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_principal: 'maxPerPrincipal' } as const
+const RESULT_NAMES = { results: 'maxBytes', result_ttl: 'ttlMs' } as const
 
 export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
   const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
   const timed = fill({ list_budget: 'listBudgetMs' }, named, timeouts)
   const limited = fill({ subscriptions: 'maxSubscriptions' }, timed, limits)
   const cached = fill({ legacy_ttl: 'legacyTtlMs', list_ttl: 'listTtlCapMs', page_items: 'pageMaxItems' }, limited, cache)
-  return { ...cached, parking: fill(PARKING_NAMES, DEFAULT_GATEWAY.parking, limits) }
+  return {
+    ...cached,
+    parking: fill(PARKING_NAMES, DEFAULT_GATEWAY.parking, limits),
+    results: fill(RESULT_NAMES, DEFAULT_GATEWAY.results, limits),
+  }
 }
 
 /** Adds a problem for what has no effect without the file. */

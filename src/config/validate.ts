@@ -38,11 +38,17 @@ export const unknownKey = (key: string, node: Tree, container: string, known: re
 /** The keys of the strict mapping at `path` of a schema. */
 const knownKeys = (schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] => {
   let node: unknown = schema
-  for (const key of path) node = shapeOf(node)?.[String(key)]
+  for (const key of path) node = shapeOf(node)?.[String(key)] ?? valueOf(node)
   return Object.keys(shapeOf(node) ?? {})
 }
 
+/** What every key of a free mapping holds. */
+const valueOf = (schema: unknown): unknown => {
+  const { def } = (schema ?? {}) as { def?: { type: string; innerType?: unknown; valueType?: unknown } }
+  return def?.type === 'optional' ? valueOf(def.innerType) : def?.valueType
+}
+
 const shapeOf = (schema: unknown): Readonly<Record<string, unknown>> | undefined => {
-  const { def } = schema as { def?: { type: string; innerType?: unknown; shape?: Record<string, unknown> } }
+  const { def } = (schema ?? {}) as { def?: { type: string; innerType?: unknown; shape?: Record<string, unknown> } }
   return def?.type === 'optional' ? shapeOf(def.innerType) : def?.shape
 }

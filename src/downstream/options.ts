@@ -2,6 +2,7 @@
  * What the configuration says of one downstream server, complete: every default is filled in, every variable replaced.
  * Units stand in the names. The YAML names are in docs/configuration.md.
  */
+import type { Curation } from '../catalog/curation.ts'
 import type { HiddenPolicy } from '../catalog/vetting.ts'
 import type { Rate } from '../rpc/rate.ts'
 import type { OnChange } from './pins.ts'
@@ -86,6 +87,8 @@ export interface ServerOptions {
   readonly limits: ServerLimits
   /** Exposed name by original name (`alias`); wins over every rule of naming. */
   readonly alias: Readonly<Record<string, string>>
+  /** What is done to what it offers; `undefined`: nothing. */
+  readonly curation: Curation | undefined
   /** `namespaced`: `<prefix>+<uri>`; `identity`: as the server has them. */
   readonly uris: 'namespaced' | 'identity'
   readonly unaliasArguments: boolean
@@ -139,6 +142,7 @@ export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName
   timeouts: DEFAULT_TIMEOUTS,
   limits: DEFAULT_LIMITS,
   alias: {},
+  curation: undefined,
   uris: 'namespaced',
   unaliasArguments: true,
   decorateTitles: false,

@@ -114,7 +114,8 @@ export class LegacyLink implements Link {
     const isOfTask = METHODS[call.method]?.way === 'task'
     if (isOfTask && call.caller.session === undefined) return this.#tasks.handle(call)
     const isTask = call.method === 'tools/call' && call.params.has('task')
-    const { idleMs, totalMs } = this.#timeouts
+    const { idleMs } = this.#timeouts
+    const totalMs = call.totalMs ?? this.#timeouts.totalMs
     const progress = ({ method, params }: Envelope): void => {
       if (params !== undefined) call.notify(method, params)
     }

@@ -102,7 +102,8 @@ export class ModernLink implements Link {
   }
 
   readonly handle = async (call: Call): Promise<Outcome> => {
-    const { idleMs, totalMs } = this.#timeouts
+    const { idleMs } = this.#timeouts
+    const totalMs = call.totalMs ?? this.#timeouts.totalMs
     const message = await this.connection.request(
       (id) => {
         this.#describe(call, id)

@@ -20,7 +20,8 @@ import {
 } from 'rxjs'
 import type { Observable } from 'rxjs'
 import { buildCatalog, servesApps } from '../catalog/catalog.ts'
-import type { Catalog, CatalogSource } from '../catalog/catalog.ts'
+import type { Catalog, CatalogServer, CatalogSource } from '../catalog/catalog.ts'
+import { Curator } from '../catalog/curated-inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import { listForm } from '../catalog/ready-entry.ts'
 import { Views } from '../catalog/view.ts'
@@ -43,6 +44,7 @@ export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, '
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
   readonly #views = new Views()
+  readonly #curator = new Curator()
   readonly #closed$ = new Subject<void>()
   #options: GatewayOptions
   /** The same for hosts that run apps: another catalog only where a server makes a difference. */
@@ -57,7 +59,7 @@ export class Feed {
     this.#options = options
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
     this.#appsCatalog = this.catalog
-    this.#sessions = new SessionCatalogs(() => this.#options)
+    this.#sessions = new SessionCatalogs(() => this.#options, this.#curator)
     downstreams$
       .pipe(
         switchMap((downstreams) =>
@@ -130,10 +132,7 @@ export class Feed {
   }
 
   #build(downstreams: readonly Downstream[]): Catalog {
-    const sources: CatalogSource[] = downstreams.map(({ options, inventory$ }) => ({
-      server: options,
-      inventory: inventory$.value,
-    }))
+    const sources = downstreams.map(({ options, inventory$ }) => this.#source(options, inventory$.value))
     return buildCatalog(sources, this.#options)
   }
 
@@ -144,11 +143,15 @@ export class Feed {
       appsInventory$.value !== undefined &&
       appsInventory$.value.digest !== inventory$.value.digest
     if (!downstreams.some(hasOwn)) return catalog
-    const sources = downstreams.map((downstream) => ({
-      server: downstream.options,
-      inventory: hasOwn(downstream) ? downstream.appsInventory$.value : downstream.inventory$.value,
-    }))
+    const sources = downstreams.map((downstream) =>
+      this.#source(downstream.options, (hasOwn(downstream) ? downstream.appsInventory$ : downstream.inventory$).value),
+    )
     return buildCatalog(sources, this.#options)
+  }
+
+  /** What the configuration leaves of what a server offers. */
+  #source(server: CatalogServer, inventory: Inventory | undefined): CatalogSource {
+    return { server, inventory: inventory && this.#curator.curate(inventory, server.curation) }
   }
 
   #swap(downstreams: readonly Downstream[]): void {

@@ -15,7 +15,7 @@ import type { Identity } from '../auth/identity.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
-import { findPrompt, findResource, findTool } from '../catalog/routes.ts'
+import { findPrompt, findResource, findTool, showsUri } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -41,6 +41,7 @@ import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rates } from './rates.ts'
 import { Rounds } from './rounds.ts'
+import { Overflow } from './overflow.ts'
 import { Router } from './router.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
@@ -59,6 +60,7 @@ export class Gateway {
   readonly #router: Router
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
+  readonly #overflow = new Overflow(() => this.#options.results)
   #options: GatewayOptions
   #isStopping = false
 
@@ -80,7 +82,7 @@ export class Gateway {
     )
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.rates = new Rates(options.rates)
-    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, this.rates, (key) => fleet.get(key))
+    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, this.rates, this.#overflow, (key) => fleet.get(key))
     this.parking = new Parking(seal, () => this.#options.parking)
     this.handle = this.#stacked()
   }
@@ -162,6 +164,7 @@ export class Gateway {
   /** A server says that a resource changed. */
   updated(key: string, uri: string, params: Payload): void {
     const options = this.#fleet.get(key)?.options
+    if (options !== undefined && !showsUri(options, uri)) return
     const isIdentity = options === undefined || options.uris === 'identity' || this.#options.prefix === 'never'
     this.#subscriptions.updated(key, uri, params, (reported) => (isIdentity ? reported : exposeUri(options.prefix, reported)))
   }
@@ -201,6 +204,7 @@ export class Gateway {
     this.#isStopping = true
     this.parking.close()
     this.feed.close()
+    this.#overflow.close()
   }
 
   /** The layers in the order in which a call meets them; what is not configured is not among them. */

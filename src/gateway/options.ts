@@ -3,6 +3,7 @@
 import { DEFAULT_PARKING } from '../era/parking-options.ts'
 import type { ParkingOptions } from '../era/parking-options.ts'
 import type { RateRule } from './rates.ts'
+import type { OverflowOptions } from './overflow.ts'
 
 export interface GatewayOptions {
   /** `never`: original names and URIs everywhere, duplicates owned by configuration order (BRIDGING 4.2). */
@@ -28,6 +29,8 @@ export interface GatewayOptions {
   readonly parking: ParkingOptions
   /** Every rate limit there is, whatever it is of. */
   readonly rates: readonly RateRule[]
+  /** What did not fit into results, kept to be read. */
+  readonly results: OverflowOptions
   /** Bytes of one server's instructions, and of all. */
   readonly instructionsMaxBytes: number
   readonly instructionsTotalBytes: number
@@ -47,6 +50,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   tasks: true,
   parking: DEFAULT_PARKING,
   rates: [],
+  results: { ttlMs: 10 * 60_000, maxBytes: 64 * 1024 * 1024 },
   instructionsMaxBytes: 2_000,
   instructionsTotalBytes: 8_000,
 }

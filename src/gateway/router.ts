@@ -4,9 +4,11 @@
  */
 import { findAppTemplate, findAppTool } from '../catalog/apps.ts'
 import { servesApps } from '../catalog/catalog.ts'
+import { fillArguments } from '../catalog/curated-arguments.ts'
+import type { CallRule, ResultLimit } from '../catalog/curation.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
 import type { UriPlace } from '../catalog/expose-result.ts'
-import { findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
+import { findOriginal, findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
 import type { Route } from '../catalog/routes.ts'
 import { unaliasArguments } from '../catalog/unalias.ts'
 import { exposeUri } from '../catalog/uris.ts'
@@ -22,10 +24,14 @@ import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
+import { withoutTasks } from '../wire/tasks.ts'
 import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
+import { isOverflow } from './overflow.ts'
+import type { Overflow } from './overflow.ts'
 import type { Rates } from './rates.ts'
-import type { Rounds } from './rounds.ts'
+import { limitResult } from './result-limit.ts'
+import type { OpenedRound, Rounds } from './rounds.ts'
 import type { Tasks } from './tasks.ts'
 import { URL_REQUIRED, urlRequired } from './url-required.ts'
 import { askerOf, isNamespaced, wordRequests } from './wording.ts'
@@ -37,6 +43,8 @@ const PLACES: Readonly<Record<string, UriPlace>> = {
   'resources/read': 'contents',
 }
 const MAX_COMPLETIONS = 100
+/** Where what is called back by a sealed state is listed. */
+const LISTED = { 'tools/call': 'tools', 'prompts/get': 'prompts', 'resources/read': 'resources' } as const
 
 export class Router {
   readonly #feed: Feed
@@ -44,6 +52,7 @@ export class Router {
   readonly #rounds: Rounds
   readonly #tasks: Tasks
   readonly #rates: Rates
+  readonly #overflow: Overflow
   readonly #downstream: (key: string) => Downstream | undefined
 
   constructor(
@@ -52,6 +61,7 @@ export class Router {
     rounds: Rounds,
     tasks: Tasks,
     rates: Rates,
+    overflow: Overflow,
     downstream: (key: string) => Downstream | undefined,
   ) {
     this.#feed = feed
@@ -59,16 +69,18 @@ export class Router {
     this.#rounds = rounds
     this.#tasks = tasks
     this.#rates = rates
+    this.#overflow = overflow
     this.#downstream = downstream
   }
 
   async forward(call: Call): Promise<Outcome> {
+    if (call.method === 'resources/read' && isOverflow(call.target)) return this.#readOverflow(call)
     const isModern = call.caller.session === undefined
     const round = isModern ? this.#rounds.open(call) : undefined
     const route =
       round === undefined
         ? (this.#lookUp(call) ?? (await this.#findLater(call)))
-        : { serverKey: round.server, original: round.original, entry: undefined }
+        : (this.#goBack(call, round) ?? (await this.#goBackLater(call, round)))
     const downstream = this.#downstream(route.serverKey)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     noteRoute(call, route.serverKey, route.original)
@@ -76,17 +88,21 @@ export class Router {
     if (this.#rates.limitsRoutes && (isModern || call.resume === undefined))
       this.#rates.checkRoute(call, route.serverKey, route.original)
     const view = this.#feed.viewOf(call.caller)
-    this.#restore(call, route, downstream, view)
+    const fault = this.#restore(call, route, downstream, view)
+    if (fault !== undefined) {
+      noteDenial(call, 'invalid')
+      return complete(Payload.of({ content: [{ type: 'text', text: fault }], isError: true }))
+    }
     const asking = this.#tasks.asked(call, downstream, view)
-    const entry = route.entry ?? view.catalog.index.tools.get(call.target ?? '')?.entry
+    const { entry } = route
+    const rule = entry?.rule
     const routed: Call = {
       ...call,
-      caller:
-        declaresApps(call.caller.capabilities) && !servesApps(downstream.options, view.catalog)
-          ? withoutApps(call.caller)
-          : call.caller,
+      caller: callerFor(downstream, call.caller, view, rule),
       target: route.original,
-      paramHeaders: entry?.paramHeaders ?? [],
+      paramHeaders: rule?.paramHeaders ?? entry?.paramHeaders ?? [],
+      unknownHeaders: rule === undefined ? call.unknownHeaders : withoutHidden(call.unknownHeaders, rule),
+      totalMs: rule?.totalMs,
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
       ask: (question) => asking.ask(question),
     }
@@ -103,7 +119,7 @@ export class Router {
       })
       if (!isModern) note('askedByRequest')
       if (isModern) return this.#rounds.close(outcome, call, route.serverKey, route.original)
-      return { ...outcome, refused, totalMs: downstream.options.timeouts.totalMs }
+      return { ...outcome, refused, totalMs: rule?.totalMs ?? downstream.options.timeouts.totalMs }
     }
     if (outcome.kind === 'task') this.#tasks.created(outcome.result, call, downstream)
     else if (isModern) asking.refuseIfMissing(outcome)
@@ -119,6 +135,25 @@ export class Router {
       throw unknown(call)
     }
     return late
+  }
+
+  /** A retry goes to whoever was asked first, whatever it is called by now; what has been hidden since does not exist. */
+  #goBack(call: Call, { server, original }: OpenedRound): Route | undefined {
+    const kind = LISTED[call.method as keyof typeof LISTED]
+    return findOriginal(this.#feed.viewOf(call.caller), kind, server, original)
+  }
+
+  async #goBackLater(call: Call, round: OpenedRound): Promise<Route> {
+    await this.#lists.known(call.caller)
+    const late = this.#goBack(call, round)
+    if (late === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
+    return late
+  }
+
+  #readOverflow(call: Call): Outcome {
+    const part = this.#overflow.read(call.caller.principal, call.target ?? '')
+    if (part === undefined) throw unknown(call)
+    return complete(part)
   }
 
   #lookUp(call: Call): Route | undefined {
@@ -147,8 +182,8 @@ export class Router {
     this.#downstream(serverKey)?.fidelity.note('appName', call, { name: call.target, exposed })
   }
 
-  /** Writes what the server calls it into the params. */
-  #restore(call: Call, { original }: Route, downstream: Downstream, view: View): void {
+  /** Writes what the server calls it, and what it is to be called with, into the params; what is wrong with the arguments. */
+  #restore(call: Call, { original, entry }: Route, downstream: Downstream, view: View): string | undefined {
     const { params } = call
     if (call.method === 'completion/complete') {
       const ref = params.object('ref')
@@ -156,18 +191,19 @@ export class Router {
       if (isOld && params.has('context')) downstream.fidelity.note('completionContext', call)
       ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', JSON.stringify(original))
     } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', JSON.stringify(original))
+    if (call.method !== 'tools/call') return undefined
     const { options } = downstream
-    const args =
-      call.method === 'tools/call' && options.unaliasArguments && isNamespaced(downstream, view)
-        ? params.raw('arguments')
-        : undefined
-    if (args === undefined) return
-    const plain = unaliasArguments(args, options.prefix)
-    if (plain !== args) params.set('arguments', plain)
+    const args = params.raw('arguments')
+    const isAliased = args !== undefined && options.unaliasArguments && isNamespaced(downstream, view)
+    const plain = isAliased ? unaliasArguments(args, options.prefix) : args
+    const curated = entry?.rule === undefined ? { filled: plain } : fillArguments(plain, entry.rule.args)
+    if ('fault' in curated) return curated.fault
+    if (curated.filled !== undefined && curated.filled !== args) params.set('arguments', curated.filled)
+    return undefined
   }
 
   #expose(outcome: Outcome, call: Call, route: Route, downstream: Downstream, view: View): Outcome {
-    const { result } = outcome
+    let { result } = outcome
     if (!(result instanceof Payload)) return outcome
     if (call.method === 'completion/complete') {
       if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
@@ -175,11 +211,17 @@ export class Router {
       const place = PLACES[call.method]
       if (call.method === 'resources/read') refuseEmpty(result, call, route, downstream, view)
       if (isNamespaced(downstream, view) && place !== undefined) exposeResult(result, place, exposer(call, route, downstream))
+      const limit = route.entry?.rule?.result
+      if (limit !== undefined) result = this.#limited(result, limit, call)
     }
     if (call.caller.session === undefined && view.catalog.sources.length > 1)
       result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
     const projected = outcome.kind === 'complete' ? project(result, call, downstream.fidelity) : result
-    return projected === result ? outcome : complete(projected)
+    return projected === outcome.result ? outcome : complete(projected)
+  }
+
+  #limited(result: Payload, limit: ResultLimit, { caller }: Call): Payload {
+    return limitResult(result, limit, (text, partBytes) => this.#overflow.keep(caller.principal, text, partBytes))
   }
 
   /** A server's own error, with the URI in the spelling of the host; a missing completion is an empty one (B112). */
@@ -219,6 +261,18 @@ const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: stri
   const isRead = call.method === 'resources/read'
   return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposeUri(options.prefix, uri))
 }
+
+/** The caller as this server is to see it for this call. */
+const callerFor = ({ options }: Downstream, caller: Caller, { catalog }: View, rule: CallRule | undefined): Caller => {
+  const seen = declaresApps(caller.capabilities) && !servesApps(options, catalog) ? withoutApps(caller) : caller
+  return rule?.result === undefined ? seen : { ...seen, capabilities: withoutTasks(seen.capabilities) }
+}
+
+/** A header of a hidden argument is ours to write. */
+const withoutHidden = (headers: Call['unknownHeaders'], { hiddenHeaders }: CallRule): Call['unknownHeaders'] =>
+  hiddenHeaders.some((name) => headers[name] !== undefined)
+    ? Object.fromEntries(Object.entries(headers).filter(([name]) => !hiddenHeaders.includes(name)))
+    : headers
 
 /** A server whose apps are switched off is not told that the host runs any (BRIDGING 3.16 rule 4). */
 const withoutApps = (caller: Caller): Caller => {

@@ -6,6 +6,7 @@ import { filter, Subject } from 'rxjs'
 import type { Observable } from 'rxjs'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
+import type { Curator } from '../catalog/curated-inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { HostSession } from '../rpc/call.ts'
 
@@ -18,11 +19,13 @@ interface Own {
 
 export class SessionCatalogs {
   readonly #options: () => CatalogOptions
+  readonly #curator: Curator
   readonly #own = new WeakMap<HostSession, Own>()
   readonly #changed$ = new Subject<HostSession>()
 
-  constructor(options: () => CatalogOptions) {
+  constructor(options: () => CatalogOptions, curator: Curator) {
     this.#options = options
+    this.#curator = curator
   }
 
   /** `undefined`: the server lists it what it lists to everybody. */
@@ -40,10 +43,10 @@ export class SessionCatalogs {
     const own = this.#own.get(session)
     if (own === undefined) return undefined
     if (own.made?.from !== from) {
-      const sources = from.sources.map(({ server, inventory }) => ({
-        server,
-        inventory: own.inventories.get(server.key) ?? inventory,
-      }))
+      const sources = from.sources.map(({ server, inventory }) => {
+        const listed = own.inventories.get(server.key)
+        return { server, inventory: listed === undefined ? inventory : this.#curator.curate(listed, server.curation) }
+      })
       own.made = { from, catalog: buildCatalog(sources, this.#options()) }
     }
     return own.made.catalog

@@ -33,16 +33,16 @@ export class TaskRuns {
       if (call.params.has('task')) downstream.fidelity.note('taskIgnored', call)
       call.params.delete('task')
     } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
-    const mayInsist = downstream.link?.era !== 'legacy' && mayDrive(call, downstream)
-    return plan === 'gateway' || mayInsist ? this.#drive(call, plan, downstream) : downstream.handle(call)
+    const mayInsist = downstream.link?.era !== 'legacy' && mayDrive(call, entry, downstream)
+    return plan === 'gateway' || mayInsist ? this.#drive(call, entry, plan, downstream) : downstream.handle(call)
   }
 
-  async #drive(call: Call, plan: Plan, downstream: Downstream): Promise<Outcome> {
+  async #drive(call: Call, entry: Entry | undefined, plan: Plan, downstream: Downstream): Promise<Outcome> {
     try {
       const outcome = await downstream.handle(call)
       return plan === 'gateway' ? await this.#follow(outcome, call, downstream) : outcome
     } catch (error) {
-      if (!isAskedForTasks(error) || !mayDrive(call, downstream)) throw error
+      if (!isAskedForTasks(error) || !mayDrive(call, entry, downstream)) throw error
       const able: Call = { ...call, caller: { ...call.caller, capabilities: withTasks(call.caller.capabilities) } }
       return this.#follow(await downstream.handle(able), able, downstream)
     }
@@ -51,17 +51,16 @@ export class TaskRuns {
   async #follow(outcome: Outcome, call: Call, { fidelity, handle, options }: Downstream): Promise<Outcome> {
     if (outcome.kind !== 'task') return outcome
     fidelity.note('taskDriven', call)
-    return driveTask(outcome.result, call, handle, options.timeouts.totalMs)
+    return driveTask(outcome.result, call, handle, call.totalMs ?? options.timeouts.totalMs)
   }
 
   #planOf(call: Call, entry: Entry | undefined, { inventory$ }: Downstream): Plan {
     const { session, revision, capabilities } = call.caller
     const isAsked = session !== undefined && this.#offersTasks() && isAtLeast(revision, '2025-11-25') && call.params.has('task')
     const support = runsToolsAsTasks(inventory$.value?.capabilities ?? {}) ? this.#supportOf(entry) : 'forbidden'
-    if (support === 'forbidden') {
-      if (isAsked) throw new Refusal(-32601, `${call.target} cannot be called as a task`)
-      return 'plain'
-    }
+    if (isAsked && (support === 'forbidden' || isLimited(entry)))
+      throw new Refusal(-32601, `${call.target} cannot be called as a task`)
+    if (support === 'forbidden') return 'plain'
     if (isAsked || (session === undefined && declaresTasks(capabilities))) return 'host'
     return support === 'required' ? 'gateway' : 'plain'
   }
@@ -86,6 +85,9 @@ const isAskedForTasks = (error: unknown): boolean => {
   return data?.requiredCapabilities?.extensions?.[TASKS] !== undefined
 }
 
+/** The result of a task passes us by another request, where nobody knows the limit: such a tool is never the host's task. */
+const isLimited = (entry: Entry | undefined): boolean => entry?.rule?.result !== undefined
+
 /** A modern host could declare the extension itself, and is told to, unless the configuration spares it that. */
-const mayDrive = ({ caller }: Call, { options }: Downstream): boolean =>
-  !declaresTasks(caller.capabilities) && (caller.session !== undefined || options.driveTasks)
+const mayDrive = ({ caller }: Call, entry: Entry | undefined, { options }: Downstream): boolean =>
+  isLimited(entry) || (!declaresTasks(caller.capabilities) && (caller.session !== undefined || options.driveTasks))

@@ -91,6 +91,8 @@ export interface Call {
   readonly paramHeaders: readonly ParamHeader[]
   /** `Mcp-Param-*` headers of the host that we do not know and must forward. */
   readonly unknownHeaders: Readonly<Record<string, string>>
+  /** The longest it may take, where that is not what its server's options say. */
+  readonly totalMs?: number | undefined
   /** Progress and log messages, to this caller only. The params keep the server's own progress token. */
   notify(method: string, params: Payload): void
   /** Asks the host in the middle of this request, in the way of its era. Never rejects for a refusal: that is an answer. */

@@ -12,6 +12,7 @@ export const serverOf = (key: string, changes: Partial<CatalogServer> = {}): Cat
   prefix: key,
   displayName: key,
   alias: {},
+  curation: undefined,
   uris: 'namespaced',
   unaliasArguments: true,
   decorateTitles: false,

@@ -98,6 +98,9 @@ servers:
       spare: 0,
       idleStopMs: Infinity,
       alias: { one: 'uno' },
+      curation: expect.objectContaining({
+        aliases: new Map([['one', { path: 'servers.a.alias.one', place: 'trunkline.yaml:22:14' }]]),
+      }),
       uris: 'identity',
       unaliasArguments: false,
       decorateTitles: true,
