@@ -11,6 +11,7 @@ const SHORTEST_CORE = 6
 export class Redactor {
   readonly #texts = new Set<string>()
   readonly #cores = new Set<string>()
+  readonly #beginnings = new Beginnings()
   /** Made when they are next needed: secrets come many at a time. */
   #patterns: { readonly texts: RegExp; readonly cores: RegExp } | undefined
 
@@ -22,15 +23,18 @@ export class Redactor {
   learn(secrets: readonly string[]): void {
     for (const secret of secrets) {
       if (secret === '') continue
-      for (const text of [secret, ...linesOf(secret)].flatMap(formsOf)) this.#texts.add(text)
-      for (const core of coresOf(secret)) this.#cores.add(core)
+      const texts = [secret, ...linesOf(secret)].flatMap(formsOf)
+      const cores = coresOf(secret)
+      for (const text of texts) this.#texts.add(text)
+      for (const core of cores) this.#cores.add(core)
+      for (const text of [...texts, ...cores]) this.#beginnings.add(text)
     }
     this.#patterns = undefined
   }
 
   /** The text with every secret replaced. JSON may be none any more afterwards: see `hideJson`. */
   readonly hide = (text: string): string => {
-    if (this.#texts.size === 0) return text
+    if (this.#texts.size === 0 || !this.#beginnings.mayBeIn(text)) return text
     const { texts, cores } = (this.#patterns ??= { texts: anyOf(this.#texts), cores: anyOf(this.#cores) })
     return withoutRuns(text.replace(texts, HIDDEN), cores)
   }
@@ -71,6 +75,35 @@ export class Redactor {
     return /^\w*$/.test(key) && !/\d/.test(key) ? key : this.hide(key)
   }
 }
+
+/** Four characters of every text looked for, so that most texts are told apart at the cost of looking at them once. */
+class Beginnings {
+  readonly #bits = new Uint32Array(1 << 15)
+  #hasShort = false
+
+  add(text: string): void {
+    if (text.length < 4) this.#hasShort = true
+    let key = 0
+    for (let at = 0; at < 4; at++) key = shiftedIn(key, text.charCodeAt(at))
+    const slot = slotOf(key)
+    this.#bits[slot >>> 5] |= 1 << (slot & 31)
+  }
+
+  /** False only where none of them is in it. */
+  mayBeIn(text: string): boolean {
+    if (this.#hasShort) return true
+    let key = 0
+    for (let at = 0; at < text.length; at++) {
+      key = shiftedIn(key, text.charCodeAt(at))
+      const slot = slotOf(key)
+      if (at >= 3 && (this.#bits[slot >>> 5] & (1 << (slot & 31))) !== 0) return true
+    }
+    return false
+  }
+}
+
+const shiftedIn = (key: number, code: number): number => (key >>> 8) | ((code & 0xff) << 24)
+const slotOf = (key: number): number => Math.imul(key, 0x9e3779b1) >>> 12
 
 const linesOf = (secret: string): readonly string[] =>
   secret.includes('\n') ? secret.split(/\r?\n/).filter((line) => line.length >= SHORTEST_LINE) : []

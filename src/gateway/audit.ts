@@ -111,7 +111,7 @@ export class Audit {
   #write(call: Call, record: CallRecord, time: string, durationMs: number, came: Buffer | undefined, end: End): void {
     const { sink, hideJson } = this.#options
     const { principal, scope, revision, session } = call.caller
-    const denied = record.denied ?? end.denied
+    const denied = end.denied ?? record.denied
     const line = {
       time,
       ref: call.ref,

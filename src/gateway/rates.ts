@@ -35,11 +35,9 @@ const MAX_PRINCIPALS = 10_000
 interface Limit {
   readonly rule: RateRule
   refused: number
-  /** By principal, or by nothing. */
+  /** By principal; one under the empty name for the rest. */
   readonly buckets: Map<string, TokenBucket>
 }
-
-const ALL = ''
 
 export class Rates {
   readonly #clock: () => number
@@ -96,16 +94,16 @@ export class Rates {
   /** Throws `rate_limited` if the server, or this tool of it, has no token left; takes one of both else. */
   checkRoute(call: Call, server: string, original: string): void {
     const tool = call.method === 'tools/call' ? this.#tools.get(server)?.get(original) : undefined
-    this.#take(tool, ALL, this.#servers.get(server), ALL)
+    this.#take([tool, this.#servers.get(server)], '')
   }
 
   #enter(inner: Handler, call: Call): Promise<Outcome> {
     if (METHODS[call.method]?.way !== 'forward') return inner(call)
     const { principal, scope } = call.caller
-    const perPrincipal = principal === SHARED_PRINCIPAL ? undefined : this.#perPrincipal
-    const toolset = scope.toolset === undefined ? undefined : this.#toolsets.get(scope.toolset)
+    // At the endpoint of one server a caller is in all of its toolsets at once.
+    const toolsets = scope.toolset?.split(' ').map((name) => this.#toolsets.get(name)) ?? []
     try {
-      this.#take(perPrincipal, principal, toolset, ALL)
+      this.#take([principal === SHARED_PRINCIPAL ? undefined : this.#perPrincipal, ...toolsets], principal)
     } catch (error) {
       return Promise.reject(error as Failure)
     }
@@ -113,17 +111,15 @@ export class Rates {
   }
 
   /** One token of each, or of none. */
-  #take(first: Limit | undefined, firstKey: string, second: Limit | undefined, secondKey: string): void {
-    if (first === undefined && second === undefined) return
+  #take(limits: readonly (Limit | undefined)[], principal: string): void {
     const nowMs = this.#clock()
-    const one = first && bucketOf(first, firstKey, nowMs)
-    const other = second && bucketOf(second, secondKey, nowMs)
-    const oneMs = one?.waitMs(nowMs) ?? 0
-    const otherMs = other?.waitMs(nowMs) ?? 0
-    const reached = oneMs >= otherMs ? first : second
-    if (Math.max(oneMs, otherMs) > 0 && reached !== undefined) throw refuse(reached, Math.max(oneMs, otherMs))
-    one?.take(nowMs)
-    other?.take(nowMs)
+    const asked = limits.filter((limit) => limit !== undefined)
+    const buckets = asked.map((limit) => bucketOf(limit, limit.rule.of.kind === 'principal' ? principal : '', nowMs))
+    const waits = buckets.map((bucket) => bucket.waitMs(nowMs))
+    const longest = waits.indexOf(Math.max(...waits))
+    const reached = asked[longest]
+    if (reached !== undefined && waits[longest] > 0) throw refuse(reached, waits[longest])
+    for (const bucket of buckets) bucket.take(nowMs)
   }
 }
 
