@@ -102,7 +102,8 @@ export class Audit {
     if (call.signal.aborted) return { outcome: 'cancelled' }
     if (!(error instanceof Failure)) return { outcome: 'failed', detail: 'internal error' }
     const { kind, message, facts } = error
-    const reason = kind === 'rate_limited' && facts.option !== undefined ? kind : DENIALS[kind]
+    const denial = kind === 'rate_limited' && facts.option !== undefined ? kind : DENIALS[kind]
+    const reason = error.executed === 'no' ? denial : undefined
     return reason === undefined
       ? { outcome: 'failed', kind, detail: message }
       : { denied: { reason, rule: facts.option }, detail: message }

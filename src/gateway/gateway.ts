@@ -15,7 +15,7 @@ import type { Identity } from '../auth/identity.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
-import { findPrompt, findResource, findTool, showsUri } from '../catalog/routes.ts'
+import { findResource, findTool, showsUri } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -37,6 +37,7 @@ import { withoutTasks } from '../wire/tasks.ts'
 import type { Audit } from './audit.ts'
 import { Feed } from './feed.ts'
 import type { ChangedList } from './feed.ts'
+import { hiddenBy } from './hidden-by.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rates } from './rates.ts'
@@ -189,14 +190,9 @@ export class Gateway {
     this.handle = this.#stacked()
   }
 
-  /** What hides from a caller the name it called; `undefined`: nobody has such a thing. */
-  hiddenBy({ caller, method, target }: Call): string | undefined {
-    const { toolset, server } = caller.scope
-    if (target === undefined || (toolset === undefined && server === undefined)) return undefined
-    const all = this.feed.viewOf({ ...caller, scope: EVERYTHING })
-    const find = method === 'tools/call' ? findTool : method === 'prompts/get' ? findPrompt : findResource
-    if (find(all, target) === undefined) return undefined
-    return toolset === undefined ? `/servers/${server}/mcp` : `toolsets.${toolset}`
+  /** The rule that keeps from its caller what a call names; `undefined`: there is no such thing at all. */
+  hiddenBy(call: Call): string | undefined {
+    return hiddenBy(call, this.feed, this.#fleet.downstreams$.value)
   }
 
   /** Takes no new calls; change streams end with their closing result. */

@@ -88,7 +88,7 @@ describe('a call is one line', () => {
   })
 
   const failure = (kind: ConstructorParameters<typeof Failure>[0], option?: string): Failure =>
-    new Failure(kind, 'why', { ...(option !== undefined && { option }) })
+    new Failure(kind, 'why', { executed: kind === 'lost' ? 'unknown' : 'no', ...(option !== undefined && { option }) })
   test.each<[string, Handler, Line]>([
     ['a tool that failed', answering({ content: [], isError: true }), { decision: 'allowed', outcome: 'tool_error' }],
     ['an error of the server', failing(new ServerError(-5, 'no', Payload.of({}))), { outcome: 'error', code: -5 }],
@@ -105,6 +105,7 @@ describe('a call is one line', () => {
     ],
     ['too much at once', failing(failure('overloaded')), { decision: 'denied', reason: 'overloaded', detail: 'why' }],
     ['the end of the process', failing(failure('shutting_down')), { decision: 'denied', reason: 'shutting_down' }],
+    ['the end of the process, in its middle', failing(new Failure('shutting_down', 'x')), { decision: 'allowed', outcome: 'failed' }],
     ['a bad request', failing(new Refusal(-32602, 'no such thing')), { decision: 'denied', reason: 'invalid', code: -32602 }],
     [
       'a name that is hidden',
