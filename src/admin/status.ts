@@ -1,13 +1,13 @@
 /** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../app.ts'
 import type { Finding } from '../catalog/inventory.ts'
+import { estimateTokens } from '../catalog/tokens.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
 import type { AuditState } from '../audit-file.ts'
 import type { RateCount } from '../gateway/rates.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
-import { estimateTokens } from './tools.ts'
 
 /** Lines of a server's stderr that are shown (F-08). */
 const STDERR_LINES = 20

@@ -1,4 +1,5 @@
 /** The tools of the catalog as a person looks for them, and what they cost. */
+import { estimateTokens } from '../catalog/tokens.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { MODERN } from '../wire/revisions.ts'
 
@@ -21,9 +22,6 @@ export interface ToolDefinition {
   readonly description?: string
   readonly inputSchema?: unknown
 }
-
-/** What a definition of so many bytes costs a model, roughly. */
-export const estimateTokens = (bytes: Uint8Array): number => Math.ceil(bytes.length / 4)
 
 /** Tools whose name, server or description holds every word of `query`, in the order of the catalog. */
 export const listTools = (gateway: Gateway, query = ''): ToolRow[] => {

@@ -5,6 +5,7 @@ import { Payload } from '../wire/payload.ts'
 import type { Curation, GlobRule, HintName, HintRule, Hints, ListFilter, Placed } from './curation.ts'
 import { matchesGlob } from './glob.ts'
 import type { Entry, ListKind } from './inventory.ts'
+import { plainUri } from './plain-uri.ts'
 
 /** Whether something is shown, and the rule that decided; `undefined`: none had to. */
 export interface Decision {
@@ -71,18 +72,3 @@ const decide = ({ allow, deny }: ListFilter, text: string, separator?: string): 
 
 const matches = (glob: string, text: string, separator: string | undefined, ignoresCase: boolean): boolean =>
   ignoresCase ? matchesGlob(glob.toLowerCase(), text.toLowerCase(), separator) : matchesGlob(glob, text, separator)
-
-/** The path that a lenient server would find: decoded once, `\` as `/`, without `.`, `..` and empty segments. */
-const plainUri = (uri: string): string => {
-  const decoded = uri
-    .replaceAll(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString())
-    .replaceAll('\\', '/')
-  const [, head = '', path = ''] = /^([a-z][a-z\d+.-]*:(?:\/\/[^/]*)?)?([^]*)$/i.exec(decoded) ?? []
-  const kept: string[] = []
-  for (const segment of path.split('/')) {
-    if (segment === '..') kept.pop()
-    else if (segment !== '.' && segment !== '') kept.push(segment)
-  }
-  const start = path.startsWith('/') ? '/' : ''
-  return `${head}${start}${kept.join('/')}${kept.length > 0 && path.endsWith('/') ? '/' : ''}`
-}

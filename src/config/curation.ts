@@ -1,7 +1,8 @@
 /** Curation of one server: its rules, each with the place it was written at, and what no single one of them shows to be wrong. */
 import type { ArgumentEdit, Curation, HintName, ListFilter, Placed, ToolEdit } from '../catalog/curation.ts'
+import { isFromSecret } from './secrets.ts'
 import type { ServerEntry } from './server-schema.ts'
-import { child, nearest } from './tree.ts'
+import { child, nearest, scalars } from './tree.ts'
 import type { MapTree, Tree } from './tree.ts'
 
 type Complain = (path: readonly string[], message: string, remedy: string) => void
@@ -22,7 +23,7 @@ export const buildCuration = (entry: ServerEntry, tree: MapTree, complain: Compl
   checkHints(entry, complain)
   checkNames(tools, alias, complain)
   checkKeys(tools, tree, complain)
-  for (const [original, tool] of Object.entries(tools)) checkArguments(original, tool, complain)
+  for (const [original, tool] of Object.entries(tools)) checkArguments(original, tool, tree, complain)
   const filterTree = child(tree, 'filter')
   const hints = Object.entries(filter?.annotations ?? {}).flatMap(([name, verdict]) =>
     verdict === undefined ? [] : [{ ...at(filterTree, 'annotations', name), hint: HINTS[name as keyof typeof HINTS], verdict }],
@@ -121,7 +122,7 @@ const checkKeys = (tools: Readonly<Record<string, CuratedTool>>, tree: MapTree, 
   }
 }
 
-const checkArguments = (original: string, { args = {} }: CuratedTool, complain: Complain): void => {
+const checkArguments = (original: string, { args = {} }: CuratedTool, tree: MapTree, complain: Complain): void => {
   for (const [name, argument] of Object.entries(args)) {
     const path = ['tools', original, 'args', name]
     const hasValue = 'value' in argument
@@ -131,5 +132,8 @@ const checkArguments = (original: string, { args = {} }: CuratedTool, complain: 
       complain([...path, 'default'], 'nobody can send a hidden argument, so its default is a value', 'say value instead')
     if (argument.hide === true && argument.description !== undefined)
       complain([...path, 'description'], 'nobody sees a hidden argument', 'remove the description')
+    const given = [...path, 'value'].reduce<Tree | undefined>(child, tree)
+    if (argument.hide !== true && scalars(given).some(isFromSecret))
+      complain([...path, 'value'], 'a variable that is named like a secret, and hosts would see it', 'add hide: true')
   }
 }

@@ -32,7 +32,7 @@ const pinned = (tree: Tree): readonly ScalarTree[] =>
 const childrenOf = (tree: Tree | undefined): readonly Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
 
 /** `${API_KEY}` says of itself what it is; `${PROJECT_DIR}` does too. */
-const isFromSecret = ({ source, variables }: ScalarTree) => variables === true && SECRET_NAME.test(source)
+export const isFromSecret = ({ source, variables }: ScalarTree): boolean => variables === true && SECRET_NAME.test(source)
 
 const inUrl = (tree: Tree | undefined): readonly string[] => {
   const url = tree?.kind === 'scalar' ? URL.parse(String(tree.value)) : null

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { Payload } from '../wire/payload.ts'
-import { cutAt, estimateTokens } from './result-limit.ts'
+import { cutAt, tokensOf } from './result-limit.ts'
 
 export interface OverflowOptions {
   /** How long a text is kept. */
@@ -68,7 +68,7 @@ export class Overflow {
     const to = cutAt(kept.text, from, kept.partBytes)
     const part = kept.text.slice(from, to)
     const left = kept.text.slice(to)
-    const more = `\n\n[About ${estimateTokens(left)} more tokens follow: read ${SCHEME}///${id}?from=${to}]`
+    const more = `\n\n[About ${tokensOf(left)} more tokens follow: read ${SCHEME}///${id}?from=${to}]`
     return Payload.of({ contents: [{ uri, mimeType: 'text/plain', text: left === '' ? part : `${part}${more}` }] })
   }
 

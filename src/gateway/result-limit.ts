@@ -3,6 +3,7 @@
  * content; images and sound pass. A result that fits passes as it came, and costs two look-ups.
  */
 import type { ResultLimit } from '../catalog/curation.ts'
+import { estimateTokens } from '../catalog/tokens.ts'
 import { canonical } from '../wire/canonical.ts'
 import { elementsAt } from '../wire/members.ts'
 import { join, Payload } from '../wire/payload.ts'
@@ -11,7 +12,7 @@ import type { Parts } from '../wire/payload.ts'
 const BYTES_PER_TOKEN = 4
 
 /** What a text costs a model, roughly. */
-export const estimateTokens = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
+export const tokensOf = (text: string): number => estimateTokens(Buffer.from(text))
 
 /** Keeps what does not fit and answers with its URI; `undefined`: it could not be kept. */
 export type Keep = (text: string, partBytes: number) => string | undefined
@@ -23,10 +24,10 @@ export const limitResult = (result: Payload, { maxTokens, overflow }: ResultLimi
   const structured = result.raw('structuredContent')
   if ((content?.length ?? 0) <= maxBytes && (structured?.length ?? 0) <= maxBytes) return result
   const texts = content === undefined ? [] : elementsAt(content, 0).map(({ start }) => textOf(Payload.at(content, start)) ?? '')
-  const tokens = estimateTokens(texts.join(''))
+  const tokens = tokensOf(texts.join(''))
   const isStructureLong = structured !== undefined && structured.length > maxBytes
   if (tokens <= maxTokens && !isStructureLong) return result
-  const total = Math.max(tokens, structured === undefined ? 0 : estimateTokens(structured.toString()))
+  const total = Math.max(tokens, structured === undefined ? 0 : estimateTokens(structured))
   if (overflow === 'error') {
     const text = `the result has about ${total} tokens, and no more than ${maxTokens} are allowed here: ask for less`
     return Payload.of({ content: [{ type: 'text', text }], isError: true })
@@ -39,13 +40,11 @@ export const limitResult = (result: Payload, { maxTokens, overflow }: ResultLimi
     if (!texts.some((text) => isCopy(text, structured))) addStructure(pieces, structured.toString(), maxBytes)
   }
   const rest = pieces.rest.join('\n\n')
-  if (rest === '') {
-    settled.set('content', listOf(pieces.blocks))
-    return settled
-  }
-  const uri = overflow === 'resource' ? keep(rest, maxBytes) : undefined
-  settled.set('content', listOf([...pieces.blocks, ...endOf(rest, total, maxTokens, uri)]))
-  return settled
+  const uri = rest !== '' && overflow === 'resource' ? keep(rest, maxBytes) : undefined
+  const end = rest === '' ? [] : endOf(rest, total, maxTokens, uri)
+  settled.set('content', listOf([...pieces.blocks, ...end]))
+  // Whoever shapes it for the host's revision reads what is there now.
+  return Payload.at(join(settled.parts()))
 }
 
 /**
@@ -118,7 +117,7 @@ const isCopy = (text: string, structured: Buffer): boolean => {
 
 /** What stands behind a text that was cut: words for the model, and the link. */
 const endOf = (rest: string, total: number, maxTokens: number, uri: string | undefined): Parts[] => {
-  const missing = `about ${estimateTokens(rest)} of ${total} tokens`
+  const missing = `about ${tokensOf(rest)} of ${total} tokens`
   if (uri === undefined) return [blockOf({ type: 'text', text: `[The result is cut here: ${missing} are not shown.]` })]
   const text = `[The result goes on: ${missing} are not shown. Read the resource ${uri} for what follows; it is kept for a while.]`
   const description = `What follows, in parts of about ${maxTokens} tokens; each says how to read on.`

@@ -196,9 +196,8 @@ export class Router {
     const args = params.raw('arguments')
     const isAliased = args !== undefined && options.unaliasArguments && isNamespaced(downstream, view)
     const plain = isAliased ? unaliasArguments(args, options.prefix) : args
-    const curated = entry?.rule === undefined ? { filled: plain } : fillArguments(plain, entry.rule.args)
-    if ('fault' in curated) return curated.fault
-    if (curated.filled !== undefined && curated.filled !== args) params.set('arguments', curated.filled)
+    if (entry?.rule !== undefined) return fillIn(params, plain, entry.rule)
+    if (plain !== undefined && plain !== args) params.set('arguments', plain)
     return undefined
   }
 
@@ -260,6 +259,14 @@ const noteOf =
 const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
   const isRead = call.method === 'resources/read'
   return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposeUri(options.prefix, uri))
+}
+
+/** Writes the arguments under the rule into the params; what is wrong with them. */
+const fillIn = (params: Payload, args: Buffer | undefined, rule: CallRule): string | undefined => {
+  const curated = fillArguments(args, rule.args)
+  if ('fault' in curated) return curated.fault
+  if (curated.filled !== undefined) params.set('arguments', curated.filled)
+  return undefined
 }
 
 /** The caller as this server is to see it for this call. */

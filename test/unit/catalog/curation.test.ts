@@ -9,6 +9,7 @@ import type { Entry, Inventory } from '../../../src/catalog/inventory.ts'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import { readParamHeaders } from '../../../src/wire/param-headers.ts'
 import { curated } from '../../support/curation.ts'
+import { documentFrom, randomFrom } from '../../support/documents.ts'
 import { ALWAYS, entryOf, inventoryOf, NEVER, promptOf, resourceOf, serverOf, templateOf, toolOf } from './fixtures.ts'
 
 const rules = async (entry: object): Promise<Curation> => {
@@ -206,6 +207,16 @@ describe('arguments of a call', () => {
     expect(await fill(undefined, { n: { default: 20 } })).toBe('{"n":20}')
     expect(await fill(undefined, { n: { hide: true } })).toBeUndefined()
     expect(await fill('{"n":null}', { n: { default: 20 } })).toBe('{"n":null}')
+  })
+
+  test('T-26 whatever the host sends arrives byte for byte behind what is pinned', async () => {
+    const random = randomFrom(7)
+    for (let round = 0; round < 300; round++) {
+      const args = documentFrom(random).trim()
+      const filled = await fill(args, { 'not sent': { value: [1] } })
+      expect(filled).toBe(/^\{\s*\}$/.test(args) ? '{"not sent":[1]}' : `{"not sent":[1],${args.slice(1)}`)
+      expect(() => JSON.parse(filled ?? '') as unknown).not.toThrow()
+    }
   })
 
   test.each([

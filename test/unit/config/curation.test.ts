@@ -126,6 +126,12 @@ describe('what cannot be meant is told with its place', () => {
       ['trunkline.yaml:5:35 servers.a.tools.a.args.x.default: a pinned argument needs no default; keep one of them'],
     ],
     [
+      tools('a: { args: { x: { value: "${API_TOKEN:-x}" } } }'),
+      [
+        'trunkline.yaml:5:25 servers.a.tools.a.args.x.value: a variable that is named like a secret, and hosts would see it; add hide: true',
+      ],
+    ],
+    [
       tools('a: { args: { x: { hide: true, default: 2 } } }'),
       [
         'trunkline.yaml:5:37 servers.a.tools.a.args.x.default: nobody can send a hidden argument, so its default is a value; say value instead',
