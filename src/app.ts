@@ -9,6 +9,7 @@ import type { Readable, Writable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { AuditFile } from './audit-file.ts'
 import type { AuditState } from './audit-file.ts'
+import { LOCAL } from './auth/identity.ts'
 import { Seal } from './auth/seal.ts'
 import type { AuditSettings, Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
@@ -20,13 +21,14 @@ import { makeOpeners } from './downstream/openers.ts'
 import { openMemory } from './downstream/store.ts'
 import { Audit } from './gateway/audit.ts'
 import { Gateway } from './gateway/gateway.ts'
+import { warnOfToolsets } from './gateway/toolset-warnings.ts'
 import { Front } from './host/front.ts'
 import { openGauges } from './host/gauges.ts'
 import type { Hub } from './host/hub.ts'
 import { Overload } from './host/overload.ts'
 import { StdioListener } from './host/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio-listener.ts'
-import type { Scope } from './rpc/call.ts'
+import type { EndpointPath, Scope } from './rpc/call.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import { UndiciClient } from './transport/http-client.ts'
 import { NetClient } from './transport/net-client.ts'
@@ -45,7 +47,7 @@ export interface Surroundings {
   /** Where helper programs are looked for. */
   readonly path: string | undefined
   /** Serve one host on these streams instead of listening (`trunkline stdio`). */
-  readonly pipe?: HostStreams & { readonly scope?: Scope }
+  readonly pipe?: HostStreams & { readonly path?: EndpointPath }
   readonly backoff?: BackoffOptions
 }
 
@@ -65,8 +67,11 @@ export interface Running extends AsyncDisposable {
   readonly configuration: Configuration
   /** How the audit log is doing; `undefined`: none is kept. */
   readonly audit: AuditState | undefined
-  /** Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. */
-  attach(streams: HostStreams, scope: Scope): Promise<void>
+  /**
+   * Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. Rejects where the path
+   * names nothing.
+   */
+  attach(streams: HostStreams, path: EndpointPath): Promise<void>
   /** Settles when the one host of a pipe has gone. */
   readonly hostLeft: Promise<void>
   /** Resolves, with the reason, once we are beyond help: whoever runs this should `stop` and start anew (F-30). */
@@ -122,6 +127,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     reconnected: (downstream) => void gateway.restored(downstream),
   })
   const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir, log)] }), gatewayOptions)
+  warnOfToolsets(gateway.feed, log)
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
     log.warn({ limit: gauges.maxDescriptors }, `few file descriptors (ulimit -n): ${FEW_DESCRIPTORS} and more are of use`)
@@ -151,8 +157,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   }
   const keepRecord = (settings: AuditSettings | undefined): void => {
     const { hideJson } = redactor
+    const toolsetOf = gateway.toolsetOf.bind(gateway)
     const hiddenBy = gateway.hiddenBy.bind(gateway)
-    const audit = settings && auditFile && new Audit({ sink: auditFile, bodies: settings.bodies, hideJson, hiddenBy })
+    const audit = settings && auditFile && new Audit({ sink: auditFile, bodies: settings.bodies, hideJson, toolsetOf, hiddenBy })
     gateway.keepRecord(audit)
     hub.denied = audit?.denied
   }
@@ -169,15 +176,15 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await dispose()
       throw error
     })
+  fleet.apply(configuration.servers)
   const pipes = new Set<Piped>()
   const { pipe } = surroundings
   const sole =
     pipe &&
-    servePipe(pipe, pipe.scope ?? { server: undefined }, hub, (capabilities, session) =>
+    servePipe(pipe, scopeOf(gateway, pipe.path ?? {}), hub, (capabilities, session) =>
       introduction.resolve({ capabilities, session }),
     )
   if (sole !== undefined) pipes.add(sole)
-  fleet.apply(configuration.servers)
 
   const answered = async (inFlight: () => number, withinMs = Infinity): Promise<void> => {
     const drainMs = Math.min(hub.options.drainMs, withinMs)
@@ -217,8 +224,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     },
     exhausted: exhaustion.promise,
     hostLeft: sole?.hostLeft ?? new Promise(() => undefined),
-    attach: async (streams, scope) => {
-      const piped = servePipe(streams, scope, hub, () => undefined)
+    attach: async (streams, path) => {
+      const piped = servePipe(streams, scopeOf(gateway, path), hub, () => undefined)
       pipes.add(piped)
       await piped.hostLeft
       await answered(() => piped.listener.inFlight)
@@ -250,11 +257,17 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   }
 }
 
+const scopeOf = (gateway: Gateway, path: EndpointPath): Scope => {
+  const scope = gateway.scopeFor(LOCAL, path)
+  if (scope === undefined) throw new Error(`no endpoint for ${JSON.stringify(path)}`)
+  return scope
+}
+
 type Piped = ReturnType<typeof servePipe>
 
 const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: StdioOptions['introduced']) => {
   const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
-  const listener = new StdioListener(pipe, { principal: 'local', scope, introduced }, hub)
+  const listener = new StdioListener(pipe, { principal: LOCAL.principal, scope, introduced }, hub)
   const hostLeft = new Promise<void>((resolve) => {
     pipe.open({
       line: (line) => listener.receive(line),

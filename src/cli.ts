@@ -10,6 +10,7 @@ import { readSurroundings } from './config/surroundings.ts'
 import type { Context } from './config/surroundings.ts'
 import { CommandError, EXIT } from './commands/io.ts'
 import type { Invocation, Io, Read } from './commands/io.ts'
+import type { StdioOptions } from './commands/stdio.ts'
 import { VERSION } from './version.ts'
 
 interface CommonOptions {
@@ -18,6 +19,11 @@ interface CommonOptions {
   readonly state?: string
   readonly json?: boolean
   readonly allowUnauthenticatedNetwork?: boolean
+}
+
+interface CallOptions {
+  readonly args?: string
+  readonly toolset?: string
 }
 
 /** Runs one command and returns its exit code. */
@@ -75,7 +81,8 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
   command('stdio', 'serve one host on stdin and stdout')
     .option('--inline', 'start the servers here, even where a process of this configuration runs')
     .option('--server <key>', 'this server alone, under its own names')
-    .action(async (options: CommonOptions & { readonly inline?: boolean; readonly server?: string }) => {
+    .option('--toolset <name>', 'this toolset')
+    .action(async (options: CommonOptions & StdioOptions) => {
       const { stdio } = await import('./commands/stdio.ts')
       end(await stdio(await invoked(options, false), options))
     })
@@ -91,17 +98,19 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
   })
   command('tools', 'what hosts see, and what it costs')
     .argument('[query...]', 'words that the name, the server or the description holds')
-    .action(async (query: readonly string[], options: CommonOptions) => {
+    .option('--toolset <name>', 'of this toolset')
+    .action(async (query: readonly string[], options: CommonOptions & { readonly toolset?: string }) => {
       const { tools } = await import('./commands/tools.ts')
-      end(await tools(await invoked(options), query.join(' ')))
+      end(await tools(await invoked(options), query.join(' '), options.toolset))
     })
   command('call', 'call one tool through the gateway')
     .argument('<tool>', 'its exposed name')
     .argument('[key=value...]', 'its arguments, read by its schema')
     .option('--args <json>', 'its arguments as one JSON object')
-    .action(async (tool: string, pairs: readonly string[], options: CommonOptions & { readonly args?: string }) => {
+    .option('--toolset <name>', 'as a host of this toolset')
+    .action(async (tool: string, pairs: readonly string[], options: CommonOptions & CallOptions) => {
       const { call } = await import('./commands/call.ts')
-      end(await call(await invoked(options), tool, pairs, options.args))
+      end(await call(await invoked(options), tool, pairs, options.args, options.toolset))
     })
   command('ps', 'state of the running process and its servers').action(async (options: CommonOptions) => {
     const { ps } = await import('./commands/running.ts')

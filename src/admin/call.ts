@@ -1,6 +1,6 @@
 /** One tool called by a person at the command line: through the gateway, as principal `local`, like any host on this machine. */
-import { Refusal, ServerError } from '../rpc/call.ts'
-import type { Call } from '../rpc/call.ts'
+import { EVERYTHING, Refusal, ServerError } from '../rpc/call.ts'
+import type { Call, Scope } from '../rpc/call.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
@@ -13,13 +13,19 @@ export type CallEnd =
   | { readonly kind: 'refused' | 'error' | FailureKind; readonly message: string }
 
 /** `args` is a JSON object as text. Never rejects for what a host would be told as an error. */
-export const callTool = async (gateway: Gateway, tool: string, args: string, signal: AbortSignal): Promise<CallEnd> => {
+export const callTool = async (
+  gateway: Gateway,
+  tool: string,
+  args: string,
+  signal: AbortSignal,
+  scope: Scope = EVERYTHING,
+): Promise<CallEnd> => {
   const call: Call = {
     ref: 0,
     method: 'tools/call',
     target: tool,
     params: Payload.at(Buffer.from(`{"name":${JSON.stringify(tool)},"arguments":${args}}`)),
-    caller: { principal: 'local', revision: MODERN, capabilities: {}, scope: { server: undefined }, session: undefined },
+    caller: { principal: 'local', revision: MODERN, capabilities: {}, scope, session: undefined },
     resume: undefined,
     signal,
     progressToken: undefined,

@@ -3,10 +3,12 @@ import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Payload } from '../wire/payload.ts'
+import type { EndpointPath } from '../rpc/call.ts'
 import type { CallEnd } from './call.ts'
 import type { Control } from './control.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
 import type { Place } from './socket.ts'
+import type { ToolRow } from './tools.ts'
 
 /** `undefined`: no process of this configuration runs, or its socket cannot be trusted. */
 export const connectAdmin = async (place: Place): Promise<Control | undefined> =>
@@ -17,13 +19,15 @@ const remoteControl = (place: Place): Control => {
     JSON.parse((await exchange(place, method, path, query)).toString()) as T
   return {
     status: () => ask('GET', '/status'),
-    tools: (query) => ask('GET', '/tools', { query }),
+    tools: async (query, toolset) =>
+      (await ask<{ tools?: readonly ToolRow[] }>('GET', '/tools', { query, ...(toolset !== undefined && { toolset }) })).tools,
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
     approve: async (server, tool) =>
       (await ask<{ approved?: readonly string[] }>('POST', '/approve', { server, ...(tool !== undefined && { tool }) })).approved,
-    call: async (tool, args, signal) => {
-      const answer = Payload.at(await exchange(place, 'POST', '/call', { tool }, args, signal))
+    call: async (tool, args, toolset, signal) => {
+      const query = { tool, ...(toolset !== undefined && { toolset }) }
+      const answer = Payload.at(await exchange(place, 'POST', '/call', query, args, signal))
       const result = answer.raw('result')
       if (result === undefined) return JSON.parse(answer.bytes.toString()) as CallEnd
       return { kind: 'result', isError: answer.value('isError') === true, result }
@@ -37,10 +41,11 @@ export const askToRelease = async (place: Place): Promise<boolean> => {
   return answer !== undefined && (JSON.parse(answer.toString()) as { released: boolean }).released
 }
 
-/** A pipe to the running process, `'unknown'` if it has no such server, `undefined` if it can take no host. */
-export const openPipe = async (place: Place, server: string | undefined): Promise<Duplex | 'unknown' | undefined> => {
+/** A pipe to the running process, `'unknown'` if it has no such endpoint, `undefined` if it can take no host. */
+export const openPipe = async (place: Place, { server, toolset }: EndpointPath): Promise<Duplex | 'unknown' | undefined> => {
   if (!(await isOurs(place))) return undefined
-  const query = server === undefined ? '' : `?${new URLSearchParams({ server }).toString()}`
+  const named = { ...(server !== undefined && { server }), ...(toolset !== undefined && { toolset }) }
+  const query = `?${new URLSearchParams(named).toString()}`
   return new Promise((resolve) => {
     const asked = request({
       socketPath: place.path,

@@ -1,5 +1,6 @@
 /** Everything the command line can ask of a gateway, whether it runs in this process or behind the admin socket. */
 import type { Running } from '../app.ts'
+import { LOCAL } from '../auth/identity.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
 import type { Redactor } from '../redactor.ts'
@@ -13,9 +14,10 @@ import type { ToolRow } from './tools.ts'
 
 export interface Control {
   status(): Promise<Status>
-  tools(query: string): Promise<readonly ToolRow[]>
-  /** `args` is a JSON object as text; `signal` gives the call up. */
-  call(tool: string, args: string, signal: AbortSignal): Promise<CallEnd>
+  /** What hosts see at `/mcp`, or at a toolset; `undefined`: there is no such toolset. */
+  tools(query: string, toolset: string | undefined): Promise<readonly ToolRow[] | undefined>
+  /** `args` is a JSON object as text; `signal` gives the call up. A toolset that does not exist refuses it. */
+  call(tool: string, args: string, toolset: string | undefined, signal: AbortSignal): Promise<CallEnd>
   /** Reads the files again. Never rejects: a configuration that is refused is an answer. */
   reload(): Promise<ReloadEnd>
   /** False: there is no such server. */
@@ -56,14 +58,20 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         servers: serverStatuses(running),
         rates: gateway.rates.counts,
         audit: running.audit,
+        toolsets: gateway.feed.summaries,
         collisions: gateway.feed.catalog.problems.map(({ message }) => message),
         warnings: configuration.warnings,
         problems: reloader.problems,
       })
     },
-    tools: async (query) => redactor.hideIn(listTools(running.gateway, query)),
-    call: async (tool, args, signal) => {
-      const end = await callTool(running.gateway, tool, args, signal)
+    tools: async (query, toolset) => {
+      const scope = running.gateway.scopeFor(LOCAL, { toolset })
+      return scope && redactor.hideIn(listTools(running.gateway, query, scope))
+    },
+    call: async (tool, args, toolset, signal) => {
+      const scope = running.gateway.scopeFor(LOCAL, { toolset })
+      if (scope === undefined) return { kind: 'refused', message: `there is no toolset "${toolset}"` }
+      const end = await callTool(running.gateway, tool, args, signal, scope)
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
     reload: async () => redactor.hideIn(await reloader.reload()),

@@ -8,6 +8,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { HostStreams } from '../app.ts'
 import type { Log } from '../downstream/environment.ts'
+import type { EndpointPath } from '../rpc/call.ts'
 import type { Control } from './control.ts'
 import { askToRelease } from './client.ts'
 import { isAnswered, PIPE, prepareFolder, removeStale } from './socket.ts'
@@ -18,9 +19,9 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024
 export interface AdminOptions {
   readonly control: Control
   /** Serves a host on a pipe; `undefined`: this process has no room for another. */
-  readonly attach: ((streams: HostStreams, server: string | undefined) => Promise<void>) | undefined
-  /** Whether there is a server of that key to attach to. */
-  readonly hasServer: (server: string) => boolean
+  readonly attach: ((streams: HostStreams, path: EndpointPath) => Promise<void>) | undefined
+  /** Whether there is such an endpoint to attach to. */
+  readonly isEndpoint: (path: EndpointPath) => boolean
   readonly log: Log
 }
 
@@ -28,14 +29,16 @@ type Handler = (query: URLSearchParams, body: string, control: Control, signal: 
 
 const ROUTES: Readonly<Record<string, Handler>> = {
   'GET /status': (_query, _body, control) => control.status(),
-  'GET /tools': (query, _body, control) => control.tools(query.get('query') ?? ''),
+  'GET /tools': async (query, _body, control) => ({
+    tools: await control.tools(query.get('query') ?? '', query.get('toolset') ?? undefined),
+  }),
   'POST /reload': (_query, _body, control) => control.reload(),
   'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),
   'POST /approve': async (query, _body, control) => ({
     approved: await control.approve(query.get('server') ?? '', query.get('tool') ?? undefined),
   }),
   'POST /call': async (query, body, control, signal) => {
-    const end = await control.call(query.get('tool') ?? '', body, signal)
+    const end = await control.call(query.get('tool') ?? '', body, query.get('toolset') ?? undefined, signal)
     if (end.kind !== 'result') return end
     return Buffer.concat([Buffer.from(`{"kind":"result","isError":${end.isError},"result":`), end.result, Buffer.from('}')])
   },
@@ -141,13 +144,17 @@ const read = async (request: IncomingMessage): Promise<string> => {
 }
 
 const servePipe = async (request: IncomingMessage, socket: Duplex, options: AdminOptions): Promise<void> => {
-  const { attach, hasServer, log } = options
-  const server = urlOf(request).searchParams.get('server') ?? undefined
-  if (request.headers.upgrade !== PIPE || (server !== undefined && !hasServer(server)))
+  const { attach, isEndpoint, log } = options
+  const { searchParams } = urlOf(request)
+  const path: EndpointPath = {
+    server: searchParams.get('server') ?? undefined,
+    toolset: searchParams.get('toolset') ?? undefined,
+  }
+  if (request.headers.upgrade !== PIPE || !isEndpoint(path))
     return void socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n')
   if (attach === undefined) return void socket.end('HTTP/1.1 409 Conflict\r\nConnection: close\r\n\r\n')
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PIPE}\r\n\r\n`)
   log.info({}, 'a host is attached')
-  await attach({ input: socket, output: socket }, server)
+  await attach({ input: socket, output: socket }, path)
   socket.end()
 }

@@ -1,6 +1,7 @@
 /** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../app.ts'
 import type { Finding } from '../catalog/inventory.ts'
+import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
 import { estimateTokens } from '../catalog/tokens.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
@@ -53,6 +54,7 @@ export interface Status {
   readonly rates: readonly RateCount[]
   /** The audit log; absent: none is kept. */
   readonly audit: AuditState | undefined
+  readonly toolsets: readonly ToolsetSummary[]
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]
   readonly warnings: readonly string[]
@@ -65,7 +67,7 @@ export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly
 
 export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
   const { catalog } = gateway.feed
-  const { rows, entries } = gateway.feed.viewOf({ scope: { server: undefined }, revision: LATEST_LEGACY }).list('tools')
+  const { rows, entries } = gateway.feed.whole(LATEST_LEGACY).list('tools')
   return fleet.downstreams$.value.map((downstream) => {
     const { options, health$, inventory$, link, linkCount, inFlight } = downstream
     const { state, reason, failures, nextTryMs } = health$.value

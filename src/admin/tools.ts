@@ -1,6 +1,8 @@
 /** The tools of the catalog as a person looks for them, and what they cost. */
 import { estimateTokens } from '../catalog/tokens.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { EVERYTHING } from '../rpc/call.ts'
+import type { Scope } from '../rpc/call.ts'
 import { MODERN } from '../wire/revisions.ts'
 
 /** One tool as `tools --json` prints it. */
@@ -23,10 +25,10 @@ export interface ToolDefinition {
   readonly inputSchema?: unknown
 }
 
-/** Tools whose name, server or description holds every word of `query`, in the order of the catalog. */
-export const listTools = (gateway: Gateway, query = ''): ToolRow[] => {
+/** Tools of the scope whose name, server or description holds every word of `query`, in the order of the catalog. */
+export const listTools = (gateway: Gateway, query = '', scope: Scope = EVERYTHING): ToolRow[] => {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
-  const { rows, entries } = gateway.feed.viewOf({ scope: { server: undefined }, revision: MODERN }).list('tools')
+  const { rows, entries } = gateway.feed.viewOf({ scope, revision: MODERN }).list('tools')
   return rows
     .map(({ server, entry, exposed }, at): ToolRow => {
       const definition = JSON.parse(entries[at].toString()) as ToolDefinition

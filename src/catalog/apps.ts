@@ -37,14 +37,15 @@ export const indexApps = (catalog: Catalog): AppIndex => {
 }
 
 /** What is declared to hosts: a single server's own settings, none of our making; `undefined`: nothing here has apps (BRIDGING 3.1). */
-export const appsSettings = (view: Pick<View, 'sources' | 'apps' | 'catalog'>): object | undefined => {
+export const appsSettings = (view: Pick<View, 'sources' | 'apps' | 'catalog' | 'shows'>): object | undefined => {
   const declared = view.sources.flatMap(({ server, inventory }) => {
     const { extensions } = (inventory?.capabilities ?? {}) as { extensions?: Readonly<Record<string, object | undefined>> }
     const settings = extensions?.[UI_EXTENSION]
     return settings === undefined || !servesApps(server, view.catalog) ? [] : [settings]
   })
   if (declared.length === 1) return declared[0]
-  return declared.length > 1 || view.apps.templates.size > 0 ? {} : undefined
+  const hasTemplates = [...view.apps.templates.values()].some((rows) => rows.some((row) => view.shows(row)))
+  return declared.length > 1 || hasTemplates ? {} : undefined
 }
 
 /** The one tool of this original name that an app may call, within the caller's view. */
@@ -64,8 +65,8 @@ export const findAppTemplate = (view: Routable, index: AppIndex, uri: string): R
 /** Counted over every configured server, so that one that is down still owns its names; answered only within the view. */
 const only = (view: Routable, rows: readonly Exposed[] | undefined, original: string): Route | undefined => {
   const servers = new Set(rows?.map(({ server }) => server.key))
-  const [row] = rows ?? []
-  if (servers.size !== 1 || row === undefined || !view.sees(row.server.key)) return undefined
+  const row = rows?.find((one) => view.shows(one))
+  if (servers.size !== 1 || row === undefined) return undefined
   return { serverKey: row.server.key, original, entry: row.entry.original === original ? row.entry : undefined }
 }
 

@@ -24,6 +24,8 @@ export interface CatalogServer {
   readonly instructions: boolean
   readonly apps: boolean
   readonly trusted: boolean | undefined
+  /** Words to choose servers by. */
+  readonly tags: readonly string[]
 }
 
 export interface CatalogSource {

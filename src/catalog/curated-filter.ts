@@ -5,7 +5,7 @@ import { Payload } from '../wire/payload.ts'
 import type { Curation, GlobRule, HintName, HintRule, Hints, ListFilter, Placed } from './curation.ts'
 import { matchesGlob } from './glob.ts'
 import type { Entry, ListKind } from './inventory.ts'
-import { plainUri } from './plain-uri.ts'
+import { resolvedUri } from './resolved-uri.ts'
 
 /** Whether something is shown, and the rule that decided; `undefined`: none had to. */
 export interface Decision {
@@ -40,7 +40,7 @@ export const decideEntry = (curation: Curation, kind: ListKind, entry: Entry): D
 export const decideUri = ({ resources }: Curation, uri: string): Decision => {
   const asSaid = decide(resources, uri, '/')
   if (!asSaid.isShown) return asSaid
-  const plain = plainUri(uri)
+  const plain = resolvedUri(uri)
   return plain === uri ? asSaid : decide(resources, plain, '/')
 }
 

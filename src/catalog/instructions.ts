@@ -1,5 +1,5 @@
 /**
- * The instructions of all servers as one text: a section per server, in configuration order, headed by the name the operator
+ * The instructions of all servers as one text: what the toolset says of itself, then a section per server, in configuration order, headed by the name the operator
  * gave it. What stands in a section is the server's and untrusted; the heading never is (B045, B261).
  */
 import { cleanLabel } from '../wire/label.ts'
@@ -14,10 +14,11 @@ export interface InstructionLimits {
 
 const CUT = ' […]'
 
-/** The joined text, or `undefined` if no server of the view has any. */
+/** The joined text, or `undefined` if neither the toolset nor any server of the view has any. */
 export const joinInstructions = (view: View, limits: InstructionLimits): string | undefined => {
   const { naming, sources } = view.catalog
-  const sections: string[] = []
+  const description = view.toolset?.description
+  const sections = description === undefined ? [] : [description]
   let left = limits.instructionsTotalBytes
   for (const { server, inventory } of view.sources) {
     const text = server.instructions ? inventory?.instructions?.trim() : undefined

@@ -1,16 +1,16 @@
-/** One spelling of a URI for all that mean the same to a lenient server. */
+/** What a lenient server may make of a URI: it may decode, take `\` for `/`, and follow `..` wherever it stands. */
 
-/** The path that a lenient server would find: decoded once, `\` as `/`, without `.`, `..` and empty segments. */
-export const plainUri = (uri: string): string => {
-  const decoded = uri
-    .replaceAll(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString())
-    .replaceAll('\\', '/')
-  const [, head = '', path = ''] = /^([a-z][a-z\d+.-]*:(?:\/\/[^/]*)?)?([^]*)$/i.exec(decoded) ?? []
-  const kept: string[] = []
-  for (const segment of path.split('/')) {
-    if (segment === '..') kept.pop()
-    else if (segment !== '.' && segment !== '') kept.push(segment)
+/** How often an encoding may be wrapped in another. */
+const MAX_DEPTH = 4
+
+/** The URI with nothing encoded any more; `undefined`: it climbs with `..`, or hides how it is spelled, so that it may mean any other. */
+export const plainUri = (uri: string): string | undefined => {
+  let plain = uri.replaceAll('\\', '/')
+  for (let depth = 0; /%[\da-f]{2}/i.test(plain); depth++) {
+    if (depth === MAX_DEPTH) return undefined
+    plain = plain.replaceAll(/(?:%[\da-f]{2})+/gi, decode).replaceAll('\\', '/')
   }
-  const start = path.startsWith('/') ? '/' : ''
-  return `${head}${start}${kept.join('/')}${kept.length > 0 && path.endsWith('/') ? '/' : ''}`
+  return plain.split(/[/?#]/).includes('..') ? undefined : plain
 }
+
+const decode = (bytes: string): string => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString()

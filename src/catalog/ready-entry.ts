@@ -9,11 +9,14 @@ import { stringAt } from '../wire/payload.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { Member } from '../wire/scan.ts'
 import type { ListKind } from './inventory.ts'
+import { overridden } from './override.ts'
+import type { ToolOverride } from './toolset.ts'
 import { exposeUri } from './uris.ts'
 import { wrapOutputSchema } from './wrap-schema.ts'
 
 /** What hosts of a revision can read in lists: `wrapped` knows object roots in `outputSchema` only, `tasks` also `execution`. */
-export type ListForm = 'natural' | 'wrapped' | 'wrapped+tasks'
+export const LIST_FORMS = ['natural', 'wrapped', 'wrapped+tasks'] as const
+export type ListForm = (typeof LIST_FORMS)[number]
 
 export const listForm = (revision: Revision): ListForm =>
   revision === '2025-11-25' ? 'wrapped+tasks' : revision === '2025-06-18' ? 'wrapped' : 'natural'
@@ -29,6 +32,8 @@ export interface Exposure {
   readonly label: string | undefined
   /** Whether `_meta.ui` is shown. */
   readonly apps: boolean
+  /** What a toolset says in place of a tool's own words. */
+  readonly override?: ToolOverride | undefined
 }
 
 const NAME_FIELD: Readonly<Record<ListKind, string>> = {
@@ -39,8 +44,9 @@ const NAME_FIELD: Readonly<Record<ListKind, string>> = {
 }
 const UI_KEYS: ReadonlySet<string> = new Set(['ui', 'ui/resourceUri'])
 
-/** The bytes of the entry under this exposure; `raw` itself if nothing changes. */
-export const readyEntry = (raw: Buffer, exposure: Exposure): Buffer => {
+/** The bytes of the entry under this exposure; `own` itself if nothing changes. */
+export const readyEntry = (own: Buffer, exposure: Exposure): Buffer => {
+  const raw = exposure.override === undefined ? own : overridden(own, exposure.override)
   const members = membersAt(raw, 0)
   const edits: Edit[] = []
   for (const member of members) {

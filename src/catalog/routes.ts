@@ -21,8 +21,10 @@ export interface Route {
 /** What routing needs of a view. */
 export interface Routable {
   readonly catalog: Catalog
-  /** Whether the caller sees this server at all. */
-  sees(serverKey: string): boolean
+  /** Whether the caller sees this. What it does not see is unknown. */
+  shows(row: Exposed): boolean
+  /** The same of a URI or template of a server, whether or not a list names it. */
+  showsUri(server: CatalogServer, original: string): boolean
   /** Entries by original name, and the templates that may claim bare URIs; filled on first use. */
   readonly bare: BareIndex
 }
@@ -70,18 +72,17 @@ export const findOriginal = (
   serverKey: string,
   original: string,
 ): Route | undefined => {
-  if (!view.sees(serverKey)) return undefined
   const row = view.catalog.lists[kind].find(({ server, entry }) => server.key === serverKey && entry.original === original)
-  if (row !== undefined) return routeTo(row)
+  if (row !== undefined) return view.shows(row) ? routeTo(row) : undefined
   const server = view.catalog.sources.find((source) => source.server.key === serverKey)?.server
-  return kind === 'resources' && server !== undefined && showsUri(server, original)
+  return kind === 'resources' && server !== undefined && view.showsUri(server, original) && showsUri(server, original)
     ? { serverKey, original, entry: undefined }
     : undefined
 }
 
 const findExposed = (view: Routable, kind: ListKind, exposed: string): Route | undefined => {
   const row = view.catalog.index[kind].get(exposed)
-  return row !== undefined && view.sees(row.server.key) ? routeTo(row) : undefined
+  return row !== undefined && view.shows(row) ? routeTo(row) : undefined
 }
 
 /** An exposed form is enough, listed or not: URIs of results and expanded templates appear in no list. */
@@ -90,7 +91,7 @@ const restored = (view: Routable, uri: string): Route | undefined => {
   const sole = soleServer(catalog)
   const found = sole === undefined ? prefixed(catalog, uri) : { prefix: sole.prefix, original: uri }
   const server = found && catalog.byPrefix.get(found.prefix)
-  return found && server && view.sees(server.key) && showsUri(server, found.original)
+  return found && server && view.showsUri(server, found.original) && showsUri(server, found.original)
     ? { serverKey: server.key, original: found.original, entry: undefined }
     : undefined
 }
@@ -102,7 +103,10 @@ const prefixed = (catalog: Catalog, uri: string): { prefix: string; original: st
 /** A template whose exposed form is the original one is matched first: for its server the URI is no bare one. */
 const findByTemplate = (view: Routable, uri: string): Route | undefined => {
   const rows = view.bare.patterns
-    .filter(({ row, template }) => view.sees(row.server.key) && matchesTemplate(template, uri) && showsUri(row.server, uri))
+    .filter(
+      ({ row, template }) =>
+        view.shows(row) && matchesTemplate(template, uri) && view.showsUri(row.server, uri) && showsUri(row.server, uri),
+    )
     .map(({ row }) => row)
   const own = rows.filter((row) => row.exposed === row.entry.original)
   const owner = onlyOwner(view, own.length > 0 ? own : rows)
@@ -110,7 +114,7 @@ const findByTemplate = (view: Routable, uri: string): Route | undefined => {
 }
 
 const onlyOwner = (view: Routable, rows: readonly Exposed[]): Route | undefined => {
-  const [first, ...others] = rows.filter((row) => view.sees(row.server.key))
+  const [first, ...others] = rows.filter((row) => view.shows(row))
   return first !== undefined && others.every((row) => row.server.key === first.server.key) ? routeTo(first) : undefined
 }
 

@@ -7,18 +7,26 @@ import type { Revision } from '../wire/revisions.ts'
 import { indexApps } from './apps.ts'
 import type { AppIndex } from './apps.ts'
 import { buildCatalog, runsTasks, servesApps } from './catalog.ts'
-import type { Catalog, CatalogSource, Exposed } from './catalog.ts'
+import type { Catalog, CatalogServer, CatalogSource, Exposed } from './catalog.ts'
 import { digestBytes } from './digest.ts'
+import type { Grants } from './grants.ts'
 import type { Entry, ListKind } from './inventory.ts'
 import { uriMode } from './naming.ts'
+import { plainUri } from './plain-uri.ts'
 import { listForm, readyEntry } from './ready-entry.ts'
 import type { Exposure, ListForm } from './ready-entry.ts'
 import { indexBare } from './routes.ts'
 import type { BareIndex } from './routes.ts'
+import { isWrite, Shown } from './shown.ts'
+import { matchesTemplate } from './templates.ts'
+import { estimateTokens } from './tokens.ts'
+import type { Budget, Toolset, ToolOverride } from './toolset.ts'
 
 export interface Selection {
-  /** Keys of the servers the caller sees; all without it. */
-  readonly servers?: ReadonlySet<string>
+  /** What the caller's path and credential choose; everything without it. */
+  readonly toolset?: Toolset | undefined
+  /** What its scopes let it see; everything without it. */
+  readonly grants?: Grants | undefined
   /** Key of one server, seen alone under its original names and URIs (`/servers/<key>/mcp`). */
   readonly only?: string
   /** The host's revision: it decides how lists are worded. */
@@ -40,14 +48,29 @@ export interface ReadyList {
 export class Views {
   readonly #ready = new WeakMap<Entry, Map<string, Buffer>>()
   readonly #views = new WeakMap<Catalog, Map<string, View>>()
+  /** By catalog, toolset and scopes: the same for every revision, and for a server seen alone. */
+  readonly #shown = new WeakMap<Catalog, Map<string, Shown>>()
 
   of(catalog: Catalog, selection: Selection): View {
     let views = this.#views.get(catalog)
     if (views === undefined) this.#views.set(catalog, (views = new Map()))
     const id = selectionId(selection)
     let view = views.get(id)
-    if (view === undefined) views.set(id, (view = new View(id, narrowed(catalog, selection), selection, this.#readyBytes)))
+    if (view === undefined) {
+      const shown = this.#shownIn(catalog, selection)
+      views.set(id, (view = new View(id, narrowed(catalog, selection), selection, shown, this.#readyBytes)))
+    }
     return view
+  }
+
+  #shownIn(catalog: Catalog, { toolset, grants }: Selection): Shown | undefined {
+    if (toolset === undefined && grants === undefined) return undefined
+    let known = this.#shown.get(catalog)
+    if (known === undefined) this.#shown.set(catalog, (known = new Map()))
+    const key = JSON.stringify([toolset?.name, grants?.id])
+    let shown = known.get(key)
+    if (shown === undefined) known.set(key, (shown = new Shown(catalog, { toolset, grants })))
+    return shown
   }
 
   readonly #readyBytes = (entry: Entry, exposure: Exposure): Buffer => {
@@ -64,23 +87,91 @@ export class View {
   /** The same for every catalog: names what was selected, not what is there. */
   readonly id: string
   readonly catalog: Catalog
-  readonly #servers: ReadonlySet<string> | undefined
+  readonly toolset: Toolset | undefined
+  readonly #shown: Shown | undefined
   readonly #form: ListForm
   readonly #readyBytes: (entry: Entry, exposure: Exposure) => Buffer
   readonly #lists = new Map<ListKind, ReadyList>()
   #bare: BareIndex | undefined
   #apps: AppIndex | undefined
 
-  constructor(id: string, catalog: Catalog, selection: Selection, readyBytes: (entry: Entry, exposure: Exposure) => Buffer) {
+  constructor(
+    id: string,
+    catalog: Catalog,
+    { toolset, revision }: Selection,
+    shown: Shown | undefined,
+    readyBytes: (entry: Entry, exposure: Exposure) => Buffer,
+  ) {
     this.id = id
     this.catalog = catalog
-    this.#servers = selection.servers
-    this.#form = listForm(selection.revision)
+    this.toolset = toolset
+    this.#shown = shown
+    this.#form = listForm(revision)
     this.#readyBytes = readyBytes
   }
 
+  /** Whether it shows less than there is. */
+  get isLimited(): boolean {
+    return this.#shown !== undefined
+  }
+
+  /** Whether anything of the server is in it. */
   sees(serverKey: string): boolean {
-    return this.#servers?.has(serverKey) ?? true
+    return this.#shown?.hasServer(serverKey) ?? true
+  }
+
+  /** The one predicate for lists, routes and all that follows from them. */
+  shows({ entry }: Exposed): boolean {
+    return this.#shown?.has(entry) ?? true
+  }
+
+  /** The same of a URI or template, listed or not: what a shown template or app names is shown with it. */
+  showsUri(server: CatalogServer, original: string): boolean {
+    if (this.#shown === undefined) return true
+    const isOf = (row: Exposed): boolean => row.server.key === server.key
+    const isShown = (row: Exposed): boolean => isOf(row) && this.shows(row)
+    if (original.startsWith('ui://') && this.apps.templates.get(original)?.some(isShown) === true) return true
+    const listed = (this.bare.resources.get(original) ?? this.bare.templates.get(original))?.find(isOf)
+    if (listed !== undefined) return this.shows(listed)
+    if (this.#shown.hasUri(server, original)) return true
+    const isExpanded = this.bare.patterns.some(({ row, template }) => isShown(row) && matchesTemplate(template, original))
+    return isExpanded && plainUri(original) !== undefined
+  }
+
+  /** Whether a call of this tool needs the right to write: unless it is believed to read only. */
+  isWrite(exposed: string): boolean {
+    const row = this.catalog.index.tools.get(exposed)
+    return row === undefined || isWrite('tools', row, this.toolset)
+  }
+
+  /** Whether a person is asked before each call of this tool. */
+  confirms(entry: Entry): boolean {
+    const exposed = this.toolset === undefined ? undefined : this.#shown?.exposedOf(entry)
+    return exposed !== undefined && this.toolset?.isConfirmed(exposed) === true
+  }
+
+  /** Whether a tool is listed even where hosts are to search (`always`). */
+  isAlways({ entry }: Exposed): boolean {
+    const exposed = this.toolset === undefined ? undefined : this.#shown?.exposedOf(entry)
+    return exposed !== undefined && this.toolset?.isAlways(exposed) === true
+  }
+
+  /** What all its tools cost a model, as they would be listed: their number, and an estimate of tokens. */
+  get cost(): Budget {
+    const { rows, whole } = this.list('tools')
+    return { tools: rows.length, tokens: rows.length === 0 ? 0 : estimateTokens(whole) }
+  }
+
+  /** Whether that is more than the toolset's budget. */
+  get isOverBudget(): boolean {
+    const budget = this.toolset?.budget
+    return budget !== undefined && (this.cost.tools > budget.tools || this.cost.tokens > budget.tokens)
+  }
+
+  /** Whether hosts are to search the tools in place of reading them all (`discovery`). */
+  get isSearched(): boolean {
+    const discovery = this.toolset?.discovery
+    return discovery === 'search' || (discovery === 'auto' && this.isOverBudget)
   }
 
   /** The servers of this view, in configuration order. */
@@ -103,7 +194,7 @@ export class View {
   }
 
   #makeList(kind: ListKind): ReadyList {
-    const rows = this.catalog.lists[kind].filter((row) => this.sees(row.server.key))
+    const rows = this.catalog.lists[kind].filter((row) => this.shows(row))
     const entries = rows.map((row) => this.#bytesOf(kind, row))
     return { kind, rows, entries, whole: joinArray(entries), digest: digestBytes(entries) }
   }
@@ -118,8 +209,14 @@ export class View {
       uriPrefix: uriMode(server, this.catalog.naming) === 'namespaced' ? server.prefix : undefined,
       label: server.decorateTitles && (kind === 'tools' || kind === 'prompts') ? server.displayName : undefined,
       apps: servesApps(server, this.catalog),
+      override: kind === 'tools' ? this.#overrideOf(entry) : undefined,
     }
     return this.#readyBytes(entry, exposure)
+  }
+
+  #overrideOf(entry: Entry): ToolOverride | undefined {
+    const exposed = this.toolset === undefined ? undefined : this.#shown?.exposedOf(entry)
+    return exposed === undefined ? undefined : this.toolset?.overrideOf(exposed)
   }
 }
 
@@ -140,7 +237,7 @@ const narrowed = (catalog: Catalog, { only }: Selection): Catalog => {
   return buildCatalog(sources, { ...catalog.naming, prefix: 'never', originals: true })
 }
 
-const selectionId = ({ servers, only, revision }: Selection): string => {
-  const text = JSON.stringify([only ?? null, servers === undefined ? null : [...servers].sort(), listForm(revision)])
+const selectionId = ({ only, toolset, grants, revision }: Selection): string => {
+  const text = JSON.stringify([only ?? null, toolset?.name ?? null, grants?.id ?? null, listForm(revision)])
   return createHash('sha256').update(text).digest('base64url').slice(0, 16)
 }

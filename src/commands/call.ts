@@ -1,21 +1,24 @@
 /** `trunkline call`: one tool, once, through the gateway. */
 import type { CallEnd } from '../admin/call.ts'
-import type { Control } from '../admin/control.ts'
 import { readArguments } from './arguments.ts'
 import { withGateway } from './inline.ts'
 import { CommandError, EXIT, print, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
+import { unknownToolset } from './unknown-toolset.ts'
 
 export const call = async (
   invocation: Invocation,
   tool: string,
   pairs: readonly string[],
   args: string | undefined,
+  toolset: string | undefined,
 ): Promise<number> => {
   const { io, json } = invocation
   const end = await withGateway(invocation, async (control) => {
-    const schema = pairs.length === 0 ? undefined : await schemaOf(control, tool)
-    return control.call(tool, readArguments(pairs, args, schema), io.interrupted)
+    const rows = pairs.length === 0 && toolset === undefined ? [] : await control.tools(tool, toolset)
+    if (rows === undefined) throw unknownToolset(toolset)
+    const schema = rows.find(({ name }) => name === tool)?.definition.inputSchema
+    return control.call(tool, readArguments(pairs, args, schema), toolset, io.interrupted)
   })
   if (end.kind !== 'result') throw failed(tool, end)
   if (json) await print(io, Buffer.concat([end.result, Buffer.from('\n')]))
@@ -23,9 +26,6 @@ export const call = async (
   if (!end.isError) return EXIT.ok
   throw new CommandError(EXIT.tool, `${tool} ended with an error, told above; its arguments: trunkline tools ${tool} --json`)
 }
-
-const schemaOf = async (control: Control, tool: string): Promise<unknown> =>
-  (await control.tools(tool)).find(({ name }) => name === tool)?.definition.inputSchema
 
 const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'result' }>): CommandError => {
   if (kind === 'refused') return new CommandError(EXIT.usage, `${tool}: ${message}; see what there is: trunkline tools`)

@@ -4,7 +4,7 @@ import { printable } from '../log.ts'
 import { inline } from './inline.ts'
 import { CommandError, EXIT, load, printJson, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
-import { painter, serverLines, stderrLines } from './table.ts'
+import { painter, serverLines, stderrLines, toolsetLines } from './table.ts'
 import type { Paint } from './table.ts'
 
 export const check = async (invocation: Invocation, live: boolean): Promise<number> => {
@@ -12,7 +12,8 @@ export const check = async (invocation: Invocation, live: boolean): Promise<numb
   const { configuration, io, json, context } = loaded
   const { files, servers, warnings } = configuration
   if (!live) {
-    if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), warnings })
+    const toolsets = configuration.gateway.toolsets.map(({ name }) => name)
+    if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), toolsets, warnings })
     else
       await printLines(io, [`${files[0]}: ok, ${servers.length} servers`, ...warnings.map((warning) => `  warning: ${warning}`)])
     return EXIT.ok
@@ -26,10 +27,13 @@ export const check = async (invocation: Invocation, live: boolean): Promise<numb
   throw new CommandError(EXIT.unreachable, `not reachable: ${names}; the reason stands beside each, correct it in ${files[0]}`)
 }
 
-const told = ({ servers, collisions, warnings }: Status) => ({ servers, collisions, warnings })
+const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers, toolsets, collisions, warnings })
 
 /** What can be said of a process and its servers, in lines. */
-export const reportLines = ({ servers, rates, audit, collisions, warnings, problems }: Status, paint: Paint): string[] => [
+export const reportLines = (
+  { servers, toolsets, rates, audit, collisions, warnings, problems }: Status,
+  paint: Paint,
+): string[] => [
   ...serverLines(servers, paint),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>
@@ -42,6 +46,8 @@ export const reportLines = ({ servers, rates, audit, collisions, warnings, probl
   ...rates.flatMap(({ option, rate, refused }) => (refused === 0 ? [] : [`  ${option} (${rate}): ${refused} calls refused`])),
   ...(audit?.error === undefined ? [] : [paint(`  audit: ${audit.file} cannot be written (${audit.error})`, 'red')]),
   ...(audit === undefined || audit.dropped === 0 ? [] : [paint(`  audit: ${audit.dropped} lines were dropped`, 'red')]),
+  ...toolsetLines(toolsets),
+  ...toolsets.flatMap(({ findings }) => findings.map((finding) => printable(`  warning: ${finding}`))),
   ...collisions.map((collision) => `  collision: ${collision}`),
   ...warnings.map((warning) => `  warning: ${warning}`),
   ...problems.map(({ place, path, message, remedy }) =>

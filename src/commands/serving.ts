@@ -36,8 +36,8 @@ export const openServices = async (
   try {
     const admin = await openAdmin(place, {
       control: localControl(running, reloading, redactor),
-      attach: takesHosts ? (streams, server) => running.attach(streams, { server }) : undefined,
-      hasServer: (server) => running.gateway.scopeFor(LOCAL, { server }) !== undefined,
+      attach: takesHosts ? (streams, path) => running.attach(streams, path) : undefined,
+      isEndpoint: (path) => running.gateway.scopeFor(LOCAL, path) !== undefined,
       log,
     })
     const end = async (): Promise<void> => {

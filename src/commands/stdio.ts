@@ -6,28 +6,37 @@ import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { openPipe } from '../admin/client.ts'
 import { startGateway } from '../app.ts'
+import type { EndpointPath } from '../rpc/call.ts'
 import { CommandError, CRASH_MS, EXIT, load } from './io.ts'
 import type { Invocation, Io, Loaded } from './io.ts'
 import { openLog, openServices } from './serving.ts'
+import { unknownToolset } from './unknown-toolset.ts'
 
 export interface StdioOptions {
   /** Serve by itself even where a process runs. */
   readonly inline?: boolean
   /** This server alone, under its own names. */
   readonly server?: string
+  /** This toolset. */
+  readonly toolset?: string
 }
 
-export const stdio = async (invocation: Invocation, { inline, server }: StdioOptions): Promise<number> => {
-  const attached = inline === true ? undefined : await openPipe(invocation.place, server)
-  if (attached === 'unknown') throw unknownServer(server)
-  return attached === undefined ? serve(await load(invocation), server) : relay(invocation.io, attached)
+export const stdio = async (invocation: Invocation, { inline, server, toolset }: StdioOptions): Promise<number> => {
+  const path = { server, toolset }
+  if (server !== undefined && toolset !== undefined)
+    throw new CommandError(EXIT.usage, '--server and --toolset exclude each other; a toolset may name one server')
+  const attached = inline === true ? undefined : await openPipe(invocation.place, path)
+  if (attached === 'unknown') throw unknownEndpoint(path)
+  return attached === undefined ? serve(await load(invocation), path) : relay(invocation.io, attached)
 }
 
-const serve = async (loaded: Loaded, server: string | undefined): Promise<number> => {
+const serve = async (loaded: Loaded, path: EndpointPath): Promise<number> => {
   const { configuration, context, io } = loaded
-  if (server !== undefined && !configuration.servers.some(({ key }) => key === server)) throw unknownServer(server)
+  const { servers, gateway } = configuration
+  const isKnown = [servers.some(({ key }) => key === path.server), gateway.toolsets.some(({ name }) => name === path.toolset)]
+  if ((path.server !== undefined && !isKnown[0]) || (path.toolset !== undefined && !isKnown[1])) throw unknownEndpoint(path)
   const voice = openLog(loaded)
-  const pipe = { input: io.stdin, output: io.stdout, scope: { server } }
+  const pipe = { input: io.stdin, output: io.stdout, path }
   await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe })
   await using _services = await openServices(running, loaded, voice, false)
   const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
@@ -54,5 +63,7 @@ const relay = async (io: Io, socket: Duplex): Promise<number> => {
   throw new CommandError(EXIT.unreachable, 'the running trunkline ended; start it again, or use stdio --inline')
 }
 
-const unknownServer = (server = ''): CommandError =>
-  new CommandError(EXIT.config, `no server "${server}" is configured; see which are: trunkline check --json`)
+const unknownEndpoint = ({ server, toolset }: EndpointPath): CommandError =>
+  toolset === undefined
+    ? new CommandError(EXIT.config, `no server "${server}" is configured; see which are: trunkline check --json`)
+    : unknownToolset(toolset)

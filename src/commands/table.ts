@@ -1,6 +1,7 @@
 /** Tables for people: aligned columns, colour on a terminal that wants it, nothing that a server could smuggle in. */
 import { printable } from '../log.ts'
 import type { ServerStatus } from '../admin/status.ts'
+import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
 
 export type Colour = 'green' | 'yellow' | 'red' | 'dim'
 const CODES: Readonly<Record<Colour, number>> = { green: 32, yellow: 33, red: 31, dim: 2 }
@@ -45,6 +46,18 @@ export const serverLines = (servers: readonly ServerStatus[], paint: Paint): str
     return `  ${paint(mark, colour)} ${line}`
   })
 }
+
+/** One line per toolset: `toolset review  14 tools  3.2k tok`, and whether its tools are searched for. */
+export const toolsetLines = (toolsets: readonly ToolsetSummary[]): string[] =>
+  columns(
+    toolsets.map(({ name, tools, tokens, isSearched }) => [
+      `  toolset ${name}`,
+      `${tools} tools`,
+      tools === 0 ? '' : `${thousands(tokens)} tok`,
+      isSearched ? 'searched' : '',
+    ]),
+    new Set([1, 2]),
+  )
 
 /** What the processes of servers in trouble said last (F-08). */
 export const stderrLines = (servers: readonly ServerStatus[], paint: Paint): string[] =>

@@ -3,10 +3,12 @@ import { withGateway } from './inline.ts'
 import { EXIT, printJson, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
 import { columns, thousands } from './table.ts'
+import { unknownToolset } from './unknown-toolset.ts'
 
-export const tools = async (invocation: Invocation, query: string): Promise<number> => {
+export const tools = async (invocation: Invocation, query: string, toolset: string | undefined): Promise<number> => {
   const { io, json } = invocation
-  const rows = await withGateway(invocation, (control) => control.tools(query))
+  const rows = await withGateway(invocation, (control) => control.tools(query, toolset))
+  if (rows === undefined) throw unknownToolset(toolset)
   if (json) await printJson(io, rows)
   else {
     const cells = rows.map(({ name, server, tokens, definition }) => [

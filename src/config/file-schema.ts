@@ -25,6 +25,7 @@ import {
 import { SECRET_NAME, secretSchema } from './secret-schema.ts'
 import { defaultsSchema, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
+import { toolsetSchema } from './toolset-schema.ts'
 
 const H = DEFAULT_HOST
 const L = DEFAULT_HOST_LIMITS
@@ -193,6 +194,10 @@ export const fileSchema = z
     servers: field(
       z.record(z.string().regex(SERVER_KEY), serverSchema),
       'The servers behind the gateway, by key: a-z, 0-9 and `-`, at most 20, beginning with a letter.',
+    ),
+    toolsets: field(
+      z.record(z.string(), toolsetSchema),
+      'Named parts of the catalog, each at `/mcp/<name>`. `default` is what a host gets that names none.',
     ),
     telemetry: field(
       z.strictObject({

@@ -108,6 +108,22 @@ export const count = (minimum: number, maximum: number): Kind<number> =>
       : undefined
   })
 
+/** A number of things that are counted in many: `60`, `12k`, `1.5k`. */
+export const amount = kind(
+  'a number such as 60 or 12k',
+  {
+    anyOf: [
+      { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
+      { type: 'string', pattern: '^\\d+(\\.\\d+)?k?$|\\$\\{' },
+    ],
+  },
+  (value) => {
+    const [, digits, thousands] = /^(\d{1,9}(?:\.\d+)?)(k?)$/.exec(String(value)) ?? []
+    const number = Math.round(Number(digits) * (thousands === 'k' ? 1_000 : 1))
+    return Number.isSafeInteger(number) && number > 0 ? number : undefined
+  },
+)
+
 /** `true` or `false`; the same words from a variable count as one. */
 export const flag = kind('true or false', { anyOf: [{ type: 'boolean' }, VARIABLE] }, (value) =>
   typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined,

@@ -14,6 +14,7 @@ import { collectRates } from './rates.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildAudit, buildGateway, buildHost } from './settings.ts'
+import { buildToolsets } from './toolsets.ts'
 import { child, nearest } from './tree.ts'
 import { absolutePath } from './variables.ts'
 
@@ -32,7 +33,8 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const servers = buildServers(gathered, context, problems)
   const host = buildHost(gathered, context, problems)
   const audit = buildAudit(gathered, context, problems)
-  const gateway = { ...buildGateway(settings), rates: collectRates(settings, servers) }
+  const toolsets = buildToolsets(gathered, servers, problems, warnings)
+  const gateway = { ...buildGateway(settings), toolsets, rates: collectRates(settings, servers, toolsets) }
   problems.push(...findCollisions(servers, gateway))
   if (problems.length > 0) throw new ConfigError(problems)
 

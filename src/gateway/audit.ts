@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { Refusal, ServerError } from '../rpc/call.ts'
-import type { Call, Handler, Layer, Outcome } from '../rpc/call.ts'
+import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import type { CallRecord, Denial, DenialReason } from '../rpc/record.ts'
 import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
@@ -24,6 +24,8 @@ export interface AuditOptions {
   readonly bodies: boolean
   /** JSON text without secrets. */
   readonly hideJson: (json: string) => string
+  /** The toolset that a scope means. */
+  readonly toolsetOf: (scope: Scope) => string | undefined
   /** The rule that hides what this call names from its caller; `undefined`: there is no such thing at all. */
   readonly hiddenBy: (call: Call) => string | undefined
 }
@@ -110,14 +112,14 @@ export class Audit {
   }
 
   #write(call: Call, record: CallRecord, time: string, durationMs: number, came: Buffer | undefined, end: End): void {
-    const { sink, hideJson } = this.#options
+    const { sink, hideJson, toolsetOf } = this.#options
     const { principal, scope, revision, session } = call.caller
     const denied = end.denied ?? record.denied
     const line = {
       time,
       ref: call.ref,
       principal,
-      toolset: scope.toolset,
+      toolset: toolsetOf(scope),
       endpoint: scope.server,
       session: session === undefined ? undefined : labelOf(session.id),
       revision,

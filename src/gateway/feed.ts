@@ -22,13 +22,19 @@ import type { Observable } from 'rxjs'
 import { buildCatalog, servesApps } from '../catalog/catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource } from '../catalog/catalog.ts'
 import { Curator } from '../catalog/curated-inventory.ts'
+import { Grants } from '../catalog/grants.ts'
 import type { Inventory } from '../catalog/inventory.ts'
-import { listForm } from '../catalog/ready-entry.ts'
+import { LIST_FORMS, listForm } from '../catalog/ready-entry.ts'
+import { summarise } from '../catalog/toolset-findings.ts'
+import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
+import { Toolsets } from '../catalog/toolsets.ts'
 import { Views } from '../catalog/view.ts'
-import type { View } from '../catalog/view.ts'
+import type { Selection, View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import type { Caller, HostSession } from '../rpc/call.ts'
+import type { Caller, HostSession, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
+import { LATEST_LEGACY } from '../wire/revisions.ts'
+import type { Revision } from '../wire/revisions.ts'
 import type { GatewayOptions } from './options.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
 
@@ -49,14 +55,16 @@ export class Feed {
   #options: GatewayOptions
   /** The same for hosts that run apps: another catalog only where a server makes a difference. */
   #appsCatalog: Catalog
-  /** Views of the catalog in force, by what was selected: a call pays one look-up. */
-  #current = new Map<string, View>()
+  /** Views of the catalog in force: by scope, each with a place for every form of its lists. A call pays one look-up. */
+  #current = new Map<Scope, (View | undefined)[]>()
+  #toolsets: Toolsets
   readonly #sessions: SessionCatalogs
   /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
   constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions) {
     this.#options = options
+    this.#toolsets = new Toolsets(options.toolsets)
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
     this.#appsCatalog = this.catalog
     this.#sessions = new SessionCatalogs(() => this.#options, this.#curator)
@@ -87,17 +95,37 @@ export class Feed {
   viewOf({ scope, revision, capabilities, session }: Viewer): View {
     this.#settle()
     const isOther = this.#appsCatalog !== this.catalog && capabilities !== undefined && declaresApps(capabilities)
-    const key = `${listForm(revision)} ${isOther ? 'apps ' : ''}${scope.server ?? ''}`
-    const own = session && this.#sessions.of(session, isOther ? this.#appsCatalog : this.catalog)
-    if (own !== undefined)
-      return this.#views.of(own, scope.server === undefined ? { revision } : { only: scope.server, revision })
-    let view = this.#current.get(key)
-    if (view === undefined) {
-      const catalog = isOther ? this.#appsCatalog : this.catalog
-      view = this.#views.of(catalog, scope.server === undefined ? { revision } : { only: scope.server, revision })
-      this.#current.set(key, view)
-    }
-    return view
+    const catalog = isOther ? this.#appsCatalog : this.catalog
+    const own = session && this.#sessions.of(session, catalog)
+    if (own !== undefined) return this.#views.of(own, this.#selectionOf(scope, revision))
+    let views = this.#current.get(scope)
+    if (views === undefined) this.#current.set(scope, (views = []))
+    const place = LIST_FORMS.indexOf(listForm(revision)) + (isOther ? LIST_FORMS.length : 0)
+    return (views[place] ??= this.#views.of(catalog, this.#selectionOf(scope, revision)))
+  }
+
+  /** All that there is, whatever toolsets say: for the operator. */
+  whole(revision: Revision): View {
+    this.#settle()
+    return this.#views.of(this.catalog, { revision })
+  }
+
+  /** How each toolset fares with what there is now. */
+  get summaries(): readonly ToolsetSummary[] {
+    const viewOf = (toolset: string): View =>
+      this.#views.of(this.catalog, this.#selectionOf({ server: undefined, toolset }, LATEST_LEGACY))
+    return summarise(this.#toolsets, this.whole(LATEST_LEGACY), viewOf)
+  }
+
+  get toolsets(): Toolsets {
+    return this.#toolsets
+  }
+
+  /** Whether the scope could see anything of this server, once something is known of it. */
+  reaches(scope: Scope, server: CatalogServer): boolean {
+    if (scope.server !== undefined && scope.server !== server.key) return false
+    if (this.grantsOf(scope)?.reads(server.key) === false) return false
+    return this.#toolsets.of(scope)?.mayHold(server, this.#options) ?? true
   }
 
   /** The lists that changed for this caller; told after the new catalog is in force (B128). Completes when the gateway stops. */
@@ -119,12 +147,24 @@ export class Feed {
   /** Builds anew with other options. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
+    this.#toolsets = new Toolsets(options.toolsets)
     this.#swap(downstreams)
   }
 
   /** Ends the streams of changes. The catalog goes on, for calls under way that wait for a server to become known. */
   close(): void {
     this.#closed$.next()
+  }
+
+  #selectionOf(scope: Scope, revision: Revision): Selection {
+    const { server } = scope
+    const limits = { toolset: this.#toolsets.of(scope), grants: this.grantsOf(scope) }
+    return server === undefined ? { revision, ...limits } : { only: server, revision, ...limits }
+  }
+
+  /** What its OAuth scopes let it see; `undefined`: they limit nothing. */
+  grantsOf({ granted }: Scope): Grants | undefined {
+    return granted === undefined ? undefined : new Grants(granted, new Set(this.#options.scopes))
   }
 
   #settle(): void {

@@ -23,8 +23,8 @@ import type { LinkOwner } from '../downstream/link-owner.ts'
 import type { Offers } from '../era/modern-host.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
-import { complete, EVERYTHING, Refusal, stack } from '../rpc/call.ts'
-import type { Call, Caller, Handler, Outcome, Scope } from '../rpc/call.ts'
+import { complete, Refusal, stack } from '../rpc/call.ts'
+import type { Call, Caller, EndpointPath, Handler, Outcome, Scope } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
@@ -35,6 +35,7 @@ import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import type { Audit } from './audit.ts'
+import { Confirmations } from './confirm.ts'
 import { Feed } from './feed.ts'
 import type { ChangedList } from './feed.ts'
 import { hiddenBy } from './hidden-by.ts'
@@ -44,6 +45,7 @@ import { Rates } from './rates.ts'
 import { Rounds } from './rounds.ts'
 import { Overflow } from './overflow.ts'
 import { Router } from './router.ts'
+import { Scopes } from './scopes.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
@@ -62,7 +64,9 @@ export class Gateway {
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
   readonly #overflow = new Overflow(() => this.#options.results)
+  readonly #confirmations: Confirmations
   #options: GatewayOptions
+  #scopes: Scopes
   #isStopping = false
 
   constructor(fleet: Fleet, seal: Seal, options: GatewayOptions) {
@@ -82,15 +86,24 @@ export class Gateway {
       () => this.#options.tasks,
     )
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
-    this.rates = new Rates(options.rates)
+    this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
     this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, this.rates, this.#overflow, (key) => fleet.get(key))
     this.parking = new Parking(seal, () => this.#options.parking)
+    this.#confirmations = new Confirmations(
+      seal,
+      this.feed,
+      (caller) => this.#lists.known(caller),
+      () => this.#options.parking.ttlMs,
+    )
+    this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
     this.handle = this.#stacked()
   }
 
-  scopeFor(_identity: Identity, { server }: { readonly server?: string }): Scope | undefined {
-    if (server === undefined) return EVERYTHING
-    return this.#fleet.get(server) === undefined ? undefined : { server }
+  scopeFor(identity: Identity, path: EndpointPath): Scope | undefined {
+    const scope = this.#scopes.of(identity, path)
+    if (scope?.server === undefined) return scope
+    const isThere = this.#fleet.get(scope.server) !== undefined
+    return isThere && this.feed.viewOf({ scope, revision: LATEST_LEGACY }).sees(scope.server) ? scope : undefined
   }
 
   instructions(scope: Scope): string | undefined {
@@ -122,7 +135,9 @@ export class Gateway {
   async subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
     const route = findResource(this.feed.viewOf(caller), uri)
     const downstream = route && this.#fleet.get(route.serverKey)
-    return downstream === undefined ? false : this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, uri)
+    if (downstream === undefined) return false
+    const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(downstream.options, original)
+    return this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, { exposed: uri, mayHear })
   }
 
   unsubscribe(subscriber: Subscriber & TaskSubscriber): void {
@@ -182,12 +197,18 @@ export class Gateway {
     this.rates.apply(options.rates)
     this.handle = this.#stacked()
     this.feed.refresh(this.#fleet.downstreams$.value, options)
+    this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
   }
 
   /** Calls from now on are written down there, or not any more. */
   keepRecord(audit: Audit | undefined): void {
     this.#audit = audit
     this.handle = this.#stacked()
+  }
+
+  /** The toolset that a scope means, `default` included; the names of several with blanks between. */
+  toolsetOf(scope: Scope): string | undefined {
+    return this.feed.toolsets.of(scope)?.name
   }
 
   /** The rule that keeps from its caller what a call names; `undefined`: there is no such thing at all. */
@@ -203,13 +224,17 @@ export class Gateway {
     this.#overflow.close()
   }
 
-  /** The layers in the order in which a call meets them; what is not configured is not among them. */
+  /** The layers in the order in which a call meets them: none that nothing is configured for. */
   #stacked(): Handler {
-    const policies = [
-      ...(this.#audit === undefined ? [] : [this.#audit.layer]),
-      ...(this.rates.limitsCallers ? [this.rates.layer] : []),
-    ]
-    return stack([...policies, askLegacyHosts, this.parking.layer], (call) => this.#route(call))
+    const isConfirming = this.#options.toolsets.some(({ confirm }) => confirm.length > 0)
+    const layers = [
+      this.#audit?.layer,
+      this.rates.limitsCallers ? this.rates.layer : undefined,
+      askLegacyHosts,
+      isConfirming ? this.#confirmations.layer : undefined,
+      this.parking.layer,
+    ].filter((layer) => layer !== undefined)
+    return stack(layers, (call) => this.#route(call))
   }
 
   /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */

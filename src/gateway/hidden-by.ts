@@ -3,8 +3,8 @@ import { rulesFor } from '../catalog/curated-rules.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { findPrompt, findResource, findTool } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
+import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import { EVERYTHING } from '../rpc/call.ts'
 import type { Call } from '../rpc/call.ts'
 import type { Feed } from './feed.ts'
 
@@ -23,11 +23,13 @@ export const hiddenBy = (
 ): string | undefined => {
   const named = NAMED[method]
   if (named === undefined || target === undefined) return undefined
-  const { server, toolset, granted } = caller.scope
-  const isThere = (scope: Call['caller']['scope']): boolean => named.find(feed.viewOf({ ...caller, scope }), target) !== undefined
-  if (granted !== undefined && isThere({ server, ...(toolset !== undefined && { toolset }) })) return 'auth.oauth.scopes'
-  if (toolset !== undefined && isThere(server === undefined ? EVERYTHING : { server })) return `toolsets.${toolset}`
-  if (server !== undefined && isThere(EVERYTHING)) return `/servers/${server}/mcp`
+  const { scope } = caller
+  const isIn = (view: View): boolean => named.find(view, target) !== undefined
+  const { granted, ...ungranted } = scope
+  if (granted !== undefined && isIn(feed.viewOf({ ...caller, scope: ungranted }))) return 'auth.oauth.scopes'
+  const toolset = feed.toolsets.of(scope)
+  if (isIn(feed.whole(caller.revision)))
+    return toolset === undefined ? `/servers/${scope.server ?? ''}/mcp` : toolset.name.replaceAll(/\S+/g, 'toolsets.$&')
   for (const { options, inventory$ } of downstreams) {
     for (const kind of named.kinds) {
       const entry = inventory$.value?.lists[kind].find(({ original }) => isNamed(target, original, kind, options.prefix))

@@ -6,7 +6,7 @@ import { servesApps } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { pageOf } from '../catalog/pages.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import { complete } from '../rpc/call.ts'
+import { complete, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
@@ -54,7 +54,8 @@ export class Lists {
       nowMs: performance.now(),
       capMs: listTtlCapMs,
       isStarting: this.isStarting(call.caller.scope),
-      isPersonal: false,
+      // With credentials, who asks decides what one path shows (T-30).
+      isPersonal: call.caller.principal !== SHARED_PRINCIPAL,
     })
     const result = new Draft()
     result.set(row.member, page.entries)
@@ -107,7 +108,6 @@ export class Lists {
   }
 
   #inScope(scope: Scope): readonly Downstream[] {
-    const all = this.#downstreams()
-    return scope.server === undefined ? all : all.filter(({ options }) => options.key === scope.server)
+    return this.#downstreams().filter(({ options }) => this.#feed.reaches(scope, options))
   }
 }

@@ -4,6 +4,7 @@ import { DEFAULT_PARKING } from '../era/parking-options.ts'
 import type { ParkingOptions } from '../era/parking-options.ts'
 import type { RateRule } from './rates.ts'
 import type { OverflowOptions } from './overflow.ts'
+import type { ToolsetOptions } from '../catalog/toolset.ts'
 
 export interface GatewayOptions {
   /** `never`: original names and URIs everywhere, duplicates owned by configuration order (BRIDGING 4.2). */
@@ -34,6 +35,10 @@ export interface GatewayOptions {
   /** Bytes of one server's instructions, and of all. */
   readonly instructionsMaxBytes: number
   readonly instructionsTotalBytes: number
+  /** Named parts of the catalog, in the order of the configuration. */
+  readonly toolsets: readonly ToolsetOptions[]
+  /** The OAuth scopes that hosts are asked for: `mcp:<key>` and `mcp:<key>:write` among them limit what is shown (BRIDGING 6.1). */
+  readonly scopes: readonly string[]
 }
 
 export const DEFAULT_GATEWAY: GatewayOptions = {
@@ -53,4 +58,6 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   results: { ttlMs: 10 * 60_000, maxBytes: 64 * 1024 * 1024 },
   instructionsMaxBytes: 2_000,
   instructionsTotalBytes: 8_000,
+  toolsets: [],
+  scopes: [],
 }

@@ -3,7 +3,7 @@
  * configured is not asked for: without limits of the first two kinds there is no layer, without any of the others no check.
  */
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
-import type { Call, Handler, Layer, Outcome } from '../rpc/call.ts'
+import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import { TokenBucket } from '../rpc/rate.ts'
 import type { Rate } from '../rpc/rate.ts'
 import { Failure } from '../wire/failure.ts'
@@ -41,14 +41,21 @@ interface Limit {
 
 export class Rates {
   readonly #clock: () => number
+  readonly #toolsetOf: (scope: Scope) => string | undefined
   #limits: readonly Limit[] = []
   #perPrincipal: Limit | undefined
   #toolsets = new Map<string, Limit>()
   #servers = new Map<string, Limit>()
   #tools = new Map<string, Map<string, Limit>>()
 
-  constructor(rules: readonly RateRule[], clock: () => number = () => performance.now()) {
+  /** `toolsetOf`: the toolset that a scope means; the names of several with blanks between. */
+  constructor(
+    rules: readonly RateRule[],
+    toolsetOf: (scope: Scope) => string | undefined,
+    clock: () => number = () => performance.now(),
+  ) {
     this.#clock = clock
+    this.#toolsetOf = toolsetOf
     this.apply(rules)
   }
 
@@ -100,12 +107,12 @@ export class Rates {
   #enter(inner: Handler, call: Call): Promise<Outcome> {
     if (METHODS[call.method]?.way !== 'forward') return inner(call)
     const { principal, scope } = call.caller
-    // At the endpoint of one server a caller is in all of its toolsets at once.
-    const toolsets = scope.toolset?.split(' ').map((name) => this.#toolsets.get(name)) ?? []
+    const names = this.#toolsets.size === 0 ? undefined : this.#toolsetOf(scope)
+    const toolsets = names?.split(' ').map((name) => this.#toolsets.get(name)) ?? []
     try {
       this.#take([principal === SHARED_PRINCIPAL ? undefined : this.#perPrincipal, ...toolsets], principal)
     } catch (error) {
-      return Promise.reject(error as Failure)
+      return Promise.reject(error)
     }
     return inner(call)
   }

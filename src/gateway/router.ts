@@ -128,6 +128,7 @@ export class Router {
 
   /** Owner of what the call names: while servers of which nothing is known are starting, an unknown name waits for them. */
   async #findLater(call: Call): Promise<Route> {
+    this.#refuseUngranted(call)
     await this.#lists.known(call.caller)
     const late = this.#lookUp(call)
     if (late === undefined) {
@@ -146,18 +147,34 @@ export class Router {
   async #goBackLater(call: Call, round: OpenedRound): Promise<Route> {
     await this.#lists.known(call.caller)
     const late = this.#goBack(call, round)
-    if (late === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
-    return late
+    if (late !== undefined) return late
+    noteDenial(call, 'unknown')
+    throw this.#feed.viewOf(call.caller).isLimited ? unknown(call) : new Refusal(-32602, 'invalid or expired requestState')
   }
 
   #readOverflow(call: Call): Outcome {
     const part = this.#overflow.read(call.caller.principal, call.target ?? '')
-    if (part === undefined) throw unknown(call)
+    if (part === undefined) {
+      noteDenial(call, 'unknown')
+      throw unknown(call)
+    }
     return complete(part)
   }
 
-  #lookUp(call: Call): Route | undefined {
-    const view = this.#feed.viewOf(call.caller)
+  /** What only the scopes of a token hide is refused with the scopes it takes, before anything else is said (BRIDGING 6.1; B238). */
+  #refuseUngranted(call: Call): void {
+    if (call.caller.scope.granted === undefined) return
+    const { granted, ...scope } = call.caller.scope
+    const view = this.#feed.viewOf({ ...call.caller, scope })
+    const route = this.#lookUp(call, view)
+    const grants = this.#feed.grantsOf({ ...scope, granted })
+    if (route === undefined || grants === undefined) return
+    const scopes = grants.needed(route.serverKey, call.method === 'tools/call' && view.isWrite(call.target ?? ''))
+    noteDenial(call, 'forbidden', scopes.join(' '))
+    throw new Refusal(-32602, `insufficient_scope: this takes ${scopes.join(' ')}`, { status: 403, scopes })
+  }
+
+  #lookUp(call: Call, view = this.#feed.viewOf(call.caller)): Route | undefined {
     if (call.method === 'completion/complete') {
       const ref = call.params.object('ref')
       const type = ref?.text('type')

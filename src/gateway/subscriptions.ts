@@ -12,12 +12,17 @@ export interface Subscriber {
   updated(params: Payload): void
 }
 
+/** How one subscriber knows a resource, and whether it may hear of another of the same server, by original URI: views change. */
+export interface Interest {
+  readonly exposed: string
+  readonly mayHear: (original: string) => boolean
+}
+
 interface Watched {
   /** Another after a restart of the server. */
   downstream: Reconnected
   readonly original: string
-  /** Each subscriber with the URI by which it knows the resource. */
-  readonly subscribers: Map<Subscriber, string>
+  readonly subscribers: Map<Subscriber, Interest>
   /** Settles with whether the server offers it; `undefined`: it could not be asked, and will be when it is back. */
   accepted: Promise<boolean> | undefined
 }
@@ -45,7 +50,7 @@ export class Subscriptions {
    * Counts one in. False: the server does not offer subscriptions to it. Rejects if the server cannot be asked now: the subscriber
    * stays counted, and is told to read once when the server is back; and if he watches as many as he may. Idempotent.
    */
-  async add(subscriber: Subscriber, downstream: Reconnected, original: string, exposed: string): Promise<boolean> {
+  async add(subscriber: Subscriber, downstream: Reconnected, original: string, interest: Interest): Promise<boolean> {
     const key = keyOf(downstream.options.key, original)
     let watched = this.#watched.get(key)
     if (watched?.subscribers.has(subscriber) !== true) this.#count(subscriber)
@@ -53,7 +58,7 @@ export class Subscriptions {
       watched = { downstream, original, subscribers: new Map(), accepted: undefined }
       this.#watched.set(key, watched)
     }
-    watched.subscribers.set(subscriber, exposed)
+    watched.subscribers.set(subscriber, interest)
     const accepted = await (watched.accepted ?? this.#ask(watched))
     if (!accepted) this.#leave(key, watched, subscriber)
     return accepted
@@ -81,11 +86,11 @@ export class Subscriptions {
     const chosen = exact.length > 0 ? exact : above.length > 0 ? above : here
     const told = new Set<Subscriber>()
     for (const { subscribers, original } of chosen) {
-      for (const [subscriber, spelling] of subscribers) {
-        if (told.has(subscriber)) continue
+      for (const [subscriber, { exposed, mayHear }] of subscribers) {
+        if (told.has(subscriber) || !mayHear(uri)) continue
         told.add(subscriber)
         const copy = withoutOurId(params.fresh())
-        copy.set('uri', JSON.stringify(original === uri ? spelling : expose(uri)))
+        copy.set('uri', JSON.stringify(original === uri ? exposed : expose(uri)))
         subscriber.updated(copy)
       }
     }
@@ -97,7 +102,8 @@ export class Subscriptions {
     const again = async (watched: Watched): Promise<void> => {
       watched.downstream = downstream
       if (!(await this.#ask(watched).catch(() => false))) return
-      for (const [subscriber, spelling] of watched.subscribers) subscriber.updated(Payload.of({ uri: spelling }))
+      for (const [subscriber, { exposed, mayHear }] of watched.subscribers)
+        if (mayHear(watched.original)) subscriber.updated(Payload.of({ uri: exposed }))
     }
     await Promise.all(here.map(again))
   }

@@ -137,7 +137,9 @@ export class Tasks {
     const downstream = opened && this.#downstream(opened.server)
     if (exposed === undefined || opened === undefined || downstream === undefined) return undefined
     const isInScope = caller.scope.server === undefined || caller.scope.server === opened.server
-    return isInScope ? { downstream, original: opened.original, exposed, caller } : undefined
+    return isInScope && this.#feed.viewOf(caller).sees(opened.server)
+      ? { downstream, original: opened.original, exposed, caller }
+      : undefined
   }
 
   /** A task, or the result of one, as this host is to see it. */

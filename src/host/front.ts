@@ -3,8 +3,7 @@
  * does not exist.
  */
 import { LOCAL } from '../auth/identity.ts'
-import { EVERYTHING } from '../rpc/call.ts'
-import type { Scope } from '../rpc/call.ts'
+import type { EndpointPath, Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
@@ -19,6 +18,7 @@ import type { OriginRules } from './origins.ts'
 import { SseListener } from './sse-listener.ts'
 
 const SERVER_PATH = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/
+const NAMELESS: EndpointPath = {}
 const CORS_HEADERS =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name'
 const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
@@ -150,20 +150,28 @@ export class Front {
 
   #route(request: HttpRequest): void {
     const { path, sse } = this.#hub.options
-    const wrongMethod = (allow: string): void => turnAway(this.#hub, this.#entrance(request, EVERYTHING), 405, { Allow: allow })
-    if (request.path === path) return this.#mcp.handle(this.#entrance(request, EVERYTHING))
-    const server = SERVER_PATH.exec(request.path)?.[1]
-    const scope = server === undefined ? undefined : this.#hub.core.scopeFor(LOCAL, { server })
-    if (scope !== undefined) return this.#mcp.handle(this.#entrance(request, scope))
-    if (sse && request.path === '/sse')
-      return request.method === 'GET' ? this.#sse.open(this.#entrance(request, EVERYTHING)) : wrongMethod('GET')
-    if (sse && request.path === '/messages')
-      return request.method === 'POST' ? this.#sse.post(this.#entrance(request, EVERYTHING)) : wrongMethod('POST')
+    const mcp = this.#scope(endpointBelow(path, request.path) ?? serverAt(request.path))
+    if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, mcp))
     if (request.path === '/healthz') return request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
     if (request.path === '/readyz')
       return request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
+    const stream = sse ? this.#scope(endpointBelow('/sse', request.path)) : undefined
+    if (stream !== undefined) {
+      const entrance = this.#entrance(request, stream)
+      return request.method === 'GET' ? this.#sse.open(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'GET' })
+    }
+    const messages = sse ? this.#scope(endpointBelow('/messages', request.path)) : undefined
+    if (messages !== undefined) {
+      const entrance = this.#entrance(request, messages)
+      return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+    }
     this.#hub.denied?.({ reason: 'path', status: 404, path: request.path })
+    // The same for a toolset that does not exist, one that is not this caller's, and a path of chance (T-03).
     request.reply(404, {})
+  }
+
+  #scope(path: EndpointPath | undefined): Scope | undefined {
+    return path && this.#hub.core.scopeFor(LOCAL, path)
   }
 
   #entrance(request: HttpRequest, scope: Scope): Entrance {
@@ -185,6 +193,17 @@ export class Front {
       Vary: 'Origin',
     })
   }
+}
+
+const serverAt = (path: string): EndpointPath | undefined => {
+  const server = SERVER_PATH.exec(path)?.[1]
+  return server === undefined ? undefined : { server }
+}
+
+/** `<base>` and `<base>/<toolset>`. */
+const endpointBelow = (base: string, path: string): EndpointPath | undefined => {
+  if (path === base) return NAMELESS
+  return path.startsWith(base) && path[base.length] === '/' ? { toolset: path.slice(base.length + 1) } : undefined
 }
 
 const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -4,7 +4,7 @@ import type { Identity } from '../auth/identity.ts'
 import type { Introductions } from '../era/introductions.ts'
 import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
-import type { Caller, Handler, Scope } from '../rpc/call.ts'
+import type { Caller, EndpointPath, Handler, Scope } from '../rpc/call.ts'
 import type { Denial } from '../rpc/record.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
@@ -25,8 +25,8 @@ export interface Subscriber {
 /** The routing core as the listeners see it. */
 export interface Core {
   readonly handle: Handler
-  /** What this caller sees at a path that names a server, or a toolset, or neither; `undefined`: for it that is no endpoint. */
-  scopeFor(identity: Identity, path: { readonly server?: string; readonly toolset?: string }): Scope | undefined
+  /** What this caller sees at a path; `undefined`: for it that is no endpoint. */
+  scopeFor(identity: Identity, path: EndpointPath): Scope | undefined
   instructions(scope: Scope): string | undefined
   /** Some server of the scope has not been reached yet: answers about the whole are not to be kept. */
   isStarting(scope: Scope): boolean

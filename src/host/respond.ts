@@ -73,7 +73,7 @@ const replyTo = (error: unknown, failed: Failed): Reply => {
 }
 
 const refusal = (error: Refusal, { id, era }: Failed): Reply => ({
-  status: era === 'modern' ? error.status : 200,
+  status: era === 'modern' || error.scopes !== undefined ? error.status : 200,
   message: errorMessage(id, errorObject(error.code, error.message, error.data)),
 })
 

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
-import { Refusal } from '../rpc/call.ts'
+import { isSameScope, Refusal } from '../rpc/call.ts'
 import type { EventStream } from '../transport/http-server.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
@@ -51,7 +51,8 @@ export class SseListener {
     const events = request.openEvents({})
     const connected: Connected = { events, entrance, session: undefined }
     this.#connected.set(id, connected)
-    events.send(toParts(`/messages?s=${id}`), { event: 'endpoint' })
+    // Beside its own path, so that a toolset keeps to its name.
+    events.send(toParts(`${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
     events.onClose(() => {
       this.#connected.delete(id)
       connected.session?.end()
@@ -60,9 +61,10 @@ export class SseListener {
 
   /** `POST /messages?s=…`: 202, and the answer comes on the stream. */
   post(entrance: Entrance): void {
-    const { request, principal } = entrance
+    const { request, principal, scope } = entrance
     const connected = this.#connected.get(new URLSearchParams(request.query).get('s') ?? '')
-    if (connected === undefined || connected.entrance.principal !== principal) return turnAway(this.#hub, entrance, 404, {})
+    const isTheirs = connected?.entrance.principal === principal && isSameScope(connected.entrance.scope, scope)
+    if (!isTheirs) return turnAway(this.#hub, entrance, 404, {})
     if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {

@@ -17,10 +17,16 @@ export type Capabilities = Readonly<Record<string, unknown>>
 export interface Scope {
   /** One server alone, unprefixed: `/servers/<key>/mcp`. */
   readonly server: string | undefined
-  /** The toolset that was chosen; absent: everything that is configured. */
+  /** The toolset that was chosen (of a server alone: all that could be, with blanks between); absent: none, nor by a credential. */
   readonly toolset?: string
   /** The OAuth scopes of its credential, sorted, with spaces between; absent: it is not limited by scopes. */
   readonly granted?: string
+}
+
+/** What a path, or an option of the command line, names: one server alone, or a toolset, or neither. */
+export interface EndpointPath {
+  readonly server?: string | undefined
+  readonly toolset?: string | undefined
 }
 
 export const EVERYTHING: Scope = { server: undefined }
@@ -144,11 +150,14 @@ export class Refusal extends Error {
   readonly data: unknown
   /** HTTP status where the answer has not begun; 200: in-band. */
   readonly status: number
-  constructor(code: number, message: string, options: { data?: unknown; status?: number } = {}) {
+  /** OAuth scopes that the caller would need, all of them (BRIDGING 6.1). */
+  readonly scopes: readonly string[] | undefined
+  constructor(code: number, message: string, options: { data?: unknown; status?: number; scopes?: readonly string[] } = {}) {
     super(message)
     this.name = 'Refusal'
     this.code = code
     this.data = options.data
     this.status = options.status ?? 200
+    this.scopes = options.scopes
   }
 }

@@ -2,6 +2,7 @@
  * MCP hosts that write raw messages, over any transport of either era. `everyTransport` is what suites run over; a host says
  * what a test tells it to and keeps everything it hears.
  */
+import type { Identity } from '../../src/auth/identity.ts'
 import { connectHttp, connectModernHttp, connectSse } from './fakes/http-hosts.ts'
 import type { Journal } from './fakes/journal.ts'
 import type { JsonMap, Message } from './fakes/messages.ts'
@@ -14,6 +15,10 @@ export interface HostOptions {
   readonly capabilities?: JsonMap
   /** In place of `/mcp`. */
   readonly path?: string
+  /** Below `/mcp` or `/sse`, or for the pipe. */
+  readonly toolset?: string
+  /** Pipes: who is behind it, in place of everybody. */
+  readonly identity?: Identity
   /** What is added to `_meta` of every request. */
   readonly meta?: JsonMap
   /** Legacy Streamable HTTP: do not open the standalone stream. */

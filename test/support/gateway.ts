@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { startGateway as start } from '../../src/app.ts'
 import type { Running } from '../../src/app.ts'
+import { LOCAL } from '../../src/auth/identity.ts'
+import type { Identity } from '../../src/auth/identity.ts'
 import type { Configuration } from '../../src/config/options.ts'
 import { DEFAULT_BACKOFF } from '../../src/downstream/backoff.ts'
 import type { BackoffOptions } from '../../src/downstream/backoff.ts'
@@ -15,6 +17,7 @@ import { DEFAULT_GATEWAY } from '../../src/gateway/options.ts'
 import type { GatewayOptions } from '../../src/gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
 import type { HostLimits, HostOptions } from '../../src/host/options.ts'
+import type { EndpointPath } from '../../src/rpc/call.ts'
 import { StdioListener } from '../../src/host/stdio-listener.ts'
 import { HostPipe } from '../../src/transport/stdio-host.ts'
 import { FakeDownstream } from './fake-downstream.ts'
@@ -58,7 +61,7 @@ export interface TestGateway extends AsyncDisposable {
   readonly log: Journal<LogLine>
   fake(key: string): FakeDownstream
   /** A further host on a pipe, beside those over HTTP; or the one host of a gateway started with `pipe`. */
-  openPipe(): HostStreams
+  openPipe(identity?: Identity, path?: EndpointPath): HostStreams
   /** Resolves once no server is starting any more, and lets the fakes forget how they were started. */
   ready(): Promise<void>
 }
@@ -91,7 +94,7 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
       if (found === undefined) throw new Error(`no fake "${key}"`)
       return found
     },
-    openPipe: () => streams ?? attachPipe(running),
+    openPipe: (identity = LOCAL, path = {}) => streams ?? attachPipe(running, identity, path),
     ready,
     [Symbol.asyncDispose]: async () => {
       await running.stop()
@@ -154,10 +157,12 @@ const settled = async (health$: Running['fleet']['downstreams$']['value'][number
 
 const makeStreams = (): HostStreams => ({ input: new PassThrough(), output: new PassThrough() })
 
-const attachPipe = ({ hub }: Running): HostStreams => {
+const attachPipe = ({ hub }: Running, identity: Identity, { server, toolset }: EndpointPath): HostStreams => {
+  const scope = hub.core.scopeFor(identity, { server, toolset })
+  if (scope === undefined) throw new Error('no such endpoint')
   const streams = makeStreams()
   const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
-  const listener = new StdioListener(pipe, { principal: 'local', scope: { server: undefined }, introduced: () => undefined }, hub)
+  const listener = new StdioListener(pipe, { principal: identity.principal, scope, introduced: () => undefined }, hub)
   pipe.open({
     line: (line) => listener.receive(line),
     overflow: () => listener.overflow(undefined),

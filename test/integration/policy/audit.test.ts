@@ -179,7 +179,7 @@ test('while the log cannot be written no server is called, and the host is told 
   await using gateway = await startGateway({ servers: { a: offer } })
   const full = { trouble: 'ENOSPC', write: () => undefined }
   gateway.running.gateway.keepRecord(
-    new Audit({ sink: full, bodies: false, hideJson: (json) => json, hiddenBy: () => undefined }),
+    new Audit({ sink: full, bodies: false, hideJson: (json) => json, toolsetOf: () => undefined, hiddenBy: () => undefined }),
   )
   await using host = await modernHttp.connect(gateway)
   const text = 'the audit log cannot be written (ENOSPC), so that no call is made (telemetry.log.audit); retry after 1 s'

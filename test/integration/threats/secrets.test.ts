@@ -5,6 +5,7 @@
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
+import type { Ended } from '../../support/cli.ts'
 import { FakeDownstream } from '../../support/fake-downstream.ts'
 
 /** With characters that JSON, URLs, forms and shells write in other ways. */
@@ -125,7 +126,7 @@ test('T-14 none of twenty secrets is in anything that leaves', { timeout: 60_000
       `    url: "${address.url.href}?key=${encodeURIComponent(QUERY)}"`,
       `    headers: { Authorization: "Basic ${Buffer.from(`u:${BASIC}`).toString('base64')}", X-Api-Key: "${HEADER}", X-Ring: "\${secret:ring/a}" }`,
       `    credentials: { headers: { X-Credential: "${CREDENTIAL}", X-Env: "\${secret:env}", X-Bearer: "${BEARER}" } }`,
-      '    tools: { y: { args: { pinned: { value: "\${BASIC_ENV}", hide: true }, named: { value: "\${OVERRIDE}", hide: true } } } }',
+      '    tools: { y: { args: { pinned: { value: "${BASIC_ENV}", hide: true }, named: { value: "${OVERRIDE}", hide: true } } } }',
       more,
     ].join('\n')
   await cli.write('trunkline.yaml', configuration())
@@ -139,7 +140,7 @@ test('T-14 none of twenty secrets is in anything that leaves', { timeout: 60_000
   const up = await cli.up()
   await up.said(/"server":"web".*is ready/)
   await up.said(/"server":"leaky".*exited with code 1/)
-  const asked = await Promise.all([
+  const asked: Ended[] = await Promise.all([
     cli.run(['ps']),
     cli.run(['ps', '--json']),
     cli.run(['call', 'web__x', `text=${ENV}`]),

@@ -179,10 +179,13 @@ class SseHost extends PostingHost {
 }
 
 export const connectHttp = (gateway: TestGateway, options: HostOptions = {}): Promise<SessionHost> =>
-  new SessionHost('legacy', new URL(options.path ?? '/mcp', gateway.url), options).start()
+  new SessionHost('legacy', urlOf(gateway, '/mcp', options), options).start()
 
 export const connectModernHttp = (gateway: TestGateway, options: HostOptions = {}): Promise<Host> =>
-  new ModernHost('modern', new URL(options.path ?? '/mcp', gateway.url), options).start()
+  new ModernHost('modern', urlOf(gateway, '/mcp', options), options).start()
 
 export const connectSse = (gateway: TestGateway, options: HostOptions = {}): Promise<Host> =>
-  new SseHost(new URL('/sse', gateway.url), options).start()
+  new SseHost(urlOf(gateway, '/sse', options), options).start()
+
+const urlOf = (gateway: TestGateway, base: string, { path, toolset }: HostOptions): URL =>
+  new URL(path ?? (toolset === undefined ? base : `${base}/${toolset}`), gateway.url)

@@ -58,4 +58,4 @@ export class PipeHost extends BaseHost {
 }
 
 export const connectPipe = (era: 'legacy' | 'modern', gateway: TestGateway, options?: HostOptions): Promise<PipeHost> =>
-  new PipeHost(era, gateway.openPipe(), options).start()
+  new PipeHost(era, gateway.openPipe(options?.identity, options), options).start()

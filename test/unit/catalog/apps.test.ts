@@ -5,7 +5,7 @@ import type { CatalogSource } from '../../../src/catalog/catalog.ts'
 import { findResource } from '../../../src/catalog/routes.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import type { Selection } from '../../../src/catalog/view.ts'
-import { ALWAYS, resourceOf, serverOf, sourceOf, templateOf, toolOf } from './fixtures.ts'
+import { ALWAYS, resourceOf, serverOf, sourceOf, templateOf, toolOf, seeing } from './fixtures.ts'
 
 const viewOf = (sources: CatalogSource[], selection: Partial<Selection> = {}) =>
   new Views().of(buildCatalog(sources, ALWAYS), { revision: '2026-07-28', ...selection })
@@ -60,7 +60,6 @@ test('B170 a bare template that no list holds leads to the one server whose tool
 describe('B265 within a view', () => {
   const files = sourceOf('files', { resources: [resourceOf('m:1')], templates: [templateOf('t://{x}')] })
   const twin = sourceOf('twin', { tools: [PANEL], resources: [resourceOf('m:1')], templates: [templateOf('t://{x}')] })
-  const seeing = (...keys: string[]): Partial<Selection> => ({ servers: new Set(keys) })
 
   test.each(['open', 'ui://panel'])('%s leads to no server outside it', (name) => {
     expect(ownerOf(name, [crm, plain], seeing('crm'))).toBe(`crm ${name}`)

@@ -2,7 +2,9 @@
 import type { CatalogServer, CatalogSource } from '../../../src/catalog/catalog.ts'
 import type { Entry, Freshness, Inventory, ListKind } from '../../../src/catalog/inventory.ts'
 import type { NamingOptions } from '../../../src/catalog/naming.ts'
+import { Toolset } from '../../../src/catalog/toolset.ts'
 import type { Revision } from '../../../src/wire/revisions.ts'
+import { toolsetOf } from '../../support/toolsets.ts'
 
 export const ALWAYS: NamingOptions = { prefix: 'always', maxNameLength: 48 }
 export const NEVER: NamingOptions = { prefix: 'never', maxNameLength: 48 }
@@ -19,6 +21,7 @@ export const serverOf = (key: string, changes: Partial<CatalogServer> = {}): Cat
   instructions: true,
   apps: true,
   trusted: undefined,
+  tags: [],
   ...changes,
 })
 
@@ -59,4 +62,9 @@ export const sourceOf = (
 ): CatalogSource => ({
   server: typeof server === 'string' ? serverOf(server) : server,
   inventory: inventoryOf(lists, revision),
+})
+
+/** What sees these servers alone. */
+export const seeing = (...servers: string[]): { readonly toolset: Toolset } => ({
+  toolset: new Toolset([toolsetOf({ servers }, { name: servers.join('-') })]),
 })

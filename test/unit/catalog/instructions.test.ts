@@ -4,7 +4,7 @@ import type { CatalogServer, CatalogSource } from '../../../src/catalog/catalog.
 import { joinInstructions } from '../../../src/catalog/instructions.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import type { Selection } from '../../../src/catalog/view.ts'
-import { ALWAYS, inventoryOf, serverOf } from './fixtures.ts'
+import { ALWAYS, inventoryOf, serverOf, seeing } from './fixtures.ts'
 
 const says = (key: string, text: string | undefined, changes: Partial<CatalogServer> = {}): CatalogSource => ({
   server: serverOf(key, changes),
@@ -33,7 +33,7 @@ describe('B045 instructions', () => {
 
   test('one server alone speaks for itself', () => {
     expect(joined([says('a', 'Use x.'), says('b', 'Use y.')], {}, { only: 'b' })).toBe('Use y.')
-    expect(joined([says('a', 'Use x.'), says('b', 'Use y.')], {}, { servers: new Set(['b']) })).toMatch(/^## b\n.*\nUse y\.$/)
+    expect(joined([says('a', 'Use x.'), says('b', 'Use y.')], {}, seeing('b'))).toMatch(/^## b\n.*\nUse y\.$/)
   })
 
   test('each text and all together are capped, never inside a character', () => {

@@ -9,11 +9,11 @@ import { Views } from '../../../src/catalog/view.ts'
 import type { View } from '../../../src/catalog/view.ts'
 import type { Revision } from '../../../src/wire/revisions.ts'
 import { join } from '../../../src/wire/payload.ts'
-import { ALWAYS, sourceOf, toolOf } from './fixtures.ts'
+import { ALWAYS, seeing, sourceOf, toolOf } from './fixtures.ts'
 
 const seal = new Seal({ keys: [randomBytes(32)] })
-const viewOf = (sources: CatalogSource[], revision: Revision = '2026-07-28', servers?: ReadonlySet<string>): View =>
-  new Views().of(buildCatalog(sources, ALWAYS), servers === undefined ? { revision } : { revision, servers })
+const viewOf = (sources: CatalogSource[], revision: Revision = '2026-07-28', server?: string): View =>
+  new Views().of(buildCatalog(sources, ALWAYS), server === undefined ? { revision } : { revision, ...seeing(server) })
 
 const server = (key: string, names: string, revision: Revision = '2026-07-28'): CatalogSource =>
   sourceOf(key, { tools: Array.from(names, (name) => toolOf(name)) }, revision)
@@ -80,7 +80,7 @@ describe('pages', () => {
       () => pageOf(view, 'prompts', nextCursor, limits, seal, 'p'),
       () => pageOf(view, 'tools', nextCursor, limits, seal, 'q'),
       () => pageOf(viewOf([server('a', 'xy')], '2025-11-25'), 'tools', nextCursor, limits, seal, 'p'),
-      () => pageOf(viewOf([server('a', 'xy')], '2026-07-28', new Set(['a'])), 'tools', nextCursor, limits, seal, 'p'),
+      () => pageOf(viewOf([server('a', 'xy')], '2026-07-28', 'a'), 'tools', nextCursor, limits, seal, 'p'),
       () => pageOf(view, 'tools', '', limits, seal, 'p'),
       () => pageOf(view, 'tools', 'page2', limits, seal, 'p'),
       () => pageOf(view, 'tools', seal.seal('requestState', { kind: 'tools' }), limits, seal, 'p'),

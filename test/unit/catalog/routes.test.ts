@@ -7,7 +7,7 @@ import { findPrompt, findResource, findTemplateRef, findTool } from '../../../sr
 import { exposeTemplate, exposeUri } from '../../../src/catalog/uris.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import type { Selection, View } from '../../../src/catalog/view.ts'
-import { ALWAYS, NEVER, promptOf, resourceOf, serverOf, sourceOf, templateOf, toolOf } from './fixtures.ts'
+import { ALWAYS, NEVER, promptOf, resourceOf, serverOf, sourceOf, templateOf, toolOf, seeing } from './fixtures.ts'
 
 const viewOf = (sources: CatalogSource[], naming: NamingOptions = ALWAYS, selection: Partial<Selection> = {}): View =>
   new Views().of(buildCatalog(sources, naming), { revision: '2026-07-28', ...selection })
@@ -31,7 +31,7 @@ describe('names', () => {
   test('B102 an unknown, bare or hidden name leads nowhere', () => {
     expect(findTool(view, 'x')).toBeUndefined()
     expect(findTool(view, 'a__y')).toBeUndefined()
-    expect(findTool(viewOf([sourceOf('a', { tools: [toolOf('x')] })], ALWAYS, { servers: new Set() }), 'a__x')).toBeUndefined()
+    expect(findTool(viewOf([sourceOf('a', { tools: [toolOf('x')] })], ALWAYS, seeing()), 'a__x')).toBeUndefined()
     expect(findTool(view, 'constructor')).toBeUndefined()
   })
 
@@ -89,7 +89,7 @@ describe('URIs', () => {
 
   test('B166 an exposed form of a server outside the view leads nowhere, not to a template of another', () => {
     const sources = [sourceOf('git', { resources: [] }), sourceOf('b', { templates: [templateOf('git+ssh://{host}')] })]
-    expect(ownerOf(viewOf(sources, ALWAYS, { servers: new Set(['b']) }), 'git+ssh://h')).toBeUndefined()
+    expect(ownerOf(viewOf(sources, ALWAYS, seeing('b')), 'git+ssh://h')).toBeUndefined()
     expect(ownerOf(viewOf(sources), 'git+ssh://h')).toBe('git ssh://h')
   })
 

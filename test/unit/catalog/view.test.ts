@@ -5,7 +5,7 @@ import type { CatalogOptions, CatalogServer } from '../../../src/catalog/catalog
 import type { Entry, ListKind } from '../../../src/catalog/inventory.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import type { Revision } from '../../../src/wire/revisions.ts'
-import { ALWAYS, NEVER, entryOf, resourceOf, serverOf, sourceOf, toolOf } from './fixtures.ts'
+import { ALWAYS, NEVER, entryOf, resourceOf, serverOf, sourceOf, toolOf, seeing } from './fixtures.ts'
 
 const shown = (
   entry: Entry,
@@ -112,7 +112,7 @@ describe('views', () => {
 
   test('a view of some servers holds theirs only, and has its own identity whatever the catalog', () => {
     const views = new Views()
-    const some = views.of(catalog, { servers: new Set(['b']), revision: '2026-07-28' })
+    const some = views.of(catalog, { ...seeing('b'), revision: '2026-07-28' })
     expect(some.list('tools').rows.map((row) => row.exposed)).toEqual(['b__x'])
     const all = views.of(catalog, { revision: '2026-07-28' })
     expect(some.id).not.toBe(all.id)

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Audit } from '../../../src/gateway/audit.ts'
-import type { AuditSink } from '../../../src/gateway/audit.ts'
+import type { AuditOptions, AuditSink } from '../../../src/gateway/audit.ts'
 import { Redactor } from '../../../src/redactor.ts'
 import { complete, Refusal, ServerError } from '../../../src/rpc/call.ts'
 import type { Call, Handler } from '../../../src/rpc/call.ts'
@@ -18,7 +18,8 @@ const record = (more: { bodies?: boolean; secrets?: readonly string[]; trouble?:
   const texts: string[] = []
   const sink: AuditSink = { write: (line) => void texts.push(line), trouble: more.trouble }
   const { hideJson } = new Redactor(more.secrets)
-  const audit = new Audit({ sink, bodies: more.bodies ?? false, hideJson, hiddenBy: more.hiddenBy ?? (() => undefined) })
+  const toolsetOf: AuditOptions['toolsetOf'] = ({ toolset }) => toolset
+  const audit = new Audit({ sink, bodies: more.bodies ?? false, hideJson, toolsetOf, hiddenBy: more.hiddenBy ?? (() => undefined) })
   return {
     audit,
     texts,
@@ -60,7 +61,7 @@ const failing =
   (error: unknown, note?: (call: Call) => void): Handler =>
   (call) => {
     note?.(call)
-    return Promise.reject(error as Error)
+    return Promise.reject(error)
   }
 
 describe('a call is one line', () => {

@@ -87,7 +87,11 @@ const callOf = (principal: string, toolset?: string, method = 'tools/call'): Cal
 /** Rates on a clock that the test turns, and what became of a call: the option that refused it, or nothing. */
 const watched = (...rules: readonly RateRule[]) => {
   const clock = { nowMs: 0 }
-  const rates = new Rates(rules, () => clock.nowMs)
+  const rates = new Rates(
+    rules,
+    ({ toolset }) => toolset,
+    () => clock.nowMs,
+  )
   const handle = rates.layer(() => Promise.resolve(complete(Payload.of({}))))
   const refusedBy = async (work: () => unknown): Promise<unknown> => {
     try {

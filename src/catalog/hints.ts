@@ -1,0 +1,36 @@
+/** What is believed of a tool, where a policy asks: of a server that is trusted its annotations, else what the specification assumes. */
+import { Payload } from '../wire/payload.ts'
+import type { Exposed } from './catalog.ts'
+
+export type HintName = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'
+export type Hints = Readonly<Partial<Record<HintName, boolean>>>
+
+/** What [2026-07-28 schema, ToolAnnotations] says of a tool that says nothing. */
+const ASSUMED: Readonly<Record<HintName, boolean>> = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: true,
+}
+const HINTS = Object.keys(ASSUMED) as HintName[]
+
+/** Whether the hint holds of this tool; `told`: what the operator says of it, which is always believed. */
+export const holds = (hint: HintName, { server, entry }: Exposed, told: Hints = {}): boolean => {
+  const hints = { ...(server.trusted === true && hintsOf(entry.raw)), ...told }
+  // A tool that only reads destroys nothing, and changes nothing the second time.
+  if (hints.readOnlyHint === true && hint === 'destructiveHint') return false
+  if (hints.readOnlyHint === true && hint === 'idempotentHint') return true
+  return hints[hint] ?? ASSUMED[hint]
+}
+
+/** What a definition says of itself, as far as it does. */
+const hintsOf = (definition: Buffer): Hints => {
+  const said = definition.includes('"annotations"') ? Payload.at(definition).object('annotations') : undefined
+  if (said === undefined) return {}
+  return Object.fromEntries(
+    HINTS.flatMap((hint) => {
+      const value = said.raw(hint)?.toString()
+      return value === 'true' || value === 'false' ? [[hint, value === 'true']] : []
+    }),
+  )
+}
