@@ -122,14 +122,12 @@ const lowerEscapes = (text: string): string => text.replaceAll(/%[0-9A-F]{2}/g, 
 const coresOf = (secret: string): readonly string[] => {
   const bytes = Buffer.from(secret)
   const cores = [0, 1, 2].map((before) => {
-    const text = Buffer.concat([Buffer.alloc(before), bytes])
-      .toString('base64')
-      .replace(/=+$/, '')
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url')
     const isCut = (before + bytes.length) % 3 !== 0
     return text.slice(before === 0 ? 0 : before + 1, isCut ? -1 : undefined)
   })
   const long = cores.filter((core) => core.length >= SHORTEST_CORE)
-  return [...long, ...long.map((core) => core.replaceAll('+', '-').replaceAll('/', '_'))]
+  return [...long, ...long.map((core) => core.replaceAll('-', '+').replaceAll('_', '/'))]
 }
 
 /** The longest first, so that a secret that begins with another is hidden whole. */

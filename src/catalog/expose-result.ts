@@ -6,6 +6,7 @@ import { elementsAt, membersAt } from '../wire/members.ts'
 import { stringAt } from '../wire/payload.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { Span } from '../wire/scan.ts'
+import { StreamedResult } from '../wire/streamed-result.ts'
 
 /** Where the result of a method holds URIs: blocks of a tool, of a prompt's messages, or what was read. */
 export type UriPlace = 'content' | 'messages' | 'contents'
@@ -15,6 +16,7 @@ export type UriPlace = 'content' | 'messages' | 'contents'
  * whose URIs are not rewritten this is not called. Text and plain answers cost one search.
  */
 export const exposeResult = (result: Payload, place: UriPlace, expose: (uri: string) => string): void => {
+  if (result instanceof StreamedResult) return result.editBlocks((block) => exposeBlock(block, block, expose))
   const member = result.member(place)
   if (member === undefined) return
   const { bytes } = result

@@ -123,7 +123,10 @@ export class LegacyLink implements Link {
     const message = await this.connection.request(
       (id) => {
         sentAs = id
-        return { id, parts: requestMessage(id, call.method, this.#params(call, id)), isRelayed: true }
+        const parts = requestMessage(id, call.method, this.#params(call, id))
+        return call.takesStreams === true && !isTask
+          ? { id, parts, isRelayed: true, stream: { idleMs } }
+          : { id, parts, isRelayed: true }
       },
       {
         idleMs: call.method === 'tasks/result' ? totalMs : idleMs,

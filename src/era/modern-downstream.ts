@@ -108,7 +108,10 @@ export class ModernLink implements Link {
       (id) => {
         this.#describe(call, id)
         const headers = this.#headers(call.method, call.params, call)
-        return { id, parts: requestMessage(id, call.method, call.params.parts()), headers, isRelayed: true }
+        const parts = requestMessage(id, call.method, call.params.parts())
+        return call.takesStreams === true
+          ? { id, parts, headers, isRelayed: true, stream: { idleMs, after: 'resultType' } }
+          : { id, parts, headers, isRelayed: true }
       },
       {
         idleMs,

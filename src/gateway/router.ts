@@ -104,6 +104,7 @@ export class Router {
       unknownHeaders: rule === undefined ? call.unknownHeaders : withoutHidden(call.unknownHeaders, rule),
       totalMs: rule?.totalMs,
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
+      takesStreams: call.takesStreams === true && rule?.result === undefined && passesAsItCame(call, downstream),
       ask: (question) => asking.ask(question),
     }
     let outcome: Outcome
@@ -265,6 +266,11 @@ export class Router {
     throw error
   }
 }
+
+/** Whether the result of this call is one that no projection looks into: it may leave before all of it has come. */
+const passesAsItCame = ({ method, caller }: Call, { link }: Downstream): boolean =>
+  method === 'tools/call' &&
+  (caller.session === undefined || (link?.era === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
 
 /** Made where something deviates, and not within `forward`: a closure there costs every call, in memory that outlives it, a third more. */
 const noteOf =

@@ -3,7 +3,10 @@
  * it is one JSON body or a stream of events (BRIDGING 5.1, JSON or SSE).
  */
 import type { EventStream, HttpRequest } from '../transport/http-server.ts'
+import type { Failure } from '../wire/failure.ts'
+import { CLOSE } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
+import type { StreamedResult } from '../wire/streamed-result.ts'
 import type { EventLog } from './event-log.ts'
 import type { HostLimits } from './options.ts'
 
@@ -14,6 +17,8 @@ export interface Exchange {
   answer(parts: Parts, status: number): void
   /** No answer will come: the host has cancelled. */
   end(): void
+  /** An answer that passes as it comes, where this way can: `CLOSE` of `wire/message` follows the result. `onBroken`: it did not end. */
+  pass?(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void
 }
 
 export const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -48,6 +53,8 @@ export class PostExchange implements Exchange {
   #name: string | undefined
   #pollAtMs = Infinity
   #detachedMs = Infinity
+  /** The answer, on its way out while it still comes. */
+  #passing: StreamedResult | undefined
   #isDone = false
 
   /** `number`: the listener's own, different for each that is open. */
@@ -56,6 +63,7 @@ export class PostExchange implements Exchange {
     this.#options = options
     this.#streamAtMs = performance.now() + options.streamAfterMs
     options.request.onDisconnect(() => {
+      this.#passing?.abort()
       options.onDisconnect?.()
       if (options.log === undefined || this.#name === undefined) this.#done()
       else this.#detach()
@@ -87,6 +95,36 @@ export class PostExchange implements Exchange {
     this.#done()
   }
 
+  pass(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void {
+    if (this.#isDone) return result.abort()
+    if (this.#isStreaming) {
+      // Events are whole messages, and are kept for a host that comes back.
+      result.collect().then((parts) => this.answer([head, ...parts, CLOSE], 200), onBroken)
+      return
+    }
+    this.#passing = result
+    const body = this.#options.request.replyInPieces(
+      200,
+      JSON_TYPE,
+      () => result.pause(),
+      () => result.resume(),
+    )
+    body.write(head)
+    result.pipe({
+      write: (bytes) => body.write(bytes),
+      end: () => {
+        body.write(CLOSE)
+        body.end()
+        this.#done()
+      },
+      fail: (failure) => {
+        body.break()
+        this.#done()
+        onBroken(failure)
+      },
+    })
+  }
+
   end(): void {
     if (this.#isDone) return
     this.#open()
@@ -110,6 +148,7 @@ export class PostExchange implements Exchange {
 
   sweep(nowMs: number, limits: HostLimits): void {
     const { log, onOrphaned } = this.#options
+    if (this.#passing !== undefined) return
     if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()
     if (nowMs - this.#detachedMs >= limits.orphanMs) return onOrphaned(this)
     if (log !== undefined && nowMs >= this.#pollAtMs) this.#poll()

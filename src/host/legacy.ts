@@ -10,6 +10,8 @@ import { progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import { noteError } from './denials.ts'
+import { StreamedResult } from '../wire/streamed-result.ts'
+import { passOn } from './pass-on.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { ProgressExchange } from './progress.ts'
@@ -27,7 +29,9 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(running)
-    if (!signal.aborted) exchange.answer(resultMessage(id, wordLegacy(outcome).parts()), 200)
+    const result = wordLegacy(outcome)
+    if (result instanceof StreamedResult) passOn(result, id, exchange, signal, fail)
+    else if (!signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
   }
   const fail = (error: unknown): void => {
     session.finish(running)
@@ -102,6 +106,7 @@ const makeCall = (message: Envelope, session: Session, exchange: ProgressExchang
     logLevel: session.logLevel,
     paramHeaders: [],
     unknownHeaders: {},
+    takesStreams: exchange.takesStreams,
     notify: (method, said) => {
       if (method === 'notifications/progress') {
         if (running.isOver) exchange.late(said, session.outletOf(running))

@@ -19,6 +19,8 @@ import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
 import { noteError } from './denials.ts'
+import { StreamedResult } from '../wire/streamed-result.ts'
+import { passOn } from './pass-on.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { listen } from './listen.ts'
@@ -68,7 +70,9 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     }
     if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.isPipe, hub)
     const answer = (outcome: Outcome): void => {
-      if (!abort.signal.aborted) exchange.answer(resultMessage(id, word(outcome).parts()), 200)
+      const result = word(outcome)
+      if (result instanceof StreamedResult) passOn(result, id, exchange, abort.signal, fail)
+      else if (!abort.signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
     }
     if (message.method === 'server/discover') return answer(complete(discovery(caller, hub)))
     const call = makeCall(message, request, caller, origin, exchange, abort, ref, hub)
@@ -114,6 +118,7 @@ const makeCall = (
     logLevel: request.logLevel,
     paramHeaders: [],
     unknownHeaders: paramHeaders(message, caller, target, origin, hub),
+    takesStreams: exchange.takesStreams,
     notify: relay(request, exchange),
     ask: undefined,
   }

@@ -3,8 +3,10 @@
  * often than a host can use (BRIDGING 3.9). What is held back is always the latest, and it always precedes the answer.
  */
 import type { Id } from '../wire/envelope.ts'
+import type { Failure } from '../wire/failure.ts'
 import { notificationMessage } from '../wire/message.ts'
 import type { Parts, Payload } from '../wire/payload.ts'
+import type { StreamedResult } from '../wire/streamed-result.ts'
 import type { Exchange } from './exchange.ts'
 
 const METHOD = 'notifications/progress'
@@ -53,6 +55,16 @@ export class ProgressExchange implements Exchange {
     clearTimeout(this.#timer)
     this.#send()
     this.#inner.answer(parts, status)
+  }
+
+  get takesStreams(): boolean {
+    return this.#inner.pass !== undefined
+  }
+
+  pass(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void {
+    clearTimeout(this.#timer)
+    this.#send()
+    this.#inner.pass?.(head, result, onBroken)
   }
 
   end(): void {

@@ -97,6 +97,8 @@ export interface Call {
   readonly paramHeaders: readonly ParamHeader[]
   /** `Mcp-Param-*` headers of the host that we do not know and must forward. */
   readonly unknownHeaders: Readonly<Record<string, string>>
+  /** A big result may be a `StreamedResult`: the host's way takes it as it comes. */
+  readonly takesStreams?: boolean
   /** The longest it may take, where that is not what its server's options say. */
   readonly totalMs?: number | undefined
   /** Progress and log messages, to this caller only. The params keep the server's own progress token. */

@@ -6,6 +6,13 @@ import type { Envelope } from '../wire/envelope.ts'
 import type { Failure } from '../wire/failure.ts'
 import type { Parts } from '../wire/payload.ts'
 
+/** When a result may pass while it comes. */
+export interface StreamTerms {
+  readonly idleMs: number
+  /** A member that must have come first: what kind of result this is. */
+  readonly after?: string
+}
+
 /** One message to send. */
 export interface Outgoing {
   readonly parts: Parts
@@ -15,6 +22,8 @@ export interface Outgoing {
   readonly headers?: Readonly<Record<string, string>>
   /** A host's call: its response goes to that host, and nobody else keeps it. */
   readonly isRelayed?: boolean
+  /** A big result may reach its receiver while it still comes, as a `StreamedResult`; silence of so long breaks it. */
+  readonly stream?: StreamTerms
 }
 
 export interface ChannelEvents {

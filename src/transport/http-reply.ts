@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../wire/failure.ts'
 import { SseDecoder } from '../wire/sse.ts'
 import type { SseEvent } from '../wire/sse.ts'
+import type { ResultSource, StreamedResult } from '../wire/streamed-result.ts'
 import type { HttpClient, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import type { HttpHead } from './http-failure.ts'
 
@@ -19,6 +20,12 @@ export interface ReplyHead extends HttpHead {
 export interface ReplyEvents {
   onHead?(head: ReplyHead): void
   onEvent(event: SseEvent): void
+  /** Whether a big JSON body may be taken as it comes; else it is collected. */
+  readonly mayStream?: boolean
+  /** The beginning of such a body. */
+  stream?(bytes: Buffer, source: ResultSource): StreamedResult | 'more' | undefined
+  /** More of what was taken has come. */
+  onStreamed?(): void
   /** `body` is empty for SSE, and for what is neither JSON nor short. */
   onEnd(head: ReplyHead, body: Buffer): void
   onError(failure: Failure): void
@@ -26,10 +33,14 @@ export interface ReplyEvents {
   onOversize?(): void
 }
 
+const MIB = 1024 * 1024
 /** A body that is not JSON is read only as far as an error page goes. */
 const MAX_OTHER_BYTES = 64 * 1024
 const MAX_REDIRECTS = 3
-const MIB = 1024 * 1024
+/** Smaller bodies are collected. */
+const STREAM_FROM_BYTES = 64 * 1024
+/** A body that does not say its length is collected so far, so that one over a usual limit is still refused in words. */
+const STREAM_UNKNOWN_FROM_BYTES = 4 * MIB
 const EMPTY = Buffer.alloc(0)
 
 /** Sends `request`; same-origin 307 and 308 are followed three times, every other redirect fails. */
@@ -45,6 +56,9 @@ export class Reply implements HttpHandler {
   /** Room for all of a body whose length is known, else for what has come. */
   #body: Buffer = EMPTY
   #size = 0
+  #mayStream = false
+  #length = 0
+  #streamed: StreamedResult | undefined
   #isOver = false
 
   constructor(client: HttpClient, request: HttpRequest, maxMessageBytes: number, events: ReplyEvents) {
@@ -56,8 +70,10 @@ export class Reply implements HttpHandler {
   }
 
   abort(): void {
-    this.#isOver = true
     this.#exchange.abort()
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#streamed?.fail(new Failure('lost', 'the connection was given up'))
   }
 
   onHead(status: number, headers: IncomingHttpHeaders): void {
@@ -67,14 +83,17 @@ export class Reply implements HttpHandler {
     const length = Number(headers['content-length'] ?? 0)
     if (head.form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
     if (head.form === 'sse') this.#decoder = this.#decode()
-    else if (head.form === 'json' && length > 0) this.#body = this.#client.bodies.lease(length)
+    else if (head.form === 'json') this.#expect(status, length)
     this.#events.onHead?.(head)
   }
 
   onData(chunk: Buffer): void {
     if (this.#isOver) return
     if (this.#decoder !== undefined) return this.#decoder.push(Buffer.from(chunk))
+    if (this.#streamed !== undefined) return this.#pass(chunk, this.#streamed)
+    if (this.#mayStream && this.#size === 0 && this.#length > 0 && this.#begins(chunk)) return
     this.#keep(chunk)
+    if (this.#mayStream && this.#size >= STREAM_UNKNOWN_FROM_BYTES && this.#begins(this.#body.subarray(0, this.#size))) return
     if (this.#head?.form === 'json' && this.#size > this.#maxMessageBytes) this.#tooLarge()
     else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
       this.#exchange.abort()
@@ -86,25 +105,59 @@ export class Reply implements HttpHandler {
   onEnd(): void {
     if (this.#isOver || this.#head === undefined) return
     this.#isOver = true
-    this.#events.onEnd(this.#head, this.#body.subarray(0, this.#size))
+    this.#streamed?.finish()
+    this.#events.onEnd(this.#head, this.#streamed === undefined ? this.#body.subarray(0, this.#size) : EMPTY)
   }
 
   onError(failure: Failure): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#streamed?.fail(failure)
     this.#events.onError(failure)
+  }
+
+  #expect(status: number, length: number): void {
+    this.#mayStream = status === 200 && this.#events.mayStream === true && (length === 0 || length >= STREAM_FROM_BYTES)
+    this.#length = length
+    if (length > 0 && !this.#mayStream) this.#body = this.#client.bodies.lease(length)
+  }
+
+  /** Whether the body passes as it comes, now that this much of it is there. */
+  #begins(bytes: Buffer): boolean {
+    const source = { pause: () => this.#exchange.pause(), resume: () => this.#exchange.resume(), abort: () => this.abort() }
+    const begun = this.#events.stream?.(bytes, source)
+    if (begun === 'more') return false
+    this.#mayStream = false
+    if (begun === undefined) {
+      if (this.#length > this.#body.length) this.#grow(this.#client.bodies.lease(this.#length))
+      return false
+    }
+    this.#streamed = begun
+    this.#body = EMPTY
+    this.#size = bytes.length
+    return true
+  }
+
+  #pass(chunk: Buffer, streamed: StreamedResult): void {
+    this.#size += chunk.length
+    if (this.#size > this.#maxMessageBytes) return this.#tooLarge()
+    this.#events.onStreamed?.()
+    streamed.push(chunk)
   }
 
   /** One copy where the length was known; where not, the room doubles. */
   #keep(chunk: Buffer): void {
     const size = this.#size + chunk.length
     if (size > this.#body.length) {
-      const room = Buffer.allocUnsafe(this.#size === 0 ? size : Math.max(2 * this.#body.length, size))
-      this.#body.copy(room, 0, 0, this.#size)
-      this.#body = room
+      this.#grow(Buffer.allocUnsafe(this.#size === 0 ? size : Math.max(2 * this.#body.length, size)))
     }
     chunk.copy(this.#body, this.#size)
     this.#size = size
+  }
+
+  #grow(room: Buffer): void {
+    this.#body.copy(room, 0, 0, this.#size)
+    this.#body = room
   }
 
   #decode(): SseDecoder {

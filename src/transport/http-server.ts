@@ -9,6 +9,7 @@ import { byteLength, join, latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { COMMENT, encodeEvent } from '../wire/sse.ts'
 import type { BodyPool } from './body-pool.ts'
+import { BodyWriter } from './body-writer.ts'
 import { WriteBatch } from './write-batch.ts'
 
 /** Below this a reply is joined and written at once; above, its slices go out as they are. */
@@ -222,13 +223,20 @@ export class HttpRequest {
     } else {
       const { writeStallMs, onTrouble } = this.#shared
       response.setTimeout(writeStallMs, () => {
-        onTrouble(new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
+        onTrouble(stalled(writeStallMs))
         response.destroy()
       })
       response.cork()
       for (const part of body) response.write(part)
       response.end(() => this.#shared.bodies.release(body))
     }
+  }
+
+  /** Answers with a body that is written as it is made; `onFull` and `onDrained` say whether the host takes it. */
+  replyInPieces(status: number, headers: Headers, onFull: () => void, onDrained: () => void): BodyWriter {
+    const { bodies, writeStallMs: stallMs, onTrouble } = this.#shared
+    this.#response.writeHead(status, { ...this.#extraHeaders, ...headers })
+    return new BodyWriter(this.#response, bodies, { onFull, onDrained, stallMs, onStalled: () => onTrouble(stalled(stallMs)) })
   }
 
   /** Answers 200 with a stream of events. */
@@ -238,6 +246,9 @@ export class HttpRequest {
     return new EventStream(this.#response)
   }
 }
+
+const stalled = (writeStallMs: number): Error =>
+  new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`)
 
 /** Events to one host. A host that does not read loses its stream, never its neighbours (F-21). */
 export class EventStream {

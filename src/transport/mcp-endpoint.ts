@@ -69,6 +69,11 @@ export class McpEndpoint {
       onEnd: (head, body) => events.onEnd(head, body),
       onError: (failure) => events.onError(failure),
       ...(events.onOversize !== undefined && { onOversize: () => events.onOversize?.() }),
+      ...(events.mayStream === true && {
+        mayStream: true,
+        stream: (bytes, source) => events.stream?.(bytes, source),
+        onStreamed: () => events.onStreamed?.(),
+      }),
     }
   }
 

@@ -9,6 +9,8 @@
 import { Failure } from '../wire/failure.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { SseEvent } from '../wire/sse.ts'
+import { StreamedResult } from '../wire/streamed-result.ts'
+import type { ResultSource } from '../wire/streamed-result.ts'
 import type { Outgoing } from './channel.ts'
 import { bodyMayAnswer, failureOfStatus, statusDecides } from './http-failure.ts'
 import type { Reply, ReplyEvents, ReplyHead } from './http-reply.ts'
@@ -48,6 +50,9 @@ export class RequestExchange implements ReplyEvents {
   #state: 'new' | 'sent' | 'answered' | 'over' = 'new'
   #isSent = false
   #hadSession = false
+  /** A result that passes on while it comes; `silence` ends it. */
+  #streamed: StreamedResult | undefined
+  #silence: NodeJS.Timeout | undefined
   #lastEventId: string | undefined
   #retryMs: number | undefined
   #tries = 0
@@ -62,6 +67,10 @@ export class RequestExchange implements ReplyEvents {
   /** Whether the server may have seen it. */
   get isSent(): boolean {
     return this.#isSent
+  }
+  /** Answered, with a result of which the rest is to come. */
+  get isStreaming(): boolean {
+    return this.#streamed !== undefined && this.#state === 'answered'
   }
 
   start(): void {
@@ -82,6 +91,7 @@ export class RequestExchange implements ReplyEvents {
   abort(): void {
     this.#state = 'over'
     clearTimeout(this.#timer)
+    clearTimeout(this.#silence)
     this.#reply?.abort()
   }
 
@@ -103,13 +113,37 @@ export class RequestExchange implements ReplyEvents {
   }
 
   onEnd(head: ReplyHead, body: Buffer): void {
-    if (head.form === 'sse') this.#streamEnded(head)
+    if (this.isStreaming) this.#end(undefined)
+    else if (head.form === 'sse') this.#streamEnded(head)
     else this.#judge(head, body)
   }
 
   onError(failure: Failure): void {
     if (failure.kind === 'lost') this.#resumeLater(failure)
     else this.#end(failure)
+  }
+
+  get mayStream(): boolean {
+    return this.#message.stream !== undefined
+  }
+
+  stream(bytes: Buffer, source: ResultSource): StreamedResult | 'more' | undefined {
+    const { idleMs, after } = this.#message.stream ?? { idleMs: 0 }
+    const begun = StreamedResult.begin(bytes, this.id, { ...source, abort: () => this.#end(undefined) }, after)
+    if (begun === undefined || begun === 'more') return begun
+    this.#streamed = begun
+    this.#silence = setTimeout(() => {
+      begun.fail(new Failure('timeout', `no more of the answer within ${idleMs} ms`, { amount: Math.round(idleMs / 1000) }))
+      this.#end(undefined)
+    }, idleMs)
+    // Until it is known where to, the server waits.
+    source.pause()
+    this.#ports.receive(begun.envelope, this)
+    return begun
+  }
+
+  onStreamed(): void {
+    this.#silence?.refresh()
   }
 
   #read(bytes: Buffer): void {

@@ -204,11 +204,17 @@ export class StreamableChannel implements Channel, ExchangePorts {
   /** Most streams end together with the response; the sweep closes those that would go on holding a connection. */
   #linger(exchange: RequestExchange): void {
     this.#lingering.set(Number(exchange.id), exchange)
-    this.#lingerTimer ??= setTimeout(() => {
-      this.#lingerTimer = undefined
-      for (const exchange of this.#lingering.values()) exchange.abort()
-      this.#lingering.clear()
-    }, this.#options.lingerMs).unref()
+    this.#lingerTimer ??= setTimeout(() => this.#endLingering(), this.#options.lingerMs).unref()
+  }
+
+  #endLingering(): void {
+    this.#lingerTimer = undefined
+    const ended = this.#lingering.values()
+    this.#lingering.clear()
+    for (const exchange of ended) {
+      if (exchange.isStreaming) this.#linger(exchange)
+      else exchange.abort()
+    }
   }
 
   /** A notification or a response: taken with a 2xx, and that is all the server may say. */
