@@ -7,7 +7,6 @@ import { UI_EXTENSION } from '../wire/apps.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Catalog, Exposed } from './catalog.ts'
 import { servesApps } from './catalog.ts'
-import { showsUri } from './routes.ts'
 import type { Routable, Route } from './routes.ts'
 import type { View } from './view.ts'
 
@@ -57,7 +56,7 @@ export const findAppTemplate = (view: Routable, index: AppIndex, uri: string): R
   uri.startsWith('ui://')
     ? only(
         view,
-        index.templates.get(uri)?.filter(({ server }) => showsUri(server, uri)),
+        index.templates.get(uri)?.filter(({ server }) => view.showsUri(server, uri)),
         uri,
       )
     : undefined

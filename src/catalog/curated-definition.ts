@@ -3,37 +3,13 @@
  * the arguments at its root are edited.
  */
 import { join, Payload } from '../wire/payload.ts'
-import type { ArgumentEdit, Hints, ToolEdit } from './curation.ts'
-
-/** What of a definition is replaced. */
-export interface DefinitionEdit {
-  readonly title?: string | undefined
-  readonly description?: string | undefined
-  readonly hints?: Hints | undefined
-}
-
-/** The definition with another title, description or other hints; the same buffer if nothing is said. */
-export const editDefinition = (raw: Buffer, { title, description, hints = {} }: DefinitionEdit): Buffer => {
-  const said = Object.entries(hints)
-  if (title === undefined && description === undefined && said.length === 0) return raw
-  const definition = Payload.at(raw)
-  if (title !== undefined) {
-    definition.set('title', JSON.stringify(title))
-    // Where older hosts read it.
-    if (definition.object('annotations')?.has('title') === true) definition.setIn('annotations', 'title', JSON.stringify(title))
-  }
-  if (description !== undefined) definition.set('description', JSON.stringify(description))
-  for (const [hint, value] of said) definition.setIn('annotations', hint, String(value))
-  return join(definition.parts())
-}
+import type { ArgumentEdit, ToolEdit } from './curation.ts'
+import { overridden } from './override.ts'
 
 /** The definition under all that `tools.<original>` says. */
 export const curateDefinition = (raw: Buffer, edit: ToolEdit): Buffer => {
-  const worded = editDefinition(raw, {
-    title: edit.title?.text,
-    description: edit.description?.text,
-    hints: edit.annotations?.hints,
-  })
+  const words = { title: edit.title?.text, description: edit.description?.text, annotations: edit.annotations?.hints }
+  const worded = Object.values(words).every((said) => said === undefined) ? raw : overridden(raw, words)
   const isLimited = edit.result !== undefined
   if (edit.args.length === 0 && !isLimited) return worded
   const definition = Payload.at(worded)

@@ -1,9 +1,10 @@
 /**
  * The one predicate that decides what of a server exists for hosts: lists, calls, reads, completions and subscriptions ask here.
  */
-import { Payload } from '../wire/payload.ts'
-import type { Curation, GlobRule, HintName, HintRule, Hints, ListFilter, Placed } from './curation.ts'
+import type { Curation, GlobRule, HintRule, ListFilter, Placed } from './curation.ts'
 import { matchesGlob } from './glob.ts'
+import { believed, hintsOf } from './hints.ts'
+import type { Hints } from './hints.ts'
 import type { Entry, ListKind } from './inventory.ts'
 import { resolvedUri } from './resolved-uri.ts'
 
@@ -11,14 +12,6 @@ import { resolvedUri } from './resolved-uri.ts'
 export interface Decision {
   readonly isShown: boolean
   readonly by: Placed | undefined
-}
-
-/** What [2026-07-28 schema, ToolAnnotations] says of a tool that says nothing. */
-const ASSUMED: Readonly<Record<HintName, boolean>> = {
-  readOnlyHint: false,
-  destructiveHint: true,
-  idempotentHint: false,
-  openWorldHint: true,
 }
 
 /** A server's entry, as the server said it. */
@@ -44,23 +37,11 @@ export const decideUri = ({ resources }: Curation, uri: string): Decision => {
   return plain === uri ? asSaid : decide(resources, plain, '/')
 }
 
-/** What a tool's definition says of it, as far as it does. */
-export const hintsOf = (definition: Buffer): Hints => {
-  const said = Payload.at(definition).object('annotations')
-  const hints = Object.keys(ASSUMED) as HintName[]
-  return Object.fromEntries(
-    hints.flatMap((hint) => {
-      const value = said?.raw(hint)?.toString()
-      return value === 'true' || value === 'false' ? [[hint, value === 'true']] : []
-    }),
-  )
-}
+/** Whether the configuration lets hosts know of this URI of the server, listed or not. */
+export const offersUri = ({ curation }: { readonly curation: Curation | undefined }, uri: string): boolean =>
+  curation === undefined || decideUri(curation, uri).isShown
 
-/** What is to be believed of a tool: a tool that only reads destroys nothing. */
-export const holds = (hint: HintName, hints: Hints): boolean =>
-  hint === 'destructiveHint' && hints.readOnlyHint === true ? false : (hints[hint] ?? ASSUMED[hint])
-
-const isAgainst = ({ hint, verdict }: HintRule, hints: Hints): boolean => holds(hint, hints) === (verdict === 'deny')
+const isAgainst = ({ hint, verdict }: HintRule, hints: Hints): boolean => believed(hint, hints) === (verdict === 'deny')
 
 const decide = ({ allow, deny }: ListFilter, text: string, separator?: string): Decision => {
   const denied = deny.find(({ glob }) => matches(glob, text, separator, separator !== undefined))

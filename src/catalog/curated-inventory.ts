@@ -65,6 +65,7 @@ const editEntry = (entry: Entry, edit: ToolEdit): Entry => {
     raw: curateDefinition(entry.raw, edit),
     paramHeaders: entry.paramHeaders.filter((header) => !isHidden(header)),
     ...(edit.name !== undefined && { renamed: edit.name.text }),
+    ...(edit.annotations !== undefined && { told: edit.annotations.hints }),
     ...(rule !== undefined && { rule }),
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { Rate } from '../rpc/rate.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
+import type { HintName, Hints } from './hints.ts'
 
 /** Where a rule was written. */
 export interface Placed {
@@ -23,10 +24,6 @@ export interface ListFilter {
   readonly allow: (Placed & { readonly globs: readonly GlobRule[] }) | undefined
   readonly deny: readonly GlobRule[]
 }
-
-/** The hints that a tool may give of itself ([2026-07-28 schema, ToolAnnotations]). */
-export type HintName = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'
-export type Hints = Readonly<Partial<Record<HintName, boolean>>>
 
 export interface HintRule extends Placed {
   readonly hint: HintName

@@ -14,9 +14,15 @@ const ASSUMED: Readonly<Record<HintName, boolean>> = {
 }
 const HINTS = Object.keys(ASSUMED) as HintName[]
 
-/** Whether the hint holds of this tool; `told`: what the operator says of it, which is always believed. */
-export const holds = (hint: HintName, { server, entry }: Exposed, told: Hints = {}): boolean => {
-  const hints = { ...(server.trusted === true && hintsOf(entry.raw)), ...told }
+/**
+ * Whether the hint holds of this tool; `told`: what the operator says of it where the caller looks, beside what he says of it at its
+ * server. He is always believed.
+ */
+export const holds = (hint: HintName, { server, entry }: Exposed, told: Hints = {}): boolean =>
+  believed(hint, { ...(server.trusted === true && hintsOf(entry.raw)), ...entry.told, ...told })
+
+/** Whether the hint holds of a tool of which this is known, and believed. */
+export const believed = (hint: HintName, hints: Hints): boolean => {
   // A tool that only reads destroys nothing, and changes nothing the second time.
   if (hints.readOnlyHint === true && hint === 'destructiveHint') return false
   if (hints.readOnlyHint === true && hint === 'idempotentHint') return true
@@ -24,7 +30,7 @@ export const holds = (hint: HintName, { server, entry }: Exposed, told: Hints = 
 }
 
 /** What a definition says of itself, as far as it does. */
-const hintsOf = (definition: Buffer): Hints => {
+export const hintsOf = (definition: Buffer): Hints => {
   const said = definition.includes('"annotations"') ? Payload.at(definition).object('annotations') : undefined
   if (said === undefined) return {}
   return Object.fromEntries(

@@ -2,6 +2,7 @@
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { CallRule } from './curation.ts'
+import type { Hints } from './hints.ts'
 
 export type ListKind = 'tools' | 'resources' | 'templates' | 'prompts'
 export const LIST_KINDS: readonly ListKind[] = ['tools', 'resources', 'templates', 'prompts']
@@ -16,6 +17,8 @@ export interface Entry {
   readonly paramHeaders: readonly ParamHeader[]
   /** The configured name, in place of `original` before the prefix. */
   readonly renamed?: string
+  /** What the operator says of a tool, believed whoever its server is. */
+  readonly told?: Hints
   /** What a call must do. */
   readonly rule?: CallRule
 }

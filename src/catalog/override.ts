@@ -1,4 +1,4 @@
-/** A tool's definition with the words of a toolset in place of its own; every other byte stays. */
+/** A tool's definition with the words of the configuration in place of its own; every other byte stays. */
 import { join, Payload } from '../wire/payload.ts'
 import type { ToolOverride } from './toolset.ts'
 

@@ -4,7 +4,6 @@
  */
 import { soleServer } from './catalog.ts'
 import type { Catalog, CatalogServer, Exposed } from './catalog.ts'
-import { decideUri } from './curated-filter.ts'
 import type { Entry, ListKind } from './inventory.ts'
 import { matchesTemplate, parseTemplate } from './templates.ts'
 import type { UriTemplate } from './templates.ts'
@@ -61,10 +60,6 @@ export const findTemplateRef = (view: Routable, ref: string): Route | undefined 
   restored(view, ref) ??
   (prefixed(view.catalog, ref) ? undefined : (onlyOwner(view, view.bare.templates.get(ref) ?? []) ?? findResource(view, ref)))
 
-/** Whether hosts may know of this URI of the server, listed or not. */
-export const showsUri = ({ curation }: CatalogServer, uri: string): boolean =>
-  curation === undefined || decideUri(curation, uri).isShown
-
 /** What a server calls `original` itself, as far as the view shows it: the way back of what was sealed under that name. */
 export const findOriginal = (
   view: Routable,
@@ -75,7 +70,7 @@ export const findOriginal = (
   const row = view.catalog.lists[kind].find(({ server, entry }) => server.key === serverKey && entry.original === original)
   if (row !== undefined) return view.shows(row) ? routeTo(row) : undefined
   const server = view.catalog.sources.find((source) => source.server.key === serverKey)?.server
-  return kind === 'resources' && server !== undefined && view.showsUri(server, original) && showsUri(server, original)
+  return kind === 'resources' && server !== undefined && view.showsUri(server, original)
     ? { serverKey, original, entry: undefined }
     : undefined
 }
@@ -91,7 +86,7 @@ const restored = (view: Routable, uri: string): Route | undefined => {
   const sole = soleServer(catalog)
   const found = sole === undefined ? prefixed(catalog, uri) : { prefix: sole.prefix, original: uri }
   const server = found && catalog.byPrefix.get(found.prefix)
-  return found && server && view.showsUri(server, found.original) && showsUri(server, found.original)
+  return found && server && view.showsUri(server, found.original)
     ? { serverKey: server.key, original: found.original, entry: undefined }
     : undefined
 }
@@ -103,10 +98,7 @@ const prefixed = (catalog: Catalog, uri: string): { prefix: string; original: st
 /** A template whose exposed form is the original one is matched first: for its server the URI is no bare one. */
 const findByTemplate = (view: Routable, uri: string): Route | undefined => {
   const rows = view.bare.patterns
-    .filter(
-      ({ row, template }) =>
-        view.shows(row) && matchesTemplate(template, uri) && view.showsUri(row.server, uri) && showsUri(row.server, uri),
-    )
+    .filter(({ row, template }) => view.shows(row) && matchesTemplate(template, uri) && view.showsUri(row.server, uri))
     .map(({ row }) => row)
   const own = rows.filter((row) => row.exposed === row.entry.original)
   const owner = onlyOwner(view, own.length > 0 ? own : rows)

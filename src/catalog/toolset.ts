@@ -26,9 +26,9 @@ export interface Choice {
 
 /** What takes the place of the server's own words. */
 export interface ToolOverride {
-  readonly title?: string
-  readonly description?: string
-  readonly annotations?: Hints
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly annotations?: Hints | undefined
 }
 
 export type Discovery = 'full' | 'search' | 'auto'

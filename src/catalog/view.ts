@@ -8,6 +8,7 @@ import { indexApps } from './apps.ts'
 import type { AppIndex } from './apps.ts'
 import { buildCatalog, runsTasks, servesApps } from './catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource, Exposed } from './catalog.ts'
+import { offersUri } from './curated-filter.ts'
 import { digestBytes } from './digest.ts'
 import type { Grants } from './grants.ts'
 import type { Entry, ListKind } from './inventory.ts'
@@ -110,11 +111,6 @@ export class View {
     this.#readyBytes = readyBytes
   }
 
-  /** Whether it shows less than there is. */
-  get isLimited(): boolean {
-    return this.#shown !== undefined
-  }
-
   /** Whether anything of the server is in it. */
   sees(serverKey: string): boolean {
     return this.#shown?.hasServer(serverKey) ?? true
@@ -127,6 +123,7 @@ export class View {
 
   /** The same of a URI or template, listed or not: what a shown template or app names is shown with it. */
   showsUri(server: CatalogServer, original: string): boolean {
+    if (!offersUri(server, original)) return false
     if (this.#shown === undefined) return true
     const isOf = (row: Exposed): boolean => row.server.key === server.key
     const isShown = (row: Exposed): boolean => isOf(row) && this.shows(row)

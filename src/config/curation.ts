@@ -1,5 +1,6 @@
 /** Curation of one server: its rules, each with the place it was written at, and what no single one of them shows to be wrong. */
-import type { ArgumentEdit, Curation, HintName, ListFilter, Placed, ToolEdit } from '../catalog/curation.ts'
+import type { ArgumentEdit, Curation, ListFilter, Placed, ToolEdit } from '../catalog/curation.ts'
+import type { HintName } from '../catalog/hints.ts'
 import { isFromSecret } from './secrets.ts'
 import type { ServerEntry } from './server-schema.ts'
 import { child, nearest, scalars } from './tree.ts'

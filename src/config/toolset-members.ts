@@ -59,7 +59,7 @@ class Known {
       ...said('tags').flat(),
       ...servers.flatMap(({ tags }) => tags),
     ] as string[])
-    this.#prefixes = new Map(all.map(({ key, tree }) => [key, prefixOf(child(tree, 'prefix')) ?? key]))
+    this.#prefixes = new Map(all.map(({ key, tree }) => [key, prefixIn(tree) ?? key]))
     this.#aliases = said('alias').flatMap((alias) => Object.values(alias as object) as string[])
     this.#isPrefixed = (settings.naming?.prefix ?? 'always') === 'always'
   }
@@ -98,9 +98,9 @@ class Known {
   }
 }
 
-const prefixOf = (tree: Tree | undefined): string | undefined => {
-  const prefix = plainOf(tree)
+const prefixIn = (tree: Tree): string | undefined => {
+  const prefix = plainOf(child(tree, 'prefix'))
   return typeof prefix === 'string' ? prefix : undefined
 }
 
-const plainOf = (tree: Tree | undefined): unknown => (tree === undefined ? undefined : plain(tree))
+const plainOf = (tree: ReturnType<typeof child>): unknown => (tree === undefined ? undefined : plain(tree))

@@ -10,6 +10,8 @@ import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
 import { byteLength, join, Payload } from '../wire/payload.ts'
 import type { JsonObject } from '../wire/payload.ts'
+import { StreamedResult } from '../wire/streamed-result.ts'
+import type { StreamEnd } from '../wire/streamed-result.ts'
 
 export interface AuditSink {
   /** Takes one line, without its line end. */
@@ -45,6 +47,8 @@ const DENIALS: Partial<Record<FailureKind, DenialReason>> = {
 interface End {
   readonly outcome?: string
   readonly result?: JsonObject
+  /** Where there is no result that could be measured. */
+  readonly bytes?: number
   readonly denied?: { readonly reason: DenialReason; readonly rule?: string | undefined }
   readonly code?: number
   readonly kind?: FailureKind
@@ -86,7 +90,9 @@ export class Audit {
     }
     try {
       const outcome = await inner({ ...call, record })
-      write(endOf(call, outcome))
+      const { result } = outcome
+      if (result instanceof StreamedResult) result.onOver((bytes, end) => write(endOfStream(result, bytes, end)))
+      else write(endOf(call, outcome))
       return outcome
     } catch (error) {
       write(this.#failedEnd(call, record, error))
@@ -136,10 +142,10 @@ export class Audit {
       detail: end.detail,
       durationMs: Math.round(durationMs * 1000) / 1000,
       bytesIn: call.params.end - call.params.start,
-      bytesOut: end.result && sizeOf(end.result),
+      bytesOut: end.bytes ?? (end.result && sizeOf(end.result)),
     }
     const text = JSON.stringify(line)
-    sink.write(hideJson(came === undefined ? text : withBodies(text, came, end.result)))
+    sink.write(hideJson(came === undefined ? text : withBodies(text, came, end)))
   }
 }
 
@@ -150,16 +156,24 @@ const endOf = ({ method, signal }: Call, { kind, result }: Outcome): End => {
   return { outcome: isError ? 'tool_error' : 'ok', result }
 }
 
+/** What passed on while it came is not looked into: whether the tool says that it failed is known only where it says so first. */
+const endOfStream = (result: StreamedResult, bytes: number, end: StreamEnd): End => {
+  if (end === 'aborted') return { outcome: 'cancelled', bytes }
+  if (end !== 'complete') return { outcome: 'failed', kind: end.kind, detail: end.message, bytes }
+  const isError = result.raw('isError')?.toString()
+  return { outcome: isError === undefined ? 'streamed' : isError === 'true' ? 'tool_error' : 'ok', bytes }
+}
+
 /** What came, not what was made of it. */
 const sizeOf = (result: JsonObject): number =>
   result instanceof Payload ? result.end - result.start : byteLength(result.parts())
 
-const withBodies = (line: string, came: Buffer, result: JsonObject | undefined): string => {
+const withBodies = (line: string, came: Buffer, { result, bytes }: End): string => {
   const sent = result === undefined || sizeOf(result) > MAX_BODY_BYTES ? undefined : join(result.parts())
   const bodies = [came.length > MAX_BODY_BYTES ? undefined : `"params":${oneLine(came)}`, sent && `"result":${oneLine(sent)}`]
   const omitted = [
     ...(came.length > MAX_BODY_BYTES ? ['params'] : []),
-    ...(result !== undefined && sent === undefined ? ['result'] : []),
+    ...((result !== undefined || bytes !== undefined) && sent === undefined ? ['result'] : []),
   ]
   const more = [...bodies, omitted.length === 0 ? undefined : `"omitted":${JSON.stringify(omitted)}`]
   return `${line.slice(0, -1)},${more.filter((part) => part !== undefined).join(',')}}`

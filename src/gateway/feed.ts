@@ -2,22 +2,7 @@
  * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
  * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
  */
-import {
-  auditTime,
-  BehaviorSubject,
-  combineLatest,
-  defer,
-  from,
-  map,
-  merge,
-  mergeMap,
-  of,
-  skip,
-  Subject,
-  switchMap,
-  takeUntil,
-  tap,
-} from 'rxjs'
+import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
 import type { Observable } from 'rxjs'
 import { buildCatalog, servesApps } from '../catalog/catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource } from '../catalog/catalog.ts'
@@ -37,9 +22,8 @@ import { LATEST_LEGACY } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { GatewayOptions } from './options.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
-
-export type ChangedList = 'tools' | 'prompts' | 'resources'
-const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
+import { Watchers } from './watchers.ts'
+import type { ChangedList } from './watchers.ts'
 
 /** Inventories that change together make one catalog. */
 const SETTLE_MS = 20
@@ -51,7 +35,7 @@ export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
   readonly #views = new Views()
   readonly #curator = new Curator()
-  readonly #closed$ = new Subject<void>()
+  readonly #watchers = new Watchers((caller) => this.viewOf(caller))
   #options: GatewayOptions
   /** The same for hosts that run apps: another catalog only where a server makes a difference. */
   #appsCatalog: Catalog
@@ -67,7 +51,11 @@ export class Feed {
     this.#toolsets = new Toolsets(options.toolsets)
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
     this.#appsCatalog = this.catalog
-    this.#sessions = new SessionCatalogs(() => this.#options, this.#curator)
+    this.#sessions = new SessionCatalogs(
+      () => this.#options,
+      this.#curator,
+      (session) => this.#watchers.look(session),
+    )
     downstreams$
       .pipe(
         switchMap((downstreams) =>
@@ -130,18 +118,7 @@ export class Feed {
 
   /** The lists that changed for this caller; told after the new catalog is in force (B128). Completes when the gateway stops. */
   changes(caller: Caller): Observable<ChangedList> {
-    return defer(() => {
-      let before = this.#digests(caller)
-      return merge(this.catalog$.pipe(skip(1)), this.#sessions.changesOf(caller.session)).pipe(
-        mergeMap(() => {
-          const after = this.#digests(caller)
-          const changed = CHANGED_LISTS.filter((list) => after[list] !== before[list])
-          before = after
-          return from(changed)
-        }),
-        takeUntil(this.#closed$),
-      )
-    })
+    return this.#watchers.watch(caller)
   }
 
   /** Builds anew with other options. */
@@ -153,7 +130,7 @@ export class Feed {
 
   /** Ends the streams of changes. The catalog goes on, for calls under way that wait for a server to become known. */
   close(): void {
-    this.#closed$.next()
+    this.#watchers.close()
   }
 
   #selectionOf(scope: Scope, revision: Revision): Selection {
@@ -200,14 +177,6 @@ export class Feed {
     const catalog = this.#build(downstreams)
     this.#appsCatalog = this.#buildForApps(downstreams, catalog)
     this.catalog$.next(catalog)
-  }
-
-  #digests(caller: Caller): Record<ChangedList, string> {
-    const view = this.viewOf(caller)
-    return {
-      tools: view.list('tools').digest,
-      prompts: view.list('prompts').digest,
-      resources: view.list('resources').digest + view.list('templates').digest,
-    }
+    this.#watchers.look()
   }
 }

@@ -15,7 +15,7 @@ import type { Identity } from '../auth/identity.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
-import { findResource, findTool, showsUri } from '../catalog/routes.ts'
+import { findResource, findTool } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -37,7 +37,6 @@ import { withoutTasks } from '../wire/tasks.ts'
 import type { Audit } from './audit.ts'
 import { Confirmations } from './confirm.ts'
 import { Feed } from './feed.ts'
-import type { ChangedList } from './feed.ts'
 import { hiddenBy } from './hidden-by.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
@@ -50,6 +49,7 @@ import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { Tasks } from './tasks.ts'
+import type { ChangedList } from './watchers.ts'
 
 export class Gateway {
   /** What every call passes: another one when a reload switches layers on or off. */
@@ -180,7 +180,6 @@ export class Gateway {
   /** A server says that a resource changed. */
   updated(key: string, uri: string, params: Payload): void {
     const options = this.#fleet.get(key)?.options
-    if (options !== undefined && !showsUri(options, uri)) return
     const isIdentity = options === undefined || options.uris === 'identity' || this.#options.prefix === 'never'
     this.#subscriptions.updated(key, uri, params, (reported) => (isIdentity ? reported : exposeUri(options.prefix, reported)))
   }

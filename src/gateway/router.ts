@@ -146,11 +146,12 @@ export class Router {
   }
 
   async #goBackLater(call: Call, round: OpenedRound): Promise<Route> {
+    if (this.#downstream(round.server) === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     await this.#lists.known(call.caller)
     const late = this.#goBack(call, round)
     if (late !== undefined) return late
     noteDenial(call, 'unknown')
-    throw this.#feed.viewOf(call.caller).isLimited ? unknown(call) : new Refusal(-32602, 'invalid or expired requestState')
+    throw unknown(call)
   }
 
   #readOverflow(call: Call): Outcome {

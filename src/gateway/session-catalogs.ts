@@ -2,8 +2,6 @@
  * Catalogs of legacy sessions that some server lists something of their own (`dynamic_lists`; BRIDGING 3.20): everybody's catalog
  * with that server's lists in place of the common ones. Modern hosts never have one (B056).
  */
-import { filter, Subject } from 'rxjs'
-import type { Observable } from 'rxjs'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
 import type { Curator } from '../catalog/curated-inventory.ts'
@@ -21,10 +19,12 @@ export class SessionCatalogs {
   readonly #options: () => CatalogOptions
   readonly #curator: Curator
   readonly #own = new WeakMap<HostSession, Own>()
-  readonly #changed$ = new Subject<HostSession>()
+  readonly #changed: (session: HostSession) => void
 
-  constructor(options: () => CatalogOptions, curator: Curator) {
+  /** `changed`: something in the lists of this session alone. */
+  constructor(options: () => CatalogOptions, curator: Curator, changed: (session: HostSession) => void) {
     this.#options = options
+    this.#changed = changed
     this.#curator = curator
   }
 
@@ -35,7 +35,7 @@ export class SessionCatalogs {
     else inventories.set(key, inventory)
     if (inventories.size === 0) this.#own.delete(session)
     else this.#own.set(session, { inventories, made: undefined })
-    this.#changed$.next(session)
+    this.#changed(session)
   }
 
   /** The catalog of this session; `undefined`: everybody's, `from`. */
@@ -50,10 +50,5 @@ export class SessionCatalogs {
       own.made = { from, catalog: buildCatalog(sources, this.#options()) }
     }
     return own.made.catalog
-  }
-
-  /** Something changed in the lists of this session alone. */
-  changesOf(session: HostSession | undefined): Observable<HostSession> {
-    return this.#changed$.pipe(filter((changed) => changed === session))
   }
 }

@@ -57,14 +57,17 @@ export class Session implements HostSession, Subscriber {
   activeMs = performance.now()
   /** Oldest first; at most `in_flight_per_session`, so that looking through it is the fastest way to find one. */
   readonly #running: { readonly id: Id; readonly running: Running }[] = []
-  readonly #questions = new Map<Id, (answer: Answer) => void>()
-  readonly #endCallbacks: (() => void)[] = []
+  /** Made when first needed, like the next: most sessions are never asked, and there may be ten thousand. */
+  #questions: Map<Id, (answer: Answer) => void> | undefined
+  /** A list of one from its first on: an empty one that is added to has room for seventeen. */
+  #endCallbacks: (() => void)[] | undefined
   #outlet: Outlet | undefined
   /** List changes nobody could be told yet: at most one of a kind. */
-  readonly #waiting = new Map<string, Parts>()
+  #waiting: Map<string, Parts> | undefined
   #nextQuestion = 1
-  /** How to send what waits for the host's `initialized`, by the id of the question; `undefined` once it was said. */
-  #held: Map<Id, () => void> | undefined = new Map()
+  /** The host has said `initialized`; before that its questions wait here, by their ids, with how to send them. */
+  #isInitialized = false
+  #held: Map<Id, () => void> | undefined
   #isEnded = false
 
   constructor(introduction: Introduction, principal: string, scope: Scope) {
@@ -88,6 +91,7 @@ export class Session implements HostSession, Subscriber {
   /** The host has said `initialized`: from now on it may be asked (B028). */
   initialized(): void {
     const held = this.#held
+    this.#isInitialized = true
     this.#held = undefined
     for (const send of held?.values() ?? []) send()
   }
@@ -95,8 +99,8 @@ export class Session implements HostSession, Subscriber {
   /** From now on unsolicited messages go here; the newest wins. Returns how to take it away again. */
   attach(outlet: Outlet): () => void {
     this.#outlet = outlet
-    for (const parts of this.#waiting.values()) outlet.send(parts)
-    this.#waiting.clear()
+    for (const parts of this.#waiting?.values() ?? []) outlet.send(parts)
+    this.#waiting = undefined
     return () => {
       if (this.#outlet === outlet) this.#outlet = undefined
     }
@@ -111,7 +115,7 @@ export class Session implements HostSession, Subscriber {
     if (method === 'notifications/message' && !this.#hears(params)) return
     const parts = notificationMessage(method, params?.parts())
     if (this.#outlet !== undefined) this.#outlet.send(parts)
-    else if (CHANGES.has(method)) this.#waiting.set(method, parts)
+    else if (CHANGES.has(method)) (this.#waiting ??= new Map()).set(method, parts)
   }
 
   updated(params: Payload): void {
@@ -139,11 +143,12 @@ export class Session implements HostSession, Subscriber {
       const id = `"q${this.#nextQuestion++}"`
       const withdraw = (): void => {
         open?.delete(withdraw)
-        if (!this.#questions.delete(id)) return
+        if (this.#questions?.delete(id) !== true) return
         const parts = [Buffer.from(`{"requestId":${id},"reason":"not needed any more"}`)]
         if (this.#held?.delete(id) !== true) outlet.send(notificationMessage('notifications/cancelled', parts))
         resolve(noAnswer('the question was taken back'))
       }
+      this.#questions ??= new Map()
       this.#questions.set(id, (answer) => {
         open?.delete(withdraw)
         resolve(answer)
@@ -151,13 +156,14 @@ export class Session implements HostSession, Subscriber {
       open?.add(withdraw)
       question.onWithdrawn?.(withdraw)
       const send = (): void => outlet.send(requestMessage(id, question.method, question.params?.parts()))
-      if (this.#held === undefined) send()
+      if (this.#isInitialized) send()
       else this.#hold(id, send)
     })
   }
 
   #hold(id: Id, send: () => void): void {
-    this.#held?.set(id, send)
+    this.#held ??= new Map()
+    this.#held.set(id, send)
     const giveUp = (): void => {
       if (this.#held?.delete(id) === true) this.#answer(id, noAnswer('the host has not said notifications/initialized'))
     }
@@ -173,8 +179,8 @@ export class Session implements HostSession, Subscriber {
   }
 
   #answer(id: Id, answer: Answer): void {
-    const settle = this.#questions.get(id)
-    this.#questions.delete(id)
+    const settle = this.#questions?.get(id)
+    this.#questions?.delete(id)
     settle?.(answer)
   }
 
@@ -220,6 +226,7 @@ export class Session implements HostSession, Subscriber {
 
   onEnd(callback: () => void): void {
     if (this.#isEnded) callback()
+    else if (this.#endCallbacks === undefined) this.#endCallbacks = [callback]
     else this.#endCallbacks.push(callback)
   }
 
@@ -230,10 +237,10 @@ export class Session implements HostSession, Subscriber {
       running.abort.abort()
       running.exchange.end()
     }
-    for (const settle of this.#questions.values()) settle(noAnswer('the session has ended'))
-    this.#questions.clear()
-    this.#held?.clear()
-    for (const callback of this.#endCallbacks) callback()
+    for (const settle of this.#questions?.values() ?? []) settle(noAnswer('the session has ended'))
+    this.#questions = undefined
+    this.#held = undefined
+    for (const callback of this.#endCallbacks ?? []) callback()
   }
 
   #hears(params: JsonObject | undefined): boolean {

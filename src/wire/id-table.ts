@@ -8,8 +8,8 @@
 const NONE = -1
 
 export class IdTable<T> {
-  #ids: number[] = freeIds(16)
-  #values: (T | undefined)[] = Array.from({ length: 16 })
+  #ids: number[] = freeIds(4)
+  #values: (T | undefined)[] = Array.from({ length: 4 })
   #size = 0
 
   get size(): number {

@@ -1,5 +1,6 @@
 /** What the configuration leaves of servers, as hosts see it: lists and calls agree, in every era and over every transport. */
 import { describe, expect, test } from 'vitest'
+import { serverStatuses } from '../../src/admin/status.ts'
 import { curated } from '../support/curation.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
@@ -8,6 +9,7 @@ import type { Host } from '../support/fake-host.ts'
 import { KEY, MODERN, RpcError } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
+import { toolsetOf } from '../support/toolsets.ts'
 
 const start = async (spec: FakeSpec, entry: object, options: object = {}) =>
   startGateway({ servers: { a: spec }, options: { a: { ...(await curated(entry)), ...options } } })
@@ -228,13 +230,36 @@ describe('calls that are continued', () => {
     await running.apply({ ...configuration, servers }, new Set())
     await expect(host.call('tools/call', { ...call, requestState })).rejects.toMatchObject({
       code: -32602,
-      message: 'invalid or expired requestState',
+      message: 'Unknown tool: a__search',
     })
     expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
   })
 })
 
 describe('more than one way to a server', () => {
+  test('a toolset knows tools by their new names and believes what the operator says of them; its words win', async () => {
+    const entry = {
+      filter: { deny: 'hidden' },
+      tools: { search: { name: 'find', description: 'server', annotations: { readOnlyHint: true }, args: ARGS } },
+    }
+    const toolset = toolsetOf(
+      { tools: ['a__*'], where: { readOnlyHint: true } },
+      { name: 'some', override: { a__find: { description: 'toolset' } } },
+    )
+    await using gateway = await startGateway({
+      servers: { a: fake.offering(SEARCH, 'hidden', { name: 'liar', inputSchema: {}, annotations: { readOnlyHint: true } }) },
+      options: { a: await curated(entry) },
+      gateway: { toolsets: [toolset] },
+    })
+    await using host = await modernHttp.connect(gateway, { toolset: 'some' })
+    const { tools } = await host.call('tools/list')
+    expect(tools).toMatchObject([{ name: 'a__find', description: 'toolset', inputSchema: { required: ['q'] } }])
+    await host.call('tools/call', { name: 'a__find', arguments: { q: 'x' } })
+    expect(gateway.fake('a').all('tools/call')[0]?.params['arguments']).toEqual(FILLED)
+    for (const name of ['a__liar', 'a__hidden', 'a__search'])
+      await expect(host.call('tools/call', { name })).rejects.toMatchObject({ message: `Unknown tool: ${name}` })
+  })
+
   test('alone at its own path it has its own names; what is hidden and pinned stays so', async () => {
     await using gateway = await start(fake.offering(SEARCH, 'secret'), {
       filter: { deny: 'secret' },
@@ -303,4 +328,23 @@ describe('time-outs of single tools', () => {
     const result = await host.call('tools/call', { name: 'a__slow' })
     expect(result).toMatchObject({ isError: true, _meta: { 'dev.trunkline/gateway': { kind: 'timeout', downstream: 'a' } } })
   })
+})
+
+test('ps counts what is shown, and tells rules that meet nothing', async () => {
+  const spec = fake.of({ tools: ['get', 'put'], prompts: ['p', 'q'], resources: ['file:///a', 'file:///b'] })
+  const entry = {
+    filter: { deny: 'put' },
+    prompts: { deny: 'q' },
+    resources: { deny: 'file:///b' },
+    tools: { gte: { title: 'x' } },
+  }
+  await using gateway = await start(spec, entry)
+  expect(serverStatuses(gateway.running)).toMatchObject([
+    {
+      tools: 1,
+      prompts: 1,
+      resources: 1,
+      findings: [{ kind: 'tools', name: 'gte', note: 'is configured, and the server has no such tool (configuration)' }],
+    },
+  ])
 })

@@ -7,7 +7,7 @@ import type { FakeSpec } from '../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
 import { KEY, RpcError } from '../support/fakes/messages.ts'
-import type { JsonMap } from '../support/fakes/messages.ts'
+import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 import { TASK, TASKS, taskServer } from './tasks/task-server.ts'
 
@@ -107,6 +107,27 @@ test.each(everyFakeKind)('links of a %s server beside the text keep their expose
     undefined,
     expect.stringMatching(/^gateway\+result:/),
   ])
+})
+
+describe.each(['legacy http', 'modern http'] as const)('a %s server', (kind) => {
+  test.each([legacyHttp, modernHttp])(
+    'a result that passes on while it comes is limited, too, for a host on $name',
+    async ({ connect }) => {
+      await using gateway = await start(logs({ kind }), LIMIT)
+      const content = [{ type: 'text', text: LINES.repeat(2_000) }]
+      gateway.fake('a').intercept = (_request, response, body) => {
+        const { id, method } = JSON.parse(body) as Message
+        if (method !== 'tools/call') return false
+        const answer = JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', content } })
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) }).end(answer)
+        return true
+      }
+      await using host = await connect(gateway)
+      const [head] = await callLog(host)
+      expect(Buffer.byteLength(head.text ?? '')).toBeLessThanOrEqual(100)
+      expect((await host.call('tools/call', { name: 'a__other' }))['content']).toEqual(content)
+    },
+  )
 })
 
 describe('a tool whose results are limited is no task of the host', () => {

@@ -63,7 +63,7 @@ describe('what is shown', () => {
     [{ read_only: 'require' }, ['reads']],
     [{ read_only: 'deny' }, ['silent', 'adds', 'lies']],
     [{ open_world: 'deny' }, ['adds']],
-    [{ idempotent: 'require', destructive: 'deny' }, ['adds']],
+    [{ idempotent: 'require', read_only: 'deny' }, ['adds']],
   ])('annotations %j leave %j', async (annotations, left) => {
     const hinted = inventoryOf({
       tools: [

@@ -1,0 +1,67 @@
+/**
+ * Who is told of lists that change: every session and every `subscriptions/listen`. One small record each, because there may be ten
+ * thousand of them; a chain of operators for each took half of what an idle session weighs.
+ */
+import { Observable } from 'rxjs'
+import type { Subscriber } from 'rxjs'
+import type { View } from '../catalog/view.ts'
+import type { Caller, HostSession } from '../rpc/call.ts'
+
+export type ChangedList = 'tools' | 'prompts' | 'resources'
+
+/** What was there when its watcher was last told: the digests of the lists of its view. */
+interface Seen {
+  readonly tools: string
+  readonly prompts: string
+  readonly resources: string
+  readonly templates: string
+}
+
+interface Watcher {
+  readonly caller: Caller
+  readonly subscriber: Subscriber<ChangedList>
+  seen: Seen
+}
+
+export class Watchers {
+  readonly #viewOf: (caller: Caller) => View
+  readonly #watchers = new Set<Watcher>()
+
+  constructor(viewOf: (caller: Caller) => View) {
+    this.#viewOf = viewOf
+  }
+
+  /** The lists that change for this caller from now on. Completes with `close`. */
+  watch(caller: Caller): Observable<ChangedList> {
+    return new Observable((subscriber) => {
+      const watcher: Watcher = { caller, subscriber, seen: this.#see(caller) }
+      this.#watchers.add(watcher)
+      return () => this.#watchers.delete(watcher)
+    })
+  }
+
+  /** Tells whoever now sees something else; with a `session` only those of that session. */
+  look(session?: HostSession): void {
+    for (const watcher of this.#watchers) if (session === undefined || watcher.caller.session === session) this.#tell(watcher)
+  }
+
+  close(): void {
+    for (const { subscriber } of this.#watchers) subscriber.complete()
+  }
+
+  #tell(watcher: Watcher): void {
+    const before = watcher.seen
+    const now = this.#see(watcher.caller)
+    watcher.seen = now
+    const { subscriber } = watcher
+    if (now.tools !== before.tools) subscriber.next('tools')
+    if (now.prompts !== before.prompts) subscriber.next('prompts')
+    if (now.resources !== before.resources || now.templates !== before.templates) subscriber.next('resources')
+  }
+
+  #see(caller: Caller): Seen {
+    const view = this.#viewOf(caller)
+    const digest = (kind: keyof Seen): string => view.list(kind).digest
+    return { tools: digest('tools'), prompts: digest('prompts'), resources: digest('resources'), templates: digest('templates') }
+  }
+}
