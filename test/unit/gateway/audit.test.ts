@@ -10,6 +10,7 @@ import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { noteDenial, noteRoute } from '../../../src/rpc/record.ts'
 import { Failure } from '../../../src/wire/failure.ts'
 import { Payload } from '../../../src/wire/payload.ts'
+import { StreamedResult } from '../../../src/wire/streamed-result.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -19,7 +20,13 @@ const record = (more: { bodies?: boolean; secrets?: readonly string[]; trouble?:
   const sink: AuditSink = { write: (line) => void texts.push(line), trouble: more.trouble }
   const { hideJson } = new Redactor(more.secrets)
   const toolsetOf: AuditOptions['toolsetOf'] = ({ toolset }) => toolset
-  const audit = new Audit({ sink, bodies: more.bodies ?? false, hideJson, toolsetOf, hiddenBy: more.hiddenBy ?? (() => undefined) })
+  const audit = new Audit({
+    sink,
+    bodies: more.bodies ?? false,
+    hideJson,
+    toolsetOf,
+    hiddenBy: more.hiddenBy ?? (() => undefined),
+  })
   return {
     audit,
     texts,
@@ -106,7 +113,11 @@ describe('a call is one line', () => {
     ],
     ['too much at once', failing(failure('overloaded')), { decision: 'denied', reason: 'overloaded', detail: 'why' }],
     ['the end of the process', failing(failure('shutting_down')), { decision: 'denied', reason: 'shutting_down' }],
-    ['the end of the process, in its middle', failing(new Failure('shutting_down', 'x')), { decision: 'allowed', outcome: 'failed' }],
+    [
+      'the end of the process, in its middle',
+      failing(new Failure('shutting_down', 'x')),
+      { decision: 'allowed', outcome: 'failed' },
+    ],
     ['a bad request', failing(new Refusal(-32602, 'no such thing')), { decision: 'denied', reason: 'invalid', code: -32602 }],
     [
       'a name that is hidden',
@@ -146,6 +157,55 @@ describe('a call is one line', () => {
   test('the error goes on as it came', async () => {
     const error = new Refusal(-32602, 'x')
     await expect(record().through(failing(error), callOf())).rejects.toBe(error)
+  })
+})
+
+describe('a result that passes on while it comes is written down when it is over', () => {
+  const HEAD = '{"jsonrpc":"2.0","id":7,"result":{"isError":true,"content":[{"type":"text","text":"'
+  const streamed = (head = HEAD): StreamedResult => {
+    const free = { pause: () => undefined, resume: () => undefined, abort: () => undefined }
+    const result = StreamedResult.begin(Buffer.from(head), '7', free)
+    if (!(result instanceof StreamedResult)) throw new Error('it is read whole')
+    return result
+  }
+  const nowhere = { write: () => undefined, end: () => undefined, fail: () => undefined }
+  const watch = async (result: StreamedResult) => {
+    const { through, lines } = record({ bodies: true })
+    await through(() => Promise.resolve(complete(result)), callOf())
+    expect(lines()).toEqual([])
+    return lines
+  }
+
+  test('whole, with its size', async () => {
+    const result = streamed()
+    const lines = await watch(result)
+    result.pipe(nowhere)
+    const rest = 'x"}]}}'
+    result.push(Buffer.from(rest))
+    result.finish()
+    expect(lines()).toMatchObject([{ outcome: 'tool_error', bytesOut: HEAD.length + rest.length, omitted: ['result'] }])
+  })
+
+  test('whether it failed is not known where it did not say so first', async () => {
+    const result = streamed(HEAD.replace('"isError":true,', ''))
+    const lines = await watch(result)
+    result.push(Buffer.from('x"}]}}'))
+    result.finish()
+    result.pipe(nowhere)
+    expect(lines()).toMatchObject([{ outcome: 'streamed' }])
+  })
+
+  test('broken, or given up', async () => {
+    const broken = streamed()
+    const lines = await watch(broken)
+    broken.pipe(nowhere)
+    broken.fail(new Failure('lost', 'gone'))
+    broken.abort()
+    expect(lines()).toMatchObject([{ outcome: 'failed', kind: 'lost', detail: 'gone' }])
+    const given = streamed()
+    const others = await watch(given)
+    given.abort()
+    expect(others()).toMatchObject([{ outcome: 'cancelled' }])
   })
 })
 
