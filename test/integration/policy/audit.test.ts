@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Audit } from '../../../src/gateway/audit.ts'
+import type { ToolsetOptions } from '../../../src/catalog/toolset.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
 import { fake } from '../../support/fake-downstream.ts'
+import { toolsetOf } from '../../support/toolsets.ts'
 import { everyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
 
 type Line = Readonly<Record<string, unknown>>
@@ -126,6 +128,75 @@ describe('what is turned away before it is a call', () => {
       { reason: 'invalid', method: 'tools/explode' },
       { name: 'a__x', decision: 'allowed', outcome: 'cancelled' },
     ])
+  })
+})
+
+describe('who is kept from what', () => {
+  const toolset = (name: string, more: Partial<ToolsetOptions> = {}): ToolsetOptions =>
+    toolsetOf({ tools: ['a__x'] }, { name, ...more })
+
+  test('a name that a toolset hides, or a rule of its server, is told with what hides it; a name of nothing without', async () => {
+    const place = 'trunkline.yaml:9:1'
+    const deny = [{ glob: 'secret', path: 'servers.a.filter.deny[0]', place }]
+    const list = { allow: undefined, deny: [] }
+    const curation = {
+      tools: { allow: undefined, deny, hints: [] },
+      resources: list,
+      prompts: list,
+      edits: new Map(),
+      aliases: new Map(),
+    }
+    await using gateway = await audited({
+      servers: { a: fake.of({ kind: 'modern http', tools: ['x', 'bad', 'secret'] }) },
+      options: { a: { curation } },
+      gateway: { toolsets: [toolset('ops')] },
+    })
+    {
+      await using host = await modernHttp.connect(gateway, { path: '/mcp/ops' })
+      for (const name of ['a__bad', 'a__secret', 'a__gone']) await host.call('tools/call', { name }).catch(() => undefined)
+    }
+    const refused = (await linesOf(gateway)).map(({ name, toolset, reason, rule }) => [name, toolset, reason, rule])
+    expect(refused.filter(([name]) => name !== undefined)).toEqual([
+      ['a__bad', 'ops', 'unknown', 'toolsets.ops'],
+      ['a__secret', 'ops', 'unknown', `servers.a.filter.deny[0] (${place})`],
+      ['a__gone', 'ops', 'unknown', undefined],
+    ])
+  })
+
+  test.each(['accept', 'decline'] as const)('what a person is asked about, by a host of either era: %s', async (action) => {
+    await using gateway = await audited({ servers: { a: offer }, gateway: { toolsets: [toolset('ops', { confirm: ['a__x'] })] } })
+    for (const { connect } of [legacyHttp, modernHttp]) {
+      await using host = await connect(gateway, { path: '/mcp/ops', capabilities: { elicitation: { form: {} } } })
+      host.answer('elicitation/create', () => ({ action, content: {} }))
+      const { requestState } = await host.call('tools/call', { name: 'a__x' })
+      if (requestState !== undefined)
+        await host.call('tools/call', { name: 'a__x', requestState, inputResponses: { confirm: { action, content: {} } } })
+    }
+    const decided =
+      action === 'accept' ? ['allowed', undefined, undefined, 'a'] : ['denied', 'declined', 'toolsets.ops.confirm', undefined]
+    const calls = (await linesOf(gateway)).filter(({ method }) => method === 'tools/call')
+    expect(calls.map(({ decision, reason, rule, server }) => [decision, reason, rule, server])).toEqual([
+      decided,
+      ['allowed', undefined, undefined, undefined],
+      decided,
+    ])
+    expect(calls[1]).toMatchObject({ outcome: 'input_required' })
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(action === 'accept' ? 2 : 0)
+  })
+
+  test('a toolset has one rate for all who have it, at each of its paths', async () => {
+    const rate = { amount: 2, periodMs: 3_600_000, text: '2/h' }
+    const rates = [{ option: 'toolsets.default.limits.rate', rate, of: { kind: 'toolset', toolset: 'default' } as const }]
+    await using gateway = await audited({ servers: { a: offer }, gateway: { rates, toolsets: [toolset('default')] } })
+    const kinds: unknown[] = []
+    for (const path of ['/mcp', '/mcp/default', '/servers/a/mcp']) {
+      await using host = await modernHttp.connect(gateway, { path })
+      const { _meta } = await host.call('tools/call', { name: path.startsWith('/mcp') ? 'a__x' : 'x' })
+      kinds.push((_meta as Record<string, { kind?: string }>)['dev.trunkline/gateway']?.kind)
+    }
+    expect(kinds).toEqual([undefined, undefined, 'rate_limited'])
+    const denied = (await linesOf(gateway)).filter(({ decision }) => decision === 'denied')
+    expect(denied).toMatchObject([{ reason: 'rate_limited', rule: 'toolsets.default.limits.rate', toolset: 'default' }])
   })
 })
 
