@@ -2,7 +2,7 @@
  * The audit log: one line for each call and for each request that was turned away. A line is made when the decision and its end are
  * known; what is written, and what happens when it cannot be, is up to the sink. The outermost layer: it sees what all others decide.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Refusal, ServerError } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import type { CallRecord, Denial, DenialReason } from '../rpc/record.ts'
@@ -191,7 +191,7 @@ const oneLine = (bytes: Buffer): string => {
 }
 
 /** Tells sessions apart without being one: the id itself is as good as a credential. */
-const labelOf = (session: string): string => createHash('sha256').update(session).digest('hex').slice(0, 12)
+const labelOf = (session: string): string => hash('sha256', session).slice(0, 12)
 
 const refusedBecause = (trouble: string): Failure =>
   new Failure(

@@ -120,17 +120,19 @@ export class Rates {
   /** One token of each, or of none. */
   #take(limits: readonly (Limit | undefined)[], principal: string): void {
     const nowMs = this.#clock()
-    const asked = limits.filter((limit) => limit !== undefined)
-    const buckets = asked.map((limit) => bucketOf(limit, limit.rule.of.kind === 'principal' ? principal : '', nowMs))
-    const waits = buckets.map((bucket) => bucket.waitMs(nowMs))
-    const longest = waits.indexOf(Math.max(...waits))
-    const reached = asked[longest]
-    if (reached !== undefined && waits[longest] > 0) throw refuse(reached, waits[longest])
-    for (const bucket of buckets) bucket.take(nowMs)
+    let longestMs = 0
+    let reached: Limit | undefined
+    for (const limit of limits) {
+      const waitMs = limit === undefined ? 0 : bucketOf(limit, principal, nowMs).waitMs(nowMs)
+      if (waitMs > longestMs) [longestMs, reached] = [waitMs, limit]
+    }
+    if (reached !== undefined) throw refuse(reached, longestMs)
+    for (const limit of limits) if (limit !== undefined) bucketOf(limit, principal, nowMs).take(nowMs)
   }
 }
 
-const bucketOf = ({ buckets, rule }: Limit, key: string, nowMs: number): TokenBucket => {
+const bucketOf = ({ buckets, rule }: Limit, principal: string, nowMs: number): TokenBucket => {
+  const key = rule.of.kind === 'principal' ? principal : ''
   let bucket = buckets.get(key)
   if (bucket !== undefined) return bucket
   if (buckets.size >= MAX_PRINCIPALS) for (const [name, idle] of buckets) if (idle.isFull(nowMs)) buckets.delete(name)
