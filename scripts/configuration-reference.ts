@@ -15,6 +15,7 @@ const sections = (path: string, mapping: JsonSchema, title: string, root: JsonSc
   const inner = properties.flatMap(([key, value]) => {
     const below = join(path, key)
     if (DESCRIBED_ELSEWHERE.test(below)) return []
+    if (value.items?.properties) return sections(`${below}[]`, value.items, `\`${below}[]\``, root)
     if (value.properties) return sections(below, value, `\`${below}\``, root)
     const entries = typeof value.additionalProperties === 'object' ? value.additionalProperties : undefined
     return entries?.properties ? sections(`${below}.<key>`, entries, `\`${below}.<key>\``, root) : []

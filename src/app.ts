@@ -10,6 +10,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { AuditFile } from './audit-file.ts'
 import type { AuditState } from './audit-file.ts'
 import { LOCAL } from './auth/identity.ts'
+import { SafeFetch } from './auth/oauth/safe-fetch.ts'
 import { Seal } from './auth/seal.ts'
 import type { AuditSettings, Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
@@ -164,9 +165,11 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     hub.denied = audit?.denied
   }
   keepRecord(configuration.audit)
-  const front = new Front(hub, sweeper)
+  const outbound = new SafeFetch()
+  const front = new Front(hub, sweeper, outbound.fetch)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
+    await outbound[Symbol.asyncDispose]()
     journal?.[Symbol.dispose]()
     await auditFile?.[Symbol.asyncDispose]()
     sweeper[Symbol.dispose]()

@@ -11,6 +11,7 @@ import type { Context } from './config/surroundings.ts'
 import { CommandError, EXIT } from './commands/io.ts'
 import type { Invocation, Io, Read } from './commands/io.ts'
 import type { StdioOptions } from './commands/stdio.ts'
+import type { TokenOptions } from './commands/token.ts'
 import { VERSION } from './version.ts'
 
 interface CommonOptions {
@@ -96,6 +97,19 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
     const { schema } = await import('./commands/schema.ts')
     end(await schema(io))
   })
+  program
+    .command('token')
+    .description('static tokens for hosts')
+    .command('new')
+    .description('make one, and the line of the configuration that lets it in')
+    .option('--id <name>', 'what names it', 'host')
+    .option('--toolset <name>', 'a toolset it may choose (repeatable)', collect)
+    .option('--expires <date>', 'the last day it is good, such as 2027-06-30')
+    .option('--json', 'answer for machines')
+    .action(async (options: TokenOptions) => {
+      const { newToken } = await import('./commands/token.ts')
+      end(await newToken(io, json, options, Date.now()))
+    })
   command('tools', 'what hosts see, and what it costs')
     .argument('[query...]', 'words that the name, the server or the description holds')
     .option('--toolset <name>', 'of this toolset')
@@ -138,13 +152,12 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
 
 const withCommon = (command: Command): Command =>
   command
-    .option(
-      '-c, --config <file>',
-      'configuration: trunkline.yaml, or a host file such as .mcp.json (repeatable)',
-      (file: string, before: readonly string[] | undefined) => [...(before ?? []), file],
-    )
+    .option('-c, --config <file>', 'configuration: trunkline.yaml, or a host file such as .mcp.json (repeatable)', collect)
     .option('--state <folder>', 'where to remember inventories and verdicts')
     .option('--json', 'answer for machines; on failure the last line on stderr is one JSON object')
+
+/** Of an option that may be repeated. */
+const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
 /** Which configuration is meant. A typed command looks in the working folder; `stdio` never does. */
 const filesOf = async (

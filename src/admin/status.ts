@@ -66,8 +66,9 @@ export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly
   front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
 
 export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
-  const { catalog } = gateway.feed
-  const { rows, entries } = gateway.feed.whole(LATEST_LEGACY).list('tools')
+  const view = gateway.feed.whole(LATEST_LEGACY)
+  const { catalog } = view
+  const { rows, entries } = view.list('tools')
   return fleet.downstreams$.value.map((downstream) => {
     const { options, health$, inventory$, link, linkCount, inFlight } = downstream
     const { state, reason, failures, nextTryMs } = health$.value

@@ -12,3 +12,14 @@ export interface Identity {
 
 /** Everybody who reaches a listener that asks for no credential. */
 export const LOCAL: Identity = { principal: SHARED_PRINCIPAL, toolsets: undefined, scopes: undefined }
+
+/** A credential that was found good: whose it is, until when, and where. */
+export interface Admitted {
+  readonly identity: Identity
+  /** Wall clock in milliseconds. */
+  readonly untilMs: number
+  /** URIs it was issued for; `undefined`: it is good at every endpoint. */
+  readonly audiences: readonly string[] | undefined
+}
+
+export const LOCAL_ADMITTED: Admitted = { identity: LOCAL, untilMs: Infinity, audiences: undefined }

@@ -6,7 +6,7 @@ import { matchesGlob } from './glob.ts'
 import { believed, hintsOf } from './hints.ts'
 import type { Hints } from './hints.ts'
 import type { Entry, ListKind } from './inventory.ts'
-import { resolvedUri } from './resolved-uri.ts'
+import { plainUri } from './plain-uri.ts'
 
 /** Whether something is shown, and the rule that decided; `undefined`: none had to. */
 export interface Decision {
@@ -27,13 +27,16 @@ export const decideEntry = (curation: Curation, kind: ListKind, entry: Entry): D
 }
 
 /**
- * A URI or template, listed or not. A server may read `..` and `%2e` as it likes, so a URI is shown only if all its spellings are;
+ * A URI or template, listed or not. A server may read a spelling as it likes, so a URI is shown only if all are, and never if it climbs;
  * what is denied is denied whatever its case, since file systems differ.
  */
 export const decideUri = ({ resources }: Curation, uri: string): Decision => {
   const asSaid = decide(resources, uri, '/')
   if (!asSaid.isShown) return asSaid
-  const plain = resolvedUri(uri)
+  const by = resources.allow ?? resources.deny[0]
+  if (by === undefined) return asSaid
+  const plain = plainUri(uri)
+  if (plain === undefined) return { isShown: false, by }
   return plain === uri ? asSaid : decide(resources, plain, '/')
 }
 

@@ -75,6 +75,8 @@ export class Toolset {
   readonly confirmsAny: boolean
   readonly #override: ReadonlyMap<string, ToolOverride>
   readonly #choices: readonly CompiledChoice[]
+  /** A reload of another naming makes other toolsets. */
+  readonly #mayHold = new WeakMap<CatalogServer, boolean>()
   readonly #isAlways: Matcher
   readonly #isConfirmed: Matcher
 
@@ -92,9 +94,11 @@ export class Toolset {
     this.#isConfirmed = matcher(all.flatMap(({ confirm }) => confirm))
   }
 
-  /** Whether it could hold anything of this server, as far as names tell. */
+  /** Whether it could hold anything of this server, as far as names tell; asked for every list. */
   mayHold(server: CatalogServer, naming: NamingOptions): boolean {
-    return this.#choices.some((choice) => choice.mayHold(server, naming))
+    let may = this.#mayHold.get(server)
+    if (may === undefined) this.#mayHold.set(server, (may = this.#choices.some((choice) => choice.mayHold(server, naming))))
+    return may
   }
 
   /** Whether it could hold URIs of this server that no list names. */

@@ -48,19 +48,23 @@ const argument = z.strictObject({
   description: field(text, 'In place of the description in the schema.'),
 })
 
-export const curatedTool = z.strictObject({
-  name: field(exposedName, 'Its name behind the prefix.'),
-  title: field(filledText, 'Its title.'),
-  description: field(filledText, 'Its description.'),
-  annotations: field(
+/** The hints that a tool may give of itself. */
+export const hints = (description: string) =>
+  field(
     z.strictObject({
       readOnlyHint: field(flag, 'It changes nothing.'),
       destructiveHint: field(flag, 'It may destroy something.'),
       idempotentHint: field(flag, 'Twice has the effect of once.'),
       openWorldHint: field(flag, 'It reaches beyond the server.'),
     }),
-    'What is said of it in place of, and beside, what the server says.',
-  ),
+    description,
+  )
+
+export const curatedTool = z.strictObject({
+  name: field(exposedName, 'Its name behind the prefix.'),
+  title: field(filledText, 'Its title.'),
+  description: field(filledText, 'Its description.'),
+  annotations: hints('What is said of it in place of, and beside, what the server says.'),
   args: field(z.record(z.string(), argument), 'Its arguments, by name.'),
   timeout: field(duration, 'How long a call may take, in place of `timeouts.total` of the server.'),
   rate: field(rate, 'Calls of it by all callers together; more are refused with `rate_limited`.'),

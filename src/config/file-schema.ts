@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { DEFAULT_GATEWAY } from '../gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../host/options.ts'
 import { LEGACY_REVISIONS, MODERN_REVISIONS } from '../wire/revisions.ts'
+import { authSchema } from './auth-schema.ts'
 import {
   addresses,
   choice,
@@ -143,6 +144,7 @@ export const fileSchema = z
       }),
       'Where hosts come in.',
     ),
+    auth: field(authSchema, 'Who may come in over HTTP, and as whom. What comes by `trunkline stdio` is asked for nothing.'),
     naming: field(
       z.strictObject({
         prefix: field(

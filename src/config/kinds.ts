@@ -22,7 +22,7 @@ export type Kind<T> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<T>>
 const VARIABLE: Json = { type: 'string', pattern: '\\$\\{' }
 
 /** `parse` answers `undefined` for what it refuses; the message is then `expected <expected>, got …`. */
-const kind = <T>(expected: string, json: Json, parse: (value: unknown) => T | undefined, remedy = ''): Kind<T> =>
+export const kind = <T>(expected: string, json: Json, parse: (value: unknown) => T | undefined, remedy = ''): Kind<T> =>
   z
     .unknown()
     .meta(json)

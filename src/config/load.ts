@@ -2,6 +2,7 @@
 import { join, resolve } from 'node:path'
 import type { ServerOptions } from '../downstream/options.ts'
 import { findCollisions } from './collisions.ts'
+import { secretsOfAuth, warnOfExpired } from './auth.ts'
 import { configurationId, runtimeRoot, stateRoot } from './folders.ts'
 import { gather } from './gather.ts'
 import type { Gathered } from './gather.ts'
@@ -34,7 +35,12 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const host = buildHost(gathered, context, problems)
   const audit = buildAudit(gathered, context, problems)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)
-  const gateway = { ...buildGateway(settings), toolsets, rates: collectRates(settings, servers, toolsets) }
+  const gateway = {
+    ...buildGateway(settings),
+    toolsets,
+    scopes: host.auth?.oauth?.scopes ?? [],
+    rates: collectRates(settings, servers, toolsets),
+  }
   problems.push(...findCollisions(servers, gateway))
   if (problems.length > 0) throw new ConfigError(problems)
 
@@ -53,8 +59,14 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
-    secrets: [...new Set([...gathered.secrets, ...[...gathered.servers.values()].flatMap(secretsOf)])],
-    warnings: [...warnings, ...warnOfReadableSecrets(gathered.servers.values())],
+    secrets: [
+      ...new Set([
+        ...gathered.secrets,
+        ...[...gathered.servers.values()].flatMap(secretsOf),
+        ...secretsOfAuth(gathered.sections.get('auth')),
+      ]),
+    ],
+    warnings: [...warnings, ...warnOfExpired(host.auth, Date.now()), ...warnOfReadableSecrets(gathered.servers.values())],
   })
 }
 

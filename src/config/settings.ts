@@ -4,6 +4,7 @@ import { DEFAULT_GATEWAY } from '../gateway/options.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import { DEFAULT_HOST } from '../host/options.ts'
 import type { Address, HostLimits, HostOptions } from '../host/options.ts'
+import { buildAuth } from './auth.ts'
 import type { Section, Settings } from './file-schema.ts'
 import { fill } from './fill.ts'
 import type { Gathered } from './gather.ts'
@@ -76,19 +77,23 @@ export const buildAudit = (
 }
 
 /** Adds problems for addresses the network reaches without authentication, for paths in use, for revisions in the wrong order. */
-export const buildHost = ({ settings, sections }: Gathered, context: Context, problems: Problem[]): HostOptions => {
+export const buildHost = ({ settings, sections, servers }: Gathered, context: Context, problems: Problem[]): HostOptions => {
   const { http, revisions, stream_after: streamAfter, poll_after: pollAfterMs, orphan, limits } = settings.listen ?? {}
   const complain = (path: readonly string[], message: string, remedy: string) => {
     const node = nearest(sections.get('listen')!, path)
     problems.push({ place: node.place, path: node.path, message, remedy })
   }
   const allowUnauthenticatedNetwork = context.overrides?.allowUnauthenticatedNetwork ?? false
+  const path = http?.path ?? DEFAULT_HOST.path
+  const around = { path, serverKeys: new Set(servers.keys()), toolsets: new Set(Object.keys(settings.toolsets ?? {})) }
+  const auth = buildAuth(settings.auth, sections.get('auth'), around, problems)
   const options: HostOptions = {
     ...fill(
       { bind: 'addresses', path: 'path', allowed_hosts: 'allowedHosts', allowed_origins: 'allowedOrigins', sse: 'sse' },
       fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),
       http,
     ),
+    auth,
     allowUnauthenticatedNetwork,
     pollAfterMs: pollAfterMs ?? DEFAULT_HOST.pollAfterMs,
     revisions: { ...DEFAULT_HOST.revisions, ...revisions },
@@ -102,10 +107,10 @@ export const buildHost = ({ settings, sections }: Gathered, context: Context, pr
 
   const listen = context.overrides?.listen
   const addresses = listen === undefined ? options.addresses : overridden(listen, problems)
-  const open = allowUnauthenticatedNetwork ? undefined : addresses.find(({ host }) => !isLoopback(host))
+  const open = allowUnauthenticatedNetwork || auth !== undefined ? undefined : addresses.find(({ host }) => !isLoopback(host))
   if (open) {
     const message = `${open.host}:${open.port} can be reached from the network, and hosts are not authenticated`
-    const remedy = 'bind 127.0.0.1, or start with --allow-unauthenticated-network'
+    const remedy = 'configure auth, bind 127.0.0.1, or start with --allow-unauthenticated-network'
     if (listen === undefined) complain(['http', 'bind'], message, remedy)
     else problems.push({ place: '--listen', path: '', message, remedy })
   }

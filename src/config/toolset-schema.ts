@@ -1,20 +1,10 @@
 /** What may stand under `toolsets.<name>`. */
 import { z } from 'zod'
 import { DEFAULT_BUDGET } from '../catalog/toolset.ts'
-import { amount, choice, field, filledText, flag, rate, texts } from './kinds.ts'
+import { hints } from './curation-schema.ts'
+import { amount, choice, field, filledText, rate, texts } from './kinds.ts'
 
 export const TOOLSET_NAME = /^[a-z][a-z0-9-]{0,39}$/
-
-const hints = (description: string) =>
-  field(
-    z.strictObject({
-      readOnlyHint: field(flag, 'It changes nothing.'),
-      destructiveHint: field(flag, 'It may destroy something; what only reads does not.'),
-      idempotentHint: field(flag, 'Twice has the effect of once.'),
-      openWorldHint: field(flag, 'It reaches beyond the server.'),
-    }),
-    description,
-  )
 
 const override = z.strictObject({
   title: field(filledText, 'Its title.'),

@@ -97,7 +97,7 @@ export const describe = (tree: Tree): string => {
   if (tree.variables) return `what ${cut(tree.source)} holds`
   if (tree.value === null) return 'nothing'
   if (typeof tree.value !== 'string') return cut(tree.source)
-  if (/(^|\.)(credentials|headers|env)\./.test(tree.path)) return 'another text'
+  if (/(^|\.)(credentials|headers|env|introspection)\.|\.hash$/.test(tree.path)) return 'another text'
   return JSON.stringify(cut(tree.value.replaceAll(/\/\/[^/@\s]*@/g, '//***@')))
 }
 

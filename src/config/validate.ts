@@ -42,10 +42,10 @@ const knownKeys = (schema: z.ZodType, path: readonly PropertyKey[]): readonly st
   return Object.keys(shapeOf(node) ?? {})
 }
 
-/** What every key of a free mapping holds. */
+/** What every key of a free mapping holds, or every element of a list. */
 const valueOf = (schema: unknown): unknown => {
-  const { def } = (schema ?? {}) as { def?: { type: string; innerType?: unknown; valueType?: unknown } }
-  return def?.type === 'optional' ? valueOf(def.innerType) : def?.valueType
+  const { def } = (schema ?? {}) as { def?: { type: string; innerType?: unknown; valueType?: unknown; element?: unknown } }
+  return def?.type === 'optional' ? valueOf(def.innerType) : (def?.valueType ?? def?.element)
 }
 
 const shapeOf = (schema: unknown): Readonly<Record<string, unknown>> | undefined => {

@@ -42,6 +42,8 @@ export class Feed {
   /** Views of the catalog in force: by scope, each with a place for every form of its lists. A call pays one look-up. */
   #current = new Map<Scope, (View | undefined)[]>()
   #toolsets: Toolsets
+  /** By what was granted. */
+  readonly #grants = new Map<string, Grants>()
   readonly #sessions: SessionCatalogs
   /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
   #unsettled: readonly Downstream[] | undefined
@@ -125,6 +127,7 @@ export class Feed {
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
     this.#toolsets = new Toolsets(options.toolsets)
+    this.#grants.clear()
     this.#swap(downstreams)
   }
 
@@ -141,7 +144,10 @@ export class Feed {
 
   /** What its OAuth scopes let it see; `undefined`: they limit nothing. */
   grantsOf({ granted }: Scope): Grants | undefined {
-    return granted === undefined ? undefined : new Grants(granted, new Set(this.#options.scopes))
+    if (granted === undefined) return undefined
+    let grants = this.#grants.get(granted)
+    if (grants === undefined) this.#grants.set(granted, (grants = new Grants(granted, new Set(this.#options.scopes))))
+    return grants
   }
 
   #settle(): void {

@@ -11,19 +11,22 @@ import type { EndpointPath, Scope } from '../rpc/call.ts'
 export class Scopes {
   readonly #toolsets: Toolsets
   readonly #asked: ReadonlySet<string>
+  /** Whether any of them limits what is shown: otherwise nothing is computed for a call. */
+  readonly #isLimited: boolean
   readonly #made = new Map<string, Scope>()
 
   /** `asked`: the OAuth scopes that hosts are asked for. */
   constructor(toolsets: Toolsets, asked: readonly string[]) {
     this.#toolsets = toolsets
     this.#asked = new Set(asked)
+    this.#isLimited = limitingScopes([], this.#asked) !== undefined
   }
 
   /** `undefined`: for this caller there is nothing at that path. Whether the server exists is not asked here. */
   of({ toolsets, scopes }: Identity, { server, toolset }: EndpointPath): Scope | undefined {
     if (toolset !== undefined && (server !== undefined || !this.#toolsets.has(toolset))) return undefined
     if (toolset !== undefined && toolsets?.includes(toolset) === false) return undefined
-    const granted = scopes === undefined || this.#asked.size === 0 ? undefined : limitingScopes(scopes, this.#asked)
+    const granted = scopes === undefined || !this.#isLimited ? undefined : limitingScopes(scopes, this.#asked)
     if (server !== undefined) return this.#make(server, toolsets?.join(' '), granted)
     const chosen = toolset ?? toolsets?.[0]
     if (toolsets !== undefined && (chosen === undefined || !this.#toolsets.has(chosen))) return undefined

@@ -5,6 +5,7 @@ import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
 import { note } from './denials.ts'
 import { JSON_TYPE } from './exchange.ts'
+import type { ScopeChallenge } from './exchange.ts'
 import type { Hub } from './hub.ts'
 
 /** One request as far as its way in has been settled: path and credential. */
@@ -12,6 +13,10 @@ export interface Entrance {
   readonly request: HttpRequest
   readonly principal: string
   readonly scope: Scope
+  /** When the credential ends, wall clock in milliseconds; `Infinity`: never. */
+  readonly untilMs: number
+  /** What it is told where its scopes do not reach. */
+  readonly challenge: ScopeChallenge | undefined
 }
 
 export const EVENTS = 'text/event-stream'
@@ -20,6 +25,10 @@ export const JSON_BODY = 'application/json'
 export const BUSY = { 'Retry-After': '1' }
 /** What the SDKs send, letter for letter: taken without being taken apart. */
 const USUAL_ACCEPT = 'application/json, text/event-stream'
+
+/** How long an answer may stay undecided: where scopes limit, whether they reach is known before a stream begins (BRIDGING 6.1). */
+export const decidedFirst = (streamAfterMs: number, { granted }: Scope): number =>
+  granted === undefined ? streamAfterMs : Math.max(1, streamAfterMs)
 
 /** The one form of body a web page cannot send elsewhere without being allowed to (T-02). */
 export const carriesJson = (request: HttpRequest): boolean => mediaType(request.header('content-type')) === JSON_BODY

@@ -3,7 +3,7 @@
  * it is one JSON body or a stream of events (BRIDGING 5.1, JSON or SSE).
  */
 import type { EventStream, HttpRequest } from '../transport/http-server.ts'
-import type { Failure } from '../wire/failure.ts'
+import { Failure } from '../wire/failure.ts'
 import { CLOSE } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { StreamedResult } from '../wire/streamed-result.ts'
@@ -13,13 +13,16 @@ import type { HostLimits } from './options.ts'
 export interface Exchange {
   /** Something that precedes the answer: progress, a log message, a question. Events of one `replaces` key supersede each other. */
   message(parts: Parts, replaces?: string): void
-  /** The answer; `status` counts where the answer is the first thing said over HTTP. */
-  answer(parts: Parts, status: number): void
+  /** The answer; `status`, and a challenge for `scopes`, count where the answer is the first thing said over HTTP. */
+  answer(parts: Parts, status: number, scopes?: readonly string[]): void
   /** No answer will come: the host has cancelled. */
   end(): void
   /** An answer that passes as it comes, where this way can: `CLOSE` of `wire/message` follows the result. `onBroken`: it did not end. */
   pass?(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void
 }
+
+/** Value of `WWW-Authenticate` for a path and all the scopes that a request takes. */
+export type ScopeChallenge = (path: string, scopes: readonly string[]) => string
 
 export const JSON_TYPE = { 'Content-Type': 'application/json' }
 /** How soon a host should come back to a stream that broke or was closed ([2025-11-25 basic/transports], `retry`; B205). */
@@ -39,6 +42,11 @@ export interface PostOptions {
   readonly onDone: (exchange: PostExchange) => void
   /** The host has gone before the answer was out. */
   readonly onDisconnect?: () => void
+  /** What a credential with too few scopes is told at a path; `undefined`: no credential has any. */
+  readonly challenge: ScopeChallenge | undefined
+  /** Whose it is, and until when it may last however long it takes (wall clock in milliseconds): streams of changes. */
+  readonly principal: string
+  readonly untilMs: number
   /** The host has not come back for its stream within `orphanMs`. */
   readonly onOrphaned: (exchange: PostExchange) => void
 }
@@ -76,6 +84,10 @@ export class PostExchange implements Exchange {
     return this.#name
   }
 
+  get principal(): string {
+    return this.#options.principal
+  }
+
   get isStream(): boolean {
     return this.#isStreaming
   }
@@ -86,12 +98,20 @@ export class PostExchange implements Exchange {
     this.#emit(parts, replaces)
   }
 
-  answer(parts: Parts, status: number): void {
+  answer(parts: Parts, status: number, scopes?: readonly string[]): void {
     if (this.#isDone) return
     if (this.#isStreaming) {
       this.#emit(parts)
       this.#stream?.end()
-    } else this.#options.request.reply(status, JSON_TYPE, parts)
+    } else if (scopes === undefined) this.#options.request.reply(status, JSON_TYPE, parts)
+    else {
+      const challenge = this.#options.challenge?.(this.#options.request.path, scopes)
+      this.#options.request.reply(
+        status,
+        { ...JSON_TYPE, ...(challenge !== undefined && { 'WWW-Authenticate': challenge }) },
+        parts,
+      )
+    }
     this.#done()
   }
 
@@ -127,9 +147,19 @@ export class PostExchange implements Exchange {
 
   end(): void {
     if (this.#isDone) return
+    if (this.#passing !== undefined) {
+      this.#passing.fail(new Failure('lost', 'the answer was given up'))
+      return this.#passing.abort()
+    }
     this.#open()
     this.#stream?.end()
     this.#done()
+  }
+
+  /** Its credential is not good any more: as if the host had gone. */
+  revoke(): void {
+    this.#options.onDisconnect?.()
+    this.end()
   }
 
   /** The host came back for the rest: further messages go to `stream`. */
@@ -147,8 +177,9 @@ export class PostExchange implements Exchange {
   }
 
   sweep(nowMs: number, limits: HostLimits): void {
-    const { log, onOrphaned } = this.#options
+    const { log, onOrphaned, untilMs } = this.#options
     if (this.#passing !== undefined) return
+    if (untilMs !== Infinity && Date.now() >= untilMs) return this.revoke()
     if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()
     if (nowMs - this.#detachedMs >= limits.orphanMs) return onOrphaned(this)
     if (log !== undefined && nowMs >= this.#pollAtMs) this.#poll()

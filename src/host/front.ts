@@ -2,7 +2,11 @@
  * The HTTP front: every path, and the one guard before all of them (BRIDGING 5, 5.1 row 1; T-01, T-04). What is not named here
  * does not exist.
  */
-import { LOCAL } from '../auth/identity.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { LOCAL_ADMITTED } from '../auth/identity.ts'
+import type { Admitted, Identity } from '../auth/identity.ts'
+import type { Fetch } from '../auth/oauth/safe-fetch.ts'
+import { revokedBy } from '../auth/revocation.ts'
 import type { EndpointPath, Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { listenHttp } from '../transport/http-server.ts'
@@ -10,6 +14,7 @@ import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
 import { turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
+import { Guard } from './guard.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from './hub.ts'
 import { isAllowedHost, isAllowedOrigin, isLoopbackAddress } from './origins.ts'
@@ -28,18 +33,23 @@ export class Front {
   readonly #hub: Hub
   readonly #mcp: HttpListener
   readonly #sse: SseListener
-  #rules: OriginRules
   readonly #sweeper: Sweeper
+  readonly #fetch: Fetch
+  #rules: OriginRules
+  #guard: Guard | undefined
   /** By the address as configured. */
   #listening = new Map<string, Listening>()
   #isReady = true
   #troubledMs = -Infinity
 
-  constructor(hub: Hub, sweeper: Sweeper) {
+  /** `fetch`: how authorization servers are asked. */
+  constructor(hub: Hub, sweeper: Sweeper, fetch: Fetch) {
     this.#hub = hub
     this.#mcp = new HttpListener(hub, sweeper)
     this.#sse = new SseListener(hub)
     this.#sweeper = sweeper
+    this.#fetch = fetch
+    this.#guard = this.#guardOf(hub.options)
     this.#rules = rulesOf(hub.options)
     sweeper.watch(this)
   }
@@ -82,7 +92,21 @@ export class Front {
     }
     this.#listening = after
     this.#rules = rulesOf(options)
+    this.#authorize(this.#hub.options, options)
     for (const [name, listening] of before) if (!after.has(name)) this.#retire(listening, options.drainMs)
+  }
+
+  /** What those have opened who could not come in any more ends now. */
+  #authorize(before: HostOptions, after: HostOptions): void {
+    if (isDeepStrictEqual([before.auth, before.path], [after.auth, after.path])) return
+    this.#guard = this.#guardOf(after)
+    const isRevoked = revokedBy(before.auth, after.auth)
+    this.#mcp.revoke(isRevoked)
+    this.#sse.revoke(isRevoked)
+  }
+
+  #guardOf({ auth, path }: HostOptions): Guard | undefined {
+    return auth && new Guard(auth, path, this.#fetch, this.#hub)
   }
 
   /** No new connections; what is under way has the drain time. */
@@ -145,37 +169,55 @@ export class Front {
     }
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)
     if (request.method === 'OPTIONS') return request.reply(204, {})
-    this.#route(request)
+    const guard = this.#guard
+    if (this.#isHealthAsked(request)) return
+    if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
+    if (guard.serves(request)) return
+    const admitted = guard.check(request)
+    if (admitted instanceof Promise) void this.#routeLater(request, admitted)
+    else if (admitted !== undefined) this.#route(request, admitted)
   }
 
-  #route(request: HttpRequest): void {
+  async #routeLater(request: HttpRequest, verified: Promise<Admitted | undefined>): Promise<void> {
+    const admitted = await verified
+    if (admitted !== undefined) withinRequest(request, this.#hub, () => this.#route(request, admitted))
+  }
+
+  /** Whether we live and are ready is said to everybody: a word, no names. */
+  #isHealthAsked(request: HttpRequest): boolean {
+    if (request.path === '/healthz') request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
+    else if (request.path === '/readyz')
+      request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
+    else return false
+    return true
+  }
+
+  #route(request: HttpRequest, admitted: Admitted): void {
     const { path, sse } = this.#hub.options
-    const mcp = this.#scope(endpointBelow(path, request.path) ?? serverAt(request.path))
-    if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, mcp))
-    if (request.path === '/healthz') return request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
-    if (request.path === '/readyz')
-      return request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
-    const stream = sse ? this.#scope(endpointBelow('/sse', request.path)) : undefined
+    const { identity } = admitted
+    const mcp = this.#scope(identity, endpointBelow(path, request.path) ?? serverAt(request.path))
+    if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, admitted, mcp))
+    const stream = sse ? this.#scope(identity, endpointBelow('/sse', request.path)) : undefined
     if (stream !== undefined) {
-      const entrance = this.#entrance(request, stream)
+      const entrance = this.#entrance(request, admitted, stream)
       return request.method === 'GET' ? this.#sse.open(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'GET' })
     }
-    const messages = sse ? this.#scope(endpointBelow('/messages', request.path)) : undefined
+    const messages = sse ? this.#scope(identity, endpointBelow('/messages', request.path)) : undefined
     if (messages !== undefined) {
-      const entrance = this.#entrance(request, messages)
+      const entrance = this.#entrance(request, admitted, messages)
       return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
     }
-    this.#hub.denied?.({ reason: 'path', status: 404, path: request.path })
+    this.#hub.denied?.({ reason: 'path', status: 404, principal: identity.principal, path: request.path })
     // The same for a toolset that does not exist, one that is not this caller's, and a path of chance (T-03).
     request.reply(404, {})
   }
 
-  #scope(path: EndpointPath | undefined): Scope | undefined {
-    return path && this.#hub.core.scopeFor(LOCAL, path)
+  #scope(identity: Identity, path: EndpointPath | undefined): Scope | undefined {
+    return path && this.#hub.core.scopeFor(identity, path)
   }
 
-  #entrance(request: HttpRequest, scope: Scope): Entrance {
-    return { request, principal: LOCAL.principal, scope }
+  #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): Entrance {
+    return { request, principal: identity.principal, scope, untilMs, challenge: this.#guard?.challenge }
   }
 
   /** CORS for listed origins only; preflights are answered before anything else (T-02). */

@@ -14,7 +14,7 @@ import type { JsonObject } from '../wire/payload.ts'
 import { isModernRevision } from '../wire/revisions.ts'
 import { withinRequest } from './boundary.ts'
 import { note } from './denials.ts'
-import { accepts, BUSY, carriesJson, EVENTS, JSON_BODY, refuse, turnAway } from './entrance.ts'
+import { accepts, BUSY, carriesJson, decidedFirst, EVENTS, JSON_BODY, refuse, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { JSON_TYPE, PostExchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -55,6 +55,12 @@ export class HttpListener {
     this.#sweeper.unwatch(this)
     this.#sessions.endAll()
     for (const post of this.#posts.values()) post.end()
+  }
+
+  /** Ends what these principals have opened. */
+  revoke(isRevoked: (principal: string) => boolean): void {
+    this.#sessions.revoke(isRevoked)
+    for (const post of this.#posts.values()) if (isRevoked(post.principal)) post.revoke()
   }
 
   sweep(): void {
@@ -106,7 +112,7 @@ export class HttpListener {
   }
 
   #modern(message: Envelope, entrance: Entrance): void {
-    const { request, principal, scope } = entrance
+    const { request, principal, scope, untilMs, challenge } = entrance
     if (message.kind === 'response') return refuse(this.#hub, entrance, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
     const { limits, streamAfterMs } = this.#hub.options
@@ -116,10 +122,14 @@ export class HttpListener {
     const abort = new Cancellation()
     const exchange = new PostExchange(this.#nextPost++, {
       request,
-      streamAfterMs,
+      streamAfterMs: decidedFirst(streamAfterMs, scope),
       pollAfterMs: Infinity,
       log: undefined,
       primes: false,
+      principal,
+      challenge,
+      // A call was allowed when it came; a stream of changes is allowed as long as its credential is good.
+      untilMs: message.method === 'subscriptions/listen' ? untilMs : Infinity,
       onDone: (post) => this.#posts.delete(post.number),
       // Closing the connection before the answer is how a modern host cancels (B138).
       onDisconnect: () => abort.abort(),

@@ -13,11 +13,12 @@ import { noteError } from './denials.ts'
 import { StreamedResult } from '../wire/streamed-result.ts'
 import { passOn } from './pass-on.ts'
 import type { Exchange } from './exchange.ts'
-import type { Hub } from './hub.ts'
+import type { ChangedList, Hub } from './hub.ts'
 import { ProgressExchange } from './progress.ts'
 import { errorReply } from './respond.ts'
 import type { Running, Session } from './session.ts'
 
+const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 const EMPTY = Payload.of({}).parts()
 
 /** Serves one request of a session; the answer goes the `way`. */
@@ -38,8 +39,8 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     if (signal.aborted) return
     const failed = { id, era: 'legacy' as const, method: message.method, ref, word: (result: Outcome['result']) => result }
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
-    const { status, message: parts } = errorReply(error, failed, hub)
-    exchange.answer(parts, status)
+    const { status, message: parts, scopes } = errorReply(error, failed, hub)
+    exchange.answer(parts, status, scopes)
   }
   if (message.method === 'ping') return exchange.answer(resultMessage(id, EMPTY), 200)
   session.begin(id, running)
@@ -74,9 +75,13 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
 
 /** Tells a session of changed lists for as long as it lives. */
 export const announceChanges = (session: Session, hub: Hub): void => {
-  const changes = hub.core
-    .changes(session.caller)
-    .subscribe((list) => session.notify(`notifications/${list}/list_changed`, undefined))
+  const tell = (list: ChangedList): void => session.notify(`notifications/${list}/list_changed`, undefined)
+  let changes = hub.core.changes(session.caller).subscribe(tell)
+  session.onSee = () => {
+    changes.unsubscribe()
+    changes = hub.core.changes(session.caller).subscribe(tell)
+    for (const list of LISTS) tell(list)
+  }
   session.onEnd(() => {
     changes.unsubscribe()
     hub.core.unsubscribe(session)

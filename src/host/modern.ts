@@ -55,9 +55,9 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       ref,
       word: (result: Outcome['result']) => word(complete(result)),
     }
-    const { status, message: parts } = errorReply(error, failed, hub)
+    const { status, message: parts, scopes } = errorReply(error, failed, hub)
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
-    exchange.answer(parts, status)
+    exchange.answer(parts, status, scopes)
   }
   try {
     const request = check(message, origin, hub)

@@ -1,4 +1,5 @@
 /** Options of the side that faces the hosts: addresses, checks, sessions, streams. */
+import type { AuthOptions } from '../auth/inbound-options.ts'
 
 export interface Address {
   readonly host: string
@@ -51,6 +52,8 @@ export interface HostOptions {
   readonly allowedHosts: readonly string[]
   /** Origins of browsers that may come in, exact. */
   readonly allowedOrigins: readonly string[]
+  /** Who may come in; `undefined`: everybody who can reach an address, as one principal. */
+  readonly auth: AuthOptions | undefined
   /** Without authentication only loopback is bound, unless this is on. */
   readonly allowUnauthenticatedNetwork: boolean
   /** Legacy hosts get 404/405 answers of a modern-only server when `min` is modern, and the reverse. */
@@ -103,6 +106,7 @@ export const DEFAULT_HOST: HostOptions = {
   sse: true,
   allowedHosts: [],
   allowedOrigins: [],
+  auth: undefined,
   allowUnauthenticatedNetwork: false,
   revisions: { min: '2024-11-05', max: '2026-07-28' },
   streamAfterLegacyMs: 200,

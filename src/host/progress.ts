@@ -51,10 +51,10 @@ export class ProgressExchange implements Exchange {
     this.#inner.message(parts, replaces)
   }
 
-  answer(parts: Parts, status: number): void {
+  answer(parts: Parts, status: number, scopes?: readonly string[]): void {
     clearTimeout(this.#timer)
     this.#send()
-    this.#inner.answer(parts, status)
+    this.#inner.answer(parts, status, scopes)
   }
 
   get takesStreams(): boolean {

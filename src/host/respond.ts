@@ -13,6 +13,8 @@ export interface Reply {
   /** HTTP status, where the answer is the first thing said. */
   readonly status: number
   readonly message: Parts
+  /** OAuth scopes that it takes, for the challenge that goes with the status. */
+  readonly scopes?: readonly string[]
 }
 
 /** The request that failed, as far as its error depends on it. */
@@ -75,6 +77,7 @@ const replyTo = (error: unknown, failed: Failed): Reply => {
 const refusal = (error: Refusal, { id, era }: Failed): Reply => ({
   status: era === 'modern' || error.scopes !== undefined ? error.status : 200,
   message: errorMessage(id, errorObject(error.code, error.message, error.data)),
+  ...(error.scopes !== undefined && { scopes: error.scopes }),
 })
 
 const failure = (error: Failure, failed: Failed): Reply => {

@@ -3,7 +3,7 @@
  * BRIDGING 5.1.
  */
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
-import { isSameScope, Refusal } from '../rpc/call.ts'
+import { isSameEndpoint, Refusal } from '../rpc/call.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { resultMessage } from '../wire/message.ts'
@@ -11,7 +11,7 @@ import { isLegacyRevision, isRevision } from '../wire/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
 import { note } from './denials.ts'
-import { accepts, BUSY, EVENTS, refuse, turnAway } from './entrance.ts'
+import { accepts, BUSY, decidedFirst, EVENTS, refuse, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { EventBudget } from './event-budget.ts'
 import { EventLog } from './event-log.ts'
@@ -55,9 +55,14 @@ export class SessionRequests {
     this.#sessions.endAll()
   }
 
+  /** Ends the sessions of these principals. */
+  revoke(isRevoked: (principal: string) => boolean): void {
+    this.#sessions.revoke(isRevoked)
+  }
+
   /** Opens a session. */
   initialize(message: Envelope, entrance: Entrance): void {
-    const { request, principal, scope } = entrance
+    const { request, principal, scope, untilMs } = entrance
     const id = message.id ?? 'null'
     if (this.#hub.overload.shedding > 0) return turnAway(this.#hub, entrance, 503, BUSY, message)
     try {
@@ -65,7 +70,7 @@ export class SessionRequests {
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
       const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
       session.log = new EventLog(limits, this.#budget)
-      this.#sessions.add(session)
+      this.#sessions.add(session, untilMs)
       announceChanges(session, this.#hub)
       const result = initializeResult(
         session.revision,
@@ -96,16 +101,16 @@ export class SessionRequests {
       return request.reply(202, {})
     }
     if (this.#hub.overload.shedding === 2) return turnAway(this.#hub, entrance, 503, BUSY, message)
-    serveLegacy(message, held.session, this.#exchange(held, request), this.#hub)
+    serveLegacy(message, held.session, this.#exchange(held, entrance), this.#hub)
   }
 
   /** Row 8. False: this is no array. Throws what refuses the whole of it. */
-  batch({ request, principal, scope }: Entrance, body: Buffer): boolean {
-    const id = request.header('mcp-session-id')
-    const held = id === undefined ? undefined : this.#sessions.find(id, principal, (session) => isSameScope(session.scope, scope))
+  batch(entrance: Entrance, body: Buffer): boolean {
+    const { request } = entrance
+    const held = this.#find(entrance)
     const elements = readBatch(body, held?.session, this.#hub.options.limits)
     if (elements === undefined || held === undefined) return false
-    const exchange = isAnswered(elements) ? this.#exchange(held, request) : TAKEN
+    const exchange = isAnswered(elements) ? this.#exchange(held, entrance) : TAKEN
     serveBatch(elements, held.session, exchange, this.#hub, false)
     if (exchange === TAKEN) request.reply(202, {})
     return true
@@ -134,16 +139,19 @@ export class SessionRequests {
     entrance.request.reply(200, {})
   }
 
-  #exchange(held: HttpSession, request: HttpRequest): PostExchange {
+  #exchange(held: HttpSession, { request, challenge }: Entrance): PostExchange {
     const { options } = this.#hub
     const { elicitation, sampling, roots } = held.session.capabilities
     const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
     const exchange = new PostExchange(this.#nextPost++, {
       request,
-      streamAfterMs: mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs,
+      streamAfterMs: decidedFirst(mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs, held.session.scope),
       pollAfterMs: options.pollAfterMs,
       log: held.session.log,
       primes: held.session.revision >= '2025-11-25',
+      principal: held.session.principal,
+      challenge,
+      untilMs: Infinity,
       onDone: (post) => held.posts.delete(post.number),
       onOrphaned: (post) => held.session.abandon(post),
     })
@@ -153,9 +161,8 @@ export class SessionRequests {
 
   /** Row 9. Answers itself, and returns nothing, where there is no such session. */
   #session(entrance: Entrance, message?: Envelope): HttpSession | undefined {
-    const { request, principal, scope } = entrance
-    const id = request.header('mcp-session-id')
-    if (id === undefined) {
+    const { request } = entrance
+    if (request.header('mcp-session-id') === undefined) {
       refuse(
         this.#hub,
         entrance,
@@ -166,8 +173,18 @@ export class SessionRequests {
       )
       return undefined
     }
-    const held = this.#sessions.find(id, principal, (session) => isSameScope(session.scope, scope))
+    const held = this.#find(entrance)
     if (held === undefined) refuse(this.#hub, entrance, 404, -32600, 'Session not found', message)
+    return held
+  }
+
+  /** The session a request names, if it is its principal's and of this endpoint; it sees from now on what this credential may see. */
+  #find({ request, principal, scope, untilMs }: Entrance): HttpSession | undefined {
+    const id = request.header('mcp-session-id')
+    const held = id === undefined ? undefined : this.#sessions.find(id, principal)
+    if (held === undefined || !isSameEndpoint(held.session.scope, scope)) return undefined
+    held.untilMs = Math.max(held.untilMs, untilMs)
+    held.session.see(scope)
     return held
   }
 

@@ -45,16 +45,17 @@ export class Session implements HostSession, Subscriber {
   /** 128 random bits; what the host presents over HTTP, and nothing it could guess (B197). */
   readonly id = randomBytes(16).toString('base64url')
   readonly principal: string
-  readonly scope: Scope
   readonly revision: LegacyRevision
   readonly capabilities: Capabilities
-  /** This session as whoever calls. */
-  readonly caller: Caller
+  /** This session as whoever calls; another once it may see another part. */
+  caller: Caller
   startedMs = performance.now()
   logLevel: LogLevel | undefined
   /** What was streamed to it, where its transport can resume. */
   log: EventLog | undefined
   activeMs = performance.now()
+  /** Runs when it sees another part than before. */
+  onSee: (() => void) | undefined
   /** Oldest first; at most `in_flight_per_session`, so that looking through it is the fastest way to find one. */
   readonly #running: { readonly id: Id; readonly running: Running }[] = []
   /** Made when first needed, like the next: most sessions are never asked, and there may be ten thousand. */
@@ -74,8 +75,18 @@ export class Session implements HostSession, Subscriber {
     this.revision = introduction.revision
     this.capabilities = introduction.capabilities
     this.principal = principal
-    this.scope = scope
     this.caller = { principal, revision: this.revision, capabilities: this.capabilities, scope, session: this }
+  }
+
+  get scope(): Scope {
+    return this.caller.scope
+  }
+
+  /** What the credential of its latest request may see. */
+  see(scope: Scope): void {
+    if (scope.granted === this.scope.granted) return
+    this.caller = { ...this.caller, scope }
+    this.onSee?.()
   }
 
   get isEnded(): boolean {

@@ -14,6 +14,8 @@ export interface HttpSession {
   readonly posts: IdTable<PostExchange>
   /** The standalone stream; the newest wins. */
   stream: { readonly events: EventStream; readonly name: string } | undefined
+  /** When the longest of its credentials ends, wall clock in milliseconds. */
+  untilMs: number
 }
 
 /** Sweeps are a tenth of a second apart; so much later, the process had been stopped. */
@@ -39,21 +41,26 @@ export class Sessions {
     return total
   }
 
-  add(session: Session): HttpSession {
+  /** `untilMs`: end of its credential, wall clock. */
+  add(session: Session, untilMs = Infinity): HttpSession {
     const { maxSessions, maxSessionsPerPrincipal } = this.#limits()
     const { principal } = session
     if (this.#byId.size >= maxSessions && !this.#evictIdle()) throw reached(`listen.limits.sessions (${maxSessions})`)
     const isFull = principal !== SHARED_PRINCIPAL && this.#countOf(principal) >= maxSessionsPerPrincipal
     if (isFull && !this.#evictIdle(principal)) throw reached(`listen.limits.sessions_per_principal (${maxSessionsPerPrincipal})`)
-    const held: HttpSession = { session, posts: new IdTable(), stream: undefined }
+    const held: HttpSession = { session, posts: new IdTable(), stream: undefined, untilMs }
     this.#byId.set(session.id, held)
     return held
   }
 
   /** The session of this id, if it is this principal's: any other answer would tell that it exists. */
-  find(id: string, principal: string, isScope: (session: Session) => boolean): HttpSession | undefined {
+  find(id: string, principal: string): HttpSession | undefined {
     const held = this.#byId.get(id)
-    return held !== undefined && held.session.principal === principal && isScope(held.session) ? held : undefined
+    return held?.session.principal === principal ? held : undefined
+  }
+
+  revoke(isRevoked: (principal: string) => boolean): void {
+    for (const held of this.#byId.values()) if (isRevoked(held.session.principal)) this.end(held)
   }
 
   end(held: HttpSession): void {
@@ -72,11 +79,14 @@ export class Sessions {
     const { sessionIdleMs, sessionMaxMs, sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#limits()
     const gapMs = nowMs - this.#sweptMs
     this.#sweptMs = nowMs
+    const wallMs = Date.now()
     for (const held of this.#byId.values()) {
       const { session, posts, stream } = held
       // While we were stopped nobody could call: that is nobody's idleness (F-27).
       if (gapMs > STOPPED_MS) for (const timed of [session, ...posts.values()]) timed.forgive(gapMs)
       stream?.events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
+      // Whoever brings a good credential again may open it again.
+      if (wallMs >= held.untilMs) stream?.events.end()
       for (const post of posts.values()) post.sweep(nowMs, this.#limits())
       session.log?.sweep(nowMs)
       if (stream !== undefined || posts.size > 0) session.activeMs = nowMs

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
-import { isSameScope, Refusal } from '../rpc/call.ts'
+import { isSameEndpoint, Refusal } from '../rpc/call.ts'
 import type { EventStream } from '../transport/http-server.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
@@ -28,6 +28,8 @@ interface Connected {
   readonly events: EventStream
   readonly entrance: Entrance
   session: Session | undefined
+  /** When the longest of its credentials ends, wall clock in milliseconds. */
+  untilMs: number
 }
 
 export class SseListener {
@@ -49,7 +51,7 @@ export class SseListener {
     if (this.#connected.size >= maxSessions || this.#hub.overload.shedding > 0) return turnAway(this.#hub, entrance, 503, BUSY)
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
-    const connected: Connected = { events, entrance, session: undefined }
+    const connected: Connected = { events, entrance, session: undefined, untilMs: entrance.untilMs }
     this.#connected.set(id, connected)
     // Beside its own path, so that a toolset keeps to its name.
     events.send(toParts(`${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
@@ -61,10 +63,12 @@ export class SseListener {
 
   /** `POST /messages?s=…`: 202, and the answer comes on the stream. */
   post(entrance: Entrance): void {
-    const { request, principal, scope } = entrance
+    const { request, principal, scope, untilMs } = entrance
     const connected = this.#connected.get(new URLSearchParams(request.query).get('s') ?? '')
-    const isTheirs = connected?.entrance.principal === principal && isSameScope(connected.entrance.scope, scope)
-    if (!isTheirs) return turnAway(this.#hub, entrance, 404, {})
+    if (connected?.entrance.principal !== principal || !isSameEndpoint(connected.entrance.scope, scope))
+      return turnAway(this.#hub, entrance, 404, {})
+    connected.untilMs = Math.max(connected.untilMs, untilMs)
+    connected.session?.see(scope)
     if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
@@ -96,8 +100,20 @@ export class SseListener {
 
   sweep(): void {
     const { sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#hub.options.limits
-    for (const { events } of this.#connected.values())
+    const wallMs = Date.now()
+    for (const { events, untilMs } of this.#connected.values()) {
+      if (wallMs >= untilMs) events.end()
       events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
+    }
+  }
+
+  /** Ends what these principals have opened. */
+  revoke(isRevoked: (principal: string) => boolean): void {
+    for (const { events, entrance, session } of this.#connected.values()) {
+      if (!isRevoked(entrance.principal)) continue
+      session?.end()
+      events.end()
+    }
   }
 
   close(): void {

@@ -31,9 +31,8 @@ export interface EndpointPath {
 
 export const EVERYTHING: Scope = { server: undefined }
 
-/** Whether two callers see the same part; a session is of one scope. */
-export const isSameScope = (a: Scope, b: Scope): boolean =>
-  a.server === b.server && a.toolset === b.toolset && a.granted === b.granted
+/** Whether both came to the same part; a session is of one. What of it a credential may see can change within a session. */
+export const isSameEndpoint = (a: Scope, b: Scope): boolean => a.server === b.server && a.toolset === b.toolset
 
 /** Everybody without a credential: limits of one principal do not bind them (DECISIONS 7). */
 export const SHARED_PRINCIPAL = 'local'

@@ -116,8 +116,8 @@ describe.each(['legacy http', 'modern http'] as const)('a %s server', (kind) => 
       await using gateway = await start(logs({ kind }), LIMIT)
       const content = [{ type: 'text', text: LINES.repeat(2_000) }]
       gateway.fake('a').intercept = (_request, response, body) => {
-        const { id, method } = JSON.parse(body) as Message
-        if (method !== 'tools/call') return false
+        if (!body.includes('"tools/call"')) return false
+        const { id } = JSON.parse(body) as Message
         const answer = JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', content } })
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) }).end(answer)
         return true

@@ -21,6 +21,8 @@ export interface HostOptions {
   readonly identity?: Identity
   /** What is added to `_meta` of every request. */
   readonly meta?: JsonMap
+  /** Over HTTP: the token of each request, asked for anew for each. */
+  readonly token?: () => string
   /** Legacy Streamable HTTP: do not open the standalone stream. */
   readonly deaf?: boolean
   /** Legacy hosts: do not say `initialized` after the handshake. */

@@ -32,6 +32,7 @@ const report = ({ running }: TestGateway): string =>
       servers: serverStatuses(running),
       collisions: running.gateway.feed.catalog.problems.map(({ message }) => message),
       warnings: [],
+      toolsets: [],
       problems: [],
     } as never,
     (text) => text,

@@ -131,6 +131,18 @@ test('a legacy session belongs to the toolset it was opened at', async () => {
     expect((await send(new URL(path, gateway.url), { body: request(9, 'tools/list'), headers })).status).toBe(status)
 })
 
+test('a stream of HTTP+SSE has its messages beside its own toolset, and nowhere else', async () => {
+  await using gateway = await start([REVIEW, toolsetOf({}, { name: 'ops' })])
+  const stream = await send(new URL('/sse/review', gateway.url), { method: 'GET', headers: { accept: 'text/event-stream' } })
+  const { data } = await stream.events.until(({ event }) => event === 'endpoint')
+  expect(data).toMatch(/^\/messages\/review\?s=/)
+  const body = request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} })
+  for (const path of [data.replace('/review', ''), data.replace('review', 'ops')])
+    expect((await send(new URL(path, gateway.url), { body })).status).toBe(404)
+  expect((await send(new URL(data, gateway.url), { body })).status).toBe(202)
+  stream.close()
+})
+
 test('B260 /servers/<key>/mcp shows and routes only what the toolsets allow of that server, else it is 404', async () => {
   await using gateway = await start([REVIEW, { ...REVIEW, name: 'default' }])
   for (const { connect } of [legacyHttp, modernHttp]) {
@@ -189,6 +201,26 @@ test('a retry cannot carry a call into a toolset that hides the tool', async () 
   const { requestState } = await ops.call('tools/call', { name: 'd__t' })
   await expect(review.call('tools/call', { name: 'd__t', requestState })).rejects.toMatchObject({ code: -32602 })
   expect(gateway.fake('d').all('tools/call')).toHaveLength(1)
+})
+
+test('a task of a server that the toolset hides does not exist there', async () => {
+  const TASKS = 'io.modelcontextprotocol/tasks'
+  const task = { taskId: 'orig', status: 'working', createdAt: 'c', lastUpdatedAt: 'u', ttlMs: 60_000 }
+  const d = fake.of({
+    kind: 'modern http',
+    tools: ['work'],
+    capabilities: { tools: {}, extensions: { [TASKS]: {} } },
+    on: { 'tools/call': () => ({ resultType: 'task', ...task }), 'tasks/get': () => task },
+  })
+  await using gateway = await start([REVIEW, toolsetOf({}, { name: 'ops' })], { d })
+  const capabilities = { extensions: { [TASKS]: {} } }
+  await using ops = await modernHttp.connect(gateway, { toolset: 'ops', capabilities })
+  await using review = await modernHttp.connect(gateway, { toolset: 'review', capabilities })
+  const { taskId } = await ops.call('tools/call', { name: 'd__work' })
+  expect(await ops.call('tasks/get', { taskId })).toMatchObject({ taskId, status: 'working' })
+  for (const method of ['tasks/get', 'tasks/cancel'])
+    await expect(review.call(method, { taskId })).rejects.toMatchObject({ code: -32602 })
+  expect(gateway.fake('d').all('tasks/get')).toHaveLength(1)
 })
 
 describe('by credential', () => {

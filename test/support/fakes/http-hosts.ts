@@ -19,6 +19,11 @@ abstract class PostingHost extends BaseHost {
     this.url = url
   }
 
+  protected bearer(): Record<string, string> {
+    const { token } = this.options
+    return token === undefined ? {} : { authorization: `Bearer ${token()}` }
+  }
+
   protected abstract headers(text: string): Record<string, string | undefined>
   protected opened(_reply: RawReply): void {
     // Legacy hosts take their session from here.
@@ -38,7 +43,7 @@ abstract class PostingHost extends BaseHost {
     let abort: () => void = () => undefined
     if (pending !== undefined && this.era === 'modern') pending.cancel = () => abort()
     const reply = await send(this.url, {
-      headers: { ...this.headers(text), ...options.headers },
+      headers: { ...this.bearer(), ...this.headers(text), ...options.headers },
       body: text,
       started: (stop) => (abort = stop),
     })
@@ -87,6 +92,7 @@ export class SessionHost extends PostingHost {
     const reply = await send(this.url, {
       method: 'GET',
       headers: {
+        ...this.bearer(),
         ...this.headers(),
         accept: 'text/event-stream',
         ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
@@ -149,7 +155,7 @@ class SseHost extends PostingHost {
   }
 
   async start(): Promise<this> {
-    const stream = await send(this.url, { method: 'GET', headers: { accept: 'text/event-stream' } })
+    const stream = await send(this.url, { method: 'GET', headers: { ...this.bearer(), accept: 'text/event-stream' } })
     this.#stream = stream
     const { data } = await stream.events.until(({ event }) => event === 'endpoint')
     this.#messages = new URL(data, this.url)
@@ -163,7 +169,7 @@ class SseHost extends PostingHost {
   }
 
   protected override carry(text: string): void {
-    void send(this.#messages, { body: text }).then(
+    void send(this.#messages, { headers: this.bearer(), body: text }).then(
       (reply) => reply.body,
       () => undefined,
     )

@@ -1,5 +1,6 @@
-/** Where a gateway without authentication may listen (RELIABILITY T-03). */
+/** Where a gateway without authentication may listen, and that authentication lifts it (RELIABILITY T-03). */
 import { expect, test } from 'vitest'
+import { hashLine } from '../../../src/auth/static-tokens.ts'
 import { workspace } from './workspace.ts'
 
 const LOOPBACK = ['127.0.0.1:1', '127.8.9.1:1', '[::1]:1', 'localhost:1']
@@ -30,4 +31,21 @@ test.each([
         /can be reached from the network, and hosts are not authenticated.*--allow-unauthenticated-network/,
       )
   }
+})
+
+const TOKENS = `tokens: [{ id: a, hash: "${hashLine('a')}" }]`
+const OAUTH = 'oauth: { issuer: https://idp.test, audience: https://gw.test/mcp }'
+test.each([
+  ['nothing', '', false],
+  ['an empty section', 'auth: {}', false],
+  ['mode none', 'auth: { mode: none }', false],
+  ['mode none, with tokens', `auth: { mode: none, ${TOKENS} }`, false],
+  ['tokens', `auth: { ${TOKENS} }`, true],
+  ['no tokens, though asked for', 'auth: { tokens: [] }', true],
+  ['an authorization server', `auth: { ${OAUTH} }`, true],
+  ['both', `auth: { mode: any, ${TOKENS}, ${OAUTH} }`, true],
+])('T-03 beyond this machine with auth saying %s', async (_what, auth, starts) => {
+  await using files = await workspace({ 'trunkline.yaml': `listen: { http: { bind: 0.0.0.0:1 } }\n${auth}\n` })
+  if (starts) expect((await files.load()).host.auth).toBeDefined()
+  else expect((await files.errors()).join('\n')).toContain('can be reached from the network, and hosts are not authenticated')
 })

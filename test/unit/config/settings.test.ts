@@ -48,6 +48,7 @@ state: { dir: ./state }
       sse: false,
       allowedHosts: ['gw.test'],
       allowedOrigins: ['https://app.test'],
+      auth: undefined,
       allowUnauthenticatedNetwork: false,
       revisions: { min: '2025-03-26', max: '2025-11-25' },
       streamAfterLegacyMs: 0,
@@ -125,7 +126,7 @@ state: { dir: ./state }
     ['127.0.0.1:99999', 'expected an address such as 127.0.0.1:7420, got "127.0.0.1:99999"; separate several with commas'],
     [
       '0.0.0.0:1',
-      '0.0.0.0:1 can be reached from the network, and hosts are not authenticated; bind 127.0.0.1, or start with --allow-unauthenticated-network',
+      '0.0.0.0:1 can be reached from the network, and hosts are not authenticated; configure auth, bind 127.0.0.1, or start with --allow-unauthenticated-network',
     ],
   ])('--listen %s is refused', async (listen, message) => {
     await using files = await yaml('servers: {}\n')

@@ -1,0 +1,61 @@
+/** Who may come in from the network, and as whom: what `auth` of the configuration says (BRIDGING 6.1). */
+
+export interface AuthOptions {
+  readonly tokens: readonly StaticToken[]
+  readonly oauth: ResourceServerOptions | undefined
+  /** Which toolsets the claims of an OAuth token give; empty: any. */
+  readonly map: readonly ClaimRule[]
+}
+
+/** A credential made by `trunkline token new`. */
+export interface StaticToken {
+  /** Names it in logs; the principal is made of it, so that a renewed token is the same caller. */
+  readonly id: string
+  /** SHA-256 of the token, 64 hex characters. */
+  readonly hash: string
+  /** `undefined`: any. */
+  readonly toolsets: readonly string[] | undefined
+  /** Wall clock in milliseconds; `Infinity`: never. */
+  readonly expiresMs: number
+}
+
+/** We as an OAuth resource server of one authorization server. */
+export interface ResourceServerOptions {
+  /** As its metadata and tokens spell it. */
+  readonly issuer: string
+  /** URL of `listen.http.path` as hosts know it, without a slash at its end. */
+  readonly audience: string
+  /** What hosts are asked for: `mcp:<key>` and `mcp:<key>:write` limit a server, all others are needed to come in. */
+  readonly scopes: readonly string[]
+  /** In place of what the issuer's metadata says. */
+  readonly jwksUri: string | undefined
+  /** How tokens are asked about that are no JWTs; `undefined`: they are refused. */
+  readonly introspection: IntrospectionOptions | undefined
+  /** Answer the issuer's metadata at our own origin, for hosts of 2025-03-26. */
+  readonly relaysMetadata: boolean
+}
+
+export interface IntrospectionOptions {
+  /** In place of what the issuer's metadata says. */
+  readonly endpoint: string | undefined
+  readonly clientId: string
+  readonly clientSecret: string
+}
+
+/** First member: a claim, by its name or as a path with dots; then exactly one condition. */
+export interface ClaimRule {
+  readonly claim: string
+  /** One element of a list, or one word of a text. */
+  readonly has: string | undefined
+  /** The whole value. */
+  readonly is: string | undefined
+  readonly toolsets: readonly string[]
+}
+
+/** Scopes that are needed to come in at all. */
+export const entranceScopes = ({ scopes }: ResourceServerOptions): readonly string[] =>
+  scopes.filter((scope) => serverOfScope(scope) === undefined)
+
+/** Key of the server that a scope is about. */
+export const serverOfScope = (scope: string): string | undefined =>
+  scope === 'mcp:connect' ? undefined : /^mcp:([^:]+)(?::write)?$/.exec(scope)?.[1]

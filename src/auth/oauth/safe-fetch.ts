@@ -1,0 +1,146 @@
+/**
+ * Fetches what strangers name: metadata, registrations, tokens (BRIDGING 6.2.9; B249, T-09). The address is judged where the
+ * connection is made, so that it cannot be another one than the one that was looked at.
+ *
+ * The surprise: a resolver is not asked about literals, so the literal is judged as well. And no redirect is ever followed.
+ */
+import { lookup as systemLookup } from 'node:dns'
+import type { LookupAddress, LookupOptions } from 'node:dns'
+import { isIP } from 'node:net'
+import type { Agent } from 'undici'
+import { isReachable } from './addresses.ts'
+import type { Reach } from './addresses.ts'
+
+export interface FetchRequest {
+  readonly url: string
+  readonly reach: Reach
+  /** A form or JSON to post; absent: GET. */
+  readonly body?: string
+  /** Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface FetchReply {
+  readonly status: number
+  readonly text: string
+}
+
+/** Rejects with an `Error` whose message may be logged: it holds the URL's origin and the reason, no body and no query. */
+export type Fetch = (request: FetchRequest) => Promise<FetchReply>
+
+/** As `dns.lookup` with `all`. */
+export type Lookup = (
+  name: string,
+  options: LookupOptions & { readonly all: true },
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
+export interface SafeFetchOptions {
+  /** From the first byte out to the last one in. */
+  readonly timeoutMs: number
+  readonly maxBytes: number
+  readonly lookup: Lookup
+}
+
+export const DEFAULT_SAFE_FETCH: SafeFetchOptions = { timeoutMs: 5_000, maxBytes: 256 * 1024, lookup: systemLookup }
+
+export class SafeFetch implements AsyncDisposable {
+  readonly #options: SafeFetchOptions
+  readonly #agents = new Map<Reach, Promise<Agent>>()
+
+  constructor(options: Partial<SafeFetchOptions> = {}) {
+    this.#options = { ...DEFAULT_SAFE_FETCH, ...options }
+  }
+
+  readonly fetch: Fetch = async ({ url, reach, body, headers }) => {
+    const target = checkedUrl(url, reach)
+    const { timeoutMs, maxBytes } = this.#options
+    const { request } = await import('undici')
+    const reply = await request(target, {
+      dispatcher: await this.#agent(reach),
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { accept: 'application/json', ...headers },
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body !== undefined && { body }),
+    }).catch((error: unknown) => {
+      throw new Error(`${target.origin}: ${reasonOf(error)}`, { cause: error })
+    })
+    const { statusCode } = reply
+    if (statusCode >= 300 && statusCode < 400) {
+      reply.body.destroy()
+      throw new Error(`${target.origin}: answered with a redirect (HTTP ${statusCode}), which is not followed`)
+    }
+    const chunks: Buffer[] = []
+    let size = 0
+    try {
+      for await (const chunk of reply.body as AsyncIterable<Buffer>) {
+        size += chunk.length
+        if (size > maxBytes) throw new Error(`more than ${maxBytes} bytes`)
+        chunks.push(chunk)
+      }
+    } catch (error) {
+      throw new Error(`${target.origin}: ${reasonOf(error)}`, { cause: error })
+    }
+    return { status: statusCode, text: Buffer.concat(chunks).toString() }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const agents = await Promise.all(this.#agents.values())
+    this.#agents.clear()
+    await Promise.all(agents.map((agent) => agent.destroy()))
+  }
+
+  #agent(reach: Reach): Promise<Agent> {
+    let agent = this.#agents.get(reach)
+    if (agent === undefined) this.#agents.set(reach, (agent = this.#makeAgent(reach)))
+    return agent
+  }
+
+  async #makeAgent(reach: Reach): Promise<Agent> {
+    const { Agent: MakeAgent, buildConnector } = await import('undici')
+    const { timeoutMs, lookup } = this.#options
+    const connect = buildConnector({
+      timeout: timeoutMs,
+      allowH2: false,
+      lookup: (name, options, done) =>
+        lookup(name, { ...options, all: true }, (error, addresses) => {
+          if (error !== null) return done(error, '', 0)
+          const refused = addresses.find(({ address }) => !isReachable(address, reach))
+          const [first] = addresses
+          if (refused !== undefined || first === undefined) return done(notReachable(name), '', 0)
+          return options.all === true ? done(null, addresses) : done(null, first.address, first.family)
+        }),
+    })
+    return new MakeAgent({
+      connections: 4,
+      connect: (options, done) => {
+        const host = options.hostname.replace(/^\[|\]$/g, '')
+        if (isIP(host) !== 0 && !isReachable(host, reach)) return done(notReachable(host), null)
+        return connect(options, done)
+      },
+    })
+  }
+}
+
+/** Throws for what is no https URL; http is for this machine alone, and there only where `reach` has it. */
+export const checkedUrl = (text: string, reach: Reach): URL => {
+  const url = URL.parse(text)
+  if (url === null) throw new Error('not a URL')
+  const isPlain = url.protocol === 'http:' && reach !== 'public' && isLocalName(url.hostname)
+  if (url.protocol !== 'https:' && !isPlain) throw new Error(`${url.protocol}//${url.host}: only https is spoken to`)
+  if (url.username !== '' || url.password !== '') throw new Error(`${url.host}: a URL with user information is not used`)
+  return url
+}
+
+const isLocalName = (host: string): boolean => {
+  const bare = host.replace(/^\[|\]$/g, '')
+  return bare === 'localhost' || (isIP(bare) !== 0 && isReachable(bare, 'loopback') && !isReachable(bare, 'public'))
+}
+
+const notReachable = (host: string): Error => new Error(`${host} is an address of a private network`)
+
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'failed'
+  if (error.name === 'TimeoutError') return 'no answer in time'
+  return error.message
+}

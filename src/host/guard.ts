@@ -1,0 +1,157 @@
+/**
+ * The one guard before all routes: what is not public takes a credential, on every request (BRIDGING 5.1 row 2, 6.1; T-04). It answers
+ * 401 and 403 itself, in words that say nothing of why, so that they tell a stranger nothing.
+ */
+import type { Admitted } from '../auth/identity.ts'
+import { Doorkeeper, DoorkeeperBusy } from '../auth/doorkeeper.ts'
+import { entranceScopes, serverOfScope } from '../auth/inbound-options.ts'
+import type { AuthOptions } from '../auth/inbound-options.ts'
+import { isForResource } from '../auth/claims.ts'
+import type { Fetch } from '../auth/oauth/safe-fetch.ts'
+import { ProtectedResource } from '../auth/protected-resource.ts'
+import type { Challenge } from '../auth/protected-resource.ts'
+import type { HttpRequest } from '../transport/http-server.ts'
+import type { Hub } from './hub.ts'
+
+const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
+const SERVER_PATH = /^\/servers\/([^/]+)\/mcp$/
+const QUERY_TOKEN = /(^|&)access_token=/
+const JSON_DOCUMENT = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
+const JSON_BODY = { 'Content-Type': 'application/json' }
+const SOON = { 'Retry-After': '2' }
+const NO_SCOPES: readonly string[] = []
+
+const REASONS = { 400: 'invalid', 401: 'unauthorized', 403: 'forbidden' } as const
+const TEXTS = {
+  invalid_token: 'a valid access token for this endpoint is needed',
+  invalid_request: 'an access token belongs in the Authorization header, and nowhere else',
+  insufficient_scope: 'the access token does not reach that far',
+} as const
+
+export class Guard {
+  readonly resource: ProtectedResource | undefined
+  readonly #doorkeeper: Doorkeeper
+  readonly #hub: Pick<Hub, 'log' | 'denied'>
+  readonly #entrance: readonly string[]
+  /** All that hosts are asked for. */
+  readonly #asked: ReadonlySet<string>
+  readonly #relaysMetadata: boolean
+
+  /** `path`: of Streamable HTTP. */
+  constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied'>) {
+    const { oauth } = auth
+    this.resource = oauth && new ProtectedResource(oauth, path)
+    this.#doorkeeper = new Doorkeeper(auth, fetch)
+    this.#hub = hub
+    this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
+    this.#asked = new Set(oauth?.scopes)
+    this.#relaysMetadata = oauth?.relaysMetadata === true
+  }
+
+  /** What a host is told whose token does not reach as far as its request; `scopes`: all it takes beside those to come in (B238). */
+  readonly challenge = (path: string, scopes: readonly string[]): string =>
+    this.resource?.challenge(path, { error: 'insufficient_scope', scopes: [...this.#entrance, ...scopes] }) ??
+    plainChallenge('insufficient_scope')
+
+  /** Documents that a host reads before it has a credential. False: this is none of them. */
+  serves(request: HttpRequest): boolean {
+    const { path } = request
+    if (!path.startsWith('/.well-known/')) return false
+    const document = this.resource?.documentAt(path)
+    const isRelayed = this.#relaysMetadata && path === ISSUER_METADATA
+    if (document === undefined && !isRelayed) {
+      this.#hub.denied?.({ reason: 'path', status: 404, path })
+      request.reply(404, {})
+    } else if (request.method !== 'GET') request.reply(405, { Allow: 'GET' })
+    else if (document === undefined) this.#relayMetadata(request)
+    else request.reply(200, JSON_DOCUMENT, [Buffer.from(document)])
+    return true
+  }
+
+  /** Whose request it is. `undefined`: it is refused, and answered. A promise only for a credential that was not known. */
+  check(request: HttpRequest): Admitted | undefined | Promise<Admitted | undefined> {
+    if (request.query !== '' && QUERY_TOKEN.test(request.query)) return this.#refuse(request, 400, 'invalid_request')
+    const token = bearerOf(request.header('authorization'))
+    if (token === undefined) return this.#refuse(request, 401, undefined)
+    const found = this.#doorkeeper.admit(token)
+    return found instanceof Promise ? this.#later(request, found) : this.#judge(request, found)
+  }
+
+  async #later(request: HttpRequest, verified: Promise<Admitted | undefined>): Promise<Admitted | undefined> {
+    let hasLeft = false
+    request.onDisconnect(() => (hasLeft = true))
+    try {
+      const admitted = this.#judge(request, await verified)
+      return hasLeft ? undefined : admitted
+    } catch (error) {
+      const status = error instanceof DoorkeeperBusy ? 429 : 503
+      this.#hub.log.warn({ error: (error as Error).message }, 'a token could not be verified')
+      this.#hub.denied?.({ reason: 'overloaded', status, path: request.path, detail: 'the token could not be verified' })
+      request.reply(status, SOON)
+      return undefined
+    }
+  }
+
+  /** Whether it is good here: for this endpoint, and with the scopes to come in. */
+  #judge(request: HttpRequest, admitted: Admitted | undefined): Admitted | undefined {
+    if (admitted === undefined) return this.#refuse(request, 401, 'invalid_token')
+    const { audiences, identity } = admitted
+    if (audiences !== undefined && this.resource !== undefined && !isForResource(audiences, this.resource.uriOf(request.path)))
+      return this.#refuse(request, 401, 'invalid_token', this.#entrance, identity.principal)
+    if (identity.scopes === undefined || this.#asked.size === 0) return admitted
+    const needed = this.#neededAt(request.path)
+    if (needed.every((scope) => reaches(identity.scopes, scope))) return admitted
+    return this.#refuse(request, 403, 'insufficient_scope', needed, identity.principal)
+  }
+
+  /** What a path takes, whoever asks; what an operation takes besides is known to the router. */
+  #neededAt(path: string): readonly string[] {
+    const server = SERVER_PATH.exec(path)?.[1]
+    const scope = `mcp:${server}`
+    return server !== undefined && this.#asked.has(scope) ? [...this.#entrance, scope] : this.#entrance
+  }
+
+  #refuse(
+    request: HttpRequest,
+    status: 400 | 401 | 403,
+    error: Challenge['error'],
+    scopes: readonly string[] = this.#entrance,
+    principal?: string,
+  ): undefined {
+    const { path } = request
+    this.#hub.log.debug({ path, status, error }, 'a request was refused')
+    this.#hub.denied?.({
+      reason: REASONS[status],
+      status,
+      path,
+      ...(principal !== undefined && { principal }),
+      detail: error ?? 'no token',
+    })
+    const challenge = this.resource?.challenge(request.path, { error, scopes }) ?? plainChallenge(error)
+    const body = { error: error ?? 'invalid_token', error_description: TEXTS[error ?? 'invalid_token'] }
+    request.reply(status, { ...JSON_BODY, 'WWW-Authenticate': challenge }, [Buffer.from(JSON.stringify(body))])
+    return undefined
+  }
+
+  #relayMetadata(request: HttpRequest): void {
+    this.#doorkeeper.issuerMetadata().then(
+      (text = '') => request.reply(200, JSON_DOCUMENT, [Buffer.from(text)]),
+      (error: unknown) => {
+        this.#hub.log.warn({ error: (error as Error).message }, 'the metadata of the authorization server cannot be relayed')
+        request.reply(503, SOON)
+      },
+    )
+  }
+}
+
+/** A broader scope implies the narrower one: who may write to a server may read from it. */
+const reaches = (granted: readonly string[] = NO_SCOPES, scope: string): boolean =>
+  granted.includes(scope) || (serverOfScope(scope) !== undefined && granted.includes(`${scope}:write`))
+
+/** The token of an `Authorization` header; `undefined`: there is none, or of another scheme. */
+const bearerOf = (header: string | undefined): string | undefined =>
+  header !== undefined && header.length > 7 && header.slice(0, 7).toLowerCase() === 'bearer ' ? header.slice(7).trim() : undefined
+
+/** Where there is no authorization server to name. */
+const plainChallenge = (error: Challenge['error']): string =>
+  error === undefined ? 'Bearer realm="trunkline"' : `Bearer realm="trunkline", error="${error}"`

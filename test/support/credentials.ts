@@ -1,0 +1,39 @@
+/** Credentials for tests of who may come in: static tokens, and what a configuration says of them. */
+import type { AuthOptions, ResourceServerOptions, StaticToken } from '../../src/auth/inbound-options.ts'
+import { hashLine, readHash } from '../../src/auth/static-tokens.ts'
+import type { AuthorizationServer } from './authorization-server.ts'
+
+/** 32 bytes of one letter; a token by its letter. */
+export const tokenOf = (letter: string): string => `tlk_${Buffer.alloc(32, letter).toString('base64url')}`
+
+export const staticToken = (id: string, facts: Partial<StaticToken> = {}): StaticToken => ({
+  id,
+  hash: readHash(hashLine(tokenOf(id))) ?? '',
+  toolsets: undefined,
+  expiresMs: Infinity,
+  ...facts,
+})
+
+/** Static tokens `A` and `B`, of one principal each. */
+export const TWO_TOKENS: AuthOptions = { tokens: [staticToken('A'), staticToken('B')], oauth: undefined, map: [] }
+
+/** Tokens of `server`, for the endpoint at `audience`. */
+export const oauthOf = (
+  server: Pick<AuthorizationServer, 'issuer'>,
+  audience: string,
+  facts: Partial<ResourceServerOptions> = {},
+): AuthOptions => ({
+  tokens: [],
+  map: [],
+  oauth: {
+    issuer: server.issuer,
+    audience,
+    scopes: ['mcp:connect'],
+    jwksUri: undefined,
+    introspection: undefined,
+    relaysMetadata: false,
+    ...facts,
+  },
+})
+
+export const bearer = (token: string): { readonly authorization: string } => ({ authorization: `Bearer ${token}` })

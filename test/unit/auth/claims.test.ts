@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest'
+import { admittedBy, isForResource, SKEW_MS } from '../../../src/auth/claims.ts'
+import type { ClaimRule } from '../../../src/auth/inbound-options.ts'
+
+const ORIGIN = 'https://gw.test'
+const good = { sub: 'alice', exp: 1_000, aud: `${ORIGIN}/mcp` }
+const admit = (claims: object, map: readonly ClaimRule[] = []) =>
+  admittedBy({ ...good, ...claims }, 'https://idp.test', ORIGIN, map)
+const rule = (facts: Partial<ClaimRule>, ...toolsets: string[]): ClaimRule => ({
+  claim: 'groups',
+  has: undefined,
+  is: undefined,
+  toolsets,
+  ...facts,
+})
+
+describe('who it is', () => {
+  test('the subject, whatever client it uses; a client without a subject is another one', () => {
+    const principals = [{}, { client_id: 'x' }, { azp: 'y' }].map((claims) => admit(claims)?.identity.principal)
+    expect(new Set(principals).size).toBe(1)
+    const machine = admit({ sub: undefined, client_id: 'alice' })?.identity.principal
+    expect(machine).toBeDefined()
+    expect(machine).not.toBe(principals[0])
+    expect(admit({ sub: undefined, azp: 'alice' })?.identity.principal).toBe(machine)
+  })
+  test('two issuers may use one name for two people', () => {
+    expect(admittedBy(good, 'https://a.test', ORIGIN, [])?.identity.principal).not.toBe(
+      admittedBy(good, 'https://b.test', ORIGIN, [])?.identity.principal,
+    )
+  })
+  test.each([[{ sub: undefined }], [{ sub: '' }], [{ sub: 7 }], [{ sub: 'x'.repeat(256) }]])(
+    'nobody is named by %j',
+    (claims) => {
+      expect(admit(claims)).toBeUndefined()
+    },
+  )
+  test('good until its end, and a minute longer', () => {
+    expect(admit({})?.untilMs).toBe(1_000_000 + SKEW_MS)
+  })
+  test.each([
+    [{ scope: 'a b  c' }, ['a', 'b', 'c']],
+    [{ scp: ['a', 'b'] }, ['a', 'b']],
+    [{ scp: 'a b' }, ['a', 'b']],
+    [{ scope: 7 }, []],
+    [{}, []],
+  ])('scopes of %j', (claims, scopes) => {
+    expect(admit(claims)?.identity.scopes).toEqual(scopes)
+  })
+})
+
+describe('what its claims give', () => {
+  test('without rules any toolset, and with rules none for whom none of them holds', () => {
+    expect(admit({})?.identity.toolsets).toBeUndefined()
+    expect(admit({ groups: ['dev'] }, [rule({ has: 'sre' }, 'ops')])?.identity.toolsets).toEqual([])
+  })
+  test('all rules that hold, in their order, each toolset once', () => {
+    const map = [rule({ has: 'sre' }, 'ops', 'review'), rule({ has: 'none' }, 'x'), rule({ has: 'dev' }, 'review', 'build')]
+    expect(admit({ groups: ['dev', 'sre'] }, map)?.identity.toolsets).toEqual(['ops', 'review', 'build'])
+  })
+  test.each<[object, Partial<ClaimRule>, boolean]>([
+    [{ groups: ['sre'] }, { has: 'sre' }, true],
+    [{ groups: ['sre-interns'] }, { has: 'sre' }, false],
+    [{ groups: ['a sre b'] }, { has: 'sre' }, false],
+    [{ groups: 'dev sre' }, { has: 'sre' }, true],
+    [{ groups: 'sre' }, { is: 'sre' }, true],
+    [{ groups: ['sre'] }, { is: 'sre' }, false],
+    [{ groups: 'dev sre' }, { is: 'sre' }, false],
+    [{ groups: true }, { is: 'true' }, true],
+    [{ groups: 3 }, { is: '3' }, true],
+    [{ groups: null }, { is: 'null' }, false],
+    [{ groups: undefined }, { is: 'undefined' }, false],
+    [{ groups: { sre: true } }, { has: 'sre' }, false],
+    [{ realm_access: { roles: ['sre'] } }, { claim: 'realm_access.roles', has: 'sre' }, true],
+    [{ 'https://x.test/groups': ['sre'] }, { claim: 'https://x.test/groups', has: 'sre' }, true],
+    [{ groups: ['sre'] }, { claim: 'constructor.name', is: 'Object' }, false],
+    [{ groups: ['sre'] }, { claim: 'groups.length', is: '1' }, false],
+    [{}, { has: 'sre' }, false],
+  ])('%j against %j: %s', (claims, condition, isMet) => {
+    expect(admit(claims, [rule(condition, 'ops')])?.identity.toolsets).toEqual(isMet ? ['ops'] : [])
+  })
+})
+
+test.each([
+  [`${ORIGIN}/mcp`, '/mcp', true],
+  [`${ORIGIN}/mcp`, '/mcp/review', true],
+  [`${ORIGIN}/mcp/review`, '/mcp', false],
+  [`${ORIGIN}/mcp/review`, '/mcp/review', true],
+  [`${ORIGIN}/mcp/rev`, '/mcp/review', false],
+  [`${ORIGIN}/mcp`, '/servers/a/mcp', false],
+  [`${ORIGIN}/servers`, '/servers/a/mcp', true],
+  [`${ORIGIN}/servers/b`, '/servers/a/mcp', false],
+  [ORIGIN, '/sse', true],
+  [`${ORIGIN}/`, '/sse', true],
+  [`${ORIGIN}/mcp`, '/sse', false],
+  ['https://gw.test.evil', '/mcp', false],
+  ['https:/', '/mcp', false],
+])('B234 a token for %s at %s: %s', (aud, path, isGood) => {
+  const admitted = admit({ aud })
+  expect(admitted?.audiences !== undefined && isForResource(admitted.audiences, ORIGIN + path)).toBe(isGood)
+})

@@ -1,0 +1,187 @@
+/** What an authorization server is asked, how often, and where it may send us (BRIDGING 6.2.9; T-07, T-09). */
+import { generateKeyPairSync } from 'node:crypto'
+import { SignJWT } from 'jose'
+import { describe, expect, test } from 'vitest'
+import type { Fetch, FetchRequest } from '../../../src/auth/oauth/safe-fetch.ts'
+import { IssuerUnreachable } from '../../../src/auth/issuer.ts'
+import { ResourceServer } from '../../../src/auth/resource-server.ts'
+import { oauthOf } from '../../support/credentials.ts'
+import type { ResourceServerOptions } from '../../../src/auth/inbound-options.ts'
+
+const ISSUER = 'https://idp.test/realm'
+const AUDIENCE = 'https://gw.test/mcp'
+const WALL_MS = 1_800_000_000_000
+const makeKey = (id: string) => ({ id, ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) })
+type Key = ReturnType<typeof makeKey>
+
+const tokenBy = ({ id, privateKey }: Key, claims: object = {}): Promise<string> =>
+  new SignJWT({ iss: ISSUER, aud: AUDIENCE, sub: 'alice', exp: WALL_MS / 1_000 + 600, ...claims })
+    .setProtectedHeader({ alg: 'ES256', kid: id })
+    .sign(privateKey)
+
+/** A resource server whose authorization server is a function, and whose time stands still. */
+const set = (answer: (url: string) => string | number | Promise<string>, facts: Partial<ResourceServerOptions> = {}) => {
+  const asked: FetchRequest[] = []
+  const time = { monotonicMs: 0 }
+  const fetch: Fetch = async (request) => {
+    asked.push(request)
+    const reply = await answer(request.url)
+    return typeof reply === 'number' ? { status: reply, text: '' } : { status: 200, text: reply }
+  }
+  const { oauth } = oauthOf({ issuer: ISSUER }, AUDIENCE, facts)
+  const server = new ResourceServer(oauth!, [], fetch, { wallMs: () => WALL_MS, monotonicMs: () => time.monotonicMs })
+  return { server, asked, time, urls: () => asked.map(({ url }) => url) }
+}
+const METADATA = `https://idp.test/.well-known/oauth-authorization-server/realm`
+const metadata = (facts: object = {}): string =>
+  JSON.stringify({ issuer: ISSUER, jwks_uri: 'https://idp.test/keys', introspection_endpoint: 'https://idp.test/look', ...facts })
+const jwks = (...keys: readonly Key[]): string =>
+  JSON.stringify({ keys: keys.map(({ id, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid: id, alg: 'ES256' })) })
+
+const [first, second, strange] = ['first', 'second', 'strange'].map(makeKey) as [Key, Key, Key]
+
+describe('metadata', () => {
+  test('is looked for in three places, and only by that issuer itself', async () => {
+    const { server, urls } = set((url) =>
+      url.includes('realm/.well-known') ? metadata() : url.endsWith('/keys') ? jwks(first) : 404,
+    )
+    expect(await server.verify(await tokenBy(first))).toMatchObject({ identity: { scopes: [] } })
+    expect(urls()).toEqual([
+      METADATA,
+      'https://idp.test/.well-known/openid-configuration/realm',
+      'https://idp.test/realm/.well-known/openid-configuration',
+      'https://idp.test/keys',
+    ])
+  })
+  test.each(['https://idp.test/realm/', 'https://idp.test', 'https://evil.test/realm', undefined])(
+    'that says it is of %s is not believed',
+    async (issuer) => {
+      const { server } = set((url) => (url.endsWith('/keys') ? jwks(first) : metadata({ issuer })))
+      await expect(server.verify(await tokenBy(first))).rejects.toThrow(IssuerUnreachable)
+    },
+  )
+  test('is asked for once by many at a time, not at all without a token, and again at the earliest after 2 s where it failed', async () => {
+    let isDown = true
+    const { server, asked, time } = set((url) => (isDown ? 503 : url.endsWith('/keys') ? jwks(first) : metadata()))
+    expect(asked).toEqual([])
+    const token = await tokenBy(first)
+    const ends = await Promise.allSettled(Array.from({ length: 20 }, () => server.verify(token)))
+    expect(new Set(ends.map(({ status }) => status))).toEqual(new Set(['rejected']))
+    expect(asked).toHaveLength(3)
+    isDown = false
+    time.monotonicMs = 1_999
+    await expect(server.verify(token)).rejects.toThrow(IssuerUnreachable)
+    expect(asked).toHaveLength(3)
+    time.monotonicMs = 2_000
+    expect(await server.verify(token)).toBeDefined()
+  })
+})
+
+describe('keys', () => {
+  const serving = (published: { keys: string | number }) => set((url) => (url.endsWith('/keys') ? published.keys : metadata()))
+
+  test('a key that is not known is looked for once; strangers cause one fetch in half a minute', async () => {
+    const published = { keys: jwks(first) }
+    const { server, asked, time } = serving(published)
+    expect(await server.verify(await tokenBy(first))).toBeDefined()
+    const fetched = asked.length
+    published.keys = jwks(first, second)
+    expect(await server.verify(await tokenBy(second))).toBeUndefined()
+    time.monotonicMs = 30_000
+    const tokens = await Promise.all([tokenBy(second), tokenBy(strange), tokenBy(strange, { sub: 'bob' })])
+    const verified = await Promise.all(tokens.map((token) => server.verify(token)))
+    expect(verified.map((admitted) => admitted !== undefined)).toEqual([true, false, false])
+    for (let at = 0; at < 50; at++) await server.verify(await tokenBy(makeKey(`k${at}`)))
+    expect(asked).toHaveLength(fetched + 1)
+  })
+  test('a key that is published no more stops being good after ten minutes', async () => {
+    const published = { keys: jwks(first) }
+    const { server, time } = serving(published)
+    const token = await tokenBy(first)
+    expect(await server.verify(token)).toBeDefined()
+    published.keys = jwks(second)
+    time.monotonicMs = 599_999
+    expect(await server.verify(token)).toBeDefined()
+    time.monotonicMs = 600_000
+    expect(await server.verify(token)).toBeUndefined()
+  })
+  test('keys that cannot be fetched again stay good; without any, nothing is said about a token', async () => {
+    const published: { keys: string | number } = { keys: 500 }
+    const { server, time } = serving(published)
+    const token = await tokenBy(first)
+    await expect(server.verify(token)).rejects.toThrow(IssuerUnreachable)
+    published.keys = jwks(first)
+    time.monotonicMs = 2_000
+    expect(await server.verify(token)).toBeDefined()
+    published.keys = 'no JSON'
+    time.monotonicMs = 1_000_000
+    expect(await server.verify(token)).toBeDefined()
+  })
+})
+
+describe('where its document may send us', () => {
+  test.each([
+    [ISSUER, 'https://idp.test/keys', 'private'],
+    [ISSUER, 'https://idp.test:8443/keys', 'public'],
+    [ISSUER, 'https://elsewhere.test/keys', 'public'],
+    [ISSUER, 'http://169.254.169.254/latest', 'public'],
+    [ISSUER, 'nonsense', 'public'],
+  ])('T-09 of %s to %s: addresses that are %s', async (_issuer, jwksUri, reach) => {
+    const { server, asked } = set((url) => (url === jwksUri ? jwks(first) : metadata({ jwks_uri: jwksUri })))
+    await server.verify(await tokenBy(first))
+    expect(asked.map((request) => [request.url, request.reach])).toEqual([
+      [METADATA, 'private'],
+      [jwksUri, reach],
+    ])
+  })
+  test('what the operator has named may be anywhere', async () => {
+    const { server, asked } = set(() => jwks(first), { jwksUri: 'https://10.0.0.1/keys' })
+    expect(await server.verify(await tokenBy(first))).toBeDefined()
+    expect(asked.map((request) => [request.url, request.reach])).toEqual([['https://10.0.0.1/keys', 'private']])
+  })
+})
+
+describe('introspection', () => {
+  const introspection = { endpoint: undefined, clientId: 'us & them', clientSecret: 'hush:hush' }
+  const active = { active: true, sub: 'alice', aud: AUDIENCE, exp: WALL_MS / 1_000 + 600, scope: 'mcp:connect' }
+  const looking = (answer: object | string | number) =>
+    set((url) => (url.endsWith('/look') ? (typeof answer === 'object' ? JSON.stringify(answer) : answer) : metadata()), {
+      introspection,
+    })
+
+  test('asks as ourselves, and posts the token', async () => {
+    const { server, asked } = looking(active)
+    expect(await server.verify('opaque+token')).toMatchObject({ identity: { scopes: ['mcp:connect'] }, audiences: [AUDIENCE] })
+    expect(asked.at(-1)).toMatchObject({
+      url: 'https://idp.test/look',
+      body: 'token=opaque%2Btoken&token_type_hint=access_token',
+      headers: { authorization: `Basic ${Buffer.from('us%20%26%20them:hush%3Ahush').toString('base64')}` },
+    })
+  })
+  test.each<[string, object | string]>([
+    ['not active', { ...active, active: false }],
+    ['active in words', { ...active, active: 'true' }],
+    ['of another issuer', { ...active, iss: 'https://evil.test' }],
+    ['for somebody else', { ...active, aud: 'https://other.test' }],
+    ['for nobody', { ...active, aud: undefined }],
+    ['past its end', { ...active, exp: WALL_MS / 1_000 - 61 }],
+    ['without an end', { ...active, exp: undefined }],
+    ['before its beginning', { ...active, nbf: WALL_MS / 1_000 + 61 }],
+    ['bound to a key', { ...active, cnf: { jkt: 'x' } }],
+    ['null', 'null'],
+    ['no JSON', 'active'],
+  ])('a token that is %s is refused', async (_name, answer) => {
+    expect(await looking(answer).server.verify('opaque')).toBeUndefined()
+  })
+  test('nothing is said about a token where nobody answers', async () => {
+    await expect(looking(500).server.verify('opaque')).rejects.toThrow(IssuerUnreachable)
+  })
+  test('a JWT is never sent there, nor anything where it is not configured', async () => {
+    const { server, asked } = looking(active)
+    await server.verify(await tokenBy(strange)).catch(() => undefined)
+    expect(asked.some(({ url }) => url.endsWith('/look'))).toBe(false)
+    const without = set(() => metadata())
+    expect(await without.server.verify('opaque')).toBeUndefined()
+    expect(without.asked).toEqual([])
+  })
+})

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import type { Admitted } from '../../../src/auth/identity.ts'
+import { KnownCredentials, REMEMBERED_MS } from '../../../src/auth/known-credentials.ts'
+import { digestOf } from '../../../src/auth/static-tokens.ts'
+
+const admitted = (principal: string, untilMs = Infinity): Admitted => ({
+  identity: { principal, toolsets: undefined, scopes: undefined },
+  untilMs,
+  audiences: undefined,
+})
+
+test('a credential is known for a minute, and never longer than it is good', () => {
+  const known = new KnownCredentials()
+  const [long, short] = [digestOf('long'), digestOf('short')]
+  known.keep(long, admitted('l'), 1_000)
+  known.keep(short, admitted('s', 11_000), 1_000)
+  expect([known.find(long, 10_999), known.find(short, 10_999)]).toMatchObject([
+    { identity: { principal: 'l' } },
+    { identity: { principal: 's' } },
+  ])
+  expect(known.find(short, 11_000)).toBeUndefined()
+  expect(known.find(long, 1_000 + REMEMBERED_MS - 1)).toBeDefined()
+  expect(known.find(long, 1_000 + REMEMBERED_MS)).toBeUndefined()
+})
+
+test('what is verified again takes its old place', () => {
+  const known = new KnownCredentials(4)
+  for (let round = 0; round < 10; round++)
+    for (const name of ['a', 'b', 'c', 'd']) known.keep(digestOf(name), admitted(name), round)
+  for (const name of ['a', 'b', 'c', 'd']) expect(known.find(digestOf(name), 10)?.identity.principal).toBe(name)
+})
+
+test('where all places are taken, what ends first gives way; nobody is ever taken for another', () => {
+  const known = new KnownCredentials(64)
+  for (let at = 0; at < 10_000; at++) known.keep(digestOf(String(at)), admitted(String(at)), at)
+  let kept = 0
+  for (let at = 0; at < 10_000; at++) {
+    const found = known.find(digestOf(String(at)), 10_000)
+    if (found === undefined) continue
+    kept++
+    expect(found.identity.principal).toBe(String(at))
+  }
+  expect(kept).toBe(64)
+  expect(known.find(digestOf('9999'), 10_000)).toBeDefined()
+})
