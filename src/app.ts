@@ -10,7 +10,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { AuditFile } from './audit-file.ts'
 import type { AuditState } from './audit-file.ts'
 import { LOCAL } from './auth/identity.ts'
+import { credentialFor } from './auth/oauth/credential-for.ts'
+import type { OAuthEnvironment } from './auth/oauth/environment.ts'
 import { SafeFetch } from './auth/oauth/safe-fetch.ts'
+import { SignIns } from './auth/oauth/sign-ins.ts'
+import { TokenStore } from './auth/oauth/store.ts'
 import { Seal } from './auth/seal.ts'
 import type { AuditSettings, Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
@@ -112,6 +116,17 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   })
   const undici = new UndiciClient()
   const clients = { undici, own: new NetClient(undici) }
+  const safeFetch = new SafeFetch()
+  const seal = new Seal({ keys: [sealKey(stateDir, log)] })
+  const oauth: OAuthEnvironment = {
+    fetch: safeFetch.fetch,
+    store: new TokenStore(seal, stateDir, (error) =>
+      log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
+    ),
+    now: Date.now,
+    secrets: redactor.hold,
+  }
+  const signIns = new SignIns(() => front.origin())
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,
@@ -122,12 +137,14 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     legacyTtlMs: gatewayOptions.legacyTtlMs,
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
-    updated: (key, uri, params) => gateway.updated(key, uri, params),
+    credential: (options, principal) => credentialFor(options, principal, oauth),
+    personalListed: (key, principal, inventory) => gateway.feed.personalListed(key, principal, inventory),
+    updated: (id, uri, params) => gateway.updated(id, uri, params),
     sessionListed: (key, session, inventory) => gateway.feed.sessionListed(key, session, inventory),
-    taskChanged: (key, task, owner) => gateway.taskChanged(key, task, owner),
+    taskChanged: (id, task, owner) => gateway.taskChanged(id, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
-  const gateway: Gateway = new Gateway(fleet, new Seal({ keys: [sealKey(stateDir, log)] }), gatewayOptions)
+  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions)
   warnOfToolsets(gateway.feed, log)
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
@@ -151,6 +168,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     options: hostOptions,
     log,
     bodies: clients.own.bodies,
+    signIns,
     overload,
     denied: undefined,
     hideJson: redactor.hideJson,
@@ -165,11 +183,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     hub.denied = audit?.denied
   }
   keepRecord(configuration.audit)
-  const outbound = new SafeFetch()
-  const front = new Front(hub, sweeper, outbound.fetch)
+  const front: Front = new Front(hub, sweeper, safeFetch.fetch)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
-    await outbound[Symbol.asyncDispose]()
+    await safeFetch[Symbol.asyncDispose]()
     journal?.[Symbol.dispose]()
     await auditFile?.[Symbol.asyncDispose]()
     sweeper[Symbol.dispose]()

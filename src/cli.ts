@@ -130,6 +130,13 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
     const { ps } = await import('./commands/running.ts')
     end(await ps(await invoked(options)))
   })
+  command('login', 'sign in at a server: prints the link, and waits')
+    .argument('<server>', 'its key')
+    .option('--open', 'open the link in a browser')
+    .action(async (server: string, options: CommonOptions & { readonly open?: boolean }) => {
+      const { login } = await import('./commands/login.ts')
+      end(await login(await invoked(options), server, options.open === true))
+    })
   command('reload', 'make the running process read its files again').action(async (options: CommonOptions) => {
     const { reload } = await import('./commands/running.ts')
     end(await reload(await invoked(options)))

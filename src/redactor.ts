@@ -1,5 +1,5 @@
 /**
- * Keeps secrets out of every text that leaves by log, status, audit or error: by value, at one boundary (T-14). A secret is found as
+ * Keeps the secrets of the configuration, and tokens that come while we run, out of every text that leaves by log, status, audit or error: by value, at one boundary (T-14). A secret is found as
  * it is, one line of it, in JSON, in URLs and forms, and inside base64 at any offset, such as the `Basic` header it is part of.
  */
 
@@ -7,11 +7,17 @@ const HIDDEN = '***'
 /** Lines of a secret, and pieces of base64, that are shorter are found by chance. */
 const SHORTEST_LINE = 8
 const SHORTEST_CORE = 6
+/** A piece of a live token: shorter ones give nothing away, and are found in ordinary texts. */
+const WORD = /[\w~-]{12,}/g
 
 export class Redactor {
   readonly #texts = new Set<string>()
   readonly #cores = new Set<string>()
   readonly #beginnings = new Beginnings()
+  /** Pieces of live tokens, and by how many namings. */
+  readonly #live = new Map<string, number>()
+  /** By holder: what it named last, and before. */
+  readonly #held = new WeakMap<object, readonly [readonly string[], readonly string[]]>()
   /** Made when they are next needed: secrets come many at a time. */
   #patterns: { readonly texts: RegExp; readonly cores: RegExp } | undefined
 
@@ -19,7 +25,7 @@ export class Redactor {
     this.learn(secrets)
   }
 
-  /** Further secrets, from a reload or as tokens are issued; those known before stay secret. */
+  /** Further secrets, from a reload; those known before stay secret. */
   learn(secrets: readonly string[]): void {
     for (const secret of secrets) {
       if (secret === '') continue
@@ -34,14 +40,36 @@ export class Redactor {
 
   /** The text with every secret replaced. JSON may be none any more afterwards: see `hideJson`. */
   readonly hide = (text: string): string => {
+    const hidden = this.#hideKnown(text)
+    return this.#live.size === 0 ? hidden : hidden.replace(WORD, (word) => (this.#live.has(word) ? HIDDEN : word))
+  }
+
+  #hideKnown(text: string): string {
     if (this.#texts.size === 0 || !this.#beginnings.mayBeIn(text)) return text
     const { texts, cores } = (this.#patterns ??= { texts: anyOf(this.#texts), cores: anyOf(this.#cores) })
     return withoutRuns(text.replace(texts, HIDDEN), cores)
   }
 
+  /**
+   * Tokens that come and go: those of one holder, in place of what it named before the last time, so that a token is hidden for as
+   * long as anything may still speak of it. They are found word by word, however many there are.
+   */
+  readonly hold = (holder: object, tokens: readonly string[]): void => {
+    const forms = tokens.flatMap((token) => [...formsOf(token), Buffer.from(token).toString('base64')])
+    const words = forms.flatMap((form) => form.match(WORD) ?? [])
+    const [last = [], before = []] = this.#held.get(holder) ?? []
+    this.#held.set(holder, [words, last])
+    for (const word of words) this.#live.set(word, (this.#live.get(word) ?? 0) + 1)
+    for (const word of before) {
+      const count = (this.#live.get(word) ?? 1) - 1
+      if (count === 0) this.#live.delete(word)
+      else this.#live.set(word, count)
+    }
+  }
+
   /** The same for JSON text, which stays JSON, and stays byte for byte what it is where it holds no secret. */
   readonly hideJson = (json: string): string => {
-    if (this.#texts.size === 0 || (!json.includes('\\') && this.hide(json) === json)) return json
+    if (this.#isIdle || (!json.includes('\\') && this.hide(json) === json)) return json
     try {
       const value: unknown = JSON.parse(json)
       const hidden = this.hideIn(value)
@@ -53,7 +81,11 @@ export class Redactor {
 
   /** The same for every text of plain data; what holds no secret is returned as it is. */
   hideIn<T>(value: T): T {
-    return this.#texts.size === 0 ? value : (this.#hideIn(value) as T)
+    return this.#isIdle ? value : (this.#hideIn(value) as T)
+  }
+
+  get #isIdle(): boolean {
+    return this.#texts.size === 0 && this.#live.size === 0
   }
 
   #hideIn(value: unknown): unknown {

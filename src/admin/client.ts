@@ -2,10 +2,11 @@
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import { Payload } from '../wire/payload.ts'
 import type { EndpointPath } from '../rpc/call.ts'
 import type { CallEnd } from './call.ts'
-import type { Control } from './control.ts'
+import type { Control, Login } from './control.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
 import type { Place } from './socket.ts'
 import type { ToolRow } from './tools.ts'
@@ -25,6 +26,11 @@ const remoteControl = (place: Place): Control => {
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
     approve: async (server, tool) =>
       (await ask<{ approved?: readonly string[] }>('POST', '/approve', { server, ...(tool !== undefined && { tool }) })).approved,
+    login: async (server) => (await ask<{ login?: Login }>('POST', '/login', { server })).login,
+    loginEnd: async (server, signal) => {
+      const answer = exchange(place, 'GET', '/login', { server }, '', signal)
+      return (JSON.parse((await answer).toString()) as { end: SignInEnd }).end
+    },
     call: async (tool, args, toolset, signal) => {
       const query = { tool, ...(toolset !== undefined && { toolset }) }
       const answer = Payload.at(await exchange(place, 'POST', '/call', query, args, signal))

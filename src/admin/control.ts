@@ -1,9 +1,12 @@
 /** Everything the command line can ask of a gateway, whether it runs in this process or behind the admin socket. */
 import type { Running } from '../app.ts'
 import { LOCAL } from '../auth/identity.ts'
+import { authMode } from '../auth/inbound-options.ts'
+import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
 import type { Redactor } from '../redactor.ts'
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
@@ -22,8 +25,18 @@ export interface Control {
   reload(): Promise<ReloadEnd>
   /** False: there is no such server. */
   restart(server: string): Promise<boolean>
+  /** The link to sign in at a server, as the operator. `undefined`: there is no such server, or nobody signs in there. */
+  login(server: string): Promise<Login | undefined>
+  /** How that ends; `signal` stops waiting. */
+  loginEnd(server: string, signal: AbortSignal): Promise<SignInEnd>
   /** Takes changed definitions as they are now, of one tool (original name) or all. `undefined`: there is no such server. */
   approve(server: string, tool: string | undefined): Promise<readonly string[] | undefined>
+}
+
+/** Where to sign in; `code`: what the page asks for, where hosts are authenticated. */
+export interface Login {
+  readonly url: string
+  readonly code?: string
 }
 
 /** What a reload did: server keys, or why nothing was changed. */
@@ -55,6 +68,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         uptimeMs: Math.round(performance.now() - startedMs),
         files: configuration.files,
         urls: urlsOf(running),
+        auth: authMode(configuration.host.auth),
         servers: serverStatuses(running),
         rates: gateway.rates.counts,
         audit: running.audit,
@@ -75,9 +89,28 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
     reload: async () => redactor.hideIn(await reloader.reload()),
+    login: async (server) => {
+      const asked = await askedAt(running, server)
+      const isAsked = running.configuration.host.auth !== undefined
+      return asked && { url: asked.url, ...(isAsked && { code: asked.signIn.code }) }
+    },
+    loginEnd: async (server, signal) => {
+      const asked = await askedAt(running, server)
+      return new Promise((resolve) => {
+        if (asked === undefined) return resolve('expired')
+        asked.signIn.onEnd(resolve)
+        signal.addEventListener('abort', () => resolve('expired'), { once: true })
+      })
+    },
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
     restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),
   }
+}
+
+const askedAt = async ({ fleet, hub }: Running, server: string) => {
+  const downstream = fleet.for(server, SHARED_PRINCIPAL)
+  const interactive = downstream?.credential?.interactive
+  return downstream && interactive && hub.signIns.ask(interactive, downstream.options.displayName)
 }
 
 /** Why a configuration was refused, as problems: by its own words, or because an address it names cannot be bound. */

@@ -34,6 +34,8 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   }),
   'POST /reload': (_query, _body, control) => control.reload(),
   'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),
+  'POST /login': async (query, _body, control) => ({ login: await control.login(query.get('server') ?? '') }),
+  'GET /login': async (query, _body, control, signal) => ({ end: await control.loginEnd(query.get('server') ?? '', signal) }),
   'POST /approve': async (query, _body, control) => ({
     approved: await control.approve(query.get('server') ?? '', query.get('tool') ?? undefined),
   }),

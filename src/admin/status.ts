@@ -7,6 +7,7 @@ import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
 import type { AuditState } from '../audit-file.ts'
 import type { RateCount } from '../gateway/rates.ts'
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 
@@ -19,6 +20,8 @@ export interface ServerStatus {
   readonly state: string
   /** Why it is not healthy. */
   readonly reason: string | undefined
+  /** Somebody must sign in there: `trunkline login`. */
+  readonly needsSignIn: boolean
   readonly transport: string
   readonly revision: string | undefined
   readonly tools: number
@@ -49,6 +52,8 @@ export interface Status {
   readonly files: readonly string[]
   /** The MCP endpoints; empty where one host is served on a pipe. */
   readonly urls: readonly string[]
+  /** What lets a host in over HTTP: `none`, `tokens`, `oauth`, `any`. */
+  readonly auth: string
   readonly servers: readonly ServerStatus[]
   /** The rate limits, and how many calls each has refused. */
   readonly rates: readonly RateCount[]
@@ -66,10 +71,11 @@ export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly
   front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
 
 export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
-  const view = gateway.feed.whole(LATEST_LEGACY)
+  const view = gateway.feed.whole(LATEST_LEGACY, SHARED_PRINCIPAL)
   const { catalog } = view
   const { rows, entries } = view.list('tools')
-  return fleet.downstreams$.value.map((downstream) => {
+  return fleet.downstreams$.value.map((common) => {
+    const downstream = common.personal?.find(SHARED_PRINCIPAL) ?? common
     const { options, health$, inventory$, link, linkCount, inFlight } = downstream
     const { state, reason, failures, nextTryMs } = health$.value
     const inventory = inventory$.value
@@ -79,6 +85,7 @@ export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gate
       key: options.key,
       state,
       reason,
+      needsSignIn: health$.value.failure?.facts.signIn === true,
       transport: transportName(link?.transport, options.url === undefined),
       revision: link?.revision ?? inventory?.revision,
       tools: own.length,

@@ -52,6 +52,13 @@ export interface ClaimRule {
   readonly toolsets: readonly string[]
 }
 
+/** What lets a host in, in the words of `auth.mode`. */
+export const authMode = (auth: AuthOptions | undefined): 'none' | 'tokens' | 'oauth' | 'any' => {
+  if (auth === undefined) return 'none'
+  if (auth.oauth === undefined) return 'tokens'
+  return auth.tokens.length === 0 ? 'oauth' : 'any'
+}
+
 /** Scopes that are needed to come in at all. */
 export const entranceScopes = ({ scopes }: ResourceServerOptions): readonly string[] =>
   scopes.filter((scope) => serverOfScope(scope) === undefined)

@@ -44,7 +44,7 @@ export class Curator {
   }
 
   #list(kind: ListKind, entries: readonly Entry[], curation: Curation): readonly Entry[] {
-    const shown = entries.filter((entry) => decideEntry(curation, kind, entry).isShown)
+    const shown = entries.filter((entry) => entry.isSignIn === true || decideEntry(curation, kind, entry).isShown)
     return kind === 'tools' ? shown.map((entry) => this.#entry(entry, curation.edits.get(entry.original))) : shown
   }
 

@@ -13,6 +13,8 @@ export interface Entry {
   readonly original: string
   /** The entry's JSON as it came (invalid `x-mcp-header` of pipe servers removed). */
   readonly raw: Buffer
+  /** Ours, in place of what nobody has signed in to: no rule about the server's own tools is about it. */
+  readonly isSignIn?: true
   /** Parameters that hosts mirror into headers; empty for all but some tools. */
   readonly paramHeaders: readonly ParamHeader[]
   /** The configured name, in place of `original` before the prefix. */

@@ -50,7 +50,7 @@ export const pageOf = (
   seal: Seal,
   principal: string,
 ): Page => {
-  const list = view.list(kind)
+  const list = view.listed(kind)
   const from = cursor === undefined ? 0 : behind(view, list, openCursor(seal, cursor, { kind, view: view.id, principal }))
   const to = pageEnd(list, from, limits)
   const entries = from === 0 && to === list.rows.length ? list.whole : joinArray(list.entries.slice(from, to))

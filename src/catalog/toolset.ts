@@ -149,11 +149,17 @@ class CompiledChoice {
   mayHold(server: CatalogServer, naming: NamingOptions): boolean {
     if (this.mayHoldUris(server, naming)) return true
     const { tools = [], prompts = [] } = this.#choice
-    const globs = [...tools, ...prompts]
-    if (!this.#has(server) || globs.length === 0) return false
-    if (naming.prefix === 'never') return true
+    if (!this.#has(server) || tools.length + prompts.length === 0) return false
+    return naming.prefix === 'never' || this.#mayName(server)
+  }
+
+  /** Whether some glob could be about names of this server. */
+  #mayName(server: CatalogServer): boolean {
+    const { tools = [], prompts = [] } = this.#choice
     const names = Object.values(server.alias)
-    return globs.some((glob) => mayBegin(glob, `${server.prefix}__`) || names.some((name) => matchesGlob(glob, name)))
+    return [...tools, ...prompts].some(
+      (glob) => mayBegin(glob, `${server.prefix}__`) || names.some((name) => matchesGlob(glob, name)),
+    )
   }
 
   mayHoldUris(server: CatalogServer, naming: NamingOptions): boolean {
@@ -170,6 +176,8 @@ class CompiledChoice {
     if (kind === 'resources' || kind === 'templates') return this.showsUri(row.server, row.exposed)
     if (!this.#has(row.server)) return false
     if (kind === 'prompts') return this.#isWhole || this.#prompts?.(row.exposed) === true
+    // Whoever may use anything of a server may sign in there.
+    if (row.entry.isSignIn === true) return this.#isWhole || this.#mayName(row.server)
     return (
       (this.#isWhole || this.#tools?.(row.exposed) === true) &&
       this.#where.every(([hint, wanted]) => holds(hint, row, told) === wanted)

@@ -12,6 +12,7 @@ import { offersUri } from './curated-filter.ts'
 import { digestBytes } from './digest.ts'
 import type { Grants } from './grants.ts'
 import type { Entry, ListKind } from './inventory.ts'
+import { isMetaTool, metaTools } from './meta-tools.ts'
 import { uriMode } from './naming.ts'
 import { plainUri } from './plain-uri.ts'
 import { listForm, readyEntry } from './ready-entry.ts'
@@ -93,6 +94,7 @@ export class View {
   readonly #form: ListForm
   readonly #readyBytes: (entry: Entry, exposure: Exposure) => Buffer
   readonly #lists = new Map<ListKind, ReadyList>()
+  #toolsToSearch: ReadyList | undefined
   #bare: BareIndex | undefined
   #apps: AppIndex | undefined
 
@@ -190,10 +192,29 @@ export class View {
     return list
   }
 
+  /** What hosts are listed: all of it, or what to find the tools with, and those that stand in front of all others (`always`). */
+  listed(kind: ListKind): ReadyList {
+    return kind === 'tools' && this.isSearched ? (this.#toolsToSearch ??= this.#makeToolsToSearch()) : this.list(kind)
+  }
+
+  #makeToolsToSearch(): ReadyList {
+    const { rows, entries } = this.list('tools')
+    const own = metaTools(this.sources.map(({ server }) => server)).map((row) => ({ row, bytes: row.entry.raw }))
+    const always = rows
+      .map((row, at) => ({ row, bytes: entries[at] }))
+      .filter(({ row }) => this.isAlways(row) && !isMetaTool(row.exposed))
+    const listed = [...own, ...always]
+    return readyList(
+      'tools',
+      listed.map(({ row }) => row),
+      listed.map(({ bytes }) => bytes),
+    )
+  }
+
   #makeList(kind: ListKind): ReadyList {
     const rows = this.catalog.lists[kind].filter((row) => this.shows(row))
     const entries = rows.map((row) => this.#bytesOf(kind, row))
-    return { kind, rows, entries, whole: joinArray(entries), digest: digestBytes(entries) }
+    return readyList(kind, rows, entries)
   }
 
   #bytesOf(kind: ListKind, { server, position, entry, exposed }: Exposed): Buffer {
@@ -216,6 +237,14 @@ export class View {
     return exposed === undefined ? undefined : this.toolset?.overrideOf(exposed)
   }
 }
+
+const readyList = (kind: ListKind, rows: readonly Exposed[], entries: readonly Buffer[]): ReadyList => ({
+  kind,
+  rows,
+  entries,
+  whole: joinArray(entries),
+  digest: digestBytes(entries),
+})
 
 const COMMA = Buffer.from(',')
 

@@ -15,8 +15,8 @@ export const ps = async (invocation: Invocation): Promise<number> => {
     await printJson(io, status)
     return EXIT.ok
   }
-  const { pid, version, uptimeMs, urls, files } = status
-  const head = `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  ${files[0]}`
+  const { pid, version, uptimeMs, urls, auth, files } = status
+  const head = `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  auth ${auth}  ${files[0]}`
   await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env['NO_COLOR']))])
   return EXIT.ok
 }

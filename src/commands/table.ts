@@ -32,17 +32,18 @@ const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour]>> =
 
 /** One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. */
 export const serverLines = (servers: readonly ServerStatus[], paint: Paint): string[] => {
-  const cells = servers.map(({ key, state, transport, revision, tools, tokens, reason }) => [
+  const cells = servers.map(({ key, state, needsSignIn, transport, revision, tools, tokens, reason }) => [
     key,
-    state,
+    needsSignIn ? 'needs sign-in' : state,
     transport,
     revision ?? '-',
     `${tools} tools`,
     tools === 0 ? '' : `${thousands(tokens)} tok`,
-    reason === undefined ? '' : reason.split('\n', 1)[0],
+    needsSignIn ? `→ trunkline login ${key}` : (reason?.split('\n', 1)[0] ?? ''),
   ])
   return columns(cells, new Set([4, 5])).map((line, at) => {
-    const [mark, colour] = MARKS[servers[at].state] ?? ['?', 'yellow']
+    const { state, needsSignIn } = servers[at]
+    const [mark, colour] = MARKS[needsSignIn ? 'degraded' : state] ?? ['?', 'yellow']
     return `  ${paint(mark, colour)} ${line}`
   })
 }

@@ -24,6 +24,7 @@ const STARTED_WITH = [
   'transport',
   'era',
   'headers',
+  'credential',
   'roots',
   'sharing',
 ] as const satisfies readonly (keyof ServerOptions)[]

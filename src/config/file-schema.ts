@@ -116,6 +116,7 @@ export const fileSchema = z
               H.allowedHosts,
             ),
             allowed_origins: field(z.array(origin), 'Origins of web pages that may come in, exact.', H.allowedOrigins),
+            public_url: field(origin, 'How browsers reach us, if not at a bound address: `https://mcp.example.com`.'),
             sse: field(flag, '`/sse` and `/messages` for hosts that know nothing newer.', H.sse),
           }),
           'The HTTP listener.',

@@ -16,12 +16,19 @@ export const secretsOf = ({ tree }: GatheredServer): readonly string[] => {
   const fromVariables = scalars(child(tree, 'env')).filter(({ variables }) => variables === true)
   const namedSo = ['env', 'headers'].flatMap((key) => named(child(tree, key))).flatMap(scalars)
   const bySource = ['args', 'headers'].flatMap((key) => scalars(child(tree, key))).filter(isFromSecret)
-  const values = [...scalars(child(tree, 'credentials')), ...fromVariables, ...namedSo, ...bySource, ...pinned(tree)]
+  const values = [...credentials(tree), ...fromVariables, ...namedSo, ...bySource, ...pinned(tree)]
   return [...values.map(({ value }) => String(value ?? '')), ...inUrl(child(tree, 'url'))].filter(
     (value) => value.length >= SHORTEST_SECRET,
   )
 }
 
+/** Names of clients, scopes and issuers are none. */
+const credentials = (tree: Tree): readonly ScalarTree[] => {
+  const given = child(tree, 'credentials')
+  const [oauth, machine] = ['oauth', 'client_credentials'].map((way) => child(given, way))
+  const hidden = [oauth, machine].flatMap((way) => ['client_secret', 'private_key'].map((key) => child(way, key)))
+  return [child(given, 'bearer'), child(given, 'headers'), ...hidden].flatMap(scalars)
+}
 /** Values of pinned arguments that variables brought. */
 const pinned = (tree: Tree): readonly ScalarTree[] =>
   childrenOf(child(tree, 'tools'))
@@ -44,9 +51,7 @@ export const warnOfReadableSecrets = (servers: Iterable<GatheredServer>): readon
   const found = new Map<string, string[]>()
   for (const { tree, readable } of servers) {
     const file = tree.place.replace(/:\d+:\d+$/, '')
-    const literal = [child(tree, 'credentials'), ...['env', 'headers'].map((key) => named(child(tree, key)))]
-      .flat()
-      .flatMap(scalars)
+    const literal = [...credentials(tree), ...['env', 'headers'].flatMap((key) => named(child(tree, key))).flatMap(scalars)]
     const paths = literal.filter((scalar) => readable && isLiteral(scalar)).map(({ path }) => path)
     if (paths.length > 0) found.set(file, [...(found.get(file) ?? []), ...paths])
   }

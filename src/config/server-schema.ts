@@ -1,6 +1,7 @@
 /** What may stand under `servers.<key>` and `defaults`. Strict: a key without behaviour is an error, not a wish. */
 import { z } from 'zod'
 import { DEFAULT_LIMITS, DEFAULT_SERVER, DEFAULT_TIMEOUTS } from '../downstream/options.ts'
+import { credentialsSchema } from './credentials.ts'
 import { curatedTool, toolFilter, uriFilter, nameFilter } from './curation-schema.ts'
 import {
   argument,
@@ -87,13 +88,7 @@ export const serverSchema = z.strictObject({
   era: field(choice('auto', 'legacy', 'modern'), 'Revisions up to 2025-11-25, from 2026-07-28, or find out.', S.era),
   http_client: field(choice('own', 'undici'), 'What carries `http://` URLs; `https://` is always undici.', S.httpClient),
   headers: field(z.record(z.string(), headerValue), 'Sent with every HTTP request to the server.'),
-  credentials: field(
-    z.strictObject({
-      bearer: field(headerValue, 'A token, sent as `Authorization: Bearer …`.'),
-      headers: field(z.record(z.string(), headerValue), 'Headers that hold secrets.'),
-    }),
-    'How we prove to the server who we are.',
-  ),
+  credentials: field(credentialsSchema, 'How we prove to the server who is calling.'),
   trusted: field(flag, '`true`: its annotations may steer retries and policy. `false`: besides, less is told and granted to it.'),
   prefix: field(prefixKind, 'What its exposed names begin with, in place of the key.'),
   display_name: field(filledText, 'What people read in labels and messages, in place of the key.'),

@@ -1,6 +1,7 @@
 /** One entry of `servers`, validated and complete: defaults filled in, paths absolute, the environment of the process put together. */
 import { DEFAULT_SERVER } from '../downstream/options.ts'
 import type { LaunchOptions, ServerLimits, ServerOptions, ServerTimeouts } from '../downstream/options.ts'
+import { buildCredential } from './credentials.ts'
 import { childEnvironment } from './child-environment.ts'
 import type { GatheredServer } from './gather.ts'
 import type { Context } from './surroundings.ts'
@@ -84,6 +85,9 @@ export const buildServer = (
   }
   checkEntry(entry, complain)
   const headers = checkHeaders(entry, complain)
+  const credential = buildCredential(entry.credentials, entry.url, (path, ...words) =>
+    complain(['credentials', ...path], ...words),
+  )
   const curation = buildCuration(entry, tree, complain)
   if (problems.length > before) return undefined
   const switches = fill(
@@ -100,6 +104,7 @@ export const buildServer = (
     launch: buildLaunch(entry, gathered.folder, defaults, context),
     url: entry.url,
     headers,
+    credential,
     roots: entry.roots?.map((root) =>
       /^[a-z][a-z0-9+.-]+:/i.test(root) ? root : absolutePath(root, gathered.folder, context.home),
     ),

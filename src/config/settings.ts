@@ -89,7 +89,14 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
   const auth = buildAuth(settings.auth, sections.get('auth'), around, problems)
   const options: HostOptions = {
     ...fill(
-      { bind: 'addresses', path: 'path', allowed_hosts: 'allowedHosts', allowed_origins: 'allowedOrigins', sse: 'sse' },
+      {
+        bind: 'addresses',
+        path: 'path',
+        allowed_hosts: 'allowedHosts',
+        allowed_origins: 'allowedOrigins',
+        public_url: 'publicUrl',
+        sse: 'sse',
+      },
       fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),
       http,
     ),

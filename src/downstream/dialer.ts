@@ -6,7 +6,7 @@ import { dialHttp, dialPipe } from '../era/dial.ts'
 import type { Dialed, Dialing } from '../era/dial.ts'
 import type { Declared, Link, LinkEvents } from '../era/link.ts'
 import { Connection } from '../rpc/connection.ts'
-import type { Channel } from '../transport/channel.ts'
+import type { Bearer, Channel } from '../transport/channel.ts'
 import { Failure } from '../wire/failure.ts'
 import type { Companion, DownstreamEnvironment, PipeChannel } from './environment.ts'
 import { Heartbeat } from './heartbeat.ts'
@@ -19,6 +19,7 @@ const COMPANION_POLL_MS = 100
 export class Dialer {
   #options: ServerOptions
   readonly #environment: DownstreamEnvironment
+  readonly #bearer: Bearer | undefined
   #spare: Promise<Connection> | undefined
   #companion: Companion | undefined
   /** What was started last for the main link; kept after its end, for what it said before. */
@@ -27,8 +28,10 @@ export class Dialer {
   readonly #channels = new Set<Channel>()
   #isClosed = false
 
-  constructor(options: ServerOptions, environment: DownstreamEnvironment) {
+  /** `bearer`: sent with every request over HTTP. */
+  constructor(options: ServerOptions, environment: DownstreamEnvironment, bearer: Bearer | undefined) {
     this.#options = options
+    this.#bearer = bearer
     this.#environment = environment
   }
 
@@ -96,7 +99,10 @@ export class Dialer {
       events,
     }
     if (options.url === undefined) return dialPipe(() => this.#takeConnection(isMain), dialing)
-    const open = { http: () => this.#opened(openers.http(options)), sse: () => this.#opened(openers.sse(options)) }
+    const open = {
+      http: () => this.#opened(openers.http(options, this.#bearer)),
+      sse: () => this.#opened(openers.sse(options, this.#bearer)),
+    }
     return this.#companion === undefined ? dialHttp(open, options.transport, dialing) : this.#dialWhenUp(open, dialing)
   }
 

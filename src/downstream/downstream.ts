@@ -4,6 +4,9 @@
  * calls of hosts use links of their own where the server is legacy (`links.ts`).
  */
 import type { BehaviorSubject } from 'rxjs'
+import { withCredential } from '../auth/oauth/credential.ts'
+import type { Credential } from '../auth/oauth/credential.ts'
+import { isPerUser } from '../auth/oauth/options.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
@@ -16,6 +19,7 @@ import { Asking } from './asking.ts'
 import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import { Hearing } from './hearing.ts'
+import { UNSIGNED } from './health.ts'
 import type { Health } from './health.ts'
 import { carried, levelFor } from './link-owner.ts'
 import type { LinkOwner } from './link-owner.ts'
@@ -23,9 +27,12 @@ import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
 import { Offers } from './offers.ts'
 import type { ServerOptions } from './options.ts'
+import { Personal } from './personal.ts'
 import { again, isMismatch } from './retries.ts'
 import { SessionLists } from './session-lists.ts'
+import { isSignIn, signedIn, signInInventory } from './sign-in-tool.ts'
 import { Slots } from './slots.ts'
+import { forgetful } from './store.ts'
 import { Upkeep } from './upkeep.ts'
 
 /** How calls end whose link goes; while we stop, it went because of us. */
@@ -49,17 +56,29 @@ export class Downstream {
   readonly #sessionLists: SessionLists
   readonly #slots: Slots
   readonly #upkeep: Upkeep
+  /** Names it among all servers and principals. */
+  readonly id: string
+  /** The proof that goes with every request; `undefined`: none that changes. */
+  readonly credential: Credential | undefined
+  /** Where each principal has a connection of his own. */
+  readonly personal: Personal | undefined
+  /** Resources and tasks that somebody follows. */
+  #watches = 0
   /** Of a stdio front whose host is legacy: the main link is its own. */
   #soleSession: HostSession | undefined
   #stopping: Promise<void> | undefined
   #drained: () => void = () => undefined
 
-  constructor(options: ServerOptions, environment: DownstreamEnvironment) {
+  /** `principal`: of whom alone it is. */
+  constructor(options: ServerOptions, environment: DownstreamEnvironment, principal?: string) {
     this.#options = options
     this.#environment = environment
+    this.id = principal === undefined ? options.key : `${options.key} ${principal}`
+    this.credential = environment.credential(options, principal)
+    this.personal = principal === undefined && isPerUser(options.credential) ? this.#makePersonal(environment) : undefined
     this.fidelity = new Fidelity(options.key, environment.log)
     this.#asking = new Asking(() => this.options, this.fidelity)
-    this.#dialer = new Dialer(options, environment)
+    this.#dialer = new Dialer(options, environment, this.credential?.bearer)
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
     this.#linkStarts = new LinkStarts(environment.backoff, () => environment.sweeper.nowMs)
     this.#links = new Links(options, {
@@ -69,6 +88,7 @@ export class Downstream {
       nowMs: () => environment.sweeper.nowMs,
     })
     this.#hearing = new Hearing({
+      id: this.id,
       key: options.key,
       environment,
       asking: this.#asking,
@@ -101,9 +121,13 @@ export class Downstream {
       connect: (opened) => this.#connect(opened),
       complaints: () => this.inventory$.value?.warnings ?? [],
       up: (link) => this.#announce(link),
-      givenUp: () => this.#offers.withdraw(),
+      givenUp: ({ facts }) => this.#offers.withdraw(facts.signIn === true ? signInInventory(this.options) : undefined),
     })
     environment.sweeper.watch(this.#links)
+    this.credential?.onChange(() => this.#upkeep.retryNow())
+    if (this.personal === undefined) return
+    this.health$.next(UNSIGNED)
+    environment.sweeper.watch(this.personal)
   }
 
   get options(): ServerOptions {
@@ -130,6 +154,16 @@ export class Downstream {
     return this.#slots.inUse
   }
 
+  /** Somebody waits to be told of changes. */
+  get isWatched(): boolean {
+    return this.#watches > 0
+  }
+
+  /** The one that calls of this principal go to. */
+  for(principal: string): Downstream {
+    return this.personal?.of(principal) ?? this
+  }
+
   /** The last lines on stderr, oldest first; of a process that has ended, too (F-08). */
   stderrTail(count: number): readonly string[] {
     return this.#dialer.stderrTail(count)
@@ -137,12 +171,13 @@ export class Downstream {
 
   /** Starts connecting in the background; a lazy server whose inventory is stored waits for its first call. */
   start(): void {
-    if (this.options.start !== 'lazy' || this.inventory$.value === undefined) this.#upkeep.run()
+    if (this.personal === undefined && (this.options.start !== 'lazy' || this.inventory$.value === undefined)) this.#upkeep.run()
   }
 
   /** Skips the wait before the next attempt, and wakes a server that had been given up. */
   retryNow(): void {
-    this.#upkeep.retryNow()
+    if (this.personal === undefined) this.#upkeep.retryNow()
+    else for (const downstream of this.personal.all) downstream.retryNow()
   }
 
   /** Other options, from a reload that asks for no restart: limits and time-outs hold from now on. */
@@ -153,6 +188,7 @@ export class Downstream {
     this.#dialer.adopt(options)
     this.#links.adopt(options)
     this.#slots.resize(options.limits.maxConcurrent, options.limits.maxQueued)
+    this.personal?.adopt(options)
   }
 
   /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
@@ -173,6 +209,7 @@ export class Downstream {
       throw this.#located(error)
     }
     try {
+      if (this.credential !== undefined) return await this.#proven(call, this.credential)
       const main = this.link
       return await (main === undefined ? this.#attemptLater(call) : this.#attempt(call, main))
     } catch (error) {
@@ -183,6 +220,15 @@ export class Downstream {
       this.#slots.release()
       if (this.#slots.inUse === 0) this.#drained()
     }
+  }
+
+  /** With a credential that may have to be made good first, and again when the server refuses it. */
+  async #proven(call: Call, credential: Credential): Promise<Outcome> {
+    if (isSignIn(call, this.inventory$.value)) {
+      await withCredential(credential, () => this.#upkeep.ready())
+      return signedIn(this.options, this.inventory$.value)
+    }
+    return withCredential(credential, () => this.#attemptLater(call))
   }
 
   async #attemptLater(call: Call): Promise<Outcome> {
@@ -220,8 +266,9 @@ export class Downstream {
 
   /** Watches a resource for the gateway; false if the server does not offer that. Throws `Failure` if it cannot be asked now. */
   async subscribe(uri: string): Promise<boolean> {
+    this.#watches++
     try {
-      return await (await this.#upkeep.ready()).subscribe(uri)
+      return await withCredential(this.credential, async () => (await this.#upkeep.ready()).subscribe(uri))
     } catch (error) {
       if (error instanceof ServerError) return false
       throw this.#located(error)
@@ -229,15 +276,18 @@ export class Downstream {
   }
 
   async unsubscribe(uri: string): Promise<void> {
+    this.#watches--
     await this.link?.unsubscribe(uri)
   }
 
   /** Asks to be told of a task's changes. */
   async followTask(id: string): Promise<void> {
-    await (await this.#upkeep.ready()).followTask(id)
+    this.#watches++
+    await withCredential(this.credential, async () => (await this.#upkeep.ready()).followTask(id))
   }
 
   async unfollowTask(id: string): Promise<void> {
+    this.#watches--
     await this.link?.unfollowTask(id)
   }
 
@@ -268,10 +318,12 @@ export class Downstream {
   }
 
   async #stop(drainMs: number): Promise<void> {
+    const personal = this.personal?.stop(drainMs)
+    if (this.personal !== undefined) this.#environment.sweeper.unwatch(this.personal)
     this.#upkeep.drain()
     if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
     this.#environment.sweeper.unwatch(this.#links)
-    await Promise.all([this.#links.close(), this.#offers.close(), this.#upkeep.close(), this.#dialer.close()])
+    await Promise.all([this.#links.close(), this.#offers.close(), this.#upkeep.close(), this.#dialer.close(), personal])
     await this.#upkeep.ended()
     this.inventory$.complete()
   }
@@ -290,9 +342,19 @@ export class Downstream {
     const sole = await this.#environment.soleHost
     this.#soleSession = sole?.session
     const declared = sole === undefined ? this.#dialer.superset() : carried(sole)
-    const link = await this.#dialer.dialMain(declared, this.#hearing.onMain())
+    const link = await withCredential(this.credential, () => this.#dialer.dialMain(declared, this.#hearing.onMain()))
     opened(link)
-    await this.#offers.read(link)
+    await withCredential(this.credential, () => this.#offers.read(link))
+  }
+
+  #makePersonal(environment: DownstreamEnvironment): Personal {
+    const own = { ...environment, memory: forgetful(environment.memory) }
+    return new Personal({
+      options: () => this.options,
+      make: (principal) => new Downstream(this.options, own, principal),
+      listed: (principal, inventory) => environment.personalListed(this.options.key, principal, inventory),
+      nowMs: () => environment.sweeper.nowMs,
+    })
   }
 
   /** The main link is up. */

@@ -1,10 +1,11 @@
 /** What every downstream server needs from the process around it: passed in by the composition root. */
+import type { Credential } from '../auth/oauth/credential.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Verdict } from '../era/dial.ts'
 import type { Declared, Identity } from '../era/link.ts'
 import type { HostSession } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
-import type { Channel, HttpChannel } from '../transport/channel.ts'
+import type { Bearer, Channel, HttpChannel } from '../transport/channel.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BackoffOptions } from './backoff.ts'
 import type { LinkOwner } from './link-owner.ts'
@@ -32,8 +33,9 @@ export interface Companion extends Speaking {
 /** Makes channels out of options; opens nothing by itself. */
 export interface Openers {
   pipe(options: ServerOptions): PipeChannel
-  http(options: ServerOptions): HttpChannel
-  sse(options: ServerOptions): Channel
+  /** `bearer`: sent with every request, as it is then. */
+  http(options: ServerOptions, bearer: Bearer | undefined): HttpChannel
+  sse(options: ServerOptions, bearer: Bearer | undefined): Channel
   /** Starts the command of a server that is reached at its URL. */
   companion(options: ServerOptions): Promise<Companion>
 }
@@ -51,6 +53,8 @@ export interface Memory {
 
 /** What can be done with a server that is back. */
 export interface Reconnected {
+  /** The server key, and the principal where each has his own. */
+  readonly id: string
   readonly options: ServerOptions
   subscribe(uri: string): Promise<boolean>
   unsubscribe(uri: string): Promise<void>
@@ -89,12 +93,16 @@ export interface DownstreamEnvironment {
    * process is started (BRIDGING 3.0 rule 4).
    */
   readonly soleHost: Promise<SoleHost> | undefined
+  /** The credential of a server that needs one which changes; `principal`: whose, where each has his own. */
+  readonly credential: (options: ServerOptions, principal: string | undefined) => Credential | undefined
+  /** What a server lists to one principal alone. */
+  readonly personalListed: (key: string, principal: string, inventory: Inventory) => void
   /** A subscribed resource changed; the URI is the server's own. */
-  readonly updated: (key: string, uri: string, params: Payload) => void
+  readonly updated: (id: string, uri: string, params: Payload) => void
   /** What one session alone is listed by a server (`dynamic_lists`); `undefined`: the same as everybody. */
   readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
   /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */
-  readonly taskChanged: (key: string, task: Payload, owner: LinkOwner | undefined) => void
+  readonly taskChanged: (id: string, task: Payload, owner: LinkOwner | undefined) => void
   /** It takes the place of one of the same key, whose subscriptions it takes over. */
   readonly isSuccessor: boolean
   /** The main link is up again after a loss, or for the first time in the place of another. */

@@ -27,6 +27,24 @@ export class Fleet {
     return this.downstreams$.value.find((downstream) => downstream.options.key === key)
   }
 
+  /** The one that calls of this principal go to. */
+  for(key: string, principal: string): Downstream | undefined {
+    return this.get(key)?.for(principal)
+  }
+
+  /** By its `id`: of those that are there now. */
+  find(id: string): Downstream | undefined {
+    const at = id.indexOf(' ')
+    return at === -1 ? this.get(id) : this.get(id.slice(0, at))?.personal?.find(id.slice(at + 1))
+  }
+
+  /** Everything that a session of this principal may have a link to. */
+  all(principal: string): readonly Downstream[] {
+    return this.downstreams$.value.flatMap((downstream) =>
+      downstream.personal === undefined ? downstream : (downstream.personal.find(principal) ?? []),
+    )
+  }
+
   /**
    * Makes the fleet match `servers`: what stays keeps its process, links and sessions; what is in `restart`, or gone, is
    * drained for at most `drainMs` and ended.

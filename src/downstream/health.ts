@@ -1,5 +1,5 @@
 /** How a server is doing, as a value, and the pure rules by which it changes (DECISIONS 2, RELIABILITY F-04, F-08). */
-import type { Failure } from '../wire/failure.ts'
+import { Failure } from '../wire/failure.ts'
 
 export type HealthState = 'starting' | 'healthy' | 'degraded' | 'down' | 'failed' | 'draining'
 
@@ -23,6 +23,14 @@ export type HealthEvent =
   | { readonly type: 'stopping' }
 
 export const STARTING: Health = { state: 'starting', reason: undefined, failure: undefined, failures: 0, nextTryMs: undefined }
+
+/** Of a server where each principal has a connection of his own, and nobody the common one. */
+export const UNSIGNED: Health = {
+  ...STARTING,
+  state: 'failed',
+  reason: 'needs sign-in',
+  failure: new Failure('auth_required', 'needs sign-in', { executed: 'no', signIn: true }),
+}
 
 export const nextHealth = (health: Health, event: HealthEvent): Health => {
   switch (event.type) {
@@ -55,5 +63,6 @@ export const nextHealth = (health: Health, event: HealthEvent): Health => {
   }
 }
 
-/** What waiting will not mend: the command is missing, the credential refused, no version in common. */
-export const isHopeless = (failure: Failure): boolean => failure.kind === 'spawn_failed' || failure.kind === 'version'
+/** What waiting will not mend: the command is missing, the sign-in missing, no version in common. */
+export const isHopeless = ({ kind, facts }: Failure): boolean =>
+  kind === 'spawn_failed' || kind === 'version' || facts.signIn === true

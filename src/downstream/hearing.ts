@@ -10,6 +10,8 @@ import type { LinkOwner } from './link-owner.ts'
 
 /** What of a server this needs. */
 export interface HearingSource {
+  /** The key, and the principal where each has his own. */
+  readonly id: string
   readonly key: string
   readonly environment: Pick<DownstreamEnvironment, 'log' | 'soleHost' | 'taskChanged' | 'updated'>
   readonly asking: Asking
@@ -30,11 +32,11 @@ export class Hearing {
 
   /** The main link of a legacy server serves nobody: what it asks is declined at once (B263). With a sole host it is its link. */
   onMain(): LinkEvents {
-    const { key, environment, asking, soleSession } = this.#source
+    const { id, environment, asking, soleSession } = this.#source
     const isSole = environment.soleHost !== undefined
     return {
       ...this.#onAny(undefined),
-      updated: (uri, params) => environment.updated(key, uri, params),
+      updated: (uri, params) => environment.updated(id, uri, params),
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
       ask: async (question, call) => (isSole ? asking.ask(question, call, call, soleSession()) : asking.decline(question)),
       elicitationComplete: (id) => asking.completed(id, soleSession()),
@@ -66,12 +68,12 @@ export class Hearing {
   }
 
   #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated'> {
-    const { key, environment, outdated, taskEnded } = this.#source
+    const { id, environment, outdated, taskEnded } = this.#source
     return {
       listChanged: (list) => outdated(list, owner),
       taskChanged: (task) => {
         if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
-        environment.taskChanged(key, task, owner)
+        environment.taskChanged(id, task, owner)
       },
       oddity: (reason, sample) => this.oddity(reason, sample),
     }

@@ -115,9 +115,9 @@ export class Offers {
     return [...approved]
   }
 
-  /** Nothing is offered any more. */
-  withdraw(): void {
-    this.inventory$.next(undefined)
+  /** Nothing is offered any more, but for what stands in its place. */
+  withdraw(instead?: Inventory): void {
+    this.inventory$.next(instead)
   }
 
   async close(): Promise<void> {

@@ -25,14 +25,10 @@ export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log):
         maxMessageBytes: options.limits.maxMessageBytes,
         onStderr: onStderr(options),
       }),
-    http: (options) =>
-      new StreamableChannel(clients[options.httpClient], urlOf(options), options.headers, {
-        maxMessageBytes: options.limits.maxMessageBytes,
-      }),
-    sse: (options) =>
-      new SseChannel(clients[options.httpClient], urlOf(options), options.headers, {
-        maxMessageBytes: options.limits.maxMessageBytes,
-      }),
+    http: (options, bearer) =>
+      new StreamableChannel(clients[options.httpClient], urlOf(options), options.headers, boundOf(options), bearer),
+    sse: (options, bearer) =>
+      new SseChannel(clients[options.httpClient], urlOf(options), options.headers, boundOf(options), bearer),
     companion: async (options) => {
       const tree = await launcher(launchOf(options), { onStderr: onStderr(options) })
       tree.drainStdout()
@@ -40,6 +36,8 @@ export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log):
     },
   }
 }
+
+const boundOf = ({ limits }: ServerOptions) => ({ maxMessageBytes: limits.maxMessageBytes })
 
 const launchOf = ({ key, launch }: ServerOptions): LaunchOptions => {
   if (launch === undefined) throw new Failure('spawn_failed', `servers.${key} has no command`, { executed: 'no' })

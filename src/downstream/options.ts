@@ -2,6 +2,7 @@
  * What the configuration says of one downstream server, complete: every default is filled in, every variable replaced.
  * Units stand in the names. The YAML names are in docs/configuration.md.
  */
+import type { CredentialOptions } from '../auth/oauth/options.ts'
 import type { Curation } from '../catalog/curation.ts'
 import type { HiddenPolicy } from '../catalog/vetting.ts'
 import type { Rate } from '../rpc/rate.ts'
@@ -74,6 +75,8 @@ export interface ServerOptions {
   readonly httpClient: HttpClientChoice
   /** Static headers for HTTP transports, credentials among them. */
   readonly headers: Readonly<Record<string, string>>
+  /** A proof that changes; `undefined`: `headers` are all there is. */
+  readonly credential: CredentialOptions | undefined
   readonly trusted: boolean | undefined
   readonly sharing: Sharing
   readonly start: 'eager' | 'lazy'
@@ -133,6 +136,7 @@ export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName
   era: 'auto',
   httpClient: 'own',
   headers: {},
+  credential: undefined,
   trusted: undefined,
   sharing: 'session',
   start: 'eager',

@@ -83,11 +83,20 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
   }
 }
 
+/** Knows how to reach a server, and nothing of what it offers: for what one principal alone is listed (DECISIONS 1). */
+export const forgetful = (memory: Memory): Memory => ({
+  ...memory,
+  inventory: () => undefined,
+  keepInventory: () => undefined,
+  pins: () => ({}),
+  keepPins: () => undefined,
+})
+
 /** What must be the same for anything remembered to be believed. */
 const launchDigest = (options: ServerOptions): string => {
-  const { launch, url, transport, era, headers } = options
+  const { launch, url, transport, era, headers, credential } = options
   return createHash('sha256')
-    .update(JSON.stringify([launch, url?.href, transport, era, headers]))
+    .update(JSON.stringify([launch, url?.href, transport, era, headers, ...(credential === undefined ? [] : [credential])]))
     .digest('base64url')
 }
 

@@ -23,7 +23,7 @@ export interface UpkeepSource {
   /** Sentences about what is not as it should be on a link that is up. */
   readonly complaints: () => readonly string[]
   readonly up: (link: Link) => void
-  readonly givenUp: () => void
+  readonly givenUp: (failure: Failure) => void
 }
 
 export class Upkeep {
@@ -157,7 +157,7 @@ export class Upkeep {
   #giveUp(failure: Failure): void {
     this.#source.environment.log.error({ server: this.#source.options().key, kind: failure.kind }, failure.message)
     this.#change({ type: 'hopeless', failure })
-    this.#source.givenUp()
+    this.#source.givenUp(failure)
     this.#settleWaiters()
   }
 

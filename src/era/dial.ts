@@ -6,6 +6,7 @@ import { ServerError } from '../rpc/call.ts'
 import { Connection } from '../rpc/connection.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Channel, HttpChannel } from '../transport/channel.ts'
+import { failureOfStatus } from '../transport/http-failure.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import type { Era } from '../wire/revisions.ts'
@@ -146,9 +147,8 @@ export const dialHttp = async (
 const probeHttp = async (channel: HttpChannel, dialing: Dialing, attempts: string[]): Promise<ModernServer | undefined> => {
   for (let attempt = 0; attempt < 2; attempt++) {
     const parts = discoverMessage(0, dialing.declared, dialing.identity)
-    const { status, message } = await channel.exchange({ parts, headers: DISCOVER_HEADERS }, dialing.timeouts.startMs)
-    if (status === 401) throw new Failure('auth_required', 'the server asks for authorization', { status, executed: 'no' })
-    if (status === 403) throw new Failure('forbidden', 'the server denied access', { status, executed: 'no' })
+    const { status, headers, message } = await channel.exchange({ parts, headers: DISCOVER_HEADERS }, dialing.timeouts.startMs)
+    if (status === 401 || status === 403) throw failureOfStatus({ status, headers }, false, Date.now())
     if (status === 408 || status === 425 || status === 429 || status >= 500)
       throw new Failure('downstream_error', `the server answered HTTP ${status}`, { status, executed: 'no', retryable: true })
     if (status >= 300 && status < 400)

@@ -21,6 +21,7 @@ import { declaresApps } from '../wire/apps.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { GatewayOptions } from './options.ts'
+import { PersonalCatalogs } from './personal-catalogs.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
 import { Watchers } from './watchers.ts'
 import type { ChangedList } from './watchers.ts'
@@ -28,8 +29,8 @@ import type { ChangedList } from './watchers.ts'
 /** Inventories that change together make one catalog. */
 const SETTLE_MS = 20
 
-/** Whoever looks: `capabilities` decide only whether it is a host that runs apps, `session` whether it is listed something of its own. */
-export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'session'>>
+/** Whoever looks: `capabilities` decide only whether it is a host that runs apps, `principal` and `session` whether it is listed something of its own. */
+export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'principal' | 'session'>>
 
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
@@ -45,6 +46,7 @@ export class Feed {
   /** By what was granted. */
   readonly #grants = new Map<string, Grants>()
   readonly #sessions: SessionCatalogs
+  readonly #personal: PersonalCatalogs
   /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
@@ -56,7 +58,12 @@ export class Feed {
     this.#sessions = new SessionCatalogs(
       () => this.#options,
       this.#curator,
-      (session) => this.#watchers.look(session),
+      (session) => this.#watchers.look({ session }),
+    )
+    this.#personal = new PersonalCatalogs(
+      () => this.#options,
+      this.#curator,
+      (principal) => this.#watchers.look({ principal }),
     )
     downstreams$
       .pipe(
@@ -82,22 +89,30 @@ export class Feed {
     this.#sessions.set(session, key, inventory)
   }
 
-  viewOf({ scope, revision, capabilities, session }: Viewer): View {
+  /** What a server lists to one principal alone. */
+  personalListed(key: string, principal: string, inventory: Inventory): void {
+    this.#personal.set(principal, key, inventory)
+  }
+
+  viewOf({ scope, revision, capabilities, principal, session }: Viewer): View {
     this.#settle()
     const isOther = this.#appsCatalog !== this.catalog && capabilities !== undefined && declaresApps(capabilities)
-    const catalog = isOther ? this.#appsCatalog : this.catalog
+    const common = isOther ? this.#appsCatalog : this.catalog
+    const personal = this.#personal.of(principal, common)
+    const catalog = personal?.catalog ?? common
     const own = session && this.#sessions.of(session, catalog)
     if (own !== undefined) return this.#views.of(own, this.#selectionOf(scope, revision))
-    let views = this.#current.get(scope)
-    if (views === undefined) this.#current.set(scope, (views = []))
+    const current = personal?.views ?? this.#current
+    let views = current.get(scope)
+    if (views === undefined) current.set(scope, (views = []))
     const place = LIST_FORMS.indexOf(listForm(revision)) + (isOther ? LIST_FORMS.length : 0)
     return (views[place] ??= this.#views.of(catalog, this.#selectionOf(scope, revision)))
   }
 
-  /** All that there is, whatever toolsets say: for the operator. */
-  whole(revision: Revision): View {
+  /** All that there is for this principal, whatever toolsets say: for the operator. */
+  whole(revision: Revision, principal?: string): View {
     this.#settle()
-    return this.#views.of(this.catalog, { revision })
+    return this.#views.of(this.#personal.of(principal, this.catalog)?.catalog ?? this.catalog, { revision })
   }
 
   /** How each toolset fares with what there is now. */

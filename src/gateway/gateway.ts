@@ -12,10 +12,12 @@
 import { EMPTY } from 'rxjs'
 import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
+import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
 import { findResource, findTool } from '../catalog/routes.ts'
+import type { Route } from '../catalog/routes.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -36,6 +38,7 @@ import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import type { Audit } from './audit.ts'
 import { Confirmations } from './confirm.ts'
+import { Discovery } from './discovery.ts'
 import { Feed } from './feed.ts'
 import { hiddenBy } from './hidden-by.ts'
 import { Lists } from './lists.ts'
@@ -45,6 +48,7 @@ import { Rounds } from './rounds.ts'
 import { Overflow } from './overflow.ts'
 import { Router } from './router.ts'
 import { Scopes } from './scopes.ts'
+import { SignInRounds } from './sign-in.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
@@ -63,13 +67,14 @@ export class Gateway {
   readonly #router: Router
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
+  readonly #discovery: Discovery
   readonly #overflow = new Overflow(() => this.#options.results)
   readonly #confirmations: Confirmations
   #options: GatewayOptions
   #scopes: Scopes
   #isStopping = false
 
-  constructor(fleet: Fleet, seal: Seal, options: GatewayOptions) {
+  constructor(fleet: Fleet, seal: Seal, signIns: SignIns, options: GatewayOptions) {
     this.#fleet = fleet
     this.#options = options
     this.feed = new Feed(fleet.downstreams$, options)
@@ -79,16 +84,13 @@ export class Gateway {
       seal,
       () => this.#options,
     )
-    this.#tasks = new Tasks(
-      seal,
-      this.feed,
-      (key) => fleet.get(key),
-      () => this.#options.tasks,
-    )
+    this.#tasks = new Tasks(seal, this.feed, fleet, () => this.#options.tasks)
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
-    this.#router = new Router(this.feed, this.#lists, rounds, this.#tasks, this.rates, this.#overflow, (key) => fleet.get(key))
+    const signInRounds = new SignInRounds(signIns, seal)
+    this.#router = new Router(this.feed, this.#lists, rounds, signInRounds, this.#tasks, this.rates, this.#overflow, fleet)
     this.parking = new Parking(seal, () => this.#options.parking)
+    this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
     this.#confirmations = new Confirmations(
       seal,
       this.feed,
@@ -128,13 +130,13 @@ export class Gateway {
 
   maySubscribe(caller: Caller, uri: string): boolean {
     const route = findResource(this.feed.viewOf(caller), uri)
-    const inventory = route && this.#fleet.get(route.serverKey)?.inventory$.value
+    const inventory = route && this.#fleet.for(route.serverKey, caller.principal)?.inventory$.value
     return (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
   }
 
   async subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
     const route = findResource(this.feed.viewOf(caller), uri)
-    const downstream = route && this.#fleet.get(route.serverKey)
+    const downstream = route && this.#fleet.for(route.serverKey, caller.principal)
     if (downstream === undefined) return false
     const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(downstream.options, original)
     return this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, { exposed: uri, mayHear })
@@ -163,31 +165,35 @@ export class Gateway {
   }
 
   /** A server says that a task changed; `owner`: of the link it said it on, unless that serves everybody. */
-  taskChanged(key: string, task: Payload, owner: LinkOwner | undefined): void {
-    this.#tasks.changed(key, task, owner).catch(() => undefined)
+  taskChanged(id: string, task: Payload, owner: LinkOwner | undefined): void {
+    this.#tasks.changed(id, task, owner).catch(() => undefined)
   }
 
-  levelChanged({ session }: Caller, level: LogLevel): void {
+  levelChanged({ session, principal }: Caller, level: LogLevel): void {
     if (session === undefined) return
-    for (const downstream of this.#fleet.downstreams$.value) downstream.levelChanged(session, level)
+    for (const downstream of this.#fleet.all(principal)) downstream.levelChanged(session, level)
   }
 
   rootsChanged(caller: Caller): void {
     if (caller.session === undefined) return
-    for (const downstream of this.#fleet.downstreams$.value) downstream.rootsChanged(caller.session)
+    for (const downstream of this.#fleet.all(caller.principal)) downstream.rootsChanged(caller.session)
   }
 
   /** A server says that a resource changed. */
-  updated(key: string, uri: string, params: Payload): void {
-    const options = this.#fleet.get(key)?.options
+  updated(id: string, uri: string, params: Payload): void {
+    const options = this.#fleet.find(id)?.options
     const isIdentity = options === undefined || options.uris === 'identity' || this.#options.prefix === 'never'
-    this.#subscriptions.updated(key, uri, params, (reported) => (isIdentity ? reported : exposeUri(options.prefix, reported)))
+    this.#subscriptions.updated(id, uri, params, (reported) => (isIdentity ? reported : exposeUri(options.prefix, reported)))
   }
 
   /** A server is back after a loss. */
   async restored(downstream: Reconnected): Promise<void> {
     this.#tasks.restore(downstream)
     await this.#subscriptions.restore(downstream)
+  }
+
+  #idOf({ serverKey }: Route, { principal }: Caller): string {
+    return this.#fleet.for(serverKey, principal)?.id ?? serverKey
   }
 
   /** Other options, from a reload. */
@@ -225,13 +231,17 @@ export class Gateway {
 
   /** The layers in the order in which a call meets them: none that nothing is configured for. */
   #stacked(): Handler {
-    const isConfirming = this.#options.toolsets.some(({ confirm }) => confirm.length > 0)
+    const { toolsets } = this.#options
+    const isSearching = toolsets.some(({ discovery }) => discovery !== 'full')
+    const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
     const layers = [
+      isSearching ? this.#discovery.unwrap : undefined,
       this.#audit?.layer,
       this.rates.limitsCallers ? this.rates.layer : undefined,
       askLegacyHosts,
       isConfirming ? this.#confirmations.layer : undefined,
       this.parking.layer,
+      isSearching ? this.#discovery.answer : undefined,
     ].filter((layer) => layer !== undefined)
     return stack(layers, (call) => this.#route(call))
   }
@@ -261,7 +271,7 @@ export class Gateway {
     if (call.target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
     const route = findResource(this.feed.viewOf(call.caller), call.target)
     if (call.method === 'resources/unsubscribe') {
-      if (route !== undefined) this.#subscriptions.remove(session, route.serverKey, route.original)
+      if (route !== undefined) this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
       return complete(Payload.of({}))
     }
     if (route === undefined) {
@@ -270,7 +280,7 @@ export class Gateway {
     }
     noteRoute(call, route.serverKey, route.original)
     const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
-      this.#subscriptions.remove(session, route.serverKey, route.original)
+      this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
       throw error
     })
     if (!isOffered) throw new Refusal(-32602, `${call.target} is not subscribable`)

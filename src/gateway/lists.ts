@@ -37,7 +37,7 @@ export class Lists {
   async serve(call: Call): Promise<Outcome> {
     const row = KINDS[call.method]
     await this.known(call.caller)
-    this.#refuseIfAllFailed(call.caller.scope)
+    this.#refuseIfAllFailed(call.caller)
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
     const cursor = call.params.has('cursor') ? (call.params.text('cursor') ?? '') : undefined
@@ -55,7 +55,9 @@ export class Lists {
       capMs: listTtlCapMs,
       isStarting: this.isStarting(call.caller.scope),
       // With credentials, who asks decides what one path shows (T-30).
-      isPersonal: call.caller.principal !== SHARED_PRINCIPAL,
+      isPersonal:
+        call.caller.principal !== SHARED_PRINCIPAL ||
+        this.#inScope(call.caller.scope).some(({ personal }) => personal !== undefined),
     })
     const result = new Draft()
     result.set(row.member, page.entries)
@@ -66,8 +68,8 @@ export class Lists {
   }
 
   /** Waits until something is known of every server that is starting, at most as long as the budget of each has left. */
-  async known({ scope, capabilities }: Pick<Caller, 'scope' | 'capabilities'>): Promise<void> {
-    const waits = this.#unknown(scope).flatMap((downstream) => {
+  async known({ scope, principal, capabilities }: Pick<Caller, 'scope' | 'principal' | 'capabilities'>): Promise<void> {
+    const waits = this.#unknown(scope, principal).flatMap((downstream) => {
       const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
       if (leftMs <= 0) return []
       const isKnown = downstream.inventory$.pipe(filter((inventory) => inventory !== undefined))
@@ -91,15 +93,15 @@ export class Lists {
   }
 
   /** Servers that are starting and of which nothing is stored. */
-  #unknown(scope: Scope): Downstream[] {
-    return this.#inScope(scope).filter(
+  #unknown(scope: Scope, principal: string): Downstream[] {
+    return this.#inScope(scope, principal).filter(
       ({ inventory$, health$ }) => inventory$.value === undefined && health$.value.state === 'starting',
     )
   }
 
   /** A list fails only if every server has failed and nothing is known of any (BRIDGING 7.1 rule 5). */
-  #refuseIfAllFailed(scope: Scope): void {
-    const all = this.#inScope(scope)
+  #refuseIfAllFailed({ scope, principal }: Caller): void {
+    const all = this.#inScope(scope, principal)
     const isLost = ({ health$, inventory$ }: Downstream): boolean =>
       inventory$.value === undefined && (health$.value.state === 'failed' || health$.value.state === 'down')
     const failure = all[0]?.health$.value.failure
@@ -107,7 +109,9 @@ export class Lists {
       throw new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'no' }).at(all[0].options)
   }
 
-  #inScope(scope: Scope): readonly Downstream[] {
-    return this.#downstreams().filter(({ options }) => this.#feed.reaches(scope, options))
+  /** With a principal: those its calls go to. */
+  #inScope(scope: Scope, principal?: string): readonly Downstream[] {
+    const all = this.#downstreams().filter(({ options }) => this.#feed.reaches(scope, options))
+    return principal === undefined ? all : all.map((one) => one.for(principal))
   }
 }

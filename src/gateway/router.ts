@@ -14,6 +14,7 @@ import { unaliasArguments } from '../catalog/unalias.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import type { Fleet } from '../downstream/fleet.ts'
 import { project } from '../era/projections.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
@@ -32,6 +33,7 @@ import type { Overflow } from './overflow.ts'
 import type { Rates } from './rates.ts'
 import { limitResult } from './result-limit.ts'
 import type { OpenedRound, Rounds } from './rounds.ts'
+import type { SignInRounds } from './sign-in.ts'
 import type { Tasks } from './tasks.ts'
 import { URL_REQUIRED, urlRequired } from './url-required.ts'
 import { askerOf, isNamespaced, wordRequests } from './wording.ts'
@@ -50,27 +52,30 @@ export class Router {
   readonly #feed: Feed
   readonly #lists: Lists
   readonly #rounds: Rounds
+  readonly #signIns: SignInRounds
   readonly #tasks: Tasks
   readonly #rates: Rates
   readonly #overflow: Overflow
-  readonly #downstream: (key: string) => Downstream | undefined
+  readonly #fleet: Pick<Fleet, 'for'>
 
   constructor(
     feed: Feed,
     lists: Lists,
     rounds: Rounds,
+    signIns: SignInRounds,
     tasks: Tasks,
     rates: Rates,
     overflow: Overflow,
-    downstream: (key: string) => Downstream | undefined,
+    fleet: Pick<Fleet, 'for'>,
   ) {
     this.#feed = feed
     this.#lists = lists
     this.#rounds = rounds
+    this.#signIns = signIns
     this.#tasks = tasks
     this.#rates = rates
     this.#overflow = overflow
-    this.#downstream = downstream
+    this.#fleet = fleet
   }
 
   async forward(call: Call): Promise<Outcome> {
@@ -81,7 +86,7 @@ export class Router {
       round === undefined
         ? (this.#lookUp(call) ?? (await this.#findLater(call)))
         : (this.#goBack(call, round) ?? (await this.#goBackLater(call, round)))
-    const downstream = this.#downstream(route.serverKey)
+    const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     noteRoute(call, route.serverKey, route.original)
     // A legacy host that was asked within its call goes on with that call.
@@ -96,7 +101,7 @@ export class Router {
     const asking = this.#tasks.asked(call, downstream, view)
     const { entry } = route
     const rule = entry?.rule
-    const routed: Call = {
+    let routed: Call = {
       ...call,
       caller: callerFor(downstream, call.caller, view, rule),
       target: route.original,
@@ -109,9 +114,16 @@ export class Router {
     }
     let outcome: Outcome
     try {
+      if (this.#signIns.isOurs(routed.resume)) {
+        const back = await this.#signIns.resume(routed, downstream)
+        if ('outcome' in back) return back.outcome
+        routed = { ...routed, resume: back.resume }
+      }
       outcome = await this.#tasks.runs.run(routed, entry, downstream)
     } catch (error) {
-      outcome = this.#failed(error, call, downstream, view)
+      outcome = this.#signIns.isNeeded(error)
+        ? await this.#signIns.ask(error, call, routed, downstream)
+        : this.#failed(error, call, downstream, view)
     }
     if (outcome.kind === 'input_required') {
       const note = noteOf(call, downstream)
@@ -131,7 +143,7 @@ export class Router {
   async #findLater(call: Call): Promise<Route> {
     this.#refuseUngranted(call)
     await this.#lists.known(call.caller)
-    const late = this.#lookUp(call)
+    const late = this.#lookUp(call) ?? this.#signIns.routeOf(call.resume)
     if (late === undefined) {
       noteDenial(call, 'unknown')
       throw unknown(call)
@@ -146,9 +158,10 @@ export class Router {
   }
 
   async #goBackLater(call: Call, round: OpenedRound): Promise<Route> {
-    if (this.#downstream(round.server) === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
+    if (this.#fleet.for(round.server, call.caller.principal) === undefined)
+      throw new Refusal(-32602, 'invalid or expired requestState')
     await this.#lists.known(call.caller)
-    const late = this.#goBack(call, round)
+    const late = this.#goBack(call, round) ?? this.#signIns.routeOf(round.resume)
     if (late !== undefined) return late
     noteDenial(call, 'unknown')
     throw unknown(call)
@@ -198,7 +211,7 @@ export class Router {
   /** B171: written down with both names. */
   #noteAppName(call: Call, { serverKey, entry }: Route, view: View): void {
     const exposed = view.catalog.lists.tools.find((row) => row.entry === entry)?.exposed
-    this.#downstream(serverKey)?.fidelity.note('appName', call, { name: call.target, exposed })
+    this.#fleet.for(serverKey, call.caller.principal)?.fidelity.note('appName', call, { name: call.target, exposed })
   }
 
   /** Writes what the server calls it, and what it is to be called with, into the params; what is wrong with the arguments. */

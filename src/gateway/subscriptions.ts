@@ -51,7 +51,7 @@ export class Subscriptions {
    * stays counted, and is told to read once when the server is back; and if he watches as many as he may. Idempotent.
    */
   async add(subscriber: Subscriber, downstream: Reconnected, original: string, interest: Interest): Promise<boolean> {
-    const key = keyOf(downstream.options.key, original)
+    const key = keyOf(downstream.id, original)
     let watched = this.#watched.get(key)
     if (watched?.subscribers.has(subscriber) !== true) this.#count(subscriber)
     if (watched === undefined) {
@@ -80,7 +80,7 @@ export class Subscriptions {
    * everybody at that server. Everyone gets the URI that was reported, in its own spelling.
    */
   updated(server: string, uri: string, params: Payload, expose: (uri: string) => string): void {
-    const here = [...this.#watched.values()].filter(({ downstream }) => downstream.options.key === server)
+    const here = [...this.#watched.values()].filter(({ downstream }) => downstream.id === server)
     const exact = here.filter(({ original }) => original === uri)
     const above = here.filter(({ original }) => uri.startsWith(original.endsWith('/') ? original : `${original}/`))
     const chosen = exact.length > 0 ? exact : above.length > 0 ? above : here
@@ -98,7 +98,7 @@ export class Subscriptions {
 
   /** After a reconnect: watch again, and let everybody read once, since updates may have been missed. */
   async restore(downstream: Reconnected): Promise<void> {
-    const here = [...this.#watched.values()].filter((watched) => watched.downstream.options.key === downstream.options.key)
+    const here = [...this.#watched.values()].filter((watched) => watched.downstream.id === downstream.id)
     const again = async (watched: Watched): Promise<void> => {
       watched.downstream = downstream
       if (!(await this.#ask(watched).catch(() => false))) return
@@ -110,7 +110,7 @@ export class Subscriptions {
 
   #ask(watched: Watched): Promise<boolean> {
     const subscribe = (): Promise<boolean> => watched.downstream.subscribe(watched.original)
-    const leaving = this.#leaving.get(keyOf(watched.downstream.options.key, watched.original))
+    const leaving = this.#leaving.get(keyOf(watched.downstream.id, watched.original))
     const accepted = leaving?.then(subscribe) ?? subscribe()
     watched.accepted = accepted
     accepted.catch(() => {

@@ -51,7 +51,7 @@ export class TaskListeners {
   }
 
   add(subscriber: TaskSubscriber, follower: Follower, downstream: Reconnected, original: string): void {
-    const key = keyOf(downstream.options.key, original)
+    const key = keyOf(downstream.id, original)
     let followed = this.#followed.get(key)
     if (followed === undefined) {
       followed = { downstream, original, followers: new Map() }
@@ -109,7 +109,7 @@ export class TaskListeners {
   /** After a reconnect the server is asked again. */
   restore(server: Reconnected): void {
     for (const followed of this.#followed.values()) {
-      if (followed.downstream.options.key !== server.options.key) continue
+      if (followed.downstream.id !== server.id) continue
       followed.downstream = server
       server.followTask(followed.original).catch(() => undefined)
     }

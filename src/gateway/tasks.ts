@@ -7,6 +7,7 @@ import type { Seal } from '../auth/seal.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
 import { exposeUri } from '../catalog/uris.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import type { Fleet } from '../downstream/fleet.ts'
 import type { LinkOwner } from '../downstream/link-owner.ts'
 import { tasksNotDeclared } from '../era/modern-host.ts'
 import { project } from '../era/projections.ts'
@@ -36,15 +37,15 @@ interface Seen {
 export class Tasks {
   readonly #ids: TaskIds
   readonly #feed: Feed
-  readonly #downstream: (key: string) => Downstream | undefined
+  readonly #fleet: Pick<Fleet, 'find' | 'for'>
   readonly #listeners = new TaskListeners()
   readonly runs: TaskRuns
 
-  constructor(seal: Seal, feed: Feed, downstream: (key: string) => Downstream | undefined, offersTasks: () => boolean) {
+  constructor(seal: Seal, feed: Feed, fleet: Pick<Fleet, 'find' | 'for'>, offersTasks: () => boolean) {
     this.runs = new TaskRuns(offersTasks)
     this.#ids = new TaskIds(seal)
     this.#feed = feed
-    this.#downstream = downstream
+    this.#fleet = fleet
   }
 
   /** `tasks/get`, `tasks/update`, `tasks/result`, `tasks/cancel`. */
@@ -78,7 +79,8 @@ export class Tasks {
     if (caller.session === undefined && downstream.link?.era === 'legacy') downstream.fidelity.note('taskByExtension', call)
     const original = result.text('taskId') ?? ''
     const exposed = this.#ids.expose(caller.principal, key, original)
-    if (caller.session !== undefined) this.#listeners.created(caller.session, key, original, exposed, result.value('ttlMs'))
+    if (caller.session !== undefined)
+      this.#listeners.created(caller.session, downstream.id, original, exposed, result.value('ttlMs'))
     this.#expose(result, 'tools/call', { downstream, original, exposed, caller })
   }
 
@@ -110,31 +112,31 @@ export class Tasks {
   }
 
   /** A server says that a task changed: whoever made it or follows it hears of it under his own id; `owner`: of its link. */
-  async changed(key: string, task: Payload, owner: LinkOwner | undefined): Promise<void> {
-    const downstream = this.#downstream(key)
+  async changed(id: string, task: Payload, owner: LinkOwner | undefined): Promise<void> {
+    const downstream = this.#fleet.find(id)
     const original = task.text('taskId')
     if (downstream === undefined || original === undefined) return
     const hasEnded = isTerminal(task.text('status'))
-    for (const { session, exposed, forget } of this.#listeners.creatorsOf(key, original)) {
+    for (const { session, exposed, forget } of this.#listeners.creatorsOf(id, original)) {
       if (owner !== undefined && !owner.sessions.has(session)) continue
       const copy = task.fresh()
       copy.set('taskId', JSON.stringify(exposed))
       session.notify('notifications/tasks/status', copy)
       if (hasEnded) forget()
     }
-    for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(key, original)) {
+    for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(id, original)) {
       if (owner !== undefined && owner.isolation !== 'shared' && owner.principal !== caller.principal) continue
       const whole = task.has('ttlMs') ? task.fresh() : await lookAt(original, caller, downstream).catch(() => undefined)
       if (whole === undefined) continue
       this.#expose(whole, 'tasks/get', { downstream, original, exposed, caller })
       subscriber.task?.(whole)
-      if (hasEnded) this.#listeners.over(subscriber, key, original)
+      if (hasEnded) this.#listeners.over(subscriber, id, original)
     }
   }
 
   #open(caller: Caller, exposed: string | undefined): Seen | undefined {
     const opened = exposed === undefined ? undefined : this.#ids.open(caller.principal, exposed)
-    const downstream = opened && this.#downstream(opened.server)
+    const downstream = opened && this.#fleet.for(opened.server, caller.principal)
     if (exposed === undefined || opened === undefined || downstream === undefined) return undefined
     const isInScope = caller.scope.server === undefined || caller.scope.server === opened.server
     return isInScope && this.#feed.viewOf(caller).sees(opened.server)

@@ -40,9 +40,15 @@ export class Watchers {
     })
   }
 
-  /** Tells whoever now sees something else; with a `session` only those of that session. */
-  look(session?: HostSession): void {
-    for (const watcher of this.#watchers) if (session === undefined || watcher.caller.session === session) this.#tell(watcher)
+  /** Tells whoever now sees something else; only those of one session or principal where no other can. */
+  look(of: { readonly session?: HostSession; readonly principal?: string } = {}): void {
+    const { session, principal } = of
+    for (const watcher of this.#watchers) {
+      const { caller } = watcher
+      const isMeant =
+        (session === undefined || caller.session === session) && (principal === undefined || caller.principal === principal)
+      if (isMeant) this.#tell(watcher)
+    }
   }
 
   close(): void {
@@ -61,7 +67,7 @@ export class Watchers {
 
   #see(caller: Caller): Seen {
     const view = this.#viewOf(caller)
-    const digest = (kind: keyof Seen): string => view.list(kind).digest
+    const digest = (kind: keyof Seen): string => view.listed(kind).digest
     return { tools: digest('tools'), prompts: digest('prompts'), resources: digest('resources'), templates: digest('templates') }
   }
 }

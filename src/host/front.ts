@@ -12,6 +12,7 @@ import type { Sweeper } from '../rpc/sweeper.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
+import { ConnectPages } from './connect.ts'
 import { turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { Guard } from './guard.ts'
@@ -33,12 +34,15 @@ export class Front {
   readonly #hub: Hub
   readonly #mcp: HttpListener
   readonly #sse: SseListener
+  readonly #connect: ConnectPages
   readonly #sweeper: Sweeper
   readonly #fetch: Fetch
   #rules: OriginRules
   #guard: Guard | undefined
   /** By the address as configured. */
   #listening = new Map<string, Listening>()
+  /** For browsers only. */
+  #door: Promise<Listening> | undefined
   #isReady = true
   #troubledMs = -Infinity
 
@@ -47,6 +51,12 @@ export class Front {
     this.#hub = hub
     this.#mcp = new HttpListener(hub, sweeper)
     this.#sse = new SseListener(hub)
+    this.#connect = new ConnectPages({
+      signIns: hub.signIns,
+      publicUrl: () => publicUrlOf(hub.options),
+      whose: () => this.#guard?.whose,
+      log: hub.log,
+    })
     this.#sweeper = sweeper
     this.#fetch = fetch
     this.#guard = this.#guardOf(hub.options)
@@ -64,6 +74,32 @@ export class Front {
   /** The addresses bound, with the ports the system gave. */
   get addresses(): readonly { readonly host: string; readonly port: number }[] {
     return [...this.#listening.values()]
+  }
+
+  /**
+   * Origin under which a browser reaches us. A gateway that listens nowhere, because its host came by a pipe, opens one port of the
+   * loopback address for the pages of sign-ins, and for nothing else.
+   */
+  async origin(): Promise<string> {
+    const publicUrl = publicUrlOf(this.#hub.options)
+    const [first] = this.#listening.values()
+    if (publicUrl !== undefined || first !== undefined) return publicUrl ?? originOf(first)
+    this.#door ??= listenHttp(
+      DOOR,
+      this.#hub.options.limits,
+      this.#hub.bodies,
+      (request) => this.#onDoor(request),
+      (error) => this.#troubled(error),
+    )
+    return originOf(await this.#door)
+  }
+
+  #onDoor(request: HttpRequest): void {
+    withinRequest(request, this.#hub, () => {
+      const isOurs = isAllowedHost(request.header('host'), this.#rules) && isAllowedOrigin(request.header('origin'), this.#rules)
+      if (!isOurs) request.reply(403, {})
+      else this.#connect.handle(request)
+    })
   }
 
   /** Binds all addresses. Rejects with the system's error and leaves nothing bound. */
@@ -153,7 +189,8 @@ export class Front {
     this.#sweeper.unwatch(this)
     this.#mcp.close()
     this.#sse.close()
-    await Promise.all([...this.#listening.values()].map((listening) => listening.close()))
+    const door = await this.#door
+    await Promise.all([...this.#listening.values(), ...(door === undefined ? [] : [door])].map((listening) => listening.close()))
   }
 
   sweep(): void {
@@ -171,6 +208,8 @@ export class Front {
     if (request.method === 'OPTIONS') return request.reply(204, {})
     const guard = this.#guard
     if (this.#isHealthAsked(request)) return
+    // Pages for people, who bring no credential but prove who they are on them.
+    if (request.path.startsWith('/connect/')) return this.#connect.handle(request)
     if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
     if (guard.serves(request)) return
     const admitted = guard.check(request)
@@ -237,6 +276,18 @@ export class Front {
   }
 }
 
+/** Hosts know the one of an OAuth gateway by its audience. */
+const publicUrlOf = ({ publicUrl, auth }: HostOptions): string | undefined =>
+  publicUrl ?? (auth?.oauth === undefined ? undefined : new URL(auth.oauth.audience).origin)
+
+const DOOR: Address = { host: '127.0.0.1', port: 0 }
+
+/** An address that stands for all of them is no place to go to. */
+const originOf = ({ host, port }: Address): string => {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
 const serverAt = (path: string): EndpointPath | undefined => {
   const server = SERVER_PATH.exec(path)?.[1]
   return server === undefined ? undefined : { server }
@@ -250,7 +301,10 @@ const endpointBelow = (base: string, path: string): EndpointPath | undefined => 
 
 const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
-const rulesOf = ({ allowedHosts, allowedOrigins }: HostOptions): OriginRules => ({
-  allowedHosts: new Set(allowedHosts.map((host) => host.toLowerCase())),
-  allowedOrigins: new Set(allowedOrigins),
-})
+const rulesOf = ({ allowedHosts, allowedOrigins, publicUrl }: HostOptions): OriginRules => {
+  const own = publicUrl === undefined ? undefined : new URL(publicUrl)
+  return {
+    allowedHosts: new Set([...allowedHosts, ...(own === undefined ? [] : [own.hostname])].map((host) => host.toLowerCase())),
+    allowedOrigins: new Set([...allowedOrigins, ...(own === undefined ? [] : [own.origin])]),
+  }
+}

@@ -36,6 +36,7 @@ export class Guard {
   /** All that hosts are asked for. */
   readonly #asked: ReadonlySet<string>
   readonly #relaysMetadata: boolean
+  readonly #path: string
 
   /** `path`: of Streamable HTTP. */
   constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied'>) {
@@ -43,6 +44,7 @@ export class Guard {
     this.resource = oauth && new ProtectedResource(oauth, path)
     this.#doorkeeper = new Doorkeeper(auth, fetch)
     this.#hub = hub
+    this.#path = path
     this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
     this.#asked = new Set(oauth?.scopes)
     this.#relaysMetadata = oauth?.relaysMetadata === true
@@ -52,6 +54,16 @@ export class Guard {
   readonly challenge = (path: string, scopes: readonly string[]): string =>
     this.resource?.challenge(path, { error: 'insufficient_scope', scopes: [...this.#entrance, ...scopes] }) ??
     plainChallenge('insufficient_scope')
+
+  /** Whose token a person shows on a page of ours; `undefined`: it is not good here. */
+  readonly whose = async (token: string): Promise<string | undefined> => {
+    const admitted = await this.#doorkeeper.admit(token)
+    if (admitted === undefined) return undefined
+    const { audiences, identity } = admitted
+    const isOurs =
+      audiences === undefined || this.resource === undefined || isForResource(audiences, this.resource.uriOf(this.#path))
+    return isOurs ? identity.principal : undefined
+  }
 
   /** Documents that a host reads before it has a credential. False: this is none of them. */
   serves(request: HttpRequest): boolean {

@@ -1,6 +1,7 @@
 /** What every way in needs: the gateway behind it, who we are, and where to write down what went wrong. */
 import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
+import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Introductions } from '../era/introductions.ts'
 import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
@@ -76,6 +77,8 @@ export interface Hub {
   readonly introductions: Introductions<Introduced>
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
+  /** The sign-ins that people were asked for. */
+  readonly signIns: SignIns
   /** Whether we are near our own limits. */
   readonly overload: Overload
   /** Hears of every request that is turned away before it is a call (audit); `undefined`: nobody keeps a record. */

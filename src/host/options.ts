@@ -52,6 +52,8 @@ export interface HostOptions {
   readonly allowedHosts: readonly string[]
   /** Origins of browsers that may come in, exact. */
   readonly allowedOrigins: readonly string[]
+  /** Origin under which browsers reach us; `undefined`: a bound address. */
+  readonly publicUrl: string | undefined
   /** Who may come in; `undefined`: everybody who can reach an address, as one principal. */
   readonly auth: AuthOptions | undefined
   /** Without authentication only loopback is bound, unless this is on. */
@@ -106,6 +108,7 @@ export const DEFAULT_HOST: HostOptions = {
   sse: true,
   allowedHosts: [],
   allowedOrigins: [],
+  publicUrl: undefined,
   auth: undefined,
   allowUnauthenticatedNetwork: false,
   revisions: { min: '2024-11-05', max: '2026-07-28' },

@@ -2,9 +2,16 @@
  * A message pipe to one downstream server, whatever carries it. Transports know bytes and messages; they know neither eras
  * nor the names of tools. Host-side transports have exchanges instead (`transport/http-server.ts`, `transport/stdio-host.ts`).
  */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Failure } from '../wire/failure.ts'
 import type { Parts } from '../wire/payload.ts'
+
+/** A proof that changes while a channel is open; read anew for every request. */
+export interface Bearer {
+  /** Value of `Authorization`; `undefined`: there is none to send now. */
+  readonly value: string | undefined
+}
 
 /** When a result may pass while it comes. */
 export interface StreamTerms {
@@ -56,6 +63,7 @@ export interface Channel {
 /** What an HTTP channel can do beyond sending messages; the era detection and the legacy handshake need it. */
 export interface HttpReply {
   readonly status: number
+  readonly headers: IncomingHttpHeaders
   /** The JSON-RPC response it carried, if it carried one. */
   readonly message?: Envelope | undefined
 }

@@ -32,8 +32,8 @@ export const statusDecides = (head: HttpHead, session: boolean): boolean =>
 
 /** The failure of a request that was answered with `head` and nothing better. `now` is wall-clock milliseconds. */
 export const failureOfStatus = (head: HttpHead, session: boolean, now: number): Failure => {
-  const { status } = head
-  const retryAfterMs = readRetryAfter(head.headers['retry-after'], now)
+  const { status, headers } = head
+  const retryAfterMs = readRetryAfter(headers['retry-after'], now)
   const kind: FailureKind = needsScope(head)
     ? 'scope_required'
     : status === 404 && session
@@ -44,7 +44,8 @@ export const failureOfStatus = (head: HttpHead, session: boolean, now: number): 
   // 303 points at the result of what was done.
   const executed = status < 300 || status === 303 || status >= 500 ? 'unknown' : 'no'
   const retryable = RETRYABLE.has(status)
-  const facts: FailureFacts = { executed, retryable, status }
+  const challenge = status === 401 || status === 403 ? headers['www-authenticate'] : undefined
+  const facts: FailureFacts = { executed, retryable, status, ...(challenge !== undefined && { challenge }) }
   return new Failure(kind, `the server answered HTTP ${status}`, retryAfterMs === undefined ? facts : { ...facts, retryAfterMs })
 }
 

@@ -4,7 +4,7 @@
  */
 import { isModernRevision } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
-import type { Outgoing } from './channel.ts'
+import type { Bearer, Outgoing } from './channel.ts'
 import type { HttpClient, HttpRequest } from './http-client.ts'
 import { Reply } from './http-reply.ts'
 import type { ReplyEvents } from './http-reply.ts'
@@ -16,15 +16,25 @@ export class McpEndpoint {
   readonly #url: URL
   readonly #static: Readonly<Record<string, string>>
   readonly #maxMessageBytes: number
+  readonly #bearer: Bearer | undefined
+  /** What `#postHeaders` were made with. */
+  #sent: string | undefined
   #session: string | undefined
   #revision: Revision | undefined
   /** What every POST carries: made anew when the session or the revision became known. */
   #postHeaders: Readonly<Record<string, string>> | undefined
 
   /** `headers` go to the origin of `url` and nowhere else; the protocol's own headers win over them. */
-  constructor(client: HttpClient, url: URL, headers: Readonly<Record<string, string>>, maxMessageBytes: number) {
+  constructor(
+    client: HttpClient,
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    maxMessageBytes: number,
+    bearer: Bearer | undefined,
+  ) {
     this.#client = client
     this.#url = url
+    this.#bearer = bearer
     this.#static = lowerCased(headers)
     this.#maxMessageBytes = maxMessageBytes
   }
@@ -49,6 +59,7 @@ export class McpEndpoint {
   post(message: Outgoing, events: ReplyEvents): Reply {
     const more = message.headers === undefined ? undefined : lowerCased(message.headers)
     const mayOpenSession = this.#session === undefined && more?.['mcp-method'] === undefined
+    if (this.#bearer !== undefined && this.#bearer.value !== this.#sent) this.#postHeaders = undefined
     const headers = (this.#postHeaders ??= { ...this.#headers(), ...ACCEPTED })
     const request: HttpRequest = { method: 'POST', url: this.#url, headers, ownHeaders: more, body: message.parts }
     return this.#open(request, mayOpenSession ? this.#heardOf(events) : events)
@@ -105,6 +116,10 @@ export class McpEndpoint {
 
   #headers(): Record<string, string> {
     const headers: Record<string, string> = { ...this.#static }
+    if (this.#bearer !== undefined) {
+      this.#sent = this.#bearer.value
+      if (this.#sent !== undefined) headers['authorization'] = this.#sent
+    }
     if (this.#session !== undefined) headers['mcp-session-id'] = this.#session
     if (this.#revision !== undefined) headers['mcp-protocol-version'] = this.#revision
     return headers

@@ -6,7 +6,7 @@
 import { Failure } from '../wire/failure.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { SseEvent } from '../wire/sse.ts'
-import type { Channel, ChannelEvents, Outgoing } from './channel.ts'
+import type { Bearer, Channel, ChannelEvents, Outgoing } from './channel.ts'
 import type { HttpClient } from './http-client.ts'
 import { failureOfStatus } from './http-failure.ts'
 import { Reply, tooLarge } from './http-reply.ts'
@@ -38,6 +38,7 @@ export class SseChannel implements Channel {
   readonly #url: URL
   readonly #options: SseOptions
   readonly #gate: SendGate
+  readonly #bearer: Bearer | undefined
   readonly #closed = Promise.withResolvers<Failure | undefined>()
   readonly #opened = Promise.withResolvers<void>()
   /** Requests without their response; `true` once sent. */
@@ -51,9 +52,16 @@ export class SseChannel implements Channel {
   #timer: NodeJS.Timeout | undefined
   #isOver = false
 
-  /** `headers` go to the origin of `url` and nowhere else. */
-  constructor(client: HttpClient, url: URL, headers: Readonly<Record<string, string>> = {}, options: Partial<SseOptions> = {}) {
+  /** `headers` and `bearer` go to the origin of `url` and nowhere else. */
+  constructor(
+    client: HttpClient,
+    url: URL,
+    headers: Readonly<Record<string, string>> = {},
+    options: Partial<SseOptions> = {},
+    bearer?: Bearer,
+  ) {
     this.#client = client
+    this.#bearer = bearer
     this.#url = url
     this.#headers = lowerCased(headers)
     this.#options = { ...DEFAULT_SSE, ...options }
@@ -73,7 +81,7 @@ export class SseChannel implements Channel {
     let from = this.#url
     this.#stream = new Reply(
       this.#client,
-      { method: 'GET', url: this.#url, headers: { ...this.#headers, accept: 'text/event-stream' } },
+      { method: 'GET', url: this.#url, headers: { ...this.#proven(), accept: 'text/event-stream' } },
       maxMessageBytes,
       {
         onHead: (head) => {
@@ -175,12 +183,18 @@ export class SseChannel implements Channel {
     if (this.#pending.delete(id)) this.#events?.lost(Number(id), failure)
   }
 
+  /** The headers of every request, with the proof as it is now. */
+  #proven(): Readonly<Record<string, string>> {
+    const proof = this.#bearer?.value
+    return proof === undefined ? this.#headers : { ...this.#headers, authorization: proof }
+  }
+
   #post(message: Outgoing, endpoint: URL): void {
     const id = message.id === undefined ? undefined : String(message.id)
     // Abandoned while it waited.
     if (id !== undefined && !this.#pending.has(id)) return
     if (id !== undefined) this.#pending.set(id, true)
-    const headers = { ...this.#headers, accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+    const headers = { ...this.#proven(), accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
     const done = (): void => {
       this.#posts.delete(post)
       if (id === undefined) this.#gate.open()

@@ -7,7 +7,7 @@ import type { Envelope, Id } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { IdTable } from '../wire/id-table.ts'
 import type { Revision } from '../wire/revisions.ts'
-import type { Channel, ChannelEvents, Outgoing } from './channel.ts'
+import type { Bearer, Channel, ChannelEvents, Outgoing } from './channel.ts'
 import type { BodyPool } from './body-pool.ts'
 import type { HttpClient } from './http-client.ts'
 import { failureOfStatus } from './http-failure.ts'
@@ -61,16 +61,17 @@ export class StreamableChannel implements Channel, ExchangePorts {
   #events: ChannelEvents | undefined
   #closing: Promise<void> | undefined
 
-  /** `headers` go to the origin of `url` and nowhere else. */
+  /** `headers` and `bearer` go to the origin of `url` and nowhere else. */
   constructor(
     client: HttpClient,
     url: URL,
     headers: Readonly<Record<string, string>> = {},
     options: Partial<StreamableOptions> = {},
+    bearer?: Bearer,
   ) {
     this.#options = { ...DEFAULT_STREAMABLE, ...options }
     this.#bodies = client.bodies
-    this.#endpoint = new McpEndpoint(client, url, headers, this.#options.maxMessageBytes)
+    this.#endpoint = new McpEndpoint(client, url, headers, this.#options.maxMessageBytes, bearer)
     this.#gate = new SendGate(this.#options.gateMs)
   }
 

@@ -43,6 +43,10 @@ export interface FailureFacts {
   readonly amount?: number
   /** The option of ours that refused it: hosts are told the message. */
   readonly option?: string
+  /** Its `WWW-Authenticate`, with a 401 or 403. */
+  readonly challenge?: string
+  /** A person who signs in there can mend it. */
+  readonly signIn?: boolean
   /** The JSON-RPC code of the server's own error, where it is one that must not pass. */
   readonly code?: number
 }

@@ -5,16 +5,43 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { ClientCapabilities, Tool } from '@modelcontextprotocol/client'
 import { createGateway } from '../../src/index.ts'
+import { Browser } from './browser.ts'
 
-const capabilities: ClientCapabilities = { elicitation: { form: { applyDefaults: true } }, sampling: {}, roots: {} }
+const capabilities: ClientCapabilities = { elicitation: { form: { applyDefaults: true }, url: {} }, sampling: {}, roots: {} }
+const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
 
-/** Its person accepts every form as it stands. */
+/** Its person accepts every form as it stands, and signs in wherever that is asked for. */
 const connect = async (url: string, era: 'legacy' | 'modern'): Promise<Client> => {
   const mode = era === 'legacy' ? 'legacy' : { pin: '2026-07-28' }
   const client = new Client({ name: `${era}-host`, version: '1.0.0' }, { capabilities, versionNegotiation: { mode } })
-  client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: {} }))
+  client.setRequestHandler('elicitation/create', async ({ params }) => {
+    if (params.mode !== 'url') return { action: 'accept', content: {} }
+    await new Browser().signIn(params.url)
+    return { action: 'accept' }
+  })
   await client.connect(new StreamableHTTPClientTransport(new URL(url)))
   return client
+}
+
+/** What the suite says of the scenario: calls to make, or how its authorization server knows us. */
+interface Context {
+  toolCalls?: ToolCall[]
+  client_id?: string
+  client_secret?: string
+  private_key_pem?: string
+  signing_algorithm?: string
+}
+const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as Context
+
+/** How a configuration would say it. */
+const credentials = (): object => {
+  const { client_id, client_secret, private_key_pem: private_key, signing_algorithm: algorithm } = context
+  const secret = client_secret === undefined ? {} : { client_secret }
+  if (scenario.startsWith('auth/client-credentials'))
+    return { client_credentials: { client_id, ...secret, ...(private_key === undefined ? {} : { private_key, algorithm }) } }
+  const known =
+    client_id === undefined ? { client_metadata_url: 'https://conformance-test.local/client-metadata.json' } : { client_id }
+  return { oauth: { per_user: true, ...known, ...secret } }
 }
 
 interface ToolCall {
@@ -24,8 +51,8 @@ interface ToolCall {
 
 /** The calls the suite names, or each tool once, with what the scenario needs to see; one scenario serves nothing but its list. */
 const callsOf = (tools: Tool[]): ToolCall[] => {
-  if (process.env['MCP_CONFORMANCE_SCENARIO'] === 'json-schema-ref-no-deref') return []
-  const { toolCalls } = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as { toolCalls?: ToolCall[] }
+  if (scenario === 'json-schema-ref-no-deref') return []
+  const { toolCalls } = context
   const schema = tools.find(({ name }) => name === 'json_schema_2020_12_tool')?.inputSchema
   const args: Record<string, Record<string, unknown>> = { add_numbers: { a: 2, b: 3 }, json_schema_echo: { schema } }
   return toolCalls ?? tools.map(({ name }) => ({ name, arguments: args[name] ?? {} }))
@@ -33,6 +60,8 @@ const callsOf = (tools: Tool[]): ToolCall[] => {
 
 /** Everything at once, so that what belongs to one call can turn up in another. */
 const useAll = async (client: Client): Promise<void> => {
+  const { tools: first } = await client.listTools()
+  if (first.some(({ name }) => name === 'sign_in')) await client.callTool({ name: 'sign_in' })
   const { tools } = await client.listTools()
   const { prompts } = await client.listPrompts()
   const { resources } = await client.listResources()
@@ -50,7 +79,7 @@ await using gateway = await createGateway({
     version: 1,
     listen: { http: { bind: '127.0.0.1:0' } },
     naming: { prefix: 'never' },
-    servers: { suite: { url: process.argv[2] ?? '' } },
+    servers: { suite: { url: process.argv[2] ?? '', ...(scenario.startsWith('auth/') && { credentials: credentials() }) } },
   },
 })
 for (const era of ['legacy', 'modern'] as const) {

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The requirement sets of the suite. */
@@ -50,14 +50,14 @@ export const runConformance = async (url: string, revision: Revision, scenario?:
 
 /**
  * Runs one client scenario with Trunkline, and a host of each era in front of it, as the client. `verdict`: the suite's own, which
- * also fails for a warning, a time-out and a host that met an error. Rejects when the suite left no result at all.
+ * also fails for a warning, a time-out and a host that met an error. Extensions have no `revision`. Rejects when the suite left no result at all.
  */
 export const runClientConformance = async (
   scenario: string,
-  revision: Revision,
+  revision?: Revision,
 ): Promise<{ verdict: 'passed' | { said: string }; checks: Check[] }> => {
   const command = `${process.execPath} ${fileURLToPath(new URL('./conformance-client.ts', import.meta.url))}`
-  const choice = ['--command', command, '--scenario', scenario, '--spec-version', revision]
+  const choice = ['--command', command, '--scenario', scenario, ...(revision === undefined ? [] : ['--spec-version', revision])]
   const { results, said, hasPassed } = await resultsOf(['client', ...choice, '--timeout', '30000'])
   return { verdict: hasPassed ? 'passed' : { said }, checks: results[0]?.checks ?? [] }
 }
@@ -66,7 +66,8 @@ const resultsOf = async (args: string[]): Promise<{ results: ScenarioResult[]; s
   const output = await mkdtemp(join(tmpdir(), 'conformance-'))
   try {
     const { said, hasPassed } = await runSuite([...args, '--output-dir', output])
-    const results = await Promise.all((await readdir(output)).map((folder) => readScenario(output, folder)))
+    const written = (await readdir(output, { recursive: true })).filter((file) => basename(file) === 'checks.json')
+    const results = await Promise.all(written.map((file) => readScenario(output, dirname(file))))
     if (results.length === 0) throw new Error(`the conformance suite left no result: ${said}`)
     return { results: results.toSorted((a, b) => a.scenario.localeCompare(b.scenario)), said, hasPassed }
   } finally {

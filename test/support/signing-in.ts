@@ -47,8 +47,9 @@ export class SigningIn {
     return this.#tokens
   }
   /** Without what renews it: a client that has that does not ask for more scopes. */
-  saveTokens({ access_token, token_type }: { access_token: string; token_type: string }): void {
-    this.#tokens = { access_token, token_type }
+  saveTokens(tokens: { access_token: string; token_type: string; refresh_token?: string | undefined }): void {
+    const { refresh_token: _, ...kept } = tokens
+    this.#tokens = kept
   }
   saveCodeVerifier(verifier: string): void {
     this.#verifier = verifier

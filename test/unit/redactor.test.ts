@@ -91,3 +91,19 @@ test('T-14 secrets of a configuration are its credentials, what variables bring 
     ['--key=api-key-value', 'from-variable', 'in-the-url', 'literal-bearer', 'literal-header', 'literal-password'].sort(),
   )
 })
+
+test('T-14 live tokens are hidden wherever they stand, until they have been replaced twice', () => {
+  const redactor = new Redactor()
+  const holder = {}
+  const [first, second, third] = [
+    'first-token-0123456789',
+    'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJwIn0.c2lnbmF0dXJl',
+    'third/token+abcdefghijkl==',
+  ]
+  redactor.hold(holder, [first])
+  redactor.hold(holder, [second])
+  expect(redactor.hide(`a ${first}, "Bearer ${second}".`)).not.toMatch(/0123456789|eyJzdWIi/)
+  redactor.hold(holder, [third])
+  expect(redactor.hide(third)).not.toContain('abcdefghijkl')
+  expect(redactor.hide(first)).toBe(first)
+})

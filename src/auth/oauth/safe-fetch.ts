@@ -67,7 +67,7 @@ export class SafeFetch implements AsyncDisposable {
     })
     const { statusCode } = reply
     if (statusCode >= 300 && statusCode < 400) {
-      reply.body.destroy()
+      reply.body.on('error', () => undefined).destroy()
       throw new Error(`${target.origin}: answered with a redirect (HTTP ${statusCode}), which is not followed`)
     }
     const chunks: Buffer[] = []

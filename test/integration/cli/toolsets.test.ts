@@ -35,13 +35,13 @@ describe('--toolset', () => {
     await using cli = await commandLine()
     await configure(cli)
     const check = async (): Promise<void> => {
-      expect(namesIn((await cli.run(['tools', '--toolset', 'loud', '--json'])).stdout)).toEqual(['a__echo'])
-      expect(await toolsOn(cli, ['--toolset', 'loud'])).toEqual(['a__echo'])
-      const ends = await Promise.all([
+      const [tools, listed, ...ends] = await Promise.all([
+        cli.run(['tools', '--toolset', 'loud', '--json']),
+        toolsOn(cli, ['--toolset', 'loud']),
         cli.run(['tools', '--toolset', 'quiet']),
-        cli.run(['call', 'a__echo', '--toolset', 'quiet']),
         cli.run(['stdio', ...C, '--toolset', 'quiet']),
       ])
+      expect([namesIn(tools.stdout), listed]).toEqual([['a__echo'], ['a__echo']])
       for (const { code, stdout, errors } of ends)
         expect([code, stdout, errors.at(-1)]).toEqual([2, '', expect.stringMatching(/^no toolset "quiet" is configured/)])
     }
@@ -49,6 +49,7 @@ describe('--toolset', () => {
     await using _up = await cli.up('--listen', '127.0.0.1:0')
     await check()
     expect(await cli.run(['call', 'a__echo', 'text=hi', '--toolset', 'asking'])).toMatchObject({ code: 1 })
+    expect(await cli.run(['call', 'a__echo', '--toolset', 'quiet'])).toMatchObject({ code: 2, stdout: '' })
     const { code, errors } = await cli.run(['call', 'a__fail', '--toolset', 'asking'])
     expect([code, errors.at(-1)]).toEqual([1, expect.stringContaining('(toolsets.asking.confirm), and this host cannot ask')])
   })

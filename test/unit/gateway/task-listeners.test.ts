@@ -49,7 +49,7 @@ test('a followed task that has ended is unfollowed at its server while the strea
   const listeners = new TaskListeners()
   const followTask = vi.fn(() => Promise.resolve())
   const unfollowTask = vi.fn(() => Promise.resolve())
-  const server = { options: { key: 'a' }, followTask, unfollowTask } as unknown as Reconnected
+  const server = { id: 'a', followTask, unfollowTask } as unknown as Reconnected
   const subscriber = {}
   for (const id of ['1', '2']) listeners.add(subscriber, { exposed: id, caller: {} as Caller }, server, id)
   listeners.over(subscriber, 'a', '1')

@@ -1,0 +1,28 @@
+/** The credential that the configuration asks for, for one caller or for all. */
+import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import type { Credential } from './credential.ts'
+import type { OAuthEnvironment } from './environment.ts'
+import { MachineCredential } from './machine-credential.ts'
+import { isPerUser } from './options.ts'
+import type { CredentialOptions } from './options.ts'
+import { UserCredential } from './user-credential.ts'
+
+export interface CredentialTarget {
+  /** Server key. */
+  readonly key: string
+  readonly url: URL | undefined
+  readonly credential: CredentialOptions | undefined
+}
+
+/** `undefined`: none that changes; or each principal has one, and none is named here. */
+export const credentialFor = (
+  { key, url, credential }: CredentialTarget,
+  principal: string | undefined,
+  environment: OAuthEnvironment,
+): Credential | undefined => {
+  if (credential === undefined || url === undefined) return undefined
+  if (credential.mode === 'client') return new MachineCredential(url, credential, environment)
+  if (isPerUser(credential) && principal === undefined) return undefined
+  const owner = principal ?? SHARED_PRINCIPAL
+  return new UserCredential({ key, server: url, principal: owner, signIn: credential }, environment)
+}

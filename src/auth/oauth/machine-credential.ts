@@ -1,0 +1,93 @@
+/** The gateway's own account at a server: client credentials, obtained when they are needed ([ext oauth-client-credentials]; BRIDGING 6.2.8). */
+import { Failure } from '../../wire/failure.ts'
+import type { Credential, Rejection } from './credential.ts'
+import { readChallenge } from './challenge.ts'
+import { canonicalUri, discover, discoverIssuer } from './discovery.ts'
+import type { Provider } from './discovery.ts'
+import type { OAuthEnvironment } from './environment.ts'
+import { reachOf } from './environment.ts'
+import type { MachineOptions } from './options.ts'
+import { chooseScopes, union } from './scopes.ts'
+import { requestTokens } from './token-endpoint.ts'
+import type { Tokens } from './token-endpoint.ts'
+
+/** A token is renewed this long before it expires. */
+export const MARGIN_MS = 30_000
+/** Stepping up is tried so often in a row (B247). */
+const MOST_STEPS = 2
+
+export class MachineCredential implements Credential {
+  readonly interactive = undefined
+  readonly bearer: { value: string | undefined } = { value: undefined }
+  readonly #server: URL
+  readonly #options: MachineOptions
+  readonly #environment: OAuthEnvironment
+  #tokens: Tokens | undefined
+  #scope: string | undefined
+  #steps = 0
+  #obtaining: Promise<void> | undefined
+
+  constructor(server: URL, options: MachineOptions, environment: OAuthEnvironment) {
+    this.#server = server
+    this.#options = options
+    this.#environment = environment
+  }
+
+  ready(): Promise<void> | undefined {
+    const { now } = this.#environment
+    if (this.#tokens !== undefined && (this.#tokens.expiresAt ?? Infinity) - MARGIN_MS > now()) return undefined
+    return this.#obtain(undefined)
+  }
+
+  async renew({ used, status, challenge }: Rejection): Promise<void> {
+    if (this.#obtaining !== undefined) return this.#obtaining
+    if (used !== this.bearer.value) return
+    if (status === 403 && ++this.#steps > MOST_STEPS)
+      throw new Failure('scope_required', 'the server wants more scopes, again and again', { executed: 'no' })
+    if (status === 401) this.#steps = 0
+    await this.#obtain(challenge)
+  }
+
+  onChange(): void {
+    // Nobody signs in for a machine.
+  }
+
+  #obtain(challenge: string | undefined): Promise<void> {
+    return (this.#obtaining ??= this.#request(challenge).finally(() => (this.#obtaining = undefined)))
+  }
+
+  async #request(challenge: string | undefined): Promise<void> {
+    const { fetch, now, secrets } = this.#environment
+    const { client, scopes } = this.#options
+    const reach = reachOf(this.#server, this.#options.isPrivate)
+    const asked = readChallenge(challenge)
+    try {
+      const provider = await this.#provider(asked.resourceMetadata)
+      const chosen = chooseScopes({
+        configured: scopes,
+        challenged: asked.scope,
+        ofResource: provider.resourceScopes,
+        ofIssuer: undefined,
+        before: this.#scope,
+      })
+      const scope = union(chosen, this.#scope)
+      const params = { grant_type: 'client_credentials', scope, resource: provider.resource }
+      const tokens = await requestTokens({ provider, client, params, reach, fetch, now })
+      secrets(this, [tokens.accessToken])
+      this.#scope = scope
+      this.#tokens = tokens
+      this.bearer.value = `Bearer ${tokens.accessToken}`
+    } catch (error) {
+      if (error instanceof Failure) throw error
+      throw new Failure('auth_required', `no token: ${(error as Error).message}`, { executed: 'no', retryable: true }, error)
+    }
+  }
+
+  #provider(metadataUrl: string | undefined): Promise<Provider> {
+    const { fetch } = this.#environment
+    const { issuer, isPrivate } = this.#options
+    const reach = reachOf(this.#server, isPrivate)
+    if (issuer !== undefined) return discoverIssuer(issuer, canonicalUri(this.#server), { reach, fetch })
+    return discover({ server: this.#server, metadataUrl, reach, fetch })
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * Who we are to an authorization server ([2026-07-28 basic/authorization/client-registration]; B245, B246): the configured client,
+ * else our metadata document, else a client that is registered as we come. What one issuer knows us by is told no other.
+ */
+import { Failure } from '../../wire/failure.ts'
+import { isLoopbackHost } from './addresses.ts'
+import type { Reach } from './addresses.ts'
+import type { Provider } from './discovery.ts'
+import type { ClientOptions, SignInOptions } from './options.ts'
+import type { Fetch } from './safe-fetch.ts'
+import type { TokenStore } from './store.ts'
+import type { TokenAuth } from './token-endpoint.ts'
+
+export interface Registered {
+  readonly client: ClientOptions
+  readonly auth: TokenAuth | undefined
+}
+
+export interface RegistrationOptions {
+  readonly provider: Provider
+  readonly options: SignInOptions
+  readonly redirectUri: string
+  /** Where our own metadata document can be read, if anybody can read it. */
+  readonly document: string | undefined
+  readonly scope: string | undefined
+  readonly reach: Reach
+  readonly fetch: Fetch
+  readonly store: TokenStore
+  /** Wall clock in milliseconds. */
+  readonly now: () => number
+}
+
+interface Stored extends Registered {
+  readonly issuer: string
+  readonly expiresAt?: number
+}
+
+const AUTHS: readonly TokenAuth[] = ['none', 'client_secret_basic', 'client_secret_post']
+/** A client that is about to expire is not begun with. */
+const MARGIN_MS = 10 * 60_000
+
+export const clientFor = async (registration: RegistrationOptions): Promise<Registered> => {
+  const { provider, options, document } = registration
+  if (options.client !== undefined) return { client: options.client, auth: undefined }
+  const id = options.clientDocument ?? document
+  if (provider.takesDocuments && id !== undefined) return { client: publicClient(id), auth: 'none' }
+  if (provider.registrationEndpoint !== undefined) return registered(registration)
+  throw new Failure('auth_required', `${provider.issuer} registers no clients: credentials.oauth needs a client_id`, {
+    executed: 'no',
+  })
+}
+
+/** What a client says of itself: the body of a registration, and our metadata document. */
+export const clientMetadata = (redirectUri: string, auth: TokenAuth): Record<string, unknown> => ({
+  client_name: 'Trunkline',
+  redirect_uris: [redirectUri],
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  token_endpoint_auth_method: auth,
+})
+
+const registered = async (registration: RegistrationOptions): Promise<Registered> => {
+  const { provider, redirectUri, store, now } = registration
+  const key = ['client', provider.issuer, redirectUri]
+  return store.exclusively(key, async () => {
+    const known = store.read(key) as Stored | undefined
+    const isGood = known?.issuer === provider.issuer && now() + MARGIN_MS < (known.expiresAt ?? Infinity)
+    if (known !== undefined && isGood) return known
+    const fresh = await register(registration)
+    store.write(key, fresh)
+    return fresh
+  })
+}
+
+const register = async ({ provider, redirectUri, scope, reach, fetch }: RegistrationOptions): Promise<Stored> => {
+  const offered = provider.tokenAuth ?? ['client_secret_basic']
+  const auth = AUTHS.find((method) => offered.includes(method)) ?? 'none'
+  const isNative = isLoopbackHost(new URL(redirectUri).hostname)
+  const metadata = { ...clientMetadata(redirectUri, auth), application_type: isNative ? 'native' : 'web', scope }
+  const { status, text } = await fetch({
+    url: provider.registrationEndpoint ?? '',
+    reach,
+    body: JSON.stringify(metadata),
+    headers: { 'content-type': 'application/json' },
+  })
+  const { client_id: id, client_secret: secret, ...rest } = answerOf(text)
+  if (status >= 300 || typeof id !== 'string')
+    throw new Failure('auth_required', `${provider.issuer} did not register us (HTTP ${status})`, { executed: 'no' })
+  const expires = Number(rest['client_secret_expires_at'] ?? 0)
+  return {
+    issuer: provider.issuer,
+    client: { ...publicClient(id), secret: typeof secret === 'string' ? secret : undefined },
+    auth:
+      AUTHS.find((method) => method === rest['token_endpoint_auth_method']) ?? (typeof secret === 'string' ? undefined : 'none'),
+    ...(expires > 0 && { expiresAt: expires * 1_000 }),
+  }
+}
+
+const publicClient = (id: string): ClientOptions => ({ id, secret: undefined, privateKey: undefined, algorithm: '' })
+
+const answerOf = (text: string): Record<string, unknown> => {
+  try {
+    return { ...(JSON.parse(text) as object) }
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * What a person let us do at one server: a token that renews itself while its refresh token lasts, and the way through a sign-in
+ * where it does not (BRIDGING 6.2, 6.4).
+ *
+ *     no token ──────────────┐                    ┌─ refreshed ──► try again
+ *     401 ── refresh token? ─┼─ no ──► sign in    │
+ *                            └─ yes ─► one refresh┴─ refused ───► sign in
+ *     403 insufficient_scope ──► sign in, with the union of scopes
+ */
+import { Failure } from '../../wire/failure.ts'
+import { arrive, depart } from './authorization.ts'
+import type { Journey } from './authorization.ts'
+import { readChallenge } from './challenge.ts'
+import type { Credential, Interactive, Rejection, Return } from './credential.ts'
+import { discover, issuersOf } from './discovery.ts'
+import type { DiscoveryOptions, Provider } from './discovery.ts'
+import { reachOf } from './environment.ts'
+import type { OAuthEnvironment } from './environment.ts'
+import { MARGIN_MS } from './machine-credential.ts'
+import type { SignInOptions } from './options.ts'
+import { clientFor } from './registration.ts'
+import type { Registered } from './registration.ts'
+import { chooseScopes } from './scopes.ts'
+import type { StoreKey } from './store.ts'
+import { GrantRefused, requestTokens } from './token-endpoint.ts'
+import type { Tokens } from './token-endpoint.ts'
+
+/** Whose it is, and where it is good for. */
+export interface UserCredentialOptions {
+  /** Server key. */
+  readonly key: string
+  readonly server: URL
+  /** Who signs in; the same for all where the operator does. */
+  readonly principal: string
+  readonly signIn: SignInOptions
+}
+
+/** What is kept: the tokens, and all that is needed to renew them. */
+interface Held extends Tokens {
+  readonly provider: Pick<Provider, 'issuer' | 'resource' | 'tokenEndpoint' | 'tokenAuth'>
+  readonly registered: Registered
+  /** Asked for, and so what stepping up adds to. */
+  readonly asked: string | undefined
+}
+
+/** Sign-ins for the same scopes that the server still found too few (B247). */
+const MOST_STEPS = 2
+
+export class UserCredential implements Credential, Interactive {
+  readonly interactive = this
+  readonly bearer: { value: string | undefined } = { value: undefined }
+  readonly principal: string
+  readonly #options: UserCredentialOptions
+  readonly #environment: OAuthEnvironment
+  readonly #storeKey: StoreKey
+  readonly #listeners = new Set<() => void>()
+  #held: Held | undefined
+  /** What the server said when it refused us last, for the next sign-in. */
+  #challenge: string | undefined
+  #refreshing: Promise<void> | undefined
+  /** Sign-ins that were asked for, by the scopes that were missing. */
+  readonly #steps = new Map<string, number>()
+
+  constructor(options: UserCredentialOptions, environment: OAuthEnvironment) {
+    this.principal = options.principal
+    this.#options = options
+    this.#environment = environment
+    this.#storeKey = ['tokens', options.key, options.server.href, options.principal]
+    this.#adopt(this.#stored())
+  }
+
+  /** Whether there is anything to send. */
+  get isSignedIn(): boolean {
+    return this.#held !== undefined
+  }
+
+  onChange(callback: () => void): void {
+    this.#listeners.add(callback)
+  }
+
+  ready(): Promise<void> | undefined {
+    if (this.#held === undefined) {
+      this.#adopt(this.#stored())
+      // What the server says to a request without a token is where a sign-in begins.
+      if (this.#held === undefined)
+        return this.#challenge === undefined ? undefined : Promise.reject(this.#needsSignIn('nobody has signed in yet'))
+    }
+    const isFresh = (this.#held.expiresAt ?? Infinity) - MARGIN_MS > this.#environment.now()
+    if (isFresh || this.#held.refreshToken === undefined) return undefined
+    return this.#refresh()
+  }
+
+  async renew({ used, status, challenge }: Rejection): Promise<void> {
+    if (this.#refreshing !== undefined) return this.#refreshing
+    if (used !== this.bearer.value) return
+    this.#challenge = challenge ?? ''
+    if (status === 403) return this.#stepUp()
+    if (this.#held?.refreshToken === undefined) throw this.#needsSignIn('the server refuses the token')
+    await this.#refresh()
+  }
+
+  /** Where to send the person, and what to keep until they are back. Rejects with `Failure`. */
+  async begin({ redirectUri, document }: Return): Promise<{ readonly url: string; readonly journey: Journey }> {
+    const { signIn, server } = this.#options
+    const { fetch, store, now } = this.#environment
+    const asked = readChallenge(this.#challenge)
+    const provider = await discover(this.#discovery(asked.resourceMetadata))
+    if (signIn.client !== undefined) this.#refuseOther(provider)
+    const scope = chooseScopes({
+      configured: signIn.scopes,
+      challenged: asked.scope,
+      ofResource: provider.resourceScopes,
+      ofIssuer: provider.scopes,
+      before: this.#held?.provider.issuer === provider.issuer ? this.#held.asked : undefined,
+    })
+    const reach = reachOf(server, signIn.isPrivate)
+    const registered = await clientFor({ provider, options: signIn, redirectUri, document, scope, reach, fetch, store, now })
+    return depart(provider, registered, { redirectUri, scope, reach })
+  }
+
+  /** The person is back: the code becomes tokens, which replace what there was. Rejects with `Failure`. */
+  async finish(journey: Journey, answer: URLSearchParams): Promise<void> {
+    const code = arrive(journey, answer)
+    const { provider, registered, redirectUri, verifier, scope } = journey
+    const tokens = await this.#request(provider, registered, {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: redirectUri,
+      code_verifier: verifier,
+      resource: provider.resource,
+    }).catch((error: unknown) => {
+      throw new Failure('auth_required', `no token: ${(error as Error).message}`, { executed: 'no' }, error)
+    })
+    const held: Held = { ...tokens, provider: kept(provider), registered, asked: scope }
+    await this.#environment.store.exclusively(this.#storeKey, async () => this.#keep(held))
+    this.#challenge = undefined
+    for (const changed of this.#listeners) changed()
+  }
+
+  /** What the server refuses for want of scopes a person may grant, twice; then it is no matter of scopes. */
+  #stepUp(): never {
+    const missing = readChallenge(this.#challenge).scope ?? ''
+    const steps = this.#steps.get(missing) ?? 0
+    if (steps >= MOST_STEPS)
+      throw new Failure('forbidden', 'the server wants more scopes than signing in has brought', { executed: 'no', status: 403 })
+    this.#steps.set(missing, steps + 1)
+    throw this.#needsSignIn('the server wants more scopes', 'scope_required')
+  }
+
+  #refresh(): Promise<void> {
+    return (this.#refreshing ??= this.#refreshOnce().finally(() => (this.#refreshing = undefined)))
+  }
+
+  /** One for all who wait, here and in other processes: whoever comes second finds the first one's tokens (F-17). */
+  async #refreshOnce(): Promise<void> {
+    const { store } = this.#environment
+    const before = this.#held?.accessToken
+    await store.exclusively(this.#storeKey, async () => {
+      const held = this.#stored()
+      if (held !== undefined && held.accessToken !== before) return this.#adopt(held)
+      if (held?.refreshToken === undefined) throw this.#lost('nobody is signed in any more')
+      if (!(await this.#isStillTrusted(held))) throw this.#lost('the server has another authorization server now')
+      try {
+        const { provider, registered, refreshToken } = held
+        const params = { grant_type: 'refresh_token', refresh_token: refreshToken, resource: provider.resource }
+        const tokens = await this.#request(provider, registered, params)
+        this.#keep({ ...held, ...tokens, refreshToken: tokens.refreshToken ?? refreshToken })
+      } catch (error) {
+        const isFinal =
+          error instanceof GrantRefused && ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error.code)
+        if (isFinal) {
+          store.remove(this.#storeKey)
+          throw this.#lost('the sign-in has ended')
+        }
+        throw new Failure('auth_required', `the token could not be renewed: ${(error as Error).message}`, {
+          executed: 'no',
+          retryable: true,
+        })
+      }
+    })
+  }
+
+  /** A refresh token goes to whom it is from, and only while the server still sends people there (B245). */
+  async #isStillTrusted({ provider }: Held): Promise<boolean> {
+    const { resourceMetadata } = readChallenge(this.#challenge)
+    if (this.#challenge === undefined) return true
+    const issuers = await issuersOf(this.#discovery(resourceMetadata)).catch(() => undefined)
+    return issuers === undefined || issuers.includes(provider.issuer)
+  }
+
+  #request(
+    provider: Held['provider'],
+    { client, auth }: Registered,
+    params: Record<string, string | undefined>,
+  ): Promise<Tokens> {
+    const { fetch, now } = this.#environment
+    const reach = reachOf(this.#options.server, this.#options.signIn.isPrivate)
+    return requestTokens({ provider, client, auth, params, reach, fetch, now })
+  }
+
+  #discovery(metadataUrl: string | undefined): DiscoveryOptions {
+    const { server, signIn } = this.#options
+    return { server, metadataUrl, reach: reachOf(server, signIn.isPrivate), fetch: this.#environment.fetch }
+  }
+
+  /** A configured client is known to one authorization server; another one must not hear of it. */
+  #refuseOther({ issuer }: Provider): void {
+    const key = ['issuer', this.#options.key, this.#options.signIn.client?.id ?? '']
+    const known = this.#environment.store.read(key) as { issuer: string } | undefined
+    if (known === undefined) this.#environment.store.write(key, { issuer })
+    else if (known.issuer !== issuer)
+      throw new Failure('auth_required', `client_id is of ${known.issuer}, and the server names ${issuer} now`, {
+        executed: 'no',
+      })
+  }
+
+  #stored(): Held | undefined {
+    return this.#environment.store.read(this.#storeKey) as Held | undefined
+  }
+
+  #keep(held: Held): void {
+    this.#environment.store.write(this.#storeKey, held)
+    this.#adopt(held)
+  }
+
+  #adopt(held: Held | undefined): void {
+    this.#held = held
+    this.bearer.value = held && `Bearer ${held.accessToken}`
+    if (held === undefined) return
+    const { accessToken, refreshToken, registered } = held
+    const secrets = [accessToken, refreshToken, registered.client.secret].filter((secret) => secret !== undefined)
+    this.#environment.secrets(this, secrets)
+  }
+
+  #lost(why: string): Failure {
+    this.#adopt(undefined)
+    this.#steps.clear()
+    return this.#needsSignIn(why)
+  }
+
+  #needsSignIn(why: string, kind: 'auth_required' | 'scope_required' = 'auth_required'): Failure {
+    return new Failure(kind, `needs sign-in: ${why}`, { executed: 'no', signIn: true })
+  }
+}
+
+/** What renewing needs of a provider, and no more of a stranger's document. */
+const kept = ({ issuer, resource, tokenEndpoint, tokenAuth }: Provider): Held['provider'] => ({
+  issuer,
+  resource,
+  tokenEndpoint,
+  tokenAuth,
+})

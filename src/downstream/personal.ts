@@ -1,0 +1,74 @@
+/**
+ * A server where each principal has a credential of its own: for every principal that comes, a connection, lists and tasks that
+ * nobody else can reach, because they are another object (B250; BRIDGING 6.3 rule 4).
+ */
+import { filter } from 'rxjs'
+import type { Inventory } from '../catalog/inventory.ts'
+import type { Sweepable } from '../rpc/sweeper.ts'
+import type { Downstream } from './downstream.ts'
+import type { ServerOptions } from './options.ts'
+
+export interface PersonalSource {
+  readonly options: () => ServerOptions
+  readonly make: (principal: string) => Downstream
+  readonly listed: (principal: string, inventory: Inventory) => void
+  readonly nowMs: () => number
+}
+
+interface Entry {
+  readonly downstream: Downstream
+  usedMs: number
+}
+
+export class Personal implements Sweepable {
+  readonly #source: PersonalSource
+  readonly #entries = new Map<string, Entry>()
+
+  constructor(source: PersonalSource) {
+    this.#source = source
+  }
+
+  /** The principal's own, started on first use. */
+  of(principal: string): Downstream {
+    const nowMs = this.#source.nowMs()
+    const known = this.#entries.get(principal)
+    if (known !== undefined) {
+      known.usedMs = nowMs
+      return known.downstream
+    }
+    const downstream = this.#source.make(principal)
+    this.#entries.set(principal, { downstream, usedMs: nowMs })
+    downstream.inventory$
+      .pipe(filter((inventory) => inventory !== undefined))
+      .subscribe((inventory) => this.#source.listed(principal, inventory))
+    downstream.start()
+    return downstream
+  }
+
+  /** Of those that are there now. */
+  find(principal: string): Downstream | undefined {
+    return this.#entries.get(principal)?.downstream
+  }
+
+  get all(): readonly Downstream[] {
+    return [...this.#entries.values()].map(({ downstream }) => downstream)
+  }
+
+  /** What nobody has used for long is closed; its lists stay as they were, and it is opened again on next use. */
+  sweep(nowMs: number): void {
+    const { idleStopMs } = this.#source.options()
+    for (const [principal, { downstream, usedMs }] of this.#entries) {
+      if (nowMs - usedMs < idleStopMs || downstream.inFlight > 0 || downstream.isWatched) continue
+      this.#entries.delete(principal)
+      void downstream.stop()
+    }
+  }
+
+  adopt(options: ServerOptions): void {
+    for (const downstream of this.all) downstream.adopt(options)
+  }
+
+  async stop(drainMs: number): Promise<void> {
+    await Promise.all(this.all.map((downstream) => downstream.stop(drainMs)))
+  }
+}

@@ -1,0 +1,32 @@
+/** The few pages a person sees. Nothing in them moves, and nothing comes from elsewhere. */
+
+const STYLE =
+  'body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:15vh auto;padding:0 1rem;color:#222;background:#fff}button{font:inherit;padding:.5rem 1.25rem}'
+
+/** Asks for consent. All texts are plain. */
+export const questionPage = (question: {
+  readonly id: string
+  readonly name: string
+  readonly mark: string
+  /** Whoever goes on must show who they are. */
+  readonly asksProof: boolean
+}): string => {
+  const { id, name, mark, asksProof } = question
+  const proof = asksProof
+    ? '<p><label>Your access token for Trunkline, or the code that came with this link:<br><input type="password" name="proof" autocomplete="off" required></label></p>'
+    : ''
+  return page(
+    `Sign in to ${name}`,
+    `<p>You will be sent to ${escaped(name)}. Trunkline may then use it in your name.</p>
+<p>Go on only if you have just asked for this yourself.</p>
+<form method="post" action="/connect/${escaped(id)}"><input type="hidden" name="mark" value="${escaped(mark)}">${proof}<button>Continue</button></form>`,
+  )
+}
+
+/** Says one thing. */
+export const notePage = (text: string): string => page('Trunkline', `<p>${escaped(text)}</p>`)
+
+const page = (title: string, body: string): string =>
+  `<!doctype html><html lang="en"><meta charset="utf-8"><title>${escaped(title)}</title><style>${STYLE}</style><h1>${escaped(title)}</h1>${body}</html>\n`
+
+const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)

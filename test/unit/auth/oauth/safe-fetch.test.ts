@@ -1,0 +1,128 @@
+/** What a stranger's URL may make us reach (T-09, B249). */
+import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { SafeFetch } from '../../../../src/auth/oauth/safe-fetch.ts'
+import type { Lookup } from '../../../../src/auth/oauth/safe-fetch.ts'
+
+/** A resolver that answers what it is told to, one answer after the other, and counts. */
+const resolver = (...answers: readonly (readonly string[])[]) => {
+  let asked = 0
+  const lookup: Lookup = (_name, _options, done) => {
+    const addresses = answers[Math.min(asked++, answers.length - 1)] ?? []
+    done(
+      null,
+      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+    )
+  }
+  return { lookup, asked: () => asked }
+}
+
+const serve = async (handle: RequestListener) => {
+  const seen: string[] = []
+  const server = createServer((request, response) => {
+    seen.push(request.url ?? '')
+    handle(request, response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = async (): Promise<void> => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+  const { port } = server.address() as AddressInfo
+  return { port, url: `http://127.0.0.1:${port}`, seen, [Symbol.asyncDispose]: close }
+}
+
+describe('T-09 B249 of a remote server', () => {
+  test.each([
+    ['the loopback address', '127.0.0.1'],
+    ['it in decimal', '2130706433'],
+    ['it in hexadecimal', '0x7f000001'],
+    ['it in octal', '0177.0.0.1'],
+    ['it shortened', '127.1'],
+    ['it as IPv4-mapped', '[::ffff:127.0.0.1]'],
+    ['it as IPv4-mapped in hexadecimal', '[::ffff:7f00:1]'],
+    ['the loopback address of IPv6', '[::1]'],
+    ['no address at all', '0.0.0.0'],
+    ['that of IPv6', '[::]'],
+    ['metadata of a cloud', '169.254.169.254'],
+    ['it as IPv4-mapped', '[::ffff:169.254.169.254]'],
+    ['it through NAT64', '[64:ff9b::a9fe:a9fe]'],
+    ['it through 6to4', '[2002:a9fe:a9fe::1]'],
+    ['a private network', '10.0.0.1'],
+    ['another', '172.31.255.1'],
+    ['a third', '192.168.1.1'],
+    ['the network of a provider', '100.64.0.1'],
+    ['a unique local address', '[fd00::1]'],
+    ['a link-local address', '[fe80::1]'],
+    ['multicast', '224.0.0.1'],
+    ['the broadcast address', '255.255.255.255'],
+  ])('%s is not reached: %s', async (_name, host) => {
+    await using safe = new SafeFetch()
+    await expect(safe.fetch({ url: `https://${host}/`, reach: 'public' })).rejects.toThrow('is an address of a private network')
+  })
+
+  test.each([
+    ['a private address', [['10.0.0.1']]],
+    ['a private one beside a public one', [['93.184.215.14', '127.0.0.1']]],
+    ['the loopback one, mapped', [['::ffff:127.0.0.1']]],
+    ['nothing', [[]]],
+  ])('a name that means %s is not reached', async (_name, answers) => {
+    const { lookup } = resolver(...answers)
+    await using safe = new SafeFetch({ lookup })
+    await expect(safe.fetch({ url: 'https://as.example.com/', reach: 'public' })).rejects.toThrow('private network')
+  })
+
+  test('a name is asked about once for each connection, so that it cannot mean something else afterwards', async () => {
+    const { lookup, asked } = resolver(['10.0.0.1'], ['93.184.215.14'])
+    await using safe = new SafeFetch({ lookup })
+    await expect(safe.fetch({ url: 'https://rebind.example.com/', reach: 'public' })).rejects.toThrow('private network')
+    expect(asked()).toBe(1)
+  })
+
+  test.each([
+    'http://as.example.com/',
+    'file:///etc/passwd',
+    'ftp://as.example.com/',
+    'https://a:b@as.example.com/',
+    'nonsense',
+    '',
+  ])('%j is not fetched', async (url) => {
+    const { lookup, asked } = resolver(['93.184.215.14'])
+    await using safe = new SafeFetch({ lookup })
+    await expect(safe.fetch({ url, reach: 'public' })).rejects.toThrow(Error)
+    expect(asked()).toBe(0)
+  })
+})
+
+describe('of a server on this machine', () => {
+  test('its own http is spoken to, and no name that only resolves to it', async () => {
+    await using server = await serve((_request, response) => response.end('{}'))
+    await using safe = new SafeFetch({ lookup: resolver(['127.0.0.1']).lookup })
+    expect(await safe.fetch({ url: server.url, reach: 'loopback' })).toEqual({ status: 200, text: '{}' })
+    const named = `http://as.example.com:${server.port}`
+    await expect(safe.fetch({ url: named, reach: 'loopback' })).rejects.toThrow('only https')
+    await expect(safe.fetch({ url: 'https://10.0.0.1/', reach: 'loopback' })).rejects.toThrow('private network')
+  })
+
+  test('T-09 no redirect is followed, wherever it leads', async () => {
+    await using target = await serve((_request, response) => response.end('{}'))
+    await using server = await serve((_request, response) => response.writeHead(307, { location: target.url }).end())
+    await using safe = new SafeFetch()
+    await expect(safe.fetch({ url: server.url, reach: 'loopback', body: 'code=1' })).rejects.toThrow('redirect')
+    expect([server.seen, target.seen]).toEqual([['/'], []])
+  })
+
+  test('an answer beyond the limit is not read to its end', async () => {
+    await using server = await serve((_request, response) => response.end(Buffer.alloc(1_001)))
+    await using safe = new SafeFetch({ maxBytes: 1_000 })
+    await expect(safe.fetch({ url: server.url, reach: 'loopback' })).rejects.toThrow('more than 1000 bytes')
+  })
+
+  test('a server that never answers is given up', async () => {
+    await using server = await serve(() => undefined)
+    await using safe = new SafeFetch({ timeoutMs: 50 })
+    await expect(safe.fetch({ url: server.url, reach: 'loopback' })).rejects.toThrow('no answer in time')
+  })
+})

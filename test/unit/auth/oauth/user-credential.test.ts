@@ -1,0 +1,114 @@
+/** A person's token over its life: renewed by one of many, in one process or several, and never lost to another (F-17). */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { SafeFetch } from '../../../../src/auth/oauth/safe-fetch.ts'
+import { TokenStore } from '../../../../src/auth/oauth/store.ts'
+import { UserCredential } from '../../../../src/auth/oauth/user-credential.ts'
+import { Seal } from '../../../../src/auth/seal.ts'
+import { Browser } from '../../../support/browser.ts'
+import { FakeDownstream } from '../../../support/fake-downstream.ts'
+import { FakeIssuer, protect } from '../../../support/fake-issuer.ts'
+
+const KEY = Buffer.alloc(32, 7)
+const folder = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+const BACK = { redirectUri: 'http://127.0.0.1:9/connect/callback', document: undefined }
+afterEach(() => rmSync(join(folder, 'credentials'), { recursive: true, force: true }))
+
+const scene = async () => {
+  const issuer = await FakeIssuer.start({ ttl: 3_600 })
+  const server = await FakeDownstream.start({ kind: 'modern http' })
+  protect(server, issuer)
+  const safe = new SafeFetch()
+  let nowMs = 0
+  const secrets: string[] = []
+  /** As another process would have it. */
+  const credential = (principal = 'p'): UserCredential =>
+    new UserCredential(
+      {
+        key: 'a',
+        server: (server.address as { url: URL }).url,
+        principal,
+        signIn: {
+          mode: 'user',
+          perUser: true,
+          client: undefined,
+          clientDocument: undefined,
+          scopes: undefined,
+          isPrivate: false,
+        },
+      },
+      {
+        fetch: safe.fetch,
+        store: new TokenStore(new Seal({ keys: [KEY] }), folder, (error) => expect(error).toBeUndefined()),
+        now: () => nowMs,
+        secrets: (_holder, tokens) => secrets.push(...tokens),
+      },
+    )
+  const signIn = async (who: UserCredential): Promise<void> => {
+    const { url, journey } = await who.begin(BACK)
+    const { headers } = await new Browser().step(url)
+    await who.finish(journey, new URL(headers.get('location') ?? '').searchParams)
+  }
+  return {
+    issuer,
+    credential,
+    signIn,
+    secrets,
+    passHour: () => (nowMs += 3_600_000),
+    [Symbol.asyncDispose]: async () => {
+      for (const item of [safe, server, issuer]) await item[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('F-17 fifty that find it expired, in two processes, make one grant of a rotation-strict server', async () => {
+  await using stage = await scene()
+  const one = stage.credential()
+  await stage.signIn(one)
+  const two = stage.credential()
+  stage.passHour()
+  await Promise.all(Array.from({ length: 50 }, (_, at) => (at % 2 === 0 ? one : two).ready()))
+  expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
+  expect(one.bearer.value).toBe(two.bearer.value)
+  expect(stage.issuer.find(one.bearer.value?.replace('Bearer ', ''))).toBeDefined()
+})
+
+test('F-17 a refused token that another has renewed meanwhile is replaced, not renewed and not deleted', async () => {
+  await using stage = await scene()
+  const one = stage.credential()
+  await stage.signIn(one)
+  const two = stage.credential()
+  const used = one.bearer.value
+  stage.issuer.expire()
+  await two.renew({ used, status: 401, challenge: undefined })
+  await one.renew({ used, status: 401, challenge: undefined })
+  expect(one.bearer.value).toBe(two.bearer.value)
+  expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
+})
+
+test('what cannot be renewed asks for a sign-in, here and wherever it is read again', async () => {
+  await using stage = await scene()
+  const one = stage.credential()
+  await stage.signIn(one)
+  stage.issuer.revoke()
+  await expect(one.renew({ used: one.bearer.value, status: 401, challenge: undefined })).rejects.toMatchObject({
+    kind: 'auth_required',
+    facts: { signIn: true },
+  })
+  expect([one.isSignedIn, stage.credential().isSignedIn]).toEqual([false, false])
+})
+
+test('B250 a token is read by nobody but its principal', async () => {
+  await using stage = await scene()
+  await stage.signIn(stage.credential('p'))
+  expect([stage.credential('p').isSignedIn, stage.credential('q').isSignedIn]).toEqual([true, false])
+})
+
+test('T-14 every token is named as a secret before it is used', async () => {
+  await using stage = await scene()
+  const one = stage.credential()
+  await stage.signIn(one)
+  expect(stage.secrets).toContain(one.bearer.value?.replace('Bearer ', ''))
+})
