@@ -8,6 +8,7 @@ import type { ToolsetOptions } from '../../../src/catalog/toolset.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
 import { fake } from '../../support/fake-downstream.ts'
+import { bearer, staticToken, tokenOf } from '../../support/credentials.ts'
 import { toolsetOf } from '../../support/toolsets.ts'
 import { everyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
 
@@ -182,6 +183,27 @@ describe('who is kept from what', () => {
     ])
     expect(calls[1]).toMatchObject({ outcome: 'input_required' })
     expect(gateway.fake('a').all('tools/call')).toHaveLength(action === 'accept' ? 2 : 0)
+  })
+
+  test('who has no credential, a bad one, or not the toolset', async () => {
+    const auth = { tokens: [staticToken('A', { toolsets: ['ops'] })], oauth: undefined, map: [] }
+    const toolsets = [toolset('ops'), toolset('night')]
+    await using gateway = await audited({ servers: { a: offer }, gateway: { toolsets }, host: { auth } })
+    const ask = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+      fetch(new URL(path, gateway.url), { method: 'POST', headers })
+    await ask('/mcp')
+    await ask('/mcp', bearer(tokenOf('Z')))
+    await ask('/mcp?access_token=x')
+    await ask('/mcp/night', bearer(tokenOf('A')))
+    await ask('/mcp/ops', bearer(tokenOf('A')))
+    expect((await linesOf(gateway)).map(({ status, reason, principal, path }) => [status, reason, principal, path])).toEqual([
+      [401, 'unauthorized', undefined, '/mcp'],
+      [401, 'unauthorized', undefined, '/mcp'],
+      [400, 'invalid', undefined, '/mcp'],
+      [404, 'path', 'token:A', '/mcp/night'],
+      [415, 'invalid', 'token:A', '/mcp/ops'],
+    ])
+    expect(await readFile(file(), 'utf8')).not.toContain(tokenOf('Z'))
   })
 
   test('a toolset has one rate for all who have it, at each of its paths', async () => {
