@@ -8,6 +8,7 @@ import { loadConfiguration } from './config/load.ts'
 import { ConfigError } from './config/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
 import type { Context } from './config/surroundings.ts'
+import type { CheckOptions } from './commands/check.ts'
 import { CommandError, EXIT } from './commands/io.ts'
 import type { Invocation, Io, Read } from './commands/io.ts'
 import type { StdioOptions } from './commands/stdio.ts'
@@ -27,12 +28,16 @@ interface CallOptions {
   readonly toolset?: string
 }
 
-/** Runs one command and returns its exit code. */
-export const run = async (args: readonly string[], io: Io): Promise<number> => {
+/** Runs one command and returns its exit code. `around`: what is known of the process. */
+export const run = async (
+  args: readonly string[],
+  io: Io,
+  around: typeof readSurroundings = readSurroundings,
+): Promise<number> => {
   let exitCode: number = EXIT.ok
   const words = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length)
   const json = words.includes('--json')
-  const program = makeProgram(io, json, (code) => (exitCode = code))
+  const program = makeProgram(io, json, around, (code) => (exitCode = code))
   try {
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
@@ -41,7 +46,7 @@ export const run = async (args: readonly string[], io: Io): Promise<number> => {
   }
 }
 
-const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Command => {
+const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end: (exitCode: number) => void): Command => {
   const program = new Command('trunkline')
   program
     .description('One MCP endpoint for every host, many MCP servers behind it.')
@@ -55,11 +60,11 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
   const command = (words: string, description: string, isDefault = false): Command =>
     withCommon(program.command(words, { isDefault }).description(description))
   /** What a command is given; its own options win over those before it. */
-  const invoked = async (own: CommonOptions, looksAround = true): Promise<Invocation> => {
+  const invoked = async (own: CommonOptions, looksAround = true, withoutLock = false): Promise<Invocation> => {
     const before = program.opts<CommonOptions>()
     const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
     const { listen, state, allowUnauthenticatedNetwork } = options
-    const context = readSurroundings({ listen, state, allowUnauthenticatedNetwork })
+    const context = around({ listen, state, allowUnauthenticatedNetwork, withoutLock })
     const files = await filesOf(options.config, context, looksAround)
     const id = configurationId(resolve(context.cwd, files[0]))
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
@@ -89,9 +94,25 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
     })
   command('check', 'is the configuration right?')
     .option('--live', 'start its servers and see whether they work')
-    .action(async (options: CommonOptions & { readonly live?: boolean }) => {
+    .option('--host <list>', 'would these hosts take the tools as they are? claude-desktop,cursor,… or all')
+    .option('--locked', 'do its servers offer what the lock file says? Starts them unless a process runs')
+    .action(async (options: CommonOptions & CheckOptions) => {
       const { check } = await import('./commands/check.ts')
-      end(await check(await invoked(options), options.live === true))
+      end(await check(await invoked(options), options))
+    })
+  command('lock', 'write the lock file: definitions as they are now, approved (lock.file)')
+    .argument('[servers...]', 'keys; all if left out')
+    .option('--apps', 'also what servers list to hosts that run MCP Apps')
+    .action(async (servers: readonly string[], options: CommonOptions & { readonly apps?: boolean }) => {
+      const { lock } = await import('./commands/lock.ts')
+      const { read } = await invoked(options)
+      end(await lock(await invoked(options, true, true), { servers, apps: options.apps === true }, read))
+    })
+  command('diff', 'how definitions differ from what was approved')
+    .argument('[name]', 'exposed or original name, or key of a server; everything if left out')
+    .action(async (name: string | undefined, options: CommonOptions) => {
+      const { diff } = await import('./commands/lock.ts')
+      end(await diff(await invoked(options), name))
     })
   command('schema', 'print the JSON Schema of the configuration').action(async () => {
     const { schema } = await import('./commands/schema.ts')
@@ -137,16 +158,29 @@ const makeProgram = (io: Io, json: boolean, end: (exitCode: number) => void): Co
       const { login } = await import('./commands/login.ts')
       end(await login(await invoked(options), server, options.open === true))
     })
-  command('reload', 'make the running process read its files again').action(async (options: CommonOptions) => {
-    const { reload } = await import('./commands/running.ts')
-    end(await reload(await invoked(options)))
+  command('why', 'the rules that show, hide or rename something, with their places')
+    .argument('<name>', 'of a tool or prompt, or a URI; as hosts or as the server call it')
+    .option('--toolset <name>', 'what this toolset makes of it; all of them if left out')
+    .action(async (name: string, options: CommonOptions & { readonly toolset?: string }) => {
+      const { why } = await import('./commands/why.ts')
+      end(await why(await invoked(options), name, options.toolset))
+    })
+  command('plan', 'what a reload would change of the running process').action(async (options: CommonOptions) => {
+    const { plan } = await import('./commands/plan.ts')
+    end(await plan(await invoked(options)))
   })
-  command('approve', 'take the changed definition of a tool as the true one (lock.on_change)')
+  command('reload', 'make the running process read its files again')
+    .option('--dry-run', 'show what it would change, as plan does')
+    .action(async (options: CommonOptions & { readonly dryRun?: boolean }) => {
+      const { plan, reload } = await import('./commands/plan.ts')
+      end(await (options.dryRun === true ? plan : reload)(await invoked(options)))
+    })
+  command('approve', 'take changed definitions as the true ones (lock.on_change); with a lock file, write them there')
     .argument('<server>', 'its key')
-    .argument('[tool]', 'as the server calls it; all that changed if left out')
-    .action(async (server: string, tool: string | undefined, options: CommonOptions) => {
+    .argument('[name]', 'of a tool, as the server calls it; all that changed if left out')
+    .action(async (server: string, name: string | undefined, options: CommonOptions) => {
       const { approve } = await import('./commands/running.ts')
-      end(await approve(await invoked(options), server, tool))
+      end(await approve(await invoked(options), await invoked(options, true, true), server, name))
     })
   command('restart', 'restart one server of the running process')
     .argument('<server>', 'its key')

@@ -15,13 +15,26 @@ import type { ToolRow } from './tools.ts'
 export const connectAdmin = async (place: Place): Promise<Control | undefined> =>
   (await isOurs(place)) && (await isAnswered(place)) ? remoteControl(place) : undefined
 
+type Query = Record<string, string> | [key: string, value: string][]
+
 const remoteControl = (place: Place): Control => {
-  const ask = async <T>(method: string, path: string, query: Record<string, string> = {}): Promise<T> =>
+  const ask = async <T>(method: string, path: string, query: Query = {}): Promise<T> =>
     JSON.parse((await exchange(place, method, path, query)).toString()) as T
   return {
     status: () => ask('GET', '/status'),
     tools: async (query, toolset) =>
       (await ask<{ tools?: readonly ToolRow[] }>('GET', '/tools', { query, ...(toolset !== undefined && { toolset }) })).tools,
+    offered: (servers, apps) =>
+      ask('GET', '/offered', [...servers.map((server): [string, string] => ['server', server]), ['apps', String(apps)]]),
+    changes: () => ask('GET', '/changes'),
+    lint: (hosts) =>
+      ask(
+        'GET',
+        '/lint',
+        hosts.map((host): [string, string] => ['host', host]),
+      ),
+    why: (name, toolset) => ask('GET', '/why', { name, ...(toolset !== undefined && { toolset }) }),
+    plan: () => ask('GET', '/plan'),
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
     approve: async (server, tool) =>
@@ -75,7 +88,7 @@ const exchange = (
   { path: socketPath }: Place,
   method: string,
   path: string,
-  query: Record<string, string>,
+  query: Query,
   body = '',
   signal?: AbortSignal,
 ): Promise<Buffer> =>

@@ -10,10 +10,17 @@ import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
+import { lintCatalog } from './lint.ts'
+import type { Lint } from './lint.ts'
+import { readChanges, readOffered } from './offered.ts'
+import type { Deviating, OfferedServer } from './offered.ts'
+import type { Plan } from './plan.ts'
 import { serverStatuses, urlsOf } from './status.ts'
 import type { Status } from './status.ts'
 import { listTools } from './tools.ts'
 import type { ToolRow } from './tools.ts'
+import { explain } from './why.ts'
+import type { WhyEnd } from './why.ts'
 
 export interface Control {
   status(): Promise<Status>
@@ -21,8 +28,18 @@ export interface Control {
   tools(query: string, toolset: string | undefined): Promise<readonly ToolRow[] | undefined>
   /** `args` is a JSON object as text; `signal` gives the call up. A toolset that does not exist refuses it. */
   call(tool: string, args: string, toolset: string | undefined, signal: AbortSignal): Promise<CallEnd>
+  /** What these servers, or all, say of themselves now, before any policy; `apps`: to hosts that run MCP Apps, too. */
+  offered(servers: readonly string[], apps: boolean): Promise<readonly OfferedServer[]>
+  /** What is not as it was approved. */
+  changes(): Promise<readonly Deviating[]>
   /** Reads the files again. Never rejects: a configuration that is refused is an answer. */
   reload(): Promise<ReloadEnd>
+  /** What these hosts (words of `HOST_LIMITS`) would not take as it is. */
+  lint(hosts: readonly string[]): Promise<Lint>
+  /** Every rule that shows, hides or renames what is called so, in every toolset or in one. */
+  why(name: string, toolset: string | undefined): Promise<WhyEnd>
+  /** What a reload would change; nothing is applied. */
+  plan(): Promise<PlanEnd>
   /** False: there is no such server. */
   restart(server: string): Promise<boolean>
   /** The link to sign in at a server, as the operator. `undefined`: there is no such server, or nobody signs in there. */
@@ -48,13 +65,21 @@ export type ReloadEnd =
       readonly changed: readonly string[]
       /** YAML paths whose change waits for a restart of the process. */
       readonly needsRestart: readonly string[]
+      /** The same in full, as it was before it was done. */
+      readonly plan: Plan
     }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+
+/** What a reload would do, or why it would be refused. */
+export type PlanEnd =
+  | { readonly kind: 'planned'; readonly plan: Plan }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
 
 /** Reloads, and what became of the last one. */
 export interface Reloader {
   readonly problems: readonly Problem[]
   reload(): Promise<ReloadEnd>
+  plan(): Promise<PlanEnd>
 }
 
 export const localControl = (running: Running, reloader: Reloader, redactor: Redactor): Control => {
@@ -88,6 +113,8 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
       const end = await callTool(running.gateway, tool, args, signal, scope)
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
+    offered: async (servers, apps) => readOffered(running, servers, apps, redactor),
+    changes: async () => redactor.hideIn(readChanges(running)),
     reload: async () => redactor.hideIn(await reloader.reload()),
     login: async (server) => {
       const asked = await askedAt(running, server)
@@ -102,6 +129,9 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         signal.addEventListener('abort', () => resolve('expired'), { once: true })
       })
     },
+    lint: async (hosts) => redactor.hideIn(lintCatalog(running.gateway.feed.catalog, running.configuration.gateway, hosts)),
+    why: async (name, toolset) => redactor.hideIn(explain(running, name, toolset)),
+    plan: async () => redactor.hideIn(await reloader.plan()),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
     restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),
   }

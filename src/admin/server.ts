@@ -7,6 +7,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { HostStreams } from '../app.ts'
+import { HOST_LIMITS } from '../catalog/host-limits.ts'
 import type { Log } from '../downstream/environment.ts'
 import type { EndpointPath } from '../rpc/call.ts'
 import type { Control } from './control.ts'
@@ -32,6 +33,11 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   'GET /tools': async (query, _body, control) => ({
     tools: await control.tools(query.get('query') ?? '', query.get('toolset') ?? undefined),
   }),
+  'GET /offered': (query, _body, control) => control.offered(query.getAll('server'), query.get('apps') === 'true'),
+  'GET /changes': (_query, _body, control) => control.changes(),
+  'GET /lint': (query, _body, control) => control.lint(query.getAll('host').filter((host) => Object.hasOwn(HOST_LIMITS, host))),
+  'GET /why': (query, _body, control) => control.why(query.get('name') ?? '', query.get('toolset') ?? undefined),
+  'GET /plan': (_query, _body, control) => control.plan(),
   'POST /reload': (_query, _body, control) => control.reload(),
   'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),
   'POST /login': async (query, _body, control) => ({ login: await control.login(query.get('server') ?? '') }),

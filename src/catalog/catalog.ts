@@ -9,6 +9,8 @@ import type { Entry, Inventory, LeftOut, ListKind } from './inventory.ts'
 import { mergeList } from './merge.ts'
 import { uriMode } from './naming.ts'
 import type { NamingOptions } from './naming.ts'
+import { indexRefused } from './refused.ts'
+import type { Refused } from './refused.ts'
 
 /** What the catalog needs to know of a configured server; each `ServerOptions` is one. */
 export interface CatalogServer {
@@ -71,6 +73,8 @@ export interface Catalog {
   readonly index: Readonly<Record<ListKind, ReadonlyMap<string, Exposed>>>
   readonly problems: readonly Problem[]
   readonly leftOut: readonly LeftOutOf[]
+  /** URIs that a policy keeps from hosts, by server key. */
+  readonly refused: ReadonlyMap<string, Refused>
 }
 
 /** What a server offers and the catalog does not hold, with the key of the server. */
@@ -111,5 +115,6 @@ export const buildCatalog = (sources: readonly CatalogSource[], naming: CatalogO
     index: { tools: tools.index, resources: resources.index, templates: templates.index, prompts: prompts.index },
     problems: merged.flatMap((list) => list.problems),
     leftOut: [...own, ...merged.flatMap((list) => list.leftOut)],
+    refused: indexRefused(own),
   }
 }

@@ -30,6 +30,8 @@ export interface LeftOut {
   readonly kind: ListKind
   readonly name: string
   readonly reason: string
+  /** A policy keeps it from hosts: nor is it found by its URI. */
+  readonly isRefused?: boolean
 }
 
 /** What an operator should know of something that is served all the same. */

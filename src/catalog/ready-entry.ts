@@ -36,7 +36,8 @@ export interface Exposure {
   readonly override?: ToolOverride | undefined
 }
 
-const NAME_FIELD: Readonly<Record<ListKind, string>> = {
+/** The member of an entry that names it. */
+export const NAME_FIELD: Readonly<Record<ListKind, string>> = {
   tools: 'name',
   prompts: 'name',
   resources: 'uri',

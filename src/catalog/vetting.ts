@@ -5,9 +5,54 @@
 import { findHidden, stripHidden } from '../wire/hidden.ts'
 import type { Hidden } from '../wire/hidden.ts'
 import { membersAt } from '../wire/members.ts'
+import { digestInventory } from './digest.ts'
+import { LIST_KINDS } from './inventory.ts'
+import type { Entry, Finding, Inventory, LeftOut, ListKind } from './inventory.ts'
 
 /** `warn`: served as it is, and told. `strip`: served without. `drop`: left out. */
 export type HiddenPolicy = 'warn' | 'strip' | 'drop'
+
+/** The inventory as the policy wants it; the very same one where nothing hides. */
+export const vetHidden = (inventory: Inventory, hidden: HiddenPolicy): Inventory => {
+  const leftOut: LeftOut[] = []
+  const findings: Finding[] = []
+  const vetted = (kind: ListKind) =>
+    inventory.lists[kind].flatMap((entry): Entry[] => {
+      const vetted = vetEntry(entry, kind, hidden, findings)
+      if ('reason' in vetted) leftOut.push(vetted)
+      return 'reason' in vetted ? [] : [vetted]
+    })
+  const lists = Object.fromEntries(LIST_KINDS.map((kind) => [kind, vetted(kind)])) as Record<ListKind, Entry[]>
+  const instructions = vetInstructions(inventory.instructions, hidden, findings)
+  if (leftOut.length === 0 && findings.length === 0) return inventory
+  const clean = {
+    ...inventory,
+    lists,
+    instructions,
+    leftOut: [...inventory.leftOut, ...leftOut],
+    findings: [...inventory.findings, ...findings],
+  }
+  return { ...clean, digest: digestInventory(clean) }
+}
+
+/** An entry with hidden characters, as the policy wants it. Its name is never altered: the server would not know it. */
+const vetEntry = (entry: Entry, kind: ListKind, hidden: HiddenPolicy, findings: Finding[]): Entry | LeftOut => {
+  const note = describeHidden(entry.raw)
+  if (note === undefined) return entry
+  const { original } = entry
+  if (hidden === 'drop' || (hidden === 'strip' && findHidden(original).length > 0))
+    return { kind, name: original, reason: `${note} (hidden_characters: ${hidden})` }
+  findings.push({ kind, name: original, note: hidden === 'strip' ? `${note}; served without` : note })
+  return hidden === 'strip' ? { ...entry, raw: stripEntry(entry.raw) } : entry
+}
+
+const vetInstructions = (text: string | undefined, hidden: HiddenPolicy, findings: Finding[]): string | undefined => {
+  const found = text === undefined ? [] : findHidden(text)
+  if (text === undefined || found.length === 0) return text
+  const note = found.map((one) => wordHidden('its text', one)).join('; ')
+  findings.push({ kind: 'instructions', name: '', note: hidden === 'warn' ? note : `${note}; served without` })
+  return hidden === 'warn' ? text : hidden === 'strip' ? stripHidden(text) : undefined
+}
 
 /** What the definition hides, member by member, as words for an operator; `undefined` if nothing. `raw`: one JSON object. */
 export const describeHidden = (raw: Buffer): string | undefined => {

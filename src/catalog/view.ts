@@ -15,6 +15,7 @@ import type { Entry, ListKind } from './inventory.ts'
 import { isMetaTool, metaTools } from './meta-tools.ts'
 import { uriMode } from './naming.ts'
 import { plainUri } from './plain-uri.ts'
+import { isRefusedUri } from './refused.ts'
 import { listForm, readyEntry } from './ready-entry.ts'
 import type { Exposure, ListForm } from './ready-entry.ts'
 import { indexBare } from './routes.ts'
@@ -125,7 +126,7 @@ export class View {
 
   /** The same of a URI or template, listed or not: what a shown template or app names is shown with it. */
   showsUri(server: CatalogServer, original: string): boolean {
-    if (!offersUri(server, original)) return false
+    if (!offersUri(server, original) || isRefusedUri(this.catalog, server.key, original)) return false
     if (this.#shown === undefined) return true
     const isOf = (row: Exposed): boolean => row.server.key === server.key
     const isShown = (row: Exposed): boolean => isOf(row) && this.shows(row)

@@ -1,17 +1,29 @@
 /** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
 import type { Status } from '../admin/status.ts'
 import { printable } from '../log.ts'
+import { checkHosts } from './check-hosts.ts'
 import { inline } from './inline.ts'
 import { CommandError, EXIT, load, printJson, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
+import { checkLocked } from './lock.ts'
 import { painter, serverLines, stderrLines, toolsetLines } from './table.ts'
 import type { Paint } from './table.ts'
 
-export const check = async (invocation: Invocation, live: boolean): Promise<number> => {
+/** What is checked beside the files. */
+export interface CheckOptions {
+  readonly live?: boolean
+  readonly locked?: boolean
+  /** Words for hosts, with commas between. */
+  readonly host?: string
+}
+
+export const check = async (invocation: Invocation, { live, locked, host }: CheckOptions): Promise<number> => {
   const loaded = await load(invocation)
+  if (locked === true) return checkLocked(loaded)
+  if (host !== undefined) return checkHosts(loaded, host, live === true)
   const { configuration, io, json, context } = loaded
   const { files, servers, warnings } = configuration
-  if (!live) {
+  if (live !== true) {
     const toolsets = configuration.gateway.toolsets.map(({ name }) => name)
     if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), toolsets, warnings })
     else

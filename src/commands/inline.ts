@@ -31,6 +31,7 @@ export const inline = async <T>({ configuration, context, io }: Loaded, use: (co
   await using gateway = await startGateway(silent, { log, path: context.env['PATH'], redactor })
   await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
   if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
-  const reloader = { problems: [], reload: async () => ({ kind: 'refused', problems: [] }) as const }
+  const refuse = async () => ({ kind: 'refused', problems: [] }) as const
+  const reloader = { problems: [], reload: refuse, plan: refuse }
   return await use(localControl(gateway, reloader, redactor))
 }

@@ -2,11 +2,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Subscription } from 'rxjs'
 import { problemsOf } from '../admin/control.ts'
-import type { Reloader, ReloadEnd } from '../admin/control.ts'
+import type { PlanEnd, Reloader, ReloadEnd } from '../admin/control.ts'
+import { makePlan } from '../admin/plan.ts'
+import type { Plan } from '../admin/plan.ts'
 import type { Running } from '../app.ts'
 import { diffConfigurations } from '../config/difference.ts'
 import type { Configuration } from '../config/options.ts'
-import { formatProblem } from '../config/problems.ts'
+import { ConfigError, formatProblem } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
 import { watchConfiguration } from '../config/watch.ts'
 import type { Log } from '../downstream/environment.ts'
@@ -46,6 +48,18 @@ export class Reloading implements Reloader, AsyncDisposable {
     return done
   }
 
+  /** Reads the files as a reload would, and does nothing else. */
+  async plan(): Promise<PlanEnd> {
+    try {
+      const { configuration } = await this.#read()
+      const plan = makePlan(this.#running, configuration)
+      this.#refuseCollisions(configuration, plan)
+      return { kind: 'planned', plan }
+    } catch (error) {
+      return { kind: 'refused', problems: problemsOf(error) }
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#offHangup()
     this.#watching?.unsubscribe()
@@ -67,9 +81,11 @@ export class Reloading implements Reloader, AsyncDisposable {
     try {
       const { configuration, sinceMs } = await this.#read()
       const { added, removed, changed, needsRestart } = diffConfigurations(before, configuration)
-      const end = { kind: 'applied', added, removed, changed, needsRestart } as const
+      const plan = makePlan(this.#running, configuration)
+      this.#refuseCollisions(configuration, plan)
+      const end = { kind: 'applied', added, removed, changed, needsRestart, plan } as const
       this.#problems = []
-      if (JSON.stringify(before) === JSON.stringify(configuration)) return end
+      if (isDeepStrictEqual(before, configuration)) return end
       await this.#running.apply(configuration, new Set(changed))
       this.#log.level = configuration.log.level
       const isWatchedAlike = ['watch', 'files', 'globs'] as const
@@ -83,5 +99,14 @@ export class Reloading implements Reloader, AsyncDisposable {
       this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration is not used')
       return { kind: 'refused', problems: this.#problems }
     }
+  }
+
+  /** `naming.collision: error`: a configuration that makes two entries want one name is not taken; what servers did meanwhile is told. */
+  #refuseCollisions({ gateway, files }: Configuration, { collisions }: Plan): void {
+    const known = this.#running.gateway.feed.catalog.problems.map(({ message }) => message)
+    const fresh = collisions.filter((message) => !known.includes(message))
+    if (gateway.collision !== 'error' || fresh.length === 0) return
+    const remedy = 'rename one, filter it out, or write naming.collision: warn'
+    throw new ConfigError(fresh.map((message) => ({ place: files[0] ?? '', path: 'naming.collision', message, remedy })))
   }
 }

@@ -1,11 +1,11 @@
-/** Commands to the running process: `ps`, `reload`, `restart`, `approve`. */
+/** Commands to the running process: `ps`, `restart`, `approve`. */
 import type { Control } from '../admin/control.ts'
-import { ConfigError } from '../config/problems.ts'
 import { printable } from '../log.ts'
 import { reportLines } from './check.ts'
 import { running } from './inline.ts'
 import { CommandError, EXIT, printJson, printLines } from './io.ts'
 import type { Invocation } from './io.ts'
+import { lock } from './lock.ts'
 import { painter } from './table.ts'
 
 export const ps = async (invocation: Invocation): Promise<number> => {
@@ -21,25 +21,20 @@ export const ps = async (invocation: Invocation): Promise<number> => {
   return EXIT.ok
 }
 
-export const reload = async (invocation: Invocation): Promise<number> => {
-  const { io, json } = invocation
-  const end = await (await running(invocation)).reload()
-  if (end.kind === 'refused') throw new ConfigError(end.problems)
-  if (json) await printJson(io, end)
-  else {
-    const signs = [
-      ...end.added.map((key) => `+ ${key}`),
-      ...end.removed.map((key) => `- ${key}`),
-      ...end.changed.map((key) => `~ ${key}`),
-    ]
-    await printLines(io, signs.length === 0 ? ['reloaded; no server was added, removed or restarted'] : signs)
-    for (const option of end.needsRestart) io.stderr.write(`${option} takes effect when trunkline is started again\n`)
-  }
-  return EXIT.ok
-}
-
-export const approve = async (invocation: Invocation, server: string, tool: string | undefined): Promise<number> => {
-  const { io, json } = invocation
+/** Where a lock file decides, it is what is written: `writing` reads the configuration without it. */
+export const approve = async (
+  invocation: Invocation,
+  writing: Invocation,
+  server: string,
+  tool: string | undefined,
+): Promise<number> => {
+  const { io, json, read } = invocation
+  const file = await writing.read().then(
+    ({ configuration }) => configuration.lock,
+    () => undefined,
+  )
+  if (file !== undefined)
+    return lock(writing, { servers: [server], apps: false, ...(tool !== undefined && { name: tool }) }, read)
   const control = await running(invocation)
   const approved = await control.approve(server, tool)
   if (approved === undefined) throw await unknownServer(control, server)

@@ -1,5 +1,6 @@
 /** What may stand in a configuration file of ours. The one source of validation, of `schema/v1.json` and of `docs/configuration.md`. */
 import { z } from 'zod'
+import { LOCK_KINDS } from '../catalog/lock.ts'
 import { DEFAULT_GATEWAY } from '../gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../host/options.ts'
 import { LEGACY_REVISIONS, MODERN_REVISIONS } from '../wire/revisions.ts'
@@ -24,7 +25,7 @@ import {
   urlPath,
 } from './kinds.ts'
 import { SECRET_NAME, secretSchema } from './secret-schema.ts'
-import { defaultsSchema, serverSchema } from './server-schema.ts'
+import { defaultsSchema, onChange, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
 import { toolsetSchema } from './toolset-schema.ts'
 
@@ -201,6 +202,30 @@ export const fileSchema = z
     toolsets: field(
       z.record(z.string(), toolsetSchema),
       'Named parts of the catalog, each at `/mcp/<name>`. `default` is what a host gets that names none.',
+    ),
+    lock: field(
+      z.strictObject({
+        file: field(
+          filledText,
+          'Definitions as they were approved, for git, from the folder of this file. `trunkline lock` writes it. Without: what was seen first of tools.',
+        ),
+        on_change: field(
+          onChange,
+          'What becomes of a definition that is not as it was approved; servers may say otherwise: served; served and told; the approved one stays; hidden.',
+          'warn',
+        ),
+        covers: field(
+          z.array(choice(...LOCK_KINDS)),
+          'What the file holds, for servers whose resources come and go.',
+          LOCK_KINDS,
+        ),
+      }),
+      'What servers may offer.',
+    ),
+    strict: field(
+      flag,
+      'What is only told of by default is blocked: hidden characters, changed definitions, equal names.',
+      false,
     ),
     telemetry: field(
       z.strictObject({

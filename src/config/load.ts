@@ -6,6 +6,7 @@ import { secretsOfAuth, warnOfExpired } from './auth.ts'
 import { configurationId, runtimeRoot, stateRoot } from './folders.ts'
 import { gather } from './gather.ts'
 import type { Gathered } from './gather.ts'
+import { lockedServer, readLockFile } from './lock-file.ts'
 import type { Context } from './surroundings.ts'
 import type { Configuration } from './options.ts'
 import { ConfigError } from './problems.ts'
@@ -15,6 +16,7 @@ import { collectRates } from './rates.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildAudit, buildGateway, buildHost } from './settings.ts'
+import { checkStrict, withStrict } from './strict.ts'
 import { buildToolsets } from './toolsets.ts'
 import { child, nearest } from './tree.ts'
 import { absolutePath } from './variables.ts'
@@ -29,9 +31,15 @@ export interface Sources {
 export const loadConfiguration = async (sources: Sources, context: Context): Promise<Configuration> => {
   const problems: Problem[] = []
   const warnings: string[] = []
-  const gathered = await gather(sources, context, problems, warnings)
+  const found = await gather(sources, context, problems, warnings)
+  const gathered = { ...found, settings: withStrict(found.settings) }
   const { settings } = gathered
-  const servers = buildServers(gathered, context, problems)
+  checkStrict(found, problems)
+  const lock = await readLockFile(gathered, context, problems, warnings)
+  const servers = buildServers(gathered, context, problems).map((server) => ({
+    ...server,
+    locked: lockedServer(lock, server.key),
+  }))
   const host = buildHost(gathered, context, problems)
   const audit = buildAudit(gathered, context, problems)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)
@@ -49,12 +57,13 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const id = configurationId(first)
   return deepFreeze({
     id,
-    files: [...gathered.files],
+    files: [...gathered.files, ...(lock === undefined ? [] : [lock.file])],
     globs: [...gathered.globs],
     servers,
     gateway,
     host,
     audit,
+    lock,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),

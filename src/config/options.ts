@@ -2,6 +2,7 @@
 import type { ServerOptions } from '../downstream/options.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
+import type { LockFile } from './lock-file.ts'
 
 export interface AuditSettings {
   /** Absolute path. */
@@ -22,6 +23,8 @@ export interface Configuration {
   readonly host: HostOptions
   /** The audit log; `undefined`: none is kept. */
   readonly audit: AuditSettings | undefined
+  /** Where the lock file is, and what it says; `undefined`: none is configured. */
+  readonly lock: LockFile | undefined
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' }
   /** State folder of this configuration, absolute; `undefined`: keep nothing. */
   readonly stateDir: string | undefined

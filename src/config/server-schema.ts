@@ -62,15 +62,17 @@ const hiddenCharacters = field(
   S.hidden,
 )
 
+export const onChange = choice('allow', 'warn', 'hold', 'quarantine')
+
 const lock = field(
   z.strictObject({
     on_change: field(
-      choice('allow', 'warn', 'hold', 'quarantine'),
-      'A tool whose definition is not the one first seen: served; served and told; the old one stays listed; hidden. `trunkline approve` ends the last two.',
+      onChange,
+      'A definition that is not the one in the lock file (without one: a tool that is not as first seen): served; served and told; the old one stays listed; hidden. `trunkline approve` ends the last two.',
       S.onChange,
     ),
   }),
-  'What may change in tools.',
+  'What may change in definitions.',
 )
 
 const INHERIT = 'Names of variables a process gets from ours, in place of the usual ones; `LC_*` means all that begin so.'

@@ -18,6 +18,8 @@ export interface Context {
         /** Replaces `state.dir`. */
         readonly state?: string | undefined
         readonly allowUnauthenticatedNetwork?: boolean | undefined
+        /** The lock file is about to be written, so that what is wrong with it does not matter. */
+        readonly withoutLock?: boolean | undefined
       }
     | undefined
 }

@@ -17,6 +17,8 @@ export interface AppsSource {
   readonly open: (declared: Declared) => Promise<Link>
   /** All lists over this link; `declared`: for links that say it with each request. */
   readonly read: (link: Link, declared: Declared, known: Inventory | undefined) => Promise<Inventory>
+  /** What may be served of what is offered; `before` and `served`: until now. */
+  readonly vet: (offered: Inventory, before: Inventory | undefined, served: Inventory | undefined) => Inventory
   readonly failed: (error: unknown) => void
 }
 
@@ -25,6 +27,8 @@ export class AppsLists {
   readonly inventory$ = new BehaviorSubject<Inventory | undefined>(undefined)
   readonly #source: AppsSource
   readonly #declared: Declared
+  /** As the server said it, before any policy. */
+  #offered: Inventory | undefined
   #isWanted = false
   #link: Promise<Link> | undefined
   #reading: Promise<void> = Promise.resolve()
@@ -48,6 +52,17 @@ export class AppsLists {
     return this.#reading
   }
 
+  /** Our policies are others: what is known is served as they want it. */
+  vetAnew(): void {
+    if (this.#offered !== undefined) this.#serve(this.#offered)
+  }
+
+  /** What the server says, before any policy; `undefined` where nobody asked for these lists. */
+  async offered(): Promise<Inventory | undefined> {
+    await this.#reading
+    return this.#offered
+  }
+
   /** The link it has opened, for `ps`. */
   get linkCount(): number {
     return this.#link === undefined ? 0 : 1
@@ -64,8 +79,13 @@ export class AppsLists {
     const main = this.#source.main()
     if (main === undefined || !this.#isWanted) return
     const link = main.era === 'modern' ? main : await (this.#link ??= this.#open())
+    this.#serve(await this.#source.read(link, this.#declared, this.#offered))
+  }
+
+  #serve(offered: Inventory): void {
     const known = this.inventory$.value
-    const inventory = await this.#source.read(link, this.#declared, known)
+    const inventory = this.#source.vet(offered, this.#offered, known)
+    this.#offered = offered
     if (inventory.digest !== known?.digest && this.#isWanted) this.inventory$.next(inventory)
   }
 

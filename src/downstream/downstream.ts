@@ -3,11 +3,13 @@
  * the server is and offers comes out at `health$` and `inventory$`. The main link carries lists, completion and subscriptions;
  * calls of hosts use links of their own where the server is legacy (`links.ts`).
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { BehaviorSubject } from 'rxjs'
 import { withCredential } from '../auth/oauth/credential.ts'
 import type { Credential } from '../auth/oauth/credential.ts'
 import { isPerUser } from '../auth/oauth/options.ts'
 import type { Inventory } from '../catalog/inventory.ts'
+import type { LockChange } from '../catalog/lock.ts'
 import type { Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../rpc/call.ts'
@@ -182,9 +184,10 @@ export class Downstream {
 
   /** Other options, from a reload that asks for no restart: limits and time-outs hold from now on. */
   adopt(options: ServerOptions): void {
-    const isVettedAnew = options.hidden !== this.options.hidden || options.onChange !== this.options.onChange
+    const { hidden, onChange, locked } = this.options
     this.#options = options
-    if (isVettedAnew) this.#offers.readSoon()
+    if (options.hidden !== hidden || options.onChange !== onChange || !isDeepStrictEqual(options.locked, locked))
+      this.#offers.vetAnew()
     this.#dialer.adopt(options)
     this.#links.adopt(options)
     this.#slots.resize(options.limits.maxConcurrent, options.limits.maxQueued)
@@ -194,6 +197,28 @@ export class Downstream {
   /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
   approve(tool?: string): Promise<readonly string[]> {
     return this.#offers.approve(tool)
+  }
+
+  /** What the server says of itself now, before any policy; `apps`: to hosts that run MCP Apps, too. Throws `Failure` if it cannot be asked. */
+  async offered(apps: boolean): Promise<{ readonly all: Inventory; readonly apps: Inventory | undefined }> {
+    const { failures, reason } = this.health$.value
+    if (this.link === undefined && failures > 0)
+      throw new Failure('unreachable', reason ?? 'the server is lost', { executed: 'no' })
+    await this.#upkeep.ready()
+    if (apps && this.options.apps) await this.wantApps()
+    const { all, apps: forApps } = await this.#offers.offered()
+    if (all === undefined) throw new Failure('unreachable', 'nothing is known of the server', { executed: 'no' })
+    return { all, apps: forApps }
+  }
+
+  /** What of it is not as it was approved, or would not be under other options. */
+  changes(options = this.options): LockChange[] {
+    return this.#offers.changes(options)
+  }
+
+  /** What hosts would be served under other options; nothing changes. `undefined`: nothing is known of the server. */
+  preview(options: ServerOptions): Inventory | undefined {
+    return this.inventory$.value && this.#offers.preview(options)
   }
 
   /** A host that runs apps wants lists: settles once they are known, or cannot be now. A sole host's own link reads them already. */

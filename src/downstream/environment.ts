@@ -1,6 +1,7 @@
 /** What every downstream server needs from the process around it: passed in by the composition root. */
 import type { Credential } from '../auth/oauth/credential.ts'
 import type { Inventory } from '../catalog/inventory.ts'
+import type { Pin } from '../catalog/pinned.ts'
 import type { Verdict } from '../era/dial.ts'
 import type { Declared, Identity } from '../era/link.ts'
 import type { HostSession } from '../rpc/call.ts'
@@ -42,11 +43,12 @@ export interface Openers {
 
 /** What is remembered of a server over restarts; see `store.ts`. */
 export interface Memory {
+  /** As the server said it, before any policy. */
   inventory(options: ServerOptions): Inventory | undefined
   keepInventory(options: ServerOptions, inventory: Inventory): void
-  /** Digests of tools as they were first seen, by name; of the lists for everybody, or of those for hosts that run MCP Apps. */
-  pins(options: ServerOptions, of?: 'apps'): Readonly<Record<string, string>>
-  keepPins(options: ServerOptions, pins: Readonly<Record<string, string>>, of?: 'apps'): void
+  /** Tools as they were first seen, by name; of the lists for everybody, or of those for hosts that run MCP Apps. */
+  pins(options: ServerOptions, of?: 'apps'): Readonly<Record<string, Pin>>
+  keepPins(options: ServerOptions, pins: Readonly<Record<string, Pin>>, of?: 'apps'): void
   verdict(options: ServerOptions): Verdict | undefined
   keepVerdict(options: ServerOptions, verdict: Verdict | undefined): void
 }

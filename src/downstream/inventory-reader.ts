@@ -4,13 +4,10 @@
  */
 import { digestInventory } from '../catalog/digest.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
-import type { Entry, Finding, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
-import { describeHidden, stripEntry, wordHidden } from '../catalog/vetting.ts'
-import type { HiddenPolicy } from '../catalog/vetting.ts'
+import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
 import type { Declared, Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
-import { findHidden, stripHidden } from '../wire/hidden.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { Scanner } from '../wire/scan.ts'
@@ -35,8 +32,6 @@ const LISTS: Readonly<Record<ListKind, ListRow>> = {
 
 export interface ReadingOptions {
   readonly limits: ServerLimits
-  /** What is done about hidden characters. */
-  readonly hidden: HiddenPolicy
   /** Lifetime of a legacy server's list, with and without its announcing changes. */
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
@@ -54,11 +49,10 @@ interface ReadList {
 
 export const readInventory = async (link: Link, options: ReadingOptions): Promise<Inventory> => {
   const leftOut: LeftOut[] = []
-  const findings: Finding[] = []
   const warnings: string[] = []
   const read = async (kind: ListKind): Promise<[ListKind, ReadList]> => [
     kind,
-    await readList(link, kind, options, { leftOut, findings, warnings }).catch((error: unknown) => {
+    await readList(link, kind, options, { leftOut, warnings }).catch((error: unknown) => {
       if (!isOfThisList(error)) throw error
       warnings.push(`${LISTS[kind].method} failed: ${error.message}`)
       return { entries: options.known?.lists[kind] ?? [], freshness: STALE }
@@ -70,11 +64,11 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const inventory = {
     revision: link.revision,
     capabilities: link.capabilities,
-    instructions: vetInstructions(link.instructions, options.hidden, findings),
+    instructions: link.instructions,
     lists: pick((list) => list.entries),
     freshness: pick((list) => list.freshness),
     leftOut,
-    findings,
+    findings: [],
     warnings,
   }
   return { ...inventory, digest: digestInventory(inventory) }
@@ -83,7 +77,6 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
 /** What is told of a reading beside what was read. */
 interface Notes {
   readonly leftOut: LeftOut[]
-  readonly findings: Finding[]
   readonly warnings: string[]
 }
 
@@ -155,37 +148,17 @@ const readPage = function* (
   kind: ListKind,
   row: ListRow,
   link: Link,
-  { limits, hidden }: ReadingOptions,
-  { leftOut, findings }: Notes,
+  { limits }: ReadingOptions,
+  { leftOut }: Notes,
 ): Generator<Entry> {
   const list = result.member(row.member)
   if (list === undefined || result.bytes[list.start] !== 0x5b) return
   for (const span of new Scanner(result.bytes, { start: list.start, strict: false }).elements()) {
     if (result.bytes[span.start] !== 0x7b) continue
     const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits)
-    const vetted = 'reason' in entry ? entry : vetEntry(entry, kind, hidden, findings)
-    if ('reason' in vetted) leftOut.push(vetted)
-    else yield vetted
+    if ('reason' in entry) leftOut.push(entry)
+    else yield entry
   }
-}
-
-/** An entry with hidden characters, as the policy wants it. Its name is never altered: the server would not know it. */
-const vetEntry = (entry: Entry, kind: ListKind, hidden: HiddenPolicy, findings: Finding[]): Entry | LeftOut => {
-  const note = describeHidden(entry.raw)
-  if (note === undefined) return entry
-  const { original } = entry
-  if (hidden === 'drop' || (hidden === 'strip' && findHidden(original).length > 0))
-    return { kind, name: original, reason: `${note} (hidden_characters: ${hidden})` }
-  findings.push({ kind, name: original, note: hidden === 'strip' ? `${note}; served without` : note })
-  return hidden === 'strip' ? { ...entry, raw: stripEntry(entry.raw) } : entry
-}
-
-const vetInstructions = (text: string | undefined, hidden: HiddenPolicy, findings: Finding[]): string | undefined => {
-  const found = text === undefined ? [] : findHidden(text)
-  if (text === undefined || found.length === 0) return text
-  const note = found.map((one) => wordHidden('its text', one)).join('; ')
-  findings.push({ kind: 'instructions', name: '', note: hidden === 'warn' ? note : `${note}; served without` })
-  return hidden === 'warn' ? text : hidden === 'strip' ? stripHidden(text) : undefined
 }
 
 const readEntry = (payload: Payload, kind: ListKind, row: ListRow, link: Link, limits: ServerLimits): Entry | LeftOut => {

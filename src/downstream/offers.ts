@@ -5,6 +5,8 @@
 import { BehaviorSubject } from 'rxjs'
 import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
+import type { LockChange, LockKind } from '../catalog/lock.ts'
+import { vetHidden } from '../catalog/vetting.ts'
 import type { ChangedList, Declared, Link } from '../era/link.ts'
 import { AppsLists } from './apps-lists.ts'
 import type { DownstreamEnvironment } from './environment.ts'
@@ -12,6 +14,7 @@ import { readInventory } from './inventory-reader.ts'
 import type { ReadingOptions } from './inventory-reader.ts'
 import type { ServerOptions } from './options.ts'
 import { Pins } from './pins.ts'
+import type { PinPolicy } from './pins.ts'
 import { Rereads } from './rereads.ts'
 
 /** What of a server this needs. */
@@ -37,21 +40,29 @@ export class Offers {
   readonly #pins: Pins
   /** Of the lists for hosts that run MCP Apps. */
   readonly #appsPins: Pins
+  /** As the server said it: what is served is made of it by our policies, anew when they change. */
+  #offered: Inventory | undefined
   /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
   #changes = 0
 
   constructor(source: OffersSource) {
     const { environment, options, main, declared, open, oddity } = source
     this.#source = source
-    this.inventory$ = new BehaviorSubject(environment.memory.inventory(options()))
+    this.#offered = environment.memory.inventory(options())
     this.#pins = new Pins(environment.memory.pins(options()))
-    this.#appsPins = new Pins(environment.memory.pins(options(), 'apps'))
+    this.#appsPins = new Pins(environment.memory.pins(options(), 'apps'), 'apps')
+    this.inventory$ = new BehaviorSubject(this.#offered && this.#vet(this.#offered, this.#pins, undefined, undefined))
     this.#rereads = new Rereads(() => this.read())
     this.apps = new AppsLists({
       main,
       declared,
       open,
-      read: (link, withApps, known) => this.#readForApps(link, withApps, known),
+      read: (link, withApps, known) => readInventory(link, { ...this.#reading(known), declared: withApps }),
+      vet: (offered, before, served) => {
+        const vetted = this.#vet(offered, this.#appsPins, before, served)
+        environment.memory.keepPins(options(), this.#appsPins.all, 'apps')
+        return vetted
+      },
       failed: (error) => oddity('lists for hosts with apps could not be read', String(error)),
     })
   }
@@ -70,24 +81,39 @@ export class Offers {
     const options = this.#source.options()
     void this.apps.read()
     const changes = this.#changes
-    const read = await this.#source.over(link, async () => {
-      const raw = await readInventory(link, this.#reading(this.inventory$.value))
-      const vetted = this.#vet(raw, this.#pins, this.inventory$.value)
-      memory.keepPins(options, this.#pins.all)
-      return vetted
-    })
-    const inventory = changes === this.#changes ? read : withoutLifetime(read, LIST_KINDS)
-    const known = this.inventory$.value
-    const isNew = inventory.digest !== known?.digest
-    if (isNew) memory.keepInventory(options, inventory)
-    // An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new.
-    this.inventory$.next(isNew || known === undefined ? inventory : { ...known, freshness: inventory.freshness })
+    const raw = await this.#source.over(link, () => readInventory(link, this.#reading(this.#offered)))
+    const offered = changes === this.#changes ? raw : withoutLifetime(raw, LIST_KINDS)
+    if (offered.digest !== this.#offered?.digest) memory.keepInventory(options, offered)
+    this.#serve(offered)
+    memory.keepPins(options, this.#pins.all)
+  }
+
+  /** Our policies are others: what is known is served as they want it, without asking the server. */
+  vetAnew(): void {
+    if (this.#offered !== undefined && this.inventory$.value !== undefined) this.#serve(this.#offered)
+    this.apps.vetAnew()
+  }
+
+  /** What hosts would be served under other options; nothing changes. `undefined`: nothing is known of the server. */
+  preview({ hidden, onChange, locked }: ServerOptions): Inventory | undefined {
+    return this.#offered && vetHidden(this.#pins.preview(this.#offered, { onChange, locked }).inventory, hidden)
+  }
+
+  /** What of it is not as it was approved, or would not be under other options. */
+  changes(policy: PinPolicy): LockChange[] {
+    return this.#offered === undefined ? [] : this.#pins.changes(this.#offered, policy)
+  }
+
+  /** What the server says of itself now, and to hosts that run MCP Apps, before any policy; read anew if it is connected. */
+  async offered(): Promise<{ readonly all: Inventory | undefined; readonly apps: Inventory | undefined }> {
+    await this.read()
+    return { all: this.#offered, apps: await this.apps.offered() }
   }
 
   /** The same over another link, for those it serves. */
   async readOver(link: Link): Promise<Inventory> {
-    const known = this.inventory$.value
-    return this.#vet(await readInventory(link, this.#reading(known)), this.#pins, known)
+    const offered = await readInventory(link, this.#reading(this.#offered))
+    return this.#vet(offered, this.#pins, this.#offered, this.inventory$.value)
   }
 
   /** Reads again soon, once whatever happens has settled. */
@@ -99,17 +125,19 @@ export class Offers {
   outdated(list: ChangedList): void {
     this.#changes++
     const known = this.inventory$.value
-    if (known !== undefined) {
-      const outdated = withoutLifetime(known, list === 'resources' ? ['resources', 'templates'] : [list])
-      if (outdated !== known) this.inventory$.next(outdated)
-    }
+    const lists = list === 'resources' ? (['resources', 'templates'] as const) : [list]
+    this.#offered = this.#offered && withoutLifetime(this.#offered, lists)
+    const outdated = known && withoutLifetime(known, lists)
+    if (outdated !== known) this.inventory$.next(outdated)
     this.readSoon()
   }
 
   /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
   async approve(tool?: string): Promise<readonly string[]> {
-    const approved = new Set([...this.#pins.approve(tool), ...this.#appsPins.approve(tool)])
+    const policy = this.#source.options()
+    const approved = new Set([...this.#pins.approve(tool, policy), ...this.#appsPins.approve(tool, policy)])
     if (approved.size === 0) return []
+    this.vetAnew()
     await this.read()
     await this.apps.read()
     return [...approved]
@@ -125,29 +153,37 @@ export class Offers {
     await this.apps.close()
   }
 
-  async #readForApps(link: Link, declared: Declared, known: Inventory | undefined): Promise<Inventory> {
-    const read = await readInventory(link, { ...this.#reading(known), declared })
-    const vetted = this.#vet(read, this.#appsPins, known)
-    this.#source.environment.memory.keepPins(this.#source.options(), this.#appsPins.all, 'apps')
-    return vetted
+  /** An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new. */
+  #serve(offered: Inventory): void {
+    const known = this.inventory$.value
+    const inventory = this.#vet(offered, this.#pins, this.#offered, known)
+    this.#offered = offered
+    this.inventory$.next(inventory.digest === known?.digest ? { ...known, freshness: inventory.freshness } : inventory)
   }
 
-  /** What may be served of what was read; whatever is new to the operator is logged. */
-  #vet(read: Inventory, pins: Pins, served: Inventory | undefined): Inventory {
+  /** What may be served of what was read; whatever is new to the operator is logged. `before`: what was offered until now. */
+  #vet(offered: Inventory, pins: Pins, before: Inventory | undefined, served: Inventory | undefined): Inventory {
     const { log } = this.#source.environment
-    const { key, onChange } = this.#source.options()
-    const vetted = pins.vet(read, served, onChange, (tool, from, to) =>
-      log.warn({ server: key, tool, from, to, onChange }, 'the definition of a tool changed'),
-    )
+    const { key, onChange, locked, hidden } = this.#source.options()
+    const pinned = pins.vet(offered, before, { onChange, locked }, ({ kind, name, from, to }) => {
+      const what = kind === 'tools' ? { tool: name } : { kind, name }
+      log.warn({ server: key, ...what, from: from?.digest, to: to.digest, onChange }, wordChange(kind, from === undefined))
+    })
+    const vetted = vetHidden(pinned, hidden)
     const known = new Set(served?.findings.map(({ kind, name, note }) => JSON.stringify([kind, name, note])))
-    for (const { kind, name, note } of read.findings)
+    for (const { kind, name, note } of vetted.findings.slice(pinned.findings.length))
       if (!known.has(JSON.stringify([kind, name, note]))) log.warn({ server: key, kind, name }, note)
     return vetted
   }
 
   #reading(known: Inventory | undefined): ReadingOptions {
     const { legacyTtlMs, legacyPollMs } = this.#source.environment
-    const { limits, hidden } = this.#source.options()
-    return { limits, hidden, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), known }
+    const { limits } = this.#source.options()
+    return { limits, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), known }
   }
+}
+
+const wordChange = (kind: LockKind, isNew: boolean): string => {
+  if (isNew) return 'a definition is not in the lock file'
+  return kind === 'tools' ? 'the definition of a tool changed' : 'a definition changed'
 }

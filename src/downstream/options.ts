@@ -3,10 +3,11 @@
  * Units stand in the names. The YAML names are in docs/configuration.md.
  */
 import type { CredentialOptions } from '../auth/oauth/options.ts'
+import type { OnChange } from '../catalog/lock.ts'
 import type { Curation } from '../catalog/curation.ts'
 import type { HiddenPolicy } from '../catalog/vetting.ts'
 import type { Rate } from '../rpc/rate.ts'
-import type { OnChange } from './pins.ts'
+import type { LockedServer } from './pins.ts'
 
 export type TransportChoice = 'auto' | 'http' | 'sse'
 export type EraChoice = 'auto' | 'legacy' | 'modern'
@@ -100,8 +101,10 @@ export interface ServerOptions {
   readonly apps: boolean
   /** What is done about hidden characters in what it says of itself. */
   readonly hidden: HiddenPolicy
-  /** What happens to a tool whose definition is no longer the one first seen. */
+  /** What happens to a definition that is not the one in the lock file or, without one, to a tool that is not as first seen. */
   readonly onChange: OnChange
+  /** What the lock file says of it; `undefined`: there is none. */
+  readonly locked: LockedServer | undefined
   /** Tasks are followed also for modern hosts that could do it themselves, were they to declare so. */
   readonly driveTasks: boolean
   readonly instructions: boolean
@@ -154,6 +157,7 @@ export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName
   apps: true,
   hidden: 'warn',
   onChange: 'warn',
+  locked: undefined,
   driveTasks: false,
   instructions: true,
   tags: [],

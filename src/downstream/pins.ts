@@ -1,94 +1,198 @@
 /**
- * Whether a server's tools are still what they were when they were first seen (T-17). A pin is the digest of a tool's own
- * definition, taken before any renaming; what happens to a tool whose definition no longer has it is `lock.on_change`.
+ * By what a server's definitions are measured, and what of it was told (T-17): by a lock file where there is one, which then covers
+ * every kind and alone decides; else by what was first seen of its tools. Digests are of its own definitions, before any renaming.
  */
 import { digestEntry, digestInventory } from '../catalog/digest.ts'
-import type { Entry, Finding, Inventory, LeftOut } from '../catalog/inventory.ts'
+import type { Entry, Finding, Inventory, ListKind } from '../catalog/inventory.ts'
+import { compareLocked, indexLocked, lockedOf, lockId } from '../catalog/lock.ts'
+import type { LockChange, Locked, LockKind, OnChange } from '../catalog/lock.ts'
+import { heldEntry, vetPinned } from '../catalog/pinned.ts'
+import type { Deviation, Pin, PinReference, Vetted } from '../catalog/pinned.ts'
+import { canonical } from '../wire/canonical.ts'
 
-/**
- * `allow`: served as it is now. `warn`: the same, and told. `hold`: the definition that is pinned stays listed until approved.
- * `quarantine`: not listed and not callable until approved.
- */
-export type OnChange = 'allow' | 'warn' | 'hold' | 'quarantine'
+/** What a lock file says of one server. */
+export interface LockedServer {
+  /** The file as it is called in messages. */
+  readonly file: string
+  readonly covers: readonly LockKind[]
+  /** Nothing for a server that the file does not name. */
+  readonly entries: readonly Locked[]
+  /** What it says beside that of the lists for hosts that run MCP Apps. */
+  readonly apps: readonly Locked[]
+}
+
+/** How a server's definitions are vetted: `locked` is absent where there is no lock file. */
+export interface PinPolicy {
+  readonly onChange: OnChange
+  readonly locked: LockedServer | undefined
+}
 
 export class Pins {
-  readonly #pins: Map<string, string>
-  /** Digests that wait for approval, by tool. */
-  readonly #waiting = new Map<string, string>()
-  /** What `warn` told, for as long as we run. */
-  readonly #told = new Map<string, Finding>()
+  readonly #of: 'all' | 'apps'
+  readonly #seen: FirstSeen
+  #lock: { readonly from: LockedServer; readonly reference: PinReference } | undefined
+  /** Digests that wait for approval, by kind and name. */
+  readonly #waiting = new Map<string, Deviation>()
+  /** What `warn` told of tools whose new definition became the one seen, for as long as we run. */
+  readonly #told = new Map<string, { readonly finding: Finding; readonly deviation: Deviation }>()
+  /** Entries made of held definitions: the same one each time. */
+  readonly #held = new Map<string, { readonly definition: string; readonly entry: Entry }>()
 
-  /** `known`: pins of an earlier run, digest by tool. */
-  constructor(known: Readonly<Record<string, string>> = {}) {
-    this.#pins = new Map(Object.entries(known))
+  /** `known`: what was seen in an earlier run, by tool. `of`: the lists for everybody, or those for hosts that run MCP Apps. */
+  constructor(known: Readonly<Record<string, Pin>> = {}, of: 'all' | 'apps' = 'all') {
+    this.#seen = new FirstSeen(known)
+    this.#of = of
   }
 
-  /** Digest by tool, to be kept. */
-  get all(): Readonly<Record<string, string>> {
-    return Object.fromEntries(this.#pins)
+  /** What was seen first, by tool, to be kept. */
+  get all(): Readonly<Record<string, Pin>> {
+    return this.#seen.all
   }
 
   /**
-   * The inventory as it may be served. A tool seen for the first time is pinned. `served`: what was served before, where a held
-   * definition comes from. `changed` hears of each definition that is met changed, once.
+   * The inventory as it may be served. Without a lock file a tool seen for the first time is pinned. `before`: what was offered until
+   * now, where the old form of a changed definition comes from. `changed` hears of each definition that is met changed, once.
    */
   vet(
-    inventory: Inventory,
-    served: Inventory | undefined,
-    onChange: OnChange,
-    changed: (tool: string, from: string, to: string) => void,
+    offered: Inventory,
+    before: Inventory | undefined,
+    policy: PinPolicy,
+    changed: (deviation: Deviation) => void = () => undefined,
   ): Inventory {
-    const tools: Entry[] = []
-    const leftOut: LeftOut[] = []
-    const findings: Finding[] = []
-    for (const entry of inventory.lists.tools) {
-      const name = entry.original
-      const digest = digestEntry(entry.raw)
-      const pin = this.#pins.get(name)
-      if (pin !== undefined && pin !== digest) {
-        if (onChange !== 'allow' && this.#waiting.get(name) !== digest) changed(name, pin, digest)
-        if (onChange === 'warn') this.#told.set(name, finding(name, 'its definition changed; the new one is served'))
-        if (onChange === 'hold' || onChange === 'quarantine') {
-          this.#waiting.set(name, digest)
-          const old = onChange === 'hold' ? served?.lists.tools.find(({ original }) => original === name) : undefined
-          if (old === undefined || digestEntry(old.raw) !== pin)
-            leftOut.push({
-              kind: 'tools',
-              name,
-              reason: `its definition changed (lock.on_change: ${onChange}); approve it to serve it`,
-            })
-          else {
-            tools.push(old)
-            findings.push(finding(name, 'its definition changed; the old one is served until the new one is approved'))
-          }
-          continue
-        }
-      }
-      this.#pins.set(name, digest)
-      this.#waiting.delete(name)
-      tools.push(entry)
-      const told = this.#told.get(name)
-      if (told !== undefined) findings.push(told)
+    const isFirstSeen = policy.locked === undefined
+    let vetted = this.#measure(offered, policy)
+    if (isFirstSeen && this.#seen.keepOld(before, vetted.deviations)) vetted = this.#measure(offered, policy)
+    const { inventory, deviations, measured } = vetted
+    if (policy.onChange !== 'allow') for (const deviation of deviations) if (!this.#isKnown(deviation)) changed(deviation)
+    for (const { kind, name } of measured) this.#waiting.delete(lockId(kind, name))
+    const isServed = policy.onChange === 'allow' || policy.onChange === 'warn'
+    if (!isFirstSeen || !isServed)
+      for (const deviation of deviations) this.#waiting.set(lockId(deviation.kind, deviation.name), deviation)
+    if (!isFirstSeen) return inventory
+    const fresh = new Set(deviations.map(({ name }) => name))
+    for (const { kind, name, digest } of measured)
+      if (kind === 'tools' && (isServed || !fresh.has(name))) this.#seen.set(name, digest)
+    for (const deviation of isServed ? deviations : []) {
+      const finding = inventory.findings.find(({ kind, name }) => kind === 'tools' && name === deviation.name)
+      if (finding !== undefined) this.#told.set(deviation.name, { finding, deviation })
     }
-    if (leftOut.length === 0 && findings.length === 0) return inventory
-    const vetted = {
-      ...inventory,
-      lists: { ...inventory.lists, tools },
-      leftOut: [...inventory.leftOut, ...leftOut],
-      findings: [...inventory.findings, ...findings],
-    }
-    return { ...vetted, digest: digestInventory(vetted) }
+    return this.#tellAgain(inventory, fresh)
   }
 
-  /** Takes the changed definition of this tool, or of all, as the true one; returns whose. The next reading serves them. */
-  approve(tool: string | undefined): readonly string[] {
-    const approved = [...this.#waiting].filter(([name]) => tool === undefined || name === tool)
-    for (const [name, digest] of approved) {
-      this.#pins.set(name, digest)
-      this.#waiting.delete(name)
+  #isKnown({ kind, name, to }: Deviation): boolean {
+    return this.#waiting.get(lockId(kind, name))?.to.digest === to.digest
+  }
+
+  /** The same under another policy, or of another inventory, as a question: nothing is learned. */
+  preview(offered: Inventory, policy: PinPolicy): Vetted {
+    return this.#measure(offered, policy)
+  }
+
+  /** Takes the changed definition of this tool, or of all, as the true one; returns whose. A lock file is not ours to change. */
+  approve(tool: string | undefined, { locked }: PinPolicy): readonly string[] {
+    if (locked !== undefined) return []
+    const approved = [...this.#waiting.values()].filter(({ name }) => tool === undefined || name === tool)
+    for (const { kind, name, to } of approved) {
+      this.#seen.set(name, to.digest)
+      this.#waiting.delete(lockId(kind, name))
     }
-    return approved.map(([name]) => name)
+    return approved.map(({ name }) => name)
+  }
+
+  /** What is offered and not as it was approved, and what is locked and not offered. */
+  changes(offered: Inventory, policy: PinPolicy): LockChange[] {
+    const { locked } = policy
+    if (locked !== undefined) {
+      const isCovered = ({ kind }: Locked): boolean => locked.covers.includes(kind)
+      return compareLocked(locked.entries.filter(isCovered), lockedOf(offered).filter(isCovered))
+    }
+    const deviations = [...this.#waiting.values(), ...[...this.#told.values()].map(({ deviation }) => deviation)]
+    return deviations.map(({ kind, name, from, to }) => ({
+      kind,
+      name,
+      from: from && { kind, name, definition: '', ...from },
+      to,
+    }))
+  }
+
+  #measure(offered: Inventory, policy: PinPolicy): Vetted {
+    return vetPinned(offered, this.#reference(policy), policy.onChange, (kind, name, definition) =>
+      this.#entryOf(kind, name, definition),
+    )
+  }
+
+  #reference({ locked }: PinPolicy): PinReference {
+    if (locked === undefined) return this.#seen
+    if (this.#lock?.from !== locked) this.#lock = { from: locked, reference: lockReference(locked, this.#of) }
+    return this.#lock.reference
+  }
+
+  /** What was told is told as long as we run, also once the new form is the one that was seen. */
+  #tellAgain(inventory: Inventory, fresh: ReadonlySet<string>): Inventory {
+    const again = [...this.#told.values()].filter(
+      ({ finding: { name } }) => !fresh.has(name) && inventory.lists.tools.some(({ original }) => original === name),
+    )
+    if (again.length === 0) return inventory
+    const told = { ...inventory, findings: [...inventory.findings, ...again.map(({ finding }) => finding)] }
+    return { ...told, digest: digestInventory(told) }
+  }
+
+  #entryOf(kind: ListKind, name: string, definition: string): Entry {
+    const id = lockId(kind, name)
+    const known = this.#held.get(id)
+    if (known?.definition === definition) return known.entry
+    const entry = heldEntry(kind, name, definition)
+    this.#held.set(id, { definition, entry })
+    return entry
   }
 }
 
-const finding = (name: string, note: string): Finding => ({ kind: 'tools', name, note })
+/** Tools as they were first seen. The text of a definition is kept from when it is met changed: only then is it of use. */
+class FirstSeen implements PinReference {
+  readonly isClosed = false
+  readonly file = undefined
+  readonly #pins: Map<string, Pin>
+
+  constructor(known: Readonly<Record<string, Pin>>) {
+    this.#pins = new Map(Object.entries(known))
+  }
+
+  get all(): Readonly<Record<string, Pin>> {
+    return Object.fromEntries(this.#pins)
+  }
+
+  covers(kind: LockKind): boolean {
+    return kind === 'tools'
+  }
+
+  pin(_kind: LockKind, name: string): Pin | undefined {
+    return this.#pins.get(name)
+  }
+
+  set(name: string, digest: string): void {
+    if (this.#pins.get(name)?.digest !== digest) this.#pins.set(name, { digest })
+  }
+
+  /** True: the old text of some definition that changed is known from now on. */
+  keepOld(before: Inventory | undefined, deviations: readonly Deviation[]): boolean {
+    const missing = deviations.filter(({ from }) => from !== undefined && from.definition === undefined)
+    if (before === undefined || missing.length === 0) return false
+    const old = new Map(before.lists.tools.map((entry) => [entry.original, entry]))
+    const found = missing.flatMap(({ name, from }) => {
+      const entry = old.get(name)
+      return entry !== undefined && digestEntry(entry.raw) === from?.digest ? [{ name, entry, digest: from.digest }] : []
+    })
+    for (const { name, entry, digest } of found) this.#pins.set(name, { digest, definition: canonical(entry.raw) })
+    return found.length > 0
+  }
+}
+
+const lockReference = ({ file, covers, entries, apps }: LockedServer, of: 'all' | 'apps'): PinReference => {
+  const pins = indexLocked(of === 'apps' ? [...entries, ...apps] : entries)
+  return {
+    isClosed: true,
+    file,
+    covers: (kind) => covers.includes(kind),
+    pin: (kind, name) => pins.get(lockId(kind, name)),
+  }
+}

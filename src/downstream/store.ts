@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Inventory, ListKind } from '../catalog/inventory.ts'
+import type { Pin } from '../catalog/pinned.ts'
 import type { Verdict } from '../era/dial.ts'
 import type { Log, Memory } from './environment.ts'
 import type { ServerOptions } from './options.ts'
@@ -29,8 +30,8 @@ interface Stored {
   readonly verdict?: Verdict
   readonly verdictAt?: number
   readonly inventory?: StoredInventory
-  readonly pins?: Readonly<Record<string, string>>
-  readonly appsPins?: Readonly<Record<string, string>>
+  readonly pins?: Readonly<Record<string, Pin>>
+  readonly appsPins?: Readonly<Record<string, Pin>>
 }
 
 /** `undefined` as folder: everything is kept in memory only. */
@@ -65,7 +66,7 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
       return isFresh && record.inventory !== undefined ? revive(record.inventory) : undefined
     },
     keepInventory: (options, inventory) => save(options, { inventory: store(inventory) }),
-    pins: (options, of) => load(options)?.[of === 'apps' ? 'appsPins' : 'pins'] ?? {},
+    pins: (options, of) => revivePins(load(options)?.[of === 'apps' ? 'appsPins' : 'pins'] ?? {}),
     keepPins: (options, pins, of) => {
       const name = of === 'apps' ? 'appsPins' : 'pins'
       if (!isDeepStrictEqual(load(options)?.[name] ?? {}, pins)) save(options, { [name]: pins })
@@ -156,3 +157,7 @@ const revive = (stored: StoredInventory): Inventory => ({
     LIST_KINDS.map((kind) => [kind, { ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 }]),
   ) as Inventory['freshness'],
 })
+
+/** Files of the first version have digests alone. */
+const revivePins = (stored: Readonly<Record<string, Pin | string>>): Readonly<Record<string, Pin>> =>
+  Object.fromEntries(Object.entries(stored).map(([name, pin]) => [name, typeof pin === 'string' ? { digest: pin } : pin]))

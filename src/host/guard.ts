@@ -19,6 +19,8 @@ const QUERY_TOKEN = /(^|&)access_token=/
 const JSON_DOCUMENT = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
 const JSON_BODY = { 'Content-Type': 'application/json' }
 const SOON = { 'Retry-After': '2' }
+/** Why it is not is for the operator. */
+const UNFIT = 'a token is no good'
 const NO_SCOPES: readonly string[] = []
 
 const REASONS = { 400: 'invalid', 401: 'unauthorized', 403: 'forbidden' } as const
@@ -42,7 +44,7 @@ export class Guard {
   constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied'>) {
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
-    this.#doorkeeper = new Doorkeeper(auth, fetch)
+    this.#doorkeeper = new Doorkeeper(auth, fetch, (reason) => hub.log.debug({ reason }, UNFIT))
     this.#hub = hub
     this.#path = path
     this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
@@ -108,8 +110,11 @@ export class Guard {
   #judge(request: HttpRequest, admitted: Admitted | undefined): Admitted | undefined {
     if (admitted === undefined) return this.#refuse(request, 401, 'invalid_token')
     const { audiences, identity } = admitted
-    if (audiences !== undefined && this.resource !== undefined && !isForResource(audiences, this.resource.uriOf(request.path)))
+    const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
+    if (audiences !== undefined && uri !== undefined && !isForResource(audiences, uri)) {
+      this.#hub.log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
       return this.#refuse(request, 401, 'invalid_token', this.#entrance, identity.principal)
+    }
     if (identity.scopes === undefined || this.#asked.size === 0) return admitted
     const needed = this.#neededAt(request.path)
     if (needed.every((scope) => reaches(identity.scopes, scope))) return admitted

@@ -33,6 +33,15 @@ export const findHidden = (text: string): readonly Hidden[] => {
   return [...found].map(([kind, { first, count }]) => ({ kind, first, count }))
 }
 
+/** JSON text in which every character that may be hidden stands as an escape, its honest uses, too: for people who compare. */
+export const escapeHidden = (json: string): string =>
+  json.replace(SUSPECT, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+
 /** The text without what `findHidden` finds in it. */
 export const stripHidden = (text: string): string => {
   let clean = ''

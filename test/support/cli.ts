@@ -7,8 +7,11 @@ import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { Redactor } from '../../src/redactor.ts'
+import { run } from '../../src/cli.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const FAKE = fileURLToPath(new URL('./children/fake-server.ts', import.meta.url))
@@ -45,6 +48,8 @@ export interface Cli extends AsyncDisposable {
   /** Writes a file, `trunkline.yaml` for what is served. */
   write(name: string, text: string): Promise<void>
   run(args: readonly string[], input?: string): Promise<Ended>
+  /** The same in this process, which costs less than a process of its own. */
+  here(...args: readonly string[]): Promise<Ended>
   spawn(args: readonly string[]): Serving
   up(...args: readonly string[]): Promise<Up>
   /** The entry of a fake server in `trunkline.yaml`. */
@@ -81,11 +86,31 @@ export const commandLine = async (
     serving.add(made)
     return made
   }
-  const run: Cli['run'] = async (args, input = '') => {
+  const spawned: Cli['run'] = async (args, input = '') => {
     const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: around, stdio: 'pipe' })
     child.stdin.end(input)
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
     return { code: code as number | null, stdout, stderr, errors: stderr.trimEnd().split('\n') }
+  }
+  const here: Cli['here'] = async (...args) => {
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    const signal = new AbortController().signal
+    const io = {
+      stdin,
+      stdout,
+      stderr,
+      interrupted: signal,
+      crashed: signal,
+      redactor: new Redactor(),
+      onHangup: () => () => undefined,
+    }
+    const context = { env: around, cwd: folder, home: path('home'), uid: process.getuid?.(), platform: process.platform }
+    const said = Promise.all([text(stdout), text(stderr)])
+    const code = await run(args, io, (overrides) => ({ ...context, overrides }))
+    stdout.end()
+    stderr.end()
+    const [out, err] = await said
+    return { code, stdout: out, stderr: err, errors: err.trimEnd().split('\n') }
   }
   const dispose = async (): Promise<void> => {
     await Promise.all([...serving].map((one) => one[Symbol.asyncDispose]()))
@@ -97,7 +122,8 @@ export const commandLine = async (
     folder,
     path,
     write,
-    run,
+    run: spawned,
+    here,
     spawn: start,
     up: async (...args) => {
       const up = start(['up', '--listen', '127.0.0.1:0', ...args])

@@ -138,6 +138,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
     limits: { ...DEFAULT_HOST_LIMITS, maxLoopLagMs: Infinity, ...setup.hostLimits },
   },
   audit: setup.audit,
+  lock: undefined,
   log: { level: 'debug', format: 'json' },
   stateDir,
   runtimeDir: stateDir,

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serverStatuses } from '../../../src/admin/status.ts'
+import { LOCK_KINDS, lockedOf, lockServer } from '../../../src/catalog/lock.ts'
+import type { LockKind } from '../../../src/catalog/lock.ts'
 import { reportLines } from '../../../src/commands/check.ts'
+import type { LockedServer } from '../../../src/downstream/pins.ts'
 import { corpus } from '../../support/corpus.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../../support/fake-host.ts'
@@ -31,8 +34,8 @@ const report = ({ running }: TestGateway): string =>
     {
       servers: serverStatuses(running),
       collisions: running.gateway.feed.catalog.problems.map(({ message }) => message),
-      warnings: [],
       toolsets: [],
+      warnings: [],
       problems: [],
     } as never,
     (text) => text,
@@ -230,6 +233,126 @@ describe('T-17 a tool that changes after it was first seen', () => {
       await read(gateway, marker)
       expect((await listed(host)).map(({ name }) => name)).toEqual([`a__${marker}`])
     }
+  })
+})
+
+describe('T-17 with a lock file, which covers every kind and holds what was approved', () => {
+  const prompt = (description: string): JsonMap => ({ name: 'p', description })
+  const resource = (name: string): JsonMap => ({ uri: 'x://r', name })
+  const template = (name: string): JsonMap => ({ uriTemplate: 'x://t/{id}', name })
+  const v1 = fake.of({
+    tools: [tool('x', 'v1'), tool('gone')],
+    prompts: [prompt('v1')],
+    resources: [resource('v1')],
+    templates: [template('v1')],
+    instructions: 'v1 of the text',
+  })
+  const v2 = fake.of({
+    tools: [tool('x', 'v2'), tool('new')],
+    prompts: [prompt('v2')],
+    resources: [resource('v2')],
+    templates: [template('v2')],
+    instructions: 'v2 of the text',
+  })
+  const lockedServer = async (covers: readonly LockKind[] = LOCK_KINDS): Promise<LockedServer> => {
+    await using gateway = await startGateway({ servers: { a: v1 } })
+    const { all } = await down(gateway).offered(false)
+    return { file: 'trunkline.lock', covers, ...lockServer('a', all, undefined) }
+  }
+  const seen = async (host: Host) => ({
+    tools: (await listed(host)).map(({ name, description }) => [name, description]),
+    prompts: ((await host.call('prompts/list'))['prompts'] as JsonMap[]).map(({ description }) => description),
+    resources: ((await host.call('resources/list'))['resources'] as JsonMap[]).map(({ name }) => name),
+    templates: ((await host.call('resources/templates/list'))['resourceTemplates'] as JsonMap[]).map(({ name }) => name),
+  })
+  const all = (version: string, ...tools: string[][]) => ({
+    tools,
+    prompts: [version],
+    resources: [version],
+    templates: [version],
+  })
+
+  test.each([
+    { onChange: 'allow', expected: all('v2', ['a__new', 'what new does'], ['a__x', 'v2']), text: 'v2', logs: 0 },
+    { onChange: 'warn', expected: all('v2', ['a__new', 'what new does'], ['a__x', 'v2']), text: 'v2', logs: 6 },
+    { onChange: 'hold', expected: all('v1', ['a__x', 'v1']), text: 'v1', logs: 6 },
+    { onChange: 'quarantine', expected: { tools: [], prompts: [], resources: [], templates: [] }, text: undefined, logs: 6 },
+  ] as const)('$onChange: what is listed and told', async ({ onChange, expected, text, logs }) => {
+    const locked = await lockedServer()
+    await using gateway = await startGateway({ servers: { a: v2 }, options: { a: { onChange, locked } } })
+    await using host = await legacyHttp.connect(gateway)
+    expect(await seen(host)).toEqual(expected)
+    if (text === undefined) expect(host.welcome['instructions']).toBeUndefined()
+    else expect(host.welcome['instructions']).toContain(`${text} of the text`)
+    expect(warned(gateway).filter((line) => /definition/.test(line))).toHaveLength(logs)
+    if (onChange === 'allow') return expect(report(gateway)).not.toContain('trunkline.lock')
+    expect(report(gateway)).toMatch(/a tools "new": is not in trunkline\.lock/)
+    expect(report(gateway)).toMatch(/a prompts "p": its definition is not the one in trunkline\.lock/)
+    expect(report(gateway)).toMatch(/a instructions: .*the text is not the one in trunkline\.lock/)
+  })
+
+  test('what is hidden is unknown, to calls and to reads of its URI; what is held is called as it was approved', async () => {
+    const locked = await lockedServer()
+    for (const onChange of ['hold', 'quarantine'] as const) {
+      await using gateway = await startGateway({ servers: { a: v2 }, options: { a: { onChange, locked } } })
+      await using host = await legacyHttp.connect(gateway)
+      await expect(host.call('tools/call', { name: 'a__new' })).rejects.toMatchObject({ code: -32602 })
+      if (onChange === 'hold') await expect(host.call('tools/call', { name: 'a__x' })).resolves.toHaveProperty('content')
+      else {
+        await expect(host.call('tools/call', { name: 'a__x' })).rejects.toMatchObject({ code: -32602 })
+        await expect(host.call('prompts/get', { name: 'p' })).rejects.toMatchObject({ code: -32602 })
+        for (const uri of ['a+x://r', 'x://r', 'a+x://t/1'])
+          await expect(host.call('resources/read', { uri })).rejects.toMatchObject({ code: -32002 })
+      }
+      expect(gateway.fake('a').all('resources/read')).toEqual([])
+    }
+  })
+
+  test('another lock or policy holds from the reload on, without asking the server, and hosts are told', async () => {
+    const locked = await lockedServer()
+    await using gateway = await startGateway({ servers: { a: v2 }, options: { a: { onChange: 'quarantine', locked } } })
+    await using host = await legacyHttp.connect(gateway)
+    expect((await seen(host)).tools).toEqual([])
+    const { configuration } = gateway.running
+    const [server] = configuration.servers
+    const apply = (change: Partial<typeof server>) =>
+      gateway.running.apply({ ...configuration, servers: [{ ...server, ...change }] }, new Set())
+    const lists = gateway.fake('a').all('tools/list').length
+    await apply({ onChange: 'hold' })
+    await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect((await seen(host)).tools).toEqual([['a__x', 'v1']])
+    await apply({ locked: { ...locked, entries: lockedOf((await down(gateway).offered(false)).all) } })
+    expect((await seen(host)).tools).toEqual([
+      ['a__new', 'what new does'],
+      ['a__x', 'v2'],
+    ])
+    expect(report(gateway)).not.toContain('trunkline.lock')
+    expect(gateway.fake('a').all('tools/list').length).toBe(lists + 1)
+  })
+
+  test('kinds that it does not cover are served as they are', async () => {
+    const locked = await lockedServer(['tools'])
+    await using gateway = await startGateway({ servers: { a: v2 }, options: { a: { onChange: 'quarantine', locked } } })
+    await using host = await legacyHttp.connect(gateway)
+    expect(await seen(host)).toEqual(all('v2'))
+  })
+
+  test('what is stored from an earlier run is measured, too, before the server is there', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-lock-'))
+    onTestFinished(() => rmSync(stateDir, { recursive: true, force: true }))
+    const locked = await lockedServer()
+    await using a = await FakeDownstream.start(v2)
+    const fakes = new Map([['a', a]])
+    await (await startGateway({ servers: {}, fakes, stateDir }))[Symbol.asyncDispose]()
+    await using gateway = await startGateway({
+      servers: {},
+      fakes,
+      stateDir,
+      early: true,
+      options: { a: { onChange: 'quarantine', locked, start: 'lazy' } },
+    })
+    expect(down(gateway).inventory$.value?.lists.tools).toEqual([])
+    expect(down(gateway).health$.value.state).toBe('starting')
   })
 })
 

@@ -1,0 +1,169 @@
+/** Why a tool, prompt or resource is as hosts see it, or why they do not: every rule with its place, in the order of effect. */
+import type { Running } from '../app.ts'
+import type { Catalog, Exposed } from '../catalog/catalog.ts'
+import { rulesFor } from '../catalog/curated-rules.ts'
+import { LIST_KINDS } from '../catalog/inventory.ts'
+import type { Entry, ListKind } from '../catalog/inventory.ts'
+import { Toolset } from '../catalog/toolset.ts'
+import type { ToolsetOptions } from '../catalog/toolset.ts'
+import { nearestKey } from '../config/nearest-key.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import { MODERN } from '../wire/revisions.ts'
+
+/** One rule on the way from a server to hosts. */
+export interface Step {
+  readonly effect: 'offers' | 'shows' | 'hides' | 'renames' | 'edits' | 'notes'
+  readonly what: string
+  /** `servers.github.filter.deny[0]`; empty where no line of the configuration says it. */
+  readonly path: string
+  /** `trunkline.yaml:31:7`; empty as well. */
+  readonly place: string
+}
+
+/** The way of one entry. */
+export interface Why {
+  readonly kind: ListKind
+  /** Key of the server. */
+  readonly server: string
+  /** What the server calls it. */
+  readonly original: string
+  /** What hosts call it; `undefined`: it is not in the catalog. */
+  readonly exposed: string | undefined
+  readonly steps: readonly Step[]
+  /** Names of the toolsets that were looked at and hold it. */
+  readonly toolsets: readonly string[]
+}
+
+/** `near`: names that may have been meant. */
+export type WhyEnd =
+  | { readonly kind: 'known'; readonly all: readonly Why[] }
+  | { readonly kind: 'unknown' | 'no toolset'; readonly near: readonly string[] }
+
+/** What is called so: by its exposed or original name or URI, hidden or not; in all toolsets, or in one. */
+export const explain = ({ fleet, gateway }: Running, name: string, only: string | undefined): WhyEnd => {
+  const { catalog } = gateway.feed.whole(MODERN)
+  const { toolsets } = gateway.feed
+  if (only !== undefined && !toolsets.has(only))
+    return {
+      kind: 'no toolset',
+      near: nearNames(
+        only,
+        toolsets.all.map((one) => one.name),
+      ),
+    }
+  const asked = toolsets.all.filter((one) => only === undefined || one.name === only)
+  const candidates = fleet.downstreams$.value.flatMap((downstream) => candidatesOf(downstream, catalog))
+  const all = candidates.filter(({ names }) => names.includes(name)).map((candidate) => whyOf(candidate, catalog, asked))
+  return all.length > 0
+    ? { kind: 'known', all }
+    : {
+        kind: 'unknown',
+        near: nearNames(
+          name,
+          candidates.flatMap(({ exposed, original }) => [exposed ?? original, original]),
+        ),
+      }
+}
+
+interface Candidate {
+  readonly downstream: Downstream
+  readonly kind: ListKind
+  readonly original: string
+  /** As the server said it; `undefined`: a policy keeps it back, or a limit. */
+  readonly entry: Entry | undefined
+  readonly exposed: string | undefined
+  readonly names: readonly string[]
+}
+
+const candidatesOf = (downstream: Downstream, catalog: Catalog): Candidate[] => {
+  const { key, prefix } = downstream.options
+  const inventory = downstream.inventory$.value
+  if (inventory === undefined) return []
+  return LIST_KINDS.flatMap((kind) => {
+    const listed = new Map(inventory.lists[kind].map((entry) => [entry.original, entry]))
+    const kept = inventory.leftOut.filter((left) => left.kind === kind).map((left) => left.name)
+    const exposed = new Map(
+      catalog.lists[kind].filter(({ server }) => server.key === key).map((row) => [row.entry.original, row.exposed]),
+    )
+    return [...new Set([...listed.keys(), ...kept])].map((original): Candidate => {
+      const known = exposed.get(original)
+      const names = [original, `${prefix}__${original}`, `${prefix}+${original}`, ...(known === undefined ? [] : [known])]
+      return { downstream, kind, original, entry: listed.get(original), exposed: known, names }
+    })
+  })
+}
+
+const whyOf = (
+  { downstream, kind, original, entry, exposed }: Candidate,
+  catalog: Catalog,
+  asked: readonly ToolsetOptions[],
+): Why => {
+  const { options, inventory$ } = downstream
+  const said = { path: `servers.${options.key}`, place: options.place }
+  const unsaid = { path: '', place: '' }
+  const leftOut = catalog.leftOut.filter((left) => left.server === options.key && left.kind === kind && left.name === original)
+  const findings = (inventory$.value?.findings ?? []).filter((finding) => finding.kind === kind && finding.name === original)
+  const rules = entry === undefined ? [] : rulesFor(options, kind, entry)
+  const row = exposed === undefined ? undefined : catalog.index[kind].get(exposed)
+  const isHidden = rules.some(({ effect }) => effect === 'hides')
+  return {
+    kind,
+    server: options.key,
+    original,
+    exposed,
+    steps: [
+      { effect: 'offers', what: `server ${options.key} offers it as ${JSON.stringify(original)}`, ...said },
+      ...findings.map(({ note }): Step => ({ effect: 'notes', what: note, ...unsaid })),
+      ...rules.map(({ effect, what, path, place }): Step => ({ effect, what, path, place })),
+      ...(isHidden ? [] : leftOut.map(({ reason }): Step => ({ effect: 'hides', what: reason, ...unsaid }))),
+      ...(exposed === undefined || exposed === original ? [] : [namingStep(downstream, kind, original, exposed)]),
+      ...(row === undefined ? [] : asked.flatMap((options) => toolsetSteps(options, kind, row))),
+    ],
+    toolsets: row === undefined ? [] : asked.filter((options) => new Toolset([options]).shows(kind, row)).map(({ name }) => name),
+  }
+}
+
+const namingStep = ({ options }: Downstream, kind: ListKind, original: string, exposed: string): Step => {
+  const { key, prefix, place } = options
+  const isUri = kind === 'resources' || kind === 'templates'
+  const isOwn = prefix !== key
+  const path = isOwn ? `servers.${key}.prefix` : isUri ? '' : 'naming'
+  const isPlain = isUri || exposed.endsWith(`__${original}`) || !/[^A-Za-z0-9_-]|.{40}/.test(original)
+  const how = isPlain
+    ? `hosts call it ${JSON.stringify(exposed)}`
+    : `hosts call it ${JSON.stringify(exposed)}: its own name is too long or has other characters`
+  return { effect: 'renames', what: how, path, place: isOwn ? place : '' }
+}
+
+/** What one toolset makes of an entry of the catalog. */
+const toolsetSteps = (options: ToolsetOptions, kind: ListKind, row: Exposed): Step[] => {
+  const toolset = new Toolset([options])
+  const at = { path: `toolsets.${options.name}`, place: options.place }
+  const name = `toolset ${options.name}`
+  if (!toolset.shows(kind, row)) {
+    const unasked = new Toolset([{ ...options, choices: options.choices.map((choice) => ({ ...choice, where: {} })) }])
+    const why = unasked.shows(kind, row) ? 'its annotations are not those of where' : 'nothing it says matches'
+    return [{ effect: 'hides', what: `${name} does not hold it: ${why}`, ...at }]
+  }
+  const edits: readonly [boolean, string][] = [
+    [toolset.overrideOf(row.exposed) !== undefined, 'has other words for it'],
+    [toolset.isAlways(row.exposed), 'lists it also where others are searched for'],
+    [toolset.isConfirmed(row.exposed), 'asks a person before each call'],
+  ]
+  const isTool = kind === 'tools'
+  return [
+    { effect: 'shows', what: `${name} holds it`, ...at },
+    ...edits.filter(([holds]) => isTool && holds).map(([, what]): Step => ({ effect: 'edits', what: `${name} ${what}`, ...at })),
+  ]
+}
+
+const nearNames = (name: string, known: readonly string[]): string[] => {
+  const names = [...new Set(known)]
+  const nearest = nearestKey(name, names)
+  const words = name
+    .toLowerCase()
+    .split(/__|[^a-z0-9]+/)
+    .filter((word) => word.length > 2)
+  const holding = names.filter((one) => words.length > 0 && words.every((word) => one.toLowerCase().includes(word)))
+  return [...new Set([...(nearest === undefined ? [] : [nearest]), ...holding])].slice(0, 5)
+}

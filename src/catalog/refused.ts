@@ -1,0 +1,37 @@
+/**
+ * URIs that a policy keeps from hosts (`lock.on_change`), also where no list is needed to ask for one: the exposed form of a URI
+ * would do else. A template that is kept back keeps its URIs back, unless another one that is listed makes them, too.
+ */
+import type { Catalog, LeftOutOf } from './catalog.ts'
+import { matchesTemplate, parseTemplate } from './templates.ts'
+import type { UriTemplate } from './templates.ts'
+
+/** What of one server is kept from hosts. */
+export interface Refused {
+  readonly uris: ReadonlySet<string>
+  readonly templates: readonly UriTemplate[]
+}
+
+/** By server key; empty where nothing is kept back. */
+export const indexRefused = (leftOut: readonly LeftOutOf[]): ReadonlyMap<string, Refused> => {
+  const isUri = ({ kind, isRefused }: LeftOutOf): boolean => isRefused === true && (kind === 'resources' || kind === 'templates')
+  const byServer = Map.groupBy(leftOut.filter(isUri), ({ server }) => server)
+  return new Map(
+    [...byServer].map(([key, all]) => {
+      const templates = all.flatMap(({ kind, name }) => (kind === 'templates' ? (parseTemplate(name) ?? []) : []))
+      return [key, { uris: new Set(all.map(({ name }) => name)), templates }]
+    }),
+  )
+}
+
+/** Whether the URI, or template, of the server is kept from hosts. */
+export const isRefusedUri = ({ refused, lists }: Catalog, serverKey: string, uri: string): boolean => {
+  const own = refused.get(serverKey)
+  if (own === undefined) return false
+  if (own.uris.has(uri)) return true
+  if (!own.templates.some((template) => matchesTemplate(template, uri))) return false
+  return !lists.templates.some(({ server, entry }) => {
+    const template = server.key === serverKey ? parseTemplate(entry.original) : undefined
+    return template !== undefined && matchesTemplate(template, uri)
+  })
+}

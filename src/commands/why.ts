@@ -1,0 +1,45 @@
+/** `trunkline why`: the chain of rules that shows, hides or renames one tool, prompt or resource. */
+import type { Step, Why } from '../admin/why.ts'
+import { printable } from '../log.ts'
+import { withGateway } from './inline.ts'
+import { CommandError, EXIT, printJson, printLines } from './io.ts'
+import type { Invocation } from './io.ts'
+import { columns, painter } from './table.ts'
+import type { Colour, Paint } from './table.ts'
+
+/** `toolset`: what this one makes of it; all of them without. */
+export const why = async (invocation: Invocation, name: string, toolset: string | undefined): Promise<number> => {
+  const { io, json, context } = invocation
+  const end = await withGateway(invocation, (control) => control.why(name, toolset))
+  if (end.kind === 'no toolset') {
+    const near = end.near.length === 0 ? 'see which are: trunkline check --json' : `did you mean ${end.near.join(', ')}?`
+    throw new CommandError(EXIT.usage, printable(`there is no toolset "${toolset}"; ${near}`))
+  }
+  if (end.kind !== 'known') {
+    const near = end.near.length === 0 ? 'see what there is: trunkline tools' : `did you mean ${end.near.join(', ')}?`
+    throw new CommandError(EXIT.usage, printable(`nothing is called "${name}"; ${near}`))
+  }
+  if (json) await printJson(io, end.all)
+  else
+    await printLines(
+      io,
+      end.all.flatMap((one) => lines(one, painter(io.stdout, context.env['NO_COLOR']))),
+    )
+  return EXIT.ok
+}
+
+const COLOURS: Readonly<Record<Step['effect'], Colour>> = {
+  offers: 'dim',
+  notes: 'dim',
+  shows: 'green',
+  hides: 'red',
+  renames: 'yellow',
+  edits: 'yellow',
+}
+
+const lines = ({ kind, server, original, exposed, steps }: Why, paint: Paint): string[] => {
+  const head = exposed === undefined ? `${server} ${original}: hidden from hosts` : `${exposed}: shown to hosts`
+  const cells = steps.map(({ effect, what, path, place }) => [effect, what, [place, path].filter(Boolean).join(' ')])
+  const rows = columns(cells).map((line, at) => `  ${paint(line, COLOURS[steps[at].effect])}`)
+  return [printable(`${kind} ${head}`), ...rows]
+}
