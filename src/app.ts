@@ -6,7 +6,10 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
+import { AuditFile } from './audit-file.ts'
+import type { AuditState } from './audit-file.ts'
 import { LOCAL } from './auth/identity.ts'
 import { credentialFor } from './auth/oauth/credential-for.ts'
 import type { OAuthEnvironment } from './auth/oauth/environment.ts'
@@ -15,7 +18,7 @@ import { SignIns } from './auth/oauth/sign-ins.ts'
 import { TokenStore } from './auth/oauth/store.ts'
 import { Seal } from './auth/seal.ts'
 import { SubjectTokens } from './auth/subject-tokens.ts'
-import type { Configuration } from './config/options.ts'
+import type { AuditSettings, Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
 import type { BackoffOptions } from './downstream/backoff.ts'
 import type { Log, SoleHost } from './downstream/environment.ts'
@@ -24,6 +27,7 @@ import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/openers.ts'
 import { RetryBudget } from './downstream/retry-budget.ts'
 import { openMemory } from './downstream/store.ts'
+import { Audit } from './gateway/audit.ts'
 import { Gateway } from './gateway/gateway.ts'
 import { Admission } from './host/admission.ts'
 import { warnOfToolsets } from './gateway/toolset-warnings.ts'
@@ -44,18 +48,19 @@ import { createLauncher } from './transport/launcher.ts'
 import { PidJournal, sweep } from './transport/pid-journal.ts'
 import { HostPipe } from './transport/stdio-host.ts'
 import { readEnds } from './wire/message-ends.ts'
+import { Redactor } from './redactor.ts'
 import { VERSION } from './version.ts'
 
 /** What of the process around it a gateway uses. */
 export interface Surroundings {
   readonly log: Log
+  /** Learns the secrets of every configuration that is applied; one of its own by default. */
+  readonly redactor?: Redactor
   /** Where helper programs are looked for. */
   readonly path: string | undefined
   /** Serve one host on these streams instead of listening (`trunkline stdio`). */
   readonly pipe?: HostStreams & { readonly path?: EndpointPath }
   readonly backoff?: BackoffOptions
-  /** Hears of every token as it comes: the live ones of one holder, in place of those it named before. */
-  readonly secrets?: OAuthEnvironment['secrets']
 }
 
 /** The two directions of a host's pipe. */
@@ -74,6 +79,8 @@ export interface Running extends AsyncDisposable {
   readonly limits: LimitCounts
   /** The one in force. */
   readonly configuration: Configuration
+  /** How the audit log is doing; `undefined`: none is kept. */
+  readonly audit: AuditState | undefined
   /**
    * Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. Rejects where the path
    * names nothing.
@@ -85,9 +92,11 @@ export interface Running extends AsyncDisposable {
   readonly exhausted: Promise<string>
   /**
    * Makes another configuration the one in force: what it does not change goes on as it is. `restart`: keys of changed servers.
-   * Rejects with the system's error, and changes nothing, when an address cannot be bound.
+   * Rejects with the system's error, or with `ConfigError`, and changes nothing, when an address cannot be bound or a file opened.
    */
   apply(configuration: Configuration, restart: ReadonlySet<string>): Promise<void>
+  /** Opens the files that are written to anew: they may have been renamed. Rejects with `ConfigError` and goes on with the old ones. */
+  reopen(): Promise<void>
   /** Ends within the drain time, or within `withinMs` if that is shorter: open calls first, then the servers. */
   stop(withinMs?: number): Promise<void>
 }
@@ -99,9 +108,11 @@ const FEW_DESCRIPTORS = 4_096
 const CHILDREN_STOP_MS = 6_000
 
 export const startGateway = async (configuration: Configuration, surroundings: Surroundings): Promise<Running> => {
-  const { log } = surroundings
+  const { log, redactor = new Redactor() } = surroundings
+  redactor.learn(configuration.secrets)
   const { host: hostOptions, gateway: gatewayOptions } = configuration
   let current = configuration
+  let auditFile = configuration.audit && (await AuditFile.open(configuration.audit, log))
   const sweeper = new Sweeper()
   const limits = new LimitCounts(log)
   const stateDir = makeStateDir(configuration.stateDir, log)
@@ -125,7 +136,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     ),
     now: Date.now,
     subject: (principal) => subjects.of(principal),
-    secrets: surroundings.secrets ?? (() => undefined),
+    secrets: redactor.hold,
   }
   const signIns = new SignIns(() => front.origin())
   const fleet: Fleet = new Fleet({
@@ -180,15 +191,27 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     subjects,
     signIns,
     overload,
+    denied: undefined,
+    hideJson: redactor.hideJson,
     nextRef: () => ++refs,
   }
   const admission = new Admission(hub)
   holdAtMost(clients.own.bodies.held, hostOptions)
+  const keepRecord = (settings: AuditSettings | undefined): void => {
+    const { hideJson } = redactor
+    const toolsetOf = gateway.toolsetOf.bind(gateway)
+    const hiddenBy = gateway.hiddenBy.bind(gateway)
+    const audit = settings && auditFile && new Audit({ sink: auditFile, bodies: settings.bodies, hideJson, toolsetOf, hiddenBy })
+    gateway.keepRecord(audit)
+    hub.denied = audit?.denied
+  }
+  keepRecord(configuration.audit)
   const front: Front = new Front(hub, sweeper, safeFetch.fetch)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
     await safeFetch[Symbol.asyncDispose]()
     journal?.[Symbol.dispose]()
+    await auditFile?.[Symbol.asyncDispose]()
     sweeper[Symbol.dispose]()
   }
   if (surroundings.pipe === undefined)
@@ -241,6 +264,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     get configuration() {
       return current
     },
+    get audit() {
+      return auditFile?.state
+    },
     exhausted: exhaustion.promise,
     hostLeft: sole?.hostLeft ?? new Promise(() => undefined),
     attach: async (streams, path) => {
@@ -251,7 +277,20 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await release(piped)
     },
     apply: async (next, restart) => {
-      if (pipe === undefined) await front.rebind(next.host)
+      redactor.learn(next.secrets)
+      const isSameFile = isDeepStrictEqual(current.audit, next.audit)
+      const nextFile = isSameFile ? auditFile : next.audit && (await AuditFile.open(next.audit, log))
+      if (pipe === undefined)
+        await front.rebind(next.host).catch(async (error: unknown) => {
+          if (!isSameFile) await nextFile?.[Symbol.asyncDispose]()
+          throw error
+        })
+      if (!isSameFile) {
+        const before = auditFile
+        auditFile = nextFile
+        keepRecord(next.audit)
+        await before?.[Symbol.asyncDispose]()
+      }
       hub.options = next.host
       subjects.want(exchangesTokens(next))
       holdAtMost(clients.own.bodies.held, next.host)
@@ -259,6 +298,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       fleet.apply(next.servers, restart, next.host.drainMs)
       gateway.apply(next.gateway)
     },
+    reopen: async () => auditFile?.reopen(),
     stop,
     [Symbol.asyncDispose]: () => stop(),
   }

@@ -70,7 +70,9 @@ const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
     const read = async (): Promise<Read> => {
       const sinceMs = Date.now()
-      return { configuration: await loadConfiguration({ files }, context), sinceMs }
+      const configuration = await loadConfiguration({ files }, context)
+      io.redactor.learn(configuration.secrets)
+      return { configuration, sinceMs }
     }
     return { files, place, read, context, io, json }
   }
@@ -215,9 +217,9 @@ const report = (error: unknown, io: Io, json: boolean): number => {
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
   const { exitCode, message } = explain(error)
   // What is wrong with the words themselves has been said, with the way to the help.
-  if (!(error instanceof CommanderError)) io.stderr.write(`${message}\n`)
+  if (!(error instanceof CommanderError)) io.stderr.write(`${io.redactor.hide(message)}\n`)
   const problems = error instanceof ConfigError ? { problems: error.problems } : {}
-  if (json) io.stderr.write(`${JSON.stringify({ error: { exitCode, message, ...problems } })}\n`)
+  if (json) io.stderr.write(`${io.redactor.hideJson(JSON.stringify({ error: { exitCode, message, ...problems } }))}\n`)
   return exitCode
 }
 

@@ -74,14 +74,14 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   }
   const configuration = await load(options.configuration)
   const redactor = new Redactor(configuration.secrets)
-  const log = options.log ?? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hide)
-  const running = await startGateway(configuration, { log, path: context.env['PATH'], secrets: redactor.hold })
+  const log = options.log ?? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hideJson)
+  const running = await startGateway(configuration, { log, redactor, path: context.env['PATH'] })
   return {
     get urls() {
       return urlsOf(running)
     },
     servers: () => redactor.hideIn(serverStatuses(running)),
-    tools: () => listTools(running.gateway),
+    tools: () => redactor.hideIn(listTools(running.gateway)),
     call: async (tool, args = {}, signal = new AbortController().signal) => {
       const end = await callTool(running.gateway, tool, JSON.stringify(args), signal)
       if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
@@ -89,7 +89,6 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     },
     reload: async (given) => {
       const next = await load(given)
-      redactor.learn(next.secrets)
       await running.apply(next, new Set(diffConfigurations(running.configuration, next).changed))
     },
     close: () => running.stop(),

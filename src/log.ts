@@ -10,15 +10,18 @@ export interface LogOptions {
 /** Beyond this nobody reads the log, and lines are dropped instead of kept (F-26). */
 const MAX_WAITING_BYTES = 1024 * 1024
 
-/** `hide`: what every line passes before it is written (`Redactor`). A log that is not read costs lines, which are counted, and nothing else. */
+/** `hideJson`: what every line passes before it is written (`Redactor`). A log that is not read costs lines, which are counted, and nothing else. */
 export const createLog = (
   options: LogOptions,
   stream: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly writableLength?: number },
-  hide: (text: string) => string = (text) => text,
+  hideJson: (json: string) => string = (json) => json,
 ): Logger => {
   const isPretty = options.format === 'pretty' || (options.format === 'auto' && stream.isTTY === true)
   let dropped = 0
-  const say = (line: string): void => void stream.write(hide(isPretty ? humanForm(line) : line))
+  const say = (line: string): void => {
+    const shown = hideJson(line.trimEnd())
+    stream.write(isPretty ? humanForm(shown) : `${shown}\n`)
+  }
   const write = (line: string): void => {
     if ((stream.writableLength ?? 0) > MAX_WAITING_BYTES) return void dropped++
     if (dropped > 0) {

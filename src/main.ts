@@ -3,10 +3,12 @@
 import { getEventListeners } from 'node:events'
 import { run } from './cli.ts'
 import { CRASH_MS, EXIT } from './commands/io.ts'
+import { Redactor } from './redactor.ts'
 
 const interrupt = new AbortController()
 const hurry = new AbortController()
 const crash = new AbortController()
+const redactor = new Redactor()
 
 /** The first signal asks to end, the second to end now (F-22). */
 const onSignal = (): void => {
@@ -15,9 +17,9 @@ const onSignal = (): void => {
 }
 /** What nobody caught: the state of this process is not known any more, so it is told and ends in order (F-31). */
 const onUnknown = (error: unknown): void => {
-  // A process that serves has a log, which hides secrets.
+  // A process that serves has a log.
   if (getEventListeners(crash.signal, 'abort').length === 0)
-    process.stderr.write(`unexpected: ${error instanceof Error ? error.stack : String(error)}\n`)
+    process.stderr.write(redactor.hide(`unexpected: ${error instanceof Error ? error.stack : String(error)}\n`))
   crash.abort(error)
   if (interrupt.signal.aborted) return
   setTimeout(() => process.exit(EXIT.internal), CRASH_MS).unref()
@@ -38,6 +40,7 @@ const exitCode = await run(process.argv.slice(2), {
   stderr: process.stderr,
   interrupted: interrupt.signal,
   crashed: crash.signal,
+  redactor,
   onHangup: (callback) => {
     process.on('SIGHUP', callback)
     return () => process.off('SIGHUP', callback)

@@ -1,16 +1,25 @@
-/** Keeps the secrets of the configuration, and tokens that come while we run, out of every text that leaves by log, status or error: by value, at one boundary (T-14). */
+/**
+ * Keeps the secrets of the configuration, and tokens that come while we run, out of every text that leaves by log, status, audit or error: by value, at one boundary (T-14). A secret is found as
+ * it is, one line of it, in JSON, in URLs and forms, and inside base64 at any offset, such as the `Basic` header it is part of.
+ */
 
 const HIDDEN = '***'
-/** A piece of a token: shorter ones give nothing away, and are found in ordinary texts. */
+/** Lines of a secret, and pieces of base64, that are shorter are found by chance. */
+const SHORTEST_LINE = 8
+const SHORTEST_CORE = 6
+/** A piece of a live token: shorter ones give nothing away, and are found in ordinary texts. */
 const WORD = /[\w~-]{12,}/g
 
 export class Redactor {
-  readonly #secrets = new Set<string>()
-  #pattern: RegExp | undefined
+  readonly #texts = new Set<string>()
+  readonly #cores = new Set<string>()
+  readonly #beginnings = new Beginnings()
   /** Pieces of live tokens, and by how many namings. */
   readonly #live = new Map<string, number>()
   /** By holder: what it named last, and before. */
   readonly #held = new WeakMap<object, readonly [readonly string[], readonly string[]]>()
+  /** Made when they are next needed: secrets come many at a time. */
+  #patterns: { readonly texts: RegExp; readonly cores: RegExp } | undefined
 
   constructor(secrets: readonly string[] = []) {
     this.learn(secrets)
@@ -18,15 +27,27 @@ export class Redactor {
 
   /** Further secrets, from a reload; those known before stay secret. */
   learn(secrets: readonly string[]): void {
-    for (const secret of secrets) for (const form of formsOf(secret)) this.#secrets.add(form)
-    const longestFirst = [...this.#secrets].sort((a, b) => b.length - a.length)
-    this.#pattern = longestFirst.length === 0 ? undefined : new RegExp(longestFirst.map(escaped).join('|'), 'g')
+    for (const secret of secrets) {
+      if (secret === '') continue
+      const texts = [secret, ...linesOf(secret)].flatMap(formsOf)
+      const cores = coresOf(secret)
+      for (const text of texts) this.#texts.add(text)
+      for (const core of cores) this.#cores.add(core)
+      for (const text of [...texts, ...cores]) this.#beginnings.add(text)
+    }
+    this.#patterns = undefined
   }
 
-  /** The text with every secret replaced, whether it stands there as it is, in JSON, or in a URL. */
+  /** The text with every secret replaced. JSON may be none any more afterwards: see `hideJson`. */
   readonly hide = (text: string): string => {
-    const hidden = this.#pattern === undefined ? text : text.replace(this.#pattern, HIDDEN)
+    const hidden = this.#hideKnown(text)
     return this.#live.size === 0 ? hidden : hidden.replace(WORD, (word) => (this.#live.has(word) ? HIDDEN : word))
+  }
+
+  #hideKnown(text: string): string {
+    if (this.#texts.size === 0 || !this.#beginnings.mayBeIn(text)) return text
+    const { texts, cores } = (this.#patterns ??= { texts: anyOf(this.#texts), cores: anyOf(this.#cores) })
+    return withoutRuns(text.replace(texts, HIDDEN), cores)
   }
 
   /**
@@ -34,7 +55,8 @@ export class Redactor {
    * long as anything may still speak of it. They are found word by word, however many there are.
    */
   readonly hold = (holder: object, tokens: readonly string[]): void => {
-    const words = tokens.flatMap((token) => formsOf(token).flatMap((form) => form.match(WORD) ?? []))
+    const forms = tokens.flatMap((token) => [...formsOf(token), Buffer.from(token).toString('base64')])
+    const words = forms.flatMap((form) => form.match(WORD) ?? [])
     const [last = [], before = []] = this.#held.get(holder) ?? []
     this.#held.set(holder, [words, last])
     for (const word of words) this.#live.set(word, (this.#live.get(word) ?? 0) + 1)
@@ -45,17 +67,128 @@ export class Redactor {
     }
   }
 
-  /** The same for every text of a value that is plain data. */
+  /** The same for JSON text, which stays JSON, and stays byte for byte what it is where it holds no secret. */
+  readonly hideJson = (json: string): string => {
+    if (this.#isIdle || (!json.includes('\\') && this.hide(json) === json)) return json
+    try {
+      const value: unknown = JSON.parse(json)
+      const hidden = this.hideIn(value)
+      return hidden === value ? json : JSON.stringify(hidden)
+    } catch {
+      return this.hide(json)
+    }
+  }
+
+  /** The same for every text of plain data; what holds no secret is returned as it is. */
   hideIn<T>(value: T): T {
-    return this.#pattern === undefined && this.#live.size === 0 ? value : (JSON.parse(this.hide(JSON.stringify(value))) as T)
+    return this.#isIdle ? value : (this.#hideIn(value) as T)
+  }
+
+  get #isIdle(): boolean {
+    return this.#texts.size === 0 && this.#live.size === 0
+  }
+
+  #hideIn(value: unknown): unknown {
+    if (typeof value === 'string') return this.hide(value)
+    if (typeof value === 'number') return this.#texts.has(String(value)) ? HIDDEN : value
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.#hideIn(item))
+      return items.every((item, at) => item === value[at]) ? (value as unknown) : items
+    }
+    const before = Object.entries(value)
+    const after = before.map(([key, child]): [string, unknown] => [this.#hideKey(key), this.#hideIn(child)])
+    const isSame = after.every(([key, child], at) => key === before[at]?.[0] && child === before[at]?.[1])
+    return isSame ? value : Object.fromEntries(after)
+  }
+
+  /** A word may be a name that whoever reads this looks for, even where somebody made it a password. */
+  #hideKey(key: string): string {
+    return /^\w*$/.test(key) && !/\d/.test(key) ? key : this.hide(key)
   }
 }
 
-const formsOf = (secret: string): readonly string[] => [
-  secret,
-  JSON.stringify(secret).slice(1, -1),
-  encodeURIComponent(secret.toWellFormed()),
-  Buffer.from(secret).toString('base64'),
-]
+/** Four characters of every text looked for, so that most texts are told apart at the cost of looking at them once. */
+class Beginnings {
+  readonly #bits = new Uint32Array(1 << 15)
+  #hasShort = false
 
-const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+  add(text: string): void {
+    if (text.length < 4) this.#hasShort = true
+    let key = 0
+    for (let at = 0; at < 4; at++) key = shiftedIn(key, text.charCodeAt(at))
+    const slot = slotOf(key)
+    this.#bits[slot >>> 5] |= 1 << (slot & 31)
+  }
+
+  /** False only where none of them is in it. */
+  mayBeIn(text: string): boolean {
+    if (this.#hasShort) return true
+    let key = 0
+    for (let at = 0; at < text.length; at++) {
+      key = shiftedIn(key, text.charCodeAt(at))
+      const slot = slotOf(key)
+      if (at >= 3 && (this.#bits[slot >>> 5] & (1 << (slot & 31))) !== 0) return true
+    }
+    return false
+  }
+}
+
+const shiftedIn = (key: number, code: number): number => (key >>> 8) | ((code & 0xff) << 24)
+const slotOf = (key: number): number => Math.imul(key, 0x9e3779b1) >>> 12
+
+const linesOf = (secret: string): readonly string[] =>
+  secret.includes('\n') ? secret.split(/\r?\n/).filter((line) => line.length >= SHORTEST_LINE) : []
+
+/** How a text may be written in another. */
+const formsOf = (text: string): readonly string[] => {
+  const formed = text.toWellFormed()
+  const json = JSON.stringify(text).slice(1, -1)
+  const escaped = [encodeURIComponent(formed), encodeURI(formed), new URLSearchParams([['', formed]]).toString().slice(1)]
+  return [text, json, JSON.stringify(json).slice(1, -1), ...escaped, ...escaped.map(lowerEscapes)]
+}
+
+const lowerEscapes = (text: string): string => text.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
+
+/** What of base64 is the same whatever stands before and after the secret, for each of the three ways it may be aligned. */
+const coresOf = (secret: string): readonly string[] => {
+  const bytes = Buffer.from(secret)
+  const cores = [0, 1, 2].map((before) => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url')
+    const isCut = (before + bytes.length) % 3 !== 0
+    return text.slice(before === 0 ? 0 : before + 1, isCut ? -1 : undefined)
+  })
+  const long = cores.filter((core) => core.length >= SHORTEST_CORE)
+  return [...long, ...long.map((core) => core.replaceAll('-', '+').replaceAll('_', '/'))]
+}
+
+/** The longest first, so that a secret that begins with another is hidden whole. */
+const anyOf = (texts: ReadonlySet<string>): RegExp =>
+  new RegExp(
+    [...texts]
+      .sort((a, b) => b.length - a.length)
+      .map(literal)
+      .join('|') || '(?!)',
+    'g',
+  )
+
+const literal = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+
+const IN_BASE64 = /[A-Za-z0-9+/_-]/
+
+/** Replaces every run of base64 characters that holds a core: the rest of it holds the edges of the secret. Looks at each character once. */
+const withoutRuns = (text: string, cores: RegExp): string => {
+  let shown = ''
+  let at = 0
+  for (const { index, 0: core } of text.matchAll(cores)) {
+    if (index < at) continue
+    let start = index
+    while (start > at && IN_BASE64.test(text.charAt(start - 1))) start--
+    let end = index + core.length
+    while (end < text.length && IN_BASE64.test(text.charAt(end))) end++
+    while (text.charAt(end) === '=') end++
+    shown += text.slice(at, start) + HIDDEN
+    at = end
+  }
+  return at === 0 ? text : shown + text.slice(at)
+}

@@ -96,6 +96,8 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         auth: authMode(configuration.host.auth),
         servers: serverStatuses(running),
         limits: running.limits.all,
+        rates: gateway.rates.counts,
+        audit: running.audit,
         toolsets: gateway.feed.summaries,
         collisions: gateway.feed.catalog.problems.map(({ message }) => message),
         warnings: configuration.warnings,
@@ -104,7 +106,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
     },
     tools: async (query, toolset) => {
       const scope = running.gateway.scopeFor(LOCAL, { toolset })
-      return scope && listTools(running.gateway, query, scope)
+      return scope && redactor.hideIn(listTools(running.gateway, query, scope))
     },
     call: async (tool, args, toolset, signal) => {
       const scope = running.gateway.scopeFor(LOCAL, { toolset })

@@ -5,6 +5,8 @@ import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
 import { estimateTokens } from '../catalog/tokens.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
+import type { AuditState } from '../audit-file.ts'
+import type { RateCount } from '../gateway/rates.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import type { LimitCount } from '../rpc/limit-counts.ts'
@@ -56,6 +58,10 @@ export interface Status {
   readonly servers: readonly ServerStatus[]
   /** Limits that were reached since the start, and how often. */
   readonly limits: readonly LimitCount[]
+  /** The rate limits, and how many calls each has refused. */
+  readonly rates: readonly RateCount[]
+  /** The audit log; absent: none is kept. */
+  readonly audit: AuditState | undefined
   readonly toolsets: readonly ToolsetSummary[]
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]

@@ -41,7 +41,7 @@ const describe = (by: Placed, isShown: boolean): string => {
 }
 
 const editsOf = (edit: ToolEdit): AppliedRule[] => {
-  const { name, title, description, annotations, args, timeout, result } = edit
+  const { name, title, description, annotations, args, timeout, rate, result } = edit
   const edits = (rule: Placed | undefined, what: string): AppliedRule[] =>
     rule === undefined ? [] : [{ ...at(rule), effect: 'edits', what }]
   return [
@@ -53,6 +53,7 @@ const editsOf = (edit: ToolEdit): AppliedRule[] => {
     ...edits(annotations, `says ${Object.keys(annotations?.hints ?? {}).join(', ')} for it`),
     ...args.map((argument): AppliedRule => ({ ...at(argument), effect: 'edits', what: describeArgument(argument) })),
     ...edits(timeout, `a call takes at most ${(timeout?.totalMs ?? 0) / 1000} s`),
+    ...edits(rate, `all callers together may call it ${rate?.rate.text}`),
     ...edits(result, `a result holds at most about ${result?.maxTokens} tokens (${result?.overflow})`),
   ]
 }

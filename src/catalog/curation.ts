@@ -2,6 +2,7 @@
  * What the configuration does to what one server offers (`filter`, `tools`, `resources`, `prompts` of a server), each piece with
  * the place where it was written. Plain data; `curated-*.ts` say what follows from it.
  */
+import type { Rate } from '../rpc/rate.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { HintName, Hints } from './hints.ts'
 
@@ -60,6 +61,7 @@ export interface ToolEdit extends Placed {
   readonly annotations: (Placed & { readonly hints: Hints }) | undefined
   readonly args: readonly ArgumentEdit[]
   readonly timeout: (Placed & { readonly totalMs: number }) | undefined
+  readonly rate: (Placed & { readonly rate: Rate }) | undefined
   readonly result: (Placed & ResultLimit) | undefined
 }
 

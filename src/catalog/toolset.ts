@@ -2,6 +2,7 @@
  * A toolset: a named part of the catalog, a predicate over its rows and over URIs that no list names. What it hides does not exist
  * for whoever has it (DECISIONS 5). Several make one where a credential has several: that shows what any of them does.
  */
+import type { Rate } from '../rpc/rate.ts'
 import type { CatalogServer, Exposed } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
 import { holds } from './hints.ts'
@@ -57,6 +58,8 @@ export interface ToolsetOptions {
   readonly discovery: Discovery
   /** `undefined`: nothing counts. */
   readonly budget: Budget | undefined
+  /** Calls of all who have it together. */
+  readonly rate: Rate | undefined
 }
 
 /** Of `discovery: auto`, where the budget says nothing else. */

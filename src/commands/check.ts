@@ -42,7 +42,10 @@ export const check = async (invocation: Invocation, { live, locked, host }: Chec
 const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers, toolsets, collisions, warnings })
 
 /** What can be said of a process and its servers, in lines. */
-export const reportLines = ({ servers, toolsets, collisions, warnings, problems }: Status, paint: Paint): string[] => [
+export const reportLines = (
+  { servers, toolsets, rates, audit, collisions, warnings, problems }: Status,
+  paint: Paint,
+): string[] => [
   ...serverLines(servers, paint),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>
@@ -52,6 +55,9 @@ export const reportLines = ({ servers, toolsets, collisions, warnings, problems 
     findings.map(({ kind, name, note }) => printable(`  note: ${key} ${kind}${name && ` "${name}"`}: ${note}`)),
   ),
   ...servers.flatMap(({ key, warnings }) => warnings.map((warning) => `  ${key}: ${warning}`)),
+  ...rates.flatMap(({ option, rate, refused }) => (refused === 0 ? [] : [`  ${option} (${rate}): ${refused} calls refused`])),
+  ...(audit?.error === undefined ? [] : [paint(`  audit: ${audit.file} cannot be written (${audit.error})`, 'red')]),
+  ...(audit === undefined || audit.dropped === 0 ? [] : [paint(`  audit: ${audit.dropped} lines were dropped`, 'red')]),
   ...toolsetLines(toolsets),
   ...toolsets.flatMap(({ findings }) => findings.map((finding) => printable(`  warning: ${finding}`))),
   ...collisions.map((collision) => `  collision: ${collision}`),

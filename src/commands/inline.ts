@@ -4,7 +4,6 @@ import { localControl } from '../admin/control.ts'
 import type { Control } from '../admin/control.ts'
 import { startGateway } from '../app.ts'
 import { createLog } from '../log.ts'
-import { Redactor } from '../redactor.ts'
 import { CommandError, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
 import { settled } from './settled.ts'
@@ -25,11 +24,11 @@ export const running = async (invocation: Invocation): Promise<Control> => {
 
 /** A gateway that serves no host, with all its servers started. */
 export const inline = async <T>({ configuration, context, io }: Loaded, use: (control: Control) => Promise<T>): Promise<T> => {
-  const redactor = new Redactor(configuration.secrets)
-  const log = createLog({ ...configuration.log, level: 'error' }, io.stderr, redactor.hide)
+  const { redactor } = io
+  const log = createLog({ ...configuration.log, level: 'error' }, io.stderr, redactor.hideJson)
   const { host, servers } = configuration
   const silent = { ...configuration, host: { ...host, addresses: [] } }
-  await using gateway = await startGateway(silent, { log, path: context.env['PATH'], secrets: redactor.hold })
+  await using gateway = await startGateway(silent, { log, path: context.env['PATH'], redactor })
   await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
   if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
   const refuse = async () => ({ kind: 'refused', problems: [] }) as const

@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Place } from '../admin/socket.ts'
 import type { Configuration } from '../config/options.ts'
 import type { Context } from '../config/surroundings.ts'
+import type { Redactor } from '../redactor.ts'
 
 export interface Io {
   readonly stdin: Readable & { isTTY?: boolean }
@@ -12,6 +13,8 @@ export interface Io {
   readonly interrupted: AbortSignal
   /** Something threw that nobody caught; `reason` is what. `interrupted` follows. */
   readonly crashed: AbortSignal
+  /** Knows the secrets of every configuration that was read; what is said on stderr of what went wrong passes it. */
+  readonly redactor: Redactor
   /** SIGHUP: read the configuration again. Returns how to stop listening. */
   readonly onHangup: (callback: () => void) => () => void
 }

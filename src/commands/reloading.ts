@@ -12,14 +12,12 @@ import { ConfigError, formatProblem } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
 import { watchConfiguration } from '../config/watch.ts'
 import type { Log } from '../downstream/environment.ts'
-import type { Redactor } from '../redactor.ts'
 import type { Io, Read } from './io.ts'
 
 export class Reloading implements Reloader, AsyncDisposable {
   readonly #running: Running
   readonly #read: () => Promise<Read>
   readonly #log: Log & { level: string }
-  readonly #redactor: Redactor
   readonly #offHangup: () => void
   #problems: readonly Problem[] = []
   #watching: Subscription | undefined
@@ -32,12 +30,10 @@ export class Reloading implements Reloader, AsyncDisposable {
     sinceMs: number,
     io: Pick<Io, 'onHangup'>,
     log: Log & { level: string },
-    redactor: Redactor,
   ) {
     this.#running = running
     this.#read = read
     this.#log = log
-    this.#redactor = redactor
     this.#offHangup = io.onHangup(() => void this.reload())
     this.#watch(running.configuration, sinceMs)
   }
@@ -79,6 +75,9 @@ export class Reloading implements Reloader, AsyncDisposable {
 
   async #apply(): Promise<ReloadEnd> {
     const before = this.#running.configuration
+    await this.#running.reopen().catch((error: unknown) => {
+      this.#log.error({ problems: problemsOf(error).map(formatProblem) }, 'a file cannot be opened anew: the old one goes on')
+    })
     try {
       const { configuration, sinceMs } = await this.#read()
       const { added, removed, changed, needsRestart } = diffConfigurations(before, configuration)
@@ -87,7 +86,6 @@ export class Reloading implements Reloader, AsyncDisposable {
       const end = { kind: 'applied', added, removed, changed, needsRestart, plan } as const
       this.#problems = []
       if (isDeepStrictEqual(before, configuration)) return end
-      this.#redactor.learn(configuration.secrets)
       await this.#running.apply(configuration, new Set(changed))
       this.#log.level = configuration.log.level
       const isWatchedAlike = ['watch', 'files', 'globs'] as const

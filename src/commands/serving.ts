@@ -4,7 +4,7 @@ import { openAdmin } from '../admin/server.ts'
 import type { Running } from '../app.ts'
 import { LOCAL } from '../auth/identity.ts'
 import { createLog } from '../log.ts'
-import { Redactor } from '../redactor.ts'
+import type { Redactor } from '../redactor.ts'
 import type { Loaded } from './io.ts'
 import { Reloading } from './reloading.ts'
 
@@ -15,8 +15,8 @@ export interface Voice {
 
 /** The log of a serving process; what a person should know of the configuration is said at once. */
 export const openLog = ({ configuration, io }: Loaded): Voice => {
-  const redactor = new Redactor(configuration.secrets)
-  const log = createLog(configuration.log, io.stderr, redactor.hide)
+  const { redactor } = io
+  const log = createLog(configuration.log, io.stderr, redactor.hideJson)
   for (const warning of configuration.warnings) log.warn({}, warning)
   io.crashed.addEventListener('abort', () => {
     const { reason } = io.crashed
@@ -32,7 +32,7 @@ export const openServices = async (
   { log, redactor }: Voice,
   takesHosts: boolean,
 ): Promise<AsyncDisposable> => {
-  const reloading = new Reloading(running, read, sinceMs, io, log, redactor)
+  const reloading = new Reloading(running, read, sinceMs, io, log)
   try {
     const admin = await openAdmin(place, {
       control: localControl(running, reloading, redactor),

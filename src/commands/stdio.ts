@@ -37,12 +37,7 @@ const serve = async (loaded: Loaded, path: EndpointPath): Promise<number> => {
   if ((path.server !== undefined && !isKnown[0]) || (path.toolset !== undefined && !isKnown[1])) throw unknownEndpoint(path)
   const voice = openLog(loaded)
   const pipe = { input: io.stdin, output: io.stdout, path }
-  await using running = await startGateway(configuration, {
-    log: voice.log,
-    path: context.env['PATH'],
-    secrets: voice.redactor.hold,
-    pipe,
-  })
+  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe })
   await using _services = await openServices(running, loaded, voice, false)
   const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
   await Promise.race([running.hostLeft, interrupted])

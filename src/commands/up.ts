@@ -39,9 +39,9 @@ const startTable = (running: Running, paint: Paint): string => {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-const start = async ({ configuration, context }: Loaded, { log, redactor }: Voice): Promise<Running> => {
+const start = async ({ configuration, context }: Loaded, voice: Voice): Promise<Running> => {
   try {
-    return await startGateway(configuration, { log, path: context.env['PATH'], secrets: redactor.hold })
+    return await startGateway(configuration, { ...voice, path: context.env['PATH'] })
   } catch (error) {
     const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
     if (code === 'EADDRINUSE' && port !== undefined) {

@@ -1,6 +1,6 @@
 /** What may be said of what a server offers: which of it is shown, and what is changed of single tools. */
 import { z } from 'zod'
-import { choice, count, duration, exposedName, field, filledText, flag, text, texts } from './kinds.ts'
+import { choice, count, duration, exposedName, field, filledText, flag, rate, text, texts } from './kinds.ts'
 
 const hint = (description: string) => field(choice('deny', 'require'), description)
 
@@ -67,6 +67,7 @@ export const curatedTool = z.strictObject({
   annotations: hints('What is said of it in place of, and beside, what the server says.'),
   args: field(z.record(z.string(), argument), 'Its arguments, by name.'),
   timeout: field(duration, 'How long a call may take, in place of `timeouts.total` of the server.'),
+  rate: field(rate, 'Calls of it by all callers together; more are refused with `rate_limited`.'),
   result: field(
     z.strictObject({
       max_tokens: count(16, 10_000_000).meta({

@@ -61,7 +61,7 @@ const toolEdit = (original: string, tool: CuratedTool, tree: Tree | undefined): 
     const said = tool[key]
     return said === undefined ? undefined : { ...at(tree, key), text: said }
   }
-  const { annotations, timeout, result, args = {} } = tool
+  const { annotations, timeout, rate, result, args = {} } = tool
   return {
     ...at(tree),
     original,
@@ -81,6 +81,7 @@ const toolEdit = (original: string, tool: CuratedTool, tree: Tree | undefined): 
       }
     }),
     timeout: timeout === undefined ? undefined : { ...at(tree, 'timeout'), totalMs: timeout },
+    rate: rate && { ...at(tree, 'rate'), rate },
     result: result && { ...at(tree, 'result'), maxTokens: result.max_tokens, overflow: result.overflow ?? 'resource' },
   }
 }

@@ -18,11 +18,13 @@ import {
   hostName,
   origin,
   pause,
+  rate,
   sizeField,
   text,
   texts,
   urlPath,
 } from './kinds.ts'
+import { SECRET_NAME, secretSchema } from './secret-schema.ts'
 import { defaultsSchema, onChange, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
 import { toolsetSchema } from './toolset-schema.ts'
@@ -108,6 +110,10 @@ export const fileSchema = z
       'More files: paths, with `*`, `?` and `**`; `{ mcpServers: path, tags: […] }` for a file of a host.',
     ),
     env_file: field(texts, 'Files of `NAME=value` lines for the variables below. The environment of the process wins.'),
+    secrets: field(
+      z.record(z.string().regex(SECRET_NAME), secretSchema),
+      'Where secrets come from, by name: `${secret:name}`, or `${secret:provider/name}` where `${name}` stands in the entry.',
+    ),
     listen: field(
       z.strictObject({
         http: field(
@@ -182,6 +188,10 @@ export const fileSchema = z
         ),
         starts: countField('Servers that start at the same time.', G.maxStarts),
         retry_budget: countField('Calls that are sent a second time, in per cent of all.', G.retryPercent, 0, 100),
+        rate_per_principal: field(
+          rate,
+          'Calls of one principal; more are refused with `rate_limited`. Binds nobody without a credential.',
+        ),
         results: sizeField(
           'What is kept of results over their limit, to be read as resources; the oldest goes first.',
           G.results.maxBytes,
@@ -238,6 +248,17 @@ export const fileSchema = z
           z.strictObject({
             level: field(choice('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'What is logged, to stderr.', 'info'),
             format: field(choice('auto', 'json', 'pretty'), '`auto`: pretty on a terminal, else JSON lines.', 'auto'),
+            audit: field(filledText, 'File to which one line of JSON is added for every call and every denial.'),
+            audit_bodies: field(
+              flag,
+              'Parameters and results stand in these lines, too, without secrets; up to 64 KiB each.',
+              false,
+            ),
+            audit_on_failure: field(
+              choice('refuse', 'drop'),
+              'What happens when the file cannot be written: no call is made, or calls go on and the lines that are lost are counted.',
+              'refuse',
+            ),
           }),
           'The log.',
         ),
@@ -264,4 +285,6 @@ type Output = z.output<typeof fileSchema>
 export type SectionName = keyof Output
 export type Section<K extends SectionName> = NonNullable<Output[K]>
 /** Everything a set of files says, but their servers, which are read one by one. */
-export type Settings = { [K in Exclude<SectionName, '$schema' | 'version' | 'include' | 'env_file' | 'servers'>]?: Section<K> }
+export type Settings = {
+  [K in Exclude<SectionName, '$schema' | 'version' | 'include' | 'env_file' | 'secrets' | 'servers'>]?: Section<K>
+}

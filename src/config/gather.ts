@@ -12,6 +12,7 @@ import { hostConstants, readHostServers, readInputs, recogniseHostFile, workspac
 import type { Sources } from './load.ts'
 import type { Problem } from './problems.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from './server-key.ts'
+import { SecretStore } from './secret-store.ts'
 import { readSource } from './source.ts'
 import type { Source } from './source.ts'
 import type { Context } from './surroundings.ts'
@@ -19,7 +20,7 @@ import { child, plain, plantValue } from './tree.ts'
 import type { MapTree, Tree } from './tree.ts'
 import { unknownKey, validate } from './validate.ts'
 import { absolutePath, expandTree } from './variables.ts'
-import type { Scope } from './variables.ts'
+import type { Scope, Value } from './variables.ts'
 
 export interface GatheredServer {
   readonly key: string
@@ -42,6 +43,8 @@ export interface Gathered {
   readonly sections: ReadonlyMap<string, Tree>
   /** Folder of the file that said a section, by section: where its relative paths count from. */
   readonly folders: ReadonlyMap<string, string>
+  /** Values of the secrets that were asked for. */
+  readonly secrets: readonly string[]
 }
 
 interface Include {
@@ -61,6 +64,7 @@ export const gather = async (
   const sections = new Map<string, Tree>()
   const settings: Record<string, unknown> = {}
   const folders = new Map<string, string>()
+  const secrets = new SecretStore(context)
 
   const nameOf = (file: string) => {
     const inside = relative(context.cwd, file)
@@ -87,6 +91,7 @@ export const gather = async (
       folder: member ? workspaceOf(file) : dirname(file),
       home: context.home,
       files,
+      secrets: secrets.look,
     }
     if (member) {
       const entries = readHostServers(source.tree, member, new Set(servers.keys()), problems, warnings)
@@ -113,17 +118,21 @@ export const gather = async (
       env: { ...(await readEnvFiles(envFiles.value ?? [], outer, envFiles.tree, problems)), ...outer.env },
     }
 
-    for (const key of known) {
-      if (['include', 'env_file', 'servers'].includes(key)) continue
-      const found = await section(key as keyof typeof fileSchema.shape, scope)
+    const isFirst = (key: string, tree: Tree): boolean => {
       const first = sections.get(key)
-      if (found === undefined || key === '$schema' || key === 'version') continue
-      if (first) {
+      if (first === undefined) sections.set(key, tree)
+      else {
         const message = `"${key}" is already said at ${first.place}`
-        problems.push({ place: found.tree.place, path: key, message, remedy: 'keep one of them' })
-        continue
+        problems.push({ place: tree.place, path: key, message, remedy: 'keep one of them' })
       }
-      sections.set(key, found.tree)
+      return first === undefined
+    }
+    const providers = tree.entries.get('secrets')
+    if (providers !== undefined && isFirst('secrets', providers)) await secrets.define(providers, scope, problems)
+    for (const key of known) {
+      if (['include', 'env_file', 'secrets', 'servers'].includes(key)) continue
+      const found = await section(key as keyof typeof fileSchema.shape, scope)
+      if (found === undefined || key === '$schema' || key === 'version' || !isFirst(key, found.tree)) continue
       settings[key] = found.value
       folders.set(key, scope.folder)
     }
@@ -165,8 +174,9 @@ export const gather = async (
       return
     }
     const found: Problem[] = []
-    const tree = (await expandTree(written, scope, found)) as MapTree
-    const enabled = !isOff(child(tree, 'enabled'))
+    const flag = child(written, 'enabled')
+    const enabled = !isOff(flag && (await expandTree(flag, scope, [])))
+    const tree = (await expandTree(written, enabled ? scope : { ...scope, secrets: unasked }, found)) as MapTree
     // A server that is switched off may name variables that are not set here.
     if (enabled) problems.push(...found)
     servers.set(key, { key, tree, folder: scope.folder, tags: include.tags, enabled, readable })
@@ -174,7 +184,8 @@ export const gather = async (
 
   if (value !== undefined) await read(resolve(context.cwd, GIVEN), { tags: [], env: context.env })
   for (const path of paths) await read(resolve(context.cwd, path), { tags: [], env: context.env })
-  return { files, globs, servers, settings, sections, folders }
+  warnings.push(...secrets.warnings)
+  return { files, globs, servers, settings, sections, folders, secrets: secrets.values }
 }
 
 /** What an object given by a program is called in places. */
@@ -186,6 +197,9 @@ const given = (value: object, problems: Problem[]): Source | undefined => {
   problems.push({ place: GIVEN, path: '', message: 'expected an object', remedy: 'begin with { servers: … }' })
   return undefined
 }
+
+/** A server that is switched off needs none. */
+const unasked = (): Promise<Value> => Promise.resolve('told')
 
 const isOff = (tree: Tree | undefined) => tree?.kind === 'scalar' && String(tree.value) === 'false'
 const at = ({ place, path }: Tree) => ({ place, path })

@@ -4,7 +4,16 @@
  */
 import { z } from 'zod'
 import type { Address } from '../host/options.ts'
-import { DURATION_PATTERN, formatDuration, formatSize, parseDuration, parseSize, SIZE_PATTERN } from './units.ts'
+import {
+  DURATION_PATTERN,
+  formatDuration,
+  formatSize,
+  parseDuration,
+  parseRate,
+  parseSize,
+  RATE_PATTERN,
+  SIZE_PATTERN,
+} from './units.ts'
 
 type Json = Readonly<Record<string, unknown>>
 export type Kind<T> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<T>>
@@ -73,6 +82,21 @@ export const size = kind(
   },
   (value) => parseSize(value) || undefined,
   'write a number with KiB, MiB or GiB',
+)
+
+/** `20/s`: so many in a time. */
+export const rate = kind(
+  'a rate such as 20/s',
+  {
+    id: 'rate',
+    title: 'Rate',
+    description:
+      'A number of calls and a time: `20/s`, `100/m`, `5/2m`. So many may come at once; what was taken comes back evenly over the time.',
+    type: 'string',
+    pattern: `${RATE_PATTERN}|\\$\\{`,
+  },
+  parseRate,
+  'write calls / time, with ms, s, m or h',
 )
 
 /** A whole number; digits from a variable count as one. */

@@ -12,9 +12,10 @@ import type { Configuration } from './options.ts'
 import { ConfigError } from './problems.ts'
 import type { Problem } from './problems.ts'
 import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
+import { collectRates } from './rates.ts'
 import { buildServer } from './server.ts'
 import { RESERVED_KEYS } from './server-key.ts'
-import { buildGateway, buildHost } from './settings.ts'
+import { buildAudit, buildGateway, buildHost } from './settings.ts'
 import { checkStrict, withStrict } from './strict.ts'
 import { buildToolsets } from './toolsets.ts'
 import { child, nearest } from './tree.ts'
@@ -40,8 +41,14 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     locked: lockedServer(lock, server.key),
   }))
   const host = buildHost(gathered, context, problems)
+  const audit = buildAudit(gathered, context, problems)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)
-  const gateway = { ...buildGateway(settings), toolsets, scopes: host.auth?.oauth?.scopes ?? [] }
+  const gateway = {
+    ...buildGateway(settings),
+    toolsets,
+    scopes: host.auth?.oauth?.scopes ?? [],
+    rates: collectRates(settings, servers, toolsets),
+  }
   problems.push(...findCollisions(servers, gateway))
   if (problems.length > 0) throw new ConfigError(problems)
 
@@ -55,13 +62,18 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     servers,
     gateway,
     host,
+    audit,
     lock,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
     secrets: [
-      ...new Set([...[...gathered.servers.values()].flatMap(secretsOf), ...secretsOfAuth(gathered.sections.get('auth'))]),
+      ...new Set([
+        ...gathered.secrets,
+        ...[...gathered.servers.values()].flatMap(secretsOf),
+        ...secretsOfAuth(gathered.sections.get('auth')),
+      ]),
     ],
     warnings: [...warnings, ...warnOfExpired(host.auth, Date.now()), ...warnOfReadableSecrets(gathered.servers.values())],
   })

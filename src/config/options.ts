@@ -4,6 +4,13 @@ import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
 import type { LockFile } from './lock-file.ts'
 
+export interface AuditSettings {
+  /** Absolute path. */
+  readonly file: string
+  readonly bodies: boolean
+  readonly onFailure: 'refuse' | 'drop'
+}
+
 export interface Configuration {
   /** 16 hex characters that name it: a digest of the absolute path of its first file. Names the state folder and the admin socket. */
   readonly id: string
@@ -14,6 +21,8 @@ export interface Configuration {
   readonly servers: readonly ServerOptions[]
   readonly gateway: GatewayOptions
   readonly host: HostOptions
+  /** The audit log; `undefined`: none is kept. */
+  readonly audit: AuditSettings | undefined
   /** Where the lock file is, and what it says; `undefined`: none is configured. */
   readonly lock: LockFile | undefined
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' }

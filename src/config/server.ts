@@ -29,6 +29,7 @@ const TIMEOUT_NAMES: { readonly [K in keyof Required<Given<'timeouts'>>]: keyof 
 const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof ServerLimits } = {
   concurrency: 'maxConcurrent',
   queue: 'maxQueued',
+  rate: 'rate',
   links: 'maxLinks',
   restarts: 'maxRestarts',
   stderr: 'maxStderrBytes',

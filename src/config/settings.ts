@@ -10,8 +10,10 @@ import { fill } from './fill.ts'
 import type { Gathered } from './gather.ts'
 import type { Context } from './surroundings.ts'
 import { parseAddress } from './kinds.ts'
+import type { AuditSettings } from './options.ts'
 import type { Problem } from './problems.ts'
 import { nearest } from './tree.ts'
+import { absolutePath } from './variables.ts'
 
 type Listen = Section<'listen'>
 
@@ -59,6 +61,22 @@ export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): Gat
     parking: fill(PARKING_NAMES, DEFAULT_GATEWAY.parking, limits),
     results: fill(RESULT_NAMES, DEFAULT_GATEWAY.results, limits),
   }
+}
+
+/** Adds a problem for what has no effect without the file. */
+export const buildAudit = (
+  { settings, sections, folders }: Gathered,
+  { home, cwd }: Context,
+  problems: Problem[],
+): AuditSettings | undefined => {
+  const { audit, audit_bodies: bodies = false, audit_on_failure: onFailure = 'refuse' } = settings.telemetry?.log ?? {}
+  if (audit !== undefined) return { file: absolutePath(audit, folders.get('telemetry') ?? cwd, home), bodies, onFailure }
+  for (const key of ['audit_bodies', 'audit_on_failure'] as const) {
+    if (settings.telemetry?.log?.[key] === undefined) continue
+    const { place, path } = nearest(sections.get('telemetry')!, ['log', key])
+    problems.push({ place, path, message: `"${key}" without audit has no effect`, remedy: 'name a file: audit: ./audit.ndjson' })
+  }
+  return undefined
 }
 
 /** Adds problems for addresses the network reaches without authentication, for paths in use, for revisions in the wrong order. */

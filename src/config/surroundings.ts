@@ -1,5 +1,6 @@
 /** What is known of the process around us, and the one place where it is read: everything else is told. */
 import { homedir } from 'node:os'
+import type { SecretMemory } from './secret-store.ts'
 
 /** What the process around us contributes; nothing else of it is read. */
 export interface Context {
@@ -8,6 +9,8 @@ export interface Context {
   readonly home: string
   readonly uid?: number | undefined
   readonly platform?: NodeJS.Platform | undefined
+  /** Secrets that need not be asked for again yet (`cache`); absent: each reading asks. */
+  readonly memory?: SecretMemory | undefined
   readonly overrides?:
     | {
         /** Replaces `listen.http.bind`: one address, or several with commas between. */
@@ -28,5 +31,6 @@ export const readSurroundings = (overrides: Context['overrides'] = {}): Context 
   home: homedir(),
   uid: process.getuid?.(),
   platform: process.platform,
+  memory: new Map(),
   overrides,
 })

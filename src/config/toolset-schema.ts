@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DEFAULT_BUDGET } from '../catalog/toolset.ts'
 import { hints } from './curation-schema.ts'
-import { amount, choice, field, filledText, texts } from './kinds.ts'
+import { amount, choice, field, filledText, rate, texts } from './kinds.ts'
 
 export const TOOLSET_NAME = /^[a-z][a-z0-9-]{0,39}$/
 
@@ -49,6 +49,10 @@ export const toolsetSchema = z.strictObject({
       ),
     }),
     'What its tools may cost a model. What is more is told in `ps` and the log, and with `discovery: auto` searched for.',
+  ),
+  limits: field(
+    z.strictObject({ rate: field(rate, 'Calls of all who have it together; more are refused with `rate_limited`.') }),
+    'Limits of the toolset.',
   ),
 })
 

@@ -31,6 +31,7 @@ const NOTHING_SAID: Inherited = {
   confirm: [],
   discovery: undefined,
   budget: undefined,
+  rate: undefined,
 }
 
 /** Adds problems and warnings with their places. `servers`: those that run; others are known by their keys. */
@@ -158,6 +159,7 @@ class Resolver {
       confirm: inherited.flatMap(({ confirm }) => confirm),
       discovery: only(['discovery'], entry.discovery !== undefined, ({ discovery }) => discovery),
       budget: Object.keys(budget).length === 0 ? undefined : budget,
+      rate: only(['limits', 'rate'], entry.limits?.rate !== undefined, ({ rate }) => rate),
     }
   }
 }
@@ -182,6 +184,7 @@ const own = (entry: ToolsetEntry, inherited: Inherited): Inherited => {
     confirm: entry.confirm ?? inherited.confirm,
     discovery: entry.discovery ?? inherited.discovery,
     budget: budget ?? inherited.budget,
+    rate: entry.limits?.rate ?? inherited.rate,
   }
 }
 

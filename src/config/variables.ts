@@ -1,6 +1,6 @@
 /**
- * Variables in texts: `${VAR}`, `${VAR:-x}`, `${env:VAR}`, `${file:path}`, `${input:id}`, `${workspaceFolder}`. What comes out is
- * never looked at again, so a value cannot name another variable (T-12). `$${` is a plain `${`.
+ * Variables in texts: `${VAR}`, `${VAR:-x}`, `${env:VAR}`, `${file:path}`, `${secret:name}`, `${input:id}`, `${workspaceFolder}`. What
+ * comes out is never looked at again, so a value cannot name another variable (T-12). `$${` is a plain `${`.
  */
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -18,13 +18,16 @@ export interface Scope {
   readonly home: string
   /** Every file read for `${file:…}` is added: it is watched like the configuration. */
   readonly files: Set<string>
+  /** Answers `${secret:…}`. */
+  readonly secrets: (path: string) => Promise<Value>
 }
 
-type Value = { readonly text: string } | { readonly message: string; readonly remedy: string }
+/** What a variable stands for; or why it stands for nothing; `told`: that has been reported elsewhere. */
+export type Value = { readonly text: string } | { readonly message: string; readonly remedy: string } | 'told'
 
 const MAX_FILE_BYTES = 1024 * 1024
 const VARIABLE = /\$\$\{|\$\{([^{}]*)\}|\$\{/g
-const FORMS = 'known forms: ${VAR} ${VAR:-default} ${env:VAR} ${file:path} ${input:id} ${workspaceFolder}'
+const FORMS = 'known forms: ${VAR} ${VAR:-default} ${env:VAR} ${file:path} ${secret:name} ${input:id} ${workspaceFolder}'
 
 /** The same tree with every variable replaced; the ones that cannot be are reported and their texts marked. */
 export const expandTree = async (tree: Tree, scope: Scope, problems: Problem[]): Promise<Tree> => {
@@ -52,9 +55,13 @@ const expandScalar = async (scalar: ScalarTree, scope: Scope, problems: Problem[
         : lookUp(inner, scope)
     }),
   )
-  for (const value of values) if ('message' in value) problems.push({ place: scalar.place, path: scalar.path, ...value })
-  if (values.some((value) => 'message' in value)) return { ...scalar, variables: 'unresolved' }
-  const texts = values.map((value) => ('text' in value ? value.text : ''))
+  const texts: string[] = []
+  for (const value of values) {
+    if (value === 'told') continue
+    if ('text' in value) texts.push(value.text)
+    else problems.push({ place: scalar.place, path: scalar.path, ...value })
+  }
+  if (texts.length < values.length) return { ...scalar, variables: 'unresolved' }
   return { ...scalar, value: scalar.value.replace(VARIABLE, () => texts.shift()!), variables: true }
 }
 
@@ -66,9 +73,7 @@ const lookUp = async (inner: string, scope: Scope): Promise<Value> => {
   if (form === 'env') return environment(rest, scope)
   if (form === 'file') return fileContent(rest, scope)
   if (form === 'input') return input(rest, scope)
-  if (form === 'secret') {
-    return { message: `\${${inner}}: secret stores are not part of this version`, remedy: 'use ${file:path} or ${VAR}' }
-  }
+  if (form === 'secret') return scope.secrets(rest)
   return { message: `unknown variable \${${inner}}`, remedy: FORMS }
 }
 
@@ -81,7 +86,8 @@ const environment = (inner: string, { env }: Scope): Value => {
   return { message: `variable ${name} is not set`, remedy: `set it, or give a default: \${${name}:-…}` }
 }
 
-const fileContent = async (path: string, { folder, home, files }: Scope): Promise<Value> => {
+/** What a file holds, without the line end at its end; for `${file:…}` and for secrets. */
+export const fileContent = async (path: string, { folder, home, files }: Scope): Promise<Value> => {
   const file = absolutePath(path, folder, home)
   files.add(file)
   try {

@@ -6,6 +6,7 @@ import type { CredentialOptions } from '../auth/oauth/options.ts'
 import type { OnChange } from '../catalog/lock.ts'
 import type { Curation } from '../catalog/curation.ts'
 import type { HiddenPolicy } from '../catalog/vetting.ts'
+import type { Rate } from '../rpc/rate.ts'
 import type { LockedServer } from './pins.ts'
 
 export type TransportChoice = 'auto' | 'http' | 'sse'
@@ -42,6 +43,8 @@ export interface ServerTimeouts {
 
 export interface ServerLimits {
   readonly maxConcurrent: number
+  /** Calls of all callers together; `undefined`: any. */
+  readonly rate: Rate | undefined
   readonly maxQueued: number
   /** One message from the server, in bytes. */
   readonly maxMessageBytes: number
@@ -124,6 +127,7 @@ export const DEFAULT_TIMEOUTS: ServerTimeouts = {
 
 export const DEFAULT_LIMITS: ServerLimits = {
   maxConcurrent: 256,
+  rate: undefined,
   maxQueued: 256,
   maxMessageBytes: 16 * 1024 * 1024,
   maxLinks: 16,

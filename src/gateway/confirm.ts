@@ -12,6 +12,7 @@ import { isAnswerTo, refusalOf, wordQuestion } from '../era/questions.ts'
 import { digestOf } from '../era/request-digest.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Layer, Outcome, Question } from '../rpc/call.ts'
+import { noteDenial } from '../rpc/record.ts'
 import { declaresApps } from '../wire/apps.ts'
 import { cleanMessage } from '../wire/label.ts'
 import { join, Payload } from '../wire/payload.ts'
@@ -76,7 +77,9 @@ export class Confirmations {
     const { ticket, response } = answered
     if (response === undefined) return this.#ask(call, toolset)
     this.#use(ticket)
-    return response.text('action') === 'accept' ? inner(asFirst(call)) : said('declined by the user')
+    if (response.text('action') === 'accept') return inner(asFirst(call))
+    noteDenial(call, 'declined', optionsOf(toolset))
+    return said('declined by the user')
   }
 
   #entryOf({ target = '', caller }: Call): Entry | undefined {
@@ -137,12 +140,19 @@ const wordsFor = ({ target, params }: Call, toolset: string): object => {
 }
 
 /** The host can declare the capability and try again; a session cannot, so its model is told. */
-const cannotBeAsked = ({ caller, target }: Call, toolset: string): Outcome => {
-  const names = toolset.split(' ').map((name) => `toolsets.${name}.confirm`)
-  const text = `a person must be asked before each call of ${target} (${names.join(', ')}), and this host cannot ask: it declares no form elicitation`
+const cannotBeAsked = (call: Call, toolset: string): Outcome => {
+  const { caller, target } = call
+  noteDenial(call, 'declined', optionsOf(toolset))
+  const text = `a person must be asked before each call of ${target} (${optionsOf(toolset)}), and this host cannot ask: it declares no form elicitation`
   if (caller.session === undefined) throw new Refusal(-32021, text, { status: 400, data: REQUIRED })
   return said(text)
 }
+
+const optionsOf = (toolset: string): string =>
+  toolset
+    .split(' ')
+    .map((name) => `toolsets.${name}.confirm`)
+    .join(', ')
 
 const said = (text: string): Outcome => complete(Payload.of({ content: [{ type: 'text', text }], isError: true }))
 

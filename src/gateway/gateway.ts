@@ -26,7 +26,8 @@ import type { Offers } from '../era/modern-host.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
-import type { Call, Caller, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
+import type { Call, Caller, EndpointPath, Handler, Outcome, Scope } from '../rpc/call.ts'
+import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
@@ -35,11 +36,14 @@ import type { ParamHeader } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
+import type { Audit } from './audit.ts'
 import { Confirmations } from './confirm.ts'
 import { Discovery } from './discovery.ts'
 import { Feed } from './feed.ts'
+import { hiddenBy } from './hidden-by.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
+import { Rates } from './rates.ts'
 import { Rounds } from './rounds.ts'
 import { Overflow } from './overflow.ts'
 import { Router } from './router.ts'
@@ -52,10 +56,12 @@ import { Tasks } from './tasks.ts'
 import type { ChangedList } from './watchers.ts'
 
 export class Gateway {
-  /** Another after a reload that switches a layer on or off. */
+  /** What every call passes: another one when a reload switches layers on or off. */
   handle: Handler
   readonly feed: Feed
   readonly parking: Parking
+  readonly rates: Rates
+  #audit: Audit | undefined
   readonly #fleet: Fleet
   readonly #lists: Lists
   readonly #router: Router
@@ -82,7 +88,9 @@ export class Gateway {
     this.#tasks = new Tasks(seal, this.feed, fleet, () => this.#options.tasks)
     this.#overflow = new Overflow(() => this.#options.results, reached)
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
-    this.#router = new Router(this.feed, this.#lists, rounds, new SignInRounds(signIns, seal), this.#tasks, this.#overflow, fleet)
+    this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
+    const signInRounds = new SignInRounds(signIns, seal)
+    this.#router = new Router(this.feed, this.#lists, rounds, signInRounds, this.#tasks, this.rates, this.#overflow, fleet)
     this.parking = new Parking(seal, () => this.#options.parking, reached)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
     this.#confirmations = new Confirmations(
@@ -92,21 +100,7 @@ export class Gateway {
       () => this.#options.parking.ttlMs,
     )
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
-    this.handle = stack(this.#layers(), (call) => this.#route(call))
-  }
-
-  /** In the order in which a call meets them: none that nothing is configured for. */
-  #layers(): Layer[] {
-    const { toolsets } = this.#options
-    const isSearching = toolsets.some(({ discovery }) => discovery !== 'full')
-    const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
-    return [
-      ...(isSearching ? [this.#discovery.unwrap] : []),
-      askLegacyHosts,
-      ...(isConfirming ? [this.#confirmations.layer] : []),
-      this.parking.layer,
-      ...(isSearching ? [this.#discovery.answer] : []),
-    ]
+    this.handle = this.#stacked()
   }
 
   scopeFor(identity: Identity, path: EndpointPath): Scope | undefined {
@@ -211,9 +205,26 @@ export class Gateway {
   /** Other options, from a reload. */
   apply(options: GatewayOptions): void {
     this.#options = options
+    this.rates.apply(options.rates)
+    this.handle = this.#stacked()
     this.feed.refresh(this.#fleet.downstreams$.value, options)
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
-    this.handle = stack(this.#layers(), (call) => this.#route(call))
+  }
+
+  /** Calls from now on are written down there, or not any more. */
+  keepRecord(audit: Audit | undefined): void {
+    this.#audit = audit
+    this.handle = this.#stacked()
+  }
+
+  /** The toolset that a scope means, `default` included; the names of several with blanks between. */
+  toolsetOf(scope: Scope): string | undefined {
+    return this.feed.toolsets.of(scope)?.name
+  }
+
+  /** The rule that keeps from its caller what a call names; `undefined`: there is no such thing at all. */
+  hiddenBy(call: Call): string | undefined {
+    return hiddenBy(call, this.feed, this.#fleet.downstreams$.value)
   }
 
   /** Takes no new calls; change streams end with their closing result. */
@@ -222,6 +233,23 @@ export class Gateway {
     this.parking.close()
     this.feed.close()
     this.#overflow.close()
+  }
+
+  /** The layers in the order in which a call meets them: none that nothing is configured for. */
+  #stacked(): Handler {
+    const { toolsets } = this.#options
+    const isSearching = toolsets.some(({ discovery }) => discovery !== 'full')
+    const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
+    const layers = [
+      isSearching ? this.#discovery.unwrap : undefined,
+      this.#audit?.layer,
+      this.rates.limitsCallers ? this.rates.layer : undefined,
+      askLegacyHosts,
+      isConfirming ? this.#confirmations.layer : undefined,
+      this.parking.layer,
+      isSearching ? this.#discovery.answer : undefined,
+    ].filter((layer) => layer !== undefined)
+    return stack(layers, (call) => this.#route(call))
   }
 
   /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */
@@ -252,7 +280,11 @@ export class Gateway {
       if (route !== undefined) this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
       return complete(Payload.of({}))
     }
-    if (route === undefined) throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
+    if (route === undefined) {
+      noteDenial(call, 'unknown')
+      throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
+    }
+    noteRoute(call, route.serverKey, route.original)
     const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
       this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
       throw error

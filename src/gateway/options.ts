@@ -2,6 +2,7 @@
 
 import { DEFAULT_PARKING } from '../era/parking-options.ts'
 import type { ParkingOptions } from '../era/parking-options.ts'
+import type { RateRule } from './rates.ts'
 import type { OverflowOptions } from './overflow.ts'
 import type { ToolsetOptions } from '../catalog/toolset.ts'
 
@@ -31,6 +32,8 @@ export interface GatewayOptions {
   readonly tasks: boolean
   /** Calls of modern hosts that wait for answers. */
   readonly parking: ParkingOptions
+  /** Every rate limit there is, whatever it is of. */
+  readonly rates: readonly RateRule[]
   /** What did not fit into results, kept to be read. */
   readonly results: OverflowOptions
   /** Bytes of one server's instructions, and of all. */
@@ -57,6 +60,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   retryPercent: 10,
   tasks: true,
   parking: DEFAULT_PARKING,
+  rates: [],
   results: { ttlMs: 10 * 60_000, maxBytes: 64 * 1024 * 1024 },
   instructionsMaxBytes: 2_000,
   instructionsTotalBytes: 8_000,

@@ -17,6 +17,7 @@ import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import { project } from '../era/projections.ts'
 import { complete, Refusal, ServerError } from '../rpc/call.ts'
+import { noteDenial, noteRoute } from '../rpc/record.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
@@ -29,6 +30,7 @@ import type { Feed } from './feed.ts'
 import type { Lists } from './lists.ts'
 import { isOverflow } from './overflow.ts'
 import type { Overflow } from './overflow.ts'
+import type { Rates } from './rates.ts'
 import { limitResult } from './result-limit.ts'
 import type { OpenedRound, Rounds } from './rounds.ts'
 import type { SignInRounds } from './sign-in.ts'
@@ -52,6 +54,7 @@ export class Router {
   readonly #rounds: Rounds
   readonly #signIns: SignInRounds
   readonly #tasks: Tasks
+  readonly #rates: Rates
   readonly #overflow: Overflow
   readonly #fleet: Pick<Fleet, 'for'>
 
@@ -61,6 +64,7 @@ export class Router {
     rounds: Rounds,
     signIns: SignInRounds,
     tasks: Tasks,
+    rates: Rates,
     overflow: Overflow,
     fleet: Pick<Fleet, 'for'>,
   ) {
@@ -69,6 +73,7 @@ export class Router {
     this.#rounds = rounds
     this.#signIns = signIns
     this.#tasks = tasks
+    this.#rates = rates
     this.#overflow = overflow
     this.#fleet = fleet
   }
@@ -83,9 +88,16 @@ export class Router {
         : (this.#goBack(call, round) ?? (await this.#goBackLater(call, round)))
     const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
+    noteRoute(call, route.serverKey, route.original)
+    // A legacy host that was asked within its call goes on with that call.
+    if (this.#rates.limitsRoutes && (isModern || call.resume === undefined))
+      this.#rates.checkRoute(call, route.serverKey, route.original)
     const view = this.#feed.viewOf(call.caller)
     const fault = this.#restore(call, route, downstream, view)
-    if (fault !== undefined) return complete(Payload.of({ content: [{ type: 'text', text: fault }], isError: true }))
+    if (fault !== undefined) {
+      noteDenial(call, 'invalid')
+      return complete(Payload.of({ content: [{ type: 'text', text: fault }], isError: true }))
+    }
     const asking = this.#tasks.asked(call, downstream, view)
     const { entry } = route
     const rule = entry?.rule
@@ -132,7 +144,10 @@ export class Router {
     this.#refuseUngranted(call)
     await this.#lists.known(call.caller)
     const late = this.#lookUp(call) ?? this.#signIns.routeOf(call.resume)
-    if (late === undefined) throw unknown(call)
+    if (late === undefined) {
+      noteDenial(call, 'unknown')
+      throw unknown(call)
+    }
     return late
   }
 
@@ -147,13 +162,17 @@ export class Router {
       throw new Refusal(-32602, 'invalid or expired requestState')
     await this.#lists.known(call.caller)
     const late = this.#goBack(call, round) ?? this.#signIns.routeOf(round.resume)
-    if (late === undefined) throw unknown(call)
-    return late
+    if (late !== undefined) return late
+    noteDenial(call, 'unknown')
+    throw unknown(call)
   }
 
   #readOverflow(call: Call): Outcome {
     const part = this.#overflow.read(call.caller.principal, call.target ?? '')
-    if (part === undefined) throw unknown(call, ' (kept for limits.result_ttl, within limits.results)')
+    if (part === undefined) {
+      noteDenial(call, 'unknown')
+      throw unknown(call, ' (kept for limits.result_ttl, within limits.results)')
+    }
     return complete(part)
   }
 
@@ -166,6 +185,7 @@ export class Router {
     const grants = this.#feed.grantsOf({ ...scope, granted })
     if (route === undefined || grants === undefined) return
     const scopes = grants.needed(route.serverKey, call.method === 'tools/call' && view.isWrite(call.target ?? ''))
+    noteDenial(call, 'forbidden', scopes.join(' '))
     throw new Refusal(-32602, `insufficient_scope: this takes ${scopes.join(' ')}`, { status: 403, scopes })
   }
 

@@ -14,6 +14,7 @@ import { project } from '../era/projections.ts'
 import { relatedTask, relateTo } from '../era/task-shapes.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
+import { noteDenial, noteRoute } from '../rpc/record.ts'
 import type { Affected } from '../rpc/fidelity.ts'
 import { META } from '../wire/meta.ts'
 import { join, Payload } from '../wire/payload.ts'
@@ -52,8 +53,12 @@ export class Tasks {
     const { caller, params } = call
     if (caller.session === undefined && !declaresTasks(caller.capabilities)) throw tasksNotDeclared()
     const seen = this.#open(caller, call.target)
-    if (seen === undefined) throw new Refusal(-32602, 'invalid or expired task')
+    if (seen === undefined) {
+      noteDenial(call, 'unknown')
+      throw new Refusal(-32602, 'invalid or expired task')
+    }
     const { downstream, original } = seen
+    noteRoute(call, downstream.options.key, original)
     params.set('taskId', JSON.stringify(original))
     const asked = this.asked(call, downstream)
     const responses = params.object('inputResponses')?.fresh()

@@ -6,6 +6,7 @@ import { EnvelopeError, readHostMessage, splitBatch } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
+import { noteError } from './denials.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { hearLegacy, serveLegacy } from './legacy.ts'
@@ -68,11 +69,15 @@ export const serveBatch = (
 ): void => {
   const answered = elements.filter((element) => element instanceof EnvelopeError || element.kind === 'request')
   const answers = new Answers(outlet, answered.length)
+  const refuse = (error: EnvelopeError): void => {
+    noteError(hub, error, { ...session.caller, session })
+    answers.refuse(error)
+  }
   for (const element of elements) {
-    if (element instanceof EnvelopeError) answers.refuse(element)
+    if (element instanceof EnvelopeError) refuse(element)
     else if (element.kind !== 'request') hearLegacy(element, session, hub)
     else if (onePerId && session.isRunning(element.id ?? ''))
-      answers.refuse(new EnvelopeError(-32600, `a request with id ${element.id} is under way`, element.id))
+      refuse(new EnvelopeError(-32600, `a request with id ${element.id} is under way`, element.id))
     else serveLegacy(element, session, answers.exchange(), hub)
   }
 }

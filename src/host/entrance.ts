@@ -5,11 +5,12 @@ import type { Envelope } from '../wire/envelope.ts'
 import type { Failure } from '../wire/failure.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
 import { reached } from './admission.ts'
+import { note } from './denials.ts'
 import { JSON_TYPE } from './exchange.ts'
-import type { Hub } from './hub.ts'
 import { errorReply } from './respond.ts'
 import type { Failed } from './respond.ts'
 import type { ScopeChallenge } from './exchange.ts'
+import type { Hub } from './hub.ts'
 
 /** One request as far as its way in has been settled: path and credential. */
 export interface Entrance {
@@ -50,28 +51,48 @@ export const accepts = (request: HttpRequest, type: string): boolean => {
 }
 
 /** What a host that is refused for our sake is told: why, and when to come again. Who takes more than its share gets 429 (T-32). */
-export const refuseBusy = (
-  request: HttpRequest,
-  failure: Failure,
-  hub: Pick<Hub, 'limits' | 'nextRef'>,
-  message?: Envelope,
-): void => {
+export const refuseBusy = (hub: Busy, entrance: Entrance, failure: Failure, message?: Envelope): void => {
   const { limit = '', retryAfterMs = 1_000 } = failure.facts
   const id = message?.kind === 'request' ? message.id : undefined
-  const failed: Failed = { id, era: 'legacy', method: '', ref: hub.nextRef(), word: (result) => result, limits: hub.limits }
+  const status = limit.endsWith('_per_principal') ? 429 : 503
+  const failed: Failed = { id, era: 'legacy', method: '', ref: hub.nextRef(), word: (result) => result }
+  note(hub, entrance, status, failure.message, message)
   const headers = { ...JSON_TYPE, 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
-  request.reply(limit.endsWith('_per_principal') ? 429 : 503, headers, errorReply(failure, failed).message)
+  entrance.request.reply(status, headers, errorReply(failure, failed, hub).message)
 }
+
+type Busy = Pick<Hub, 'denied' | 'limits' | 'nextRef' | 'hideJson'>
 
 /** Why the body of a request was not read. */
-export const refuseBody = (request: HttpRequest, why: Unread, hub: Hub): void => {
+export const refuseBody = (hub: Hub, entrance: Entrance, why: Unread): void => {
   const { maxBodyBytes } = hub.options.limits
-  if (why === 'overloaded') return refuseBusy(request, reached('limits.in_flight_bytes', hub.bodies.held.max), hub)
+  if (why === 'overloaded') return refuseBusy(hub, entrance, reached('limits.in_flight_bytes', hub.bodies.held.max))
   hub.limits.hit('listen.limits.max_body')
-  refuse(request, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
+  refuse(hub, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
 }
 
-export const refuse = (request: HttpRequest, status: number, code: number, text: string, message?: Envelope): void => {
+/** Answers with a JSON-RPC error, and has it written down. */
+export const refuse = (
+  hub: Pick<Hub, 'denied'>,
+  entrance: Entrance,
+  status: number,
+  code: number,
+  text: string,
+  message?: Envelope,
+): void => {
   const id = message?.kind === 'request' ? message.id : undefined
-  request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
+  note(hub, entrance, status, text, message)
+  entrance.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
+}
+
+/** The same without a body. */
+export const turnAway = (
+  hub: Pick<Hub, 'denied'>,
+  entrance: Entrance,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  message?: Envelope,
+): void => {
+  note(hub, entrance, status, undefined, message)
+  entrance.request.reply(status, headers)
 }

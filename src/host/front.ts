@@ -14,6 +14,7 @@ import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
 import { ConnectPages } from './connect.ts'
+import { turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { Guard } from './guard.ts'
 import { HttpListener } from './http-listener.ts'
@@ -142,7 +143,7 @@ export class Front {
   }
 
   #guardOf({ auth, path }: HostOptions): Guard | undefined {
-    return auth && new Guard(auth, path, this.#fetch, this.#hub.log, this.#hub.subjects)
+    return auth && new Guard(auth, path, this.#fetch, this.#hub)
   }
 
   /** No new connections; what is under way has the drain time. */
@@ -198,7 +199,10 @@ export class Front {
   #handle(request: HttpRequest, isLoopback: boolean): void {
     const origin = request.header('origin')
     const isGuarded = request.count('host') > 1 || (isLoopback && !isAllowedHost(request.header('host'), this.#rules))
-    if (isGuarded || !isAllowedOrigin(origin, this.#rules)) return request.reply(403, {})
+    if (isGuarded || !isAllowedOrigin(origin, this.#rules)) {
+      this.#hub.denied?.({ reason: 'origin', status: 403, path: request.path })
+      return request.reply(403, {})
+    }
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)
     if (request.method === 'OPTIONS') return request.reply(204, {})
     const guard = this.#guard
@@ -232,11 +236,16 @@ export class Front {
     const mcp = this.#scope(identity, endpointBelow(path, request.path) ?? serverAt(request.path))
     if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, admitted, mcp))
     const stream = sse ? this.#scope(identity, endpointBelow('/sse', request.path)) : undefined
-    if (stream !== undefined && request.method === 'GET') return this.#sse.open(this.#entrance(request, admitted, stream))
-    if (stream !== undefined) return request.reply(405, { Allow: 'GET' })
+    if (stream !== undefined) {
+      const entrance = this.#entrance(request, admitted, stream)
+      return request.method === 'GET' ? this.#sse.open(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'GET' })
+    }
     const messages = sse ? this.#scope(identity, endpointBelow('/messages', request.path)) : undefined
-    if (messages !== undefined && request.method === 'POST') return this.#sse.post(this.#entrance(request, admitted, messages))
-    if (messages !== undefined) return request.reply(405, { Allow: 'POST' })
+    if (messages !== undefined) {
+      const entrance = this.#entrance(request, admitted, messages)
+      return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+    }
+    this.#hub.denied?.({ reason: 'path', status: 404, principal: identity.principal, path: request.path })
     // The same for a toolset that does not exist, one that is not this caller's, and a path of chance (T-03).
     request.reply(404, {})
   }

@@ -12,7 +12,7 @@ import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import { ProtectedResource } from '../auth/protected-resource.ts'
 import type { Challenge } from '../auth/protected-resource.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
-import type { Log } from './hub.ts'
+import type { Hub } from './hub.ts'
 
 const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
 const SERVER_PATH = /^\/servers\/([^/]+)\/mcp$/
@@ -24,6 +24,7 @@ const SOON = { 'Retry-After': '2' }
 const UNFIT = 'a token is no good'
 const NO_SCOPES: readonly string[] = []
 
+const REASONS = { 400: 'invalid', 401: 'unauthorized', 403: 'forbidden' } as const
 const TEXTS = {
   invalid_token: 'a valid access token for this endpoint is needed',
   invalid_request: 'an access token belongs in the Authorization header, and nowhere else',
@@ -33,7 +34,7 @@ const TEXTS = {
 export class Guard {
   readonly resource: ProtectedResource | undefined
   readonly #doorkeeper: Doorkeeper
-  readonly #log: Log
+  readonly #hub: Pick<Hub, 'log' | 'denied'>
   readonly #entrance: readonly string[]
   /** All that hosts are asked for. */
   readonly #asked: ReadonlySet<string>
@@ -41,13 +42,13 @@ export class Guard {
   readonly #subjects: SubjectTokens
   readonly #path: string
 
-  /** `path`: of Streamable HTTP. `subjects` hears which OAuth token each principal came with. */
-  constructor(auth: AuthOptions, path: string, fetch: Fetch, log: Log, subjects: SubjectTokens) {
-    this.#subjects = subjects
+  /** `path`: of Streamable HTTP. */
+  constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied' | 'subjects'>) {
+    this.#subjects = hub.subjects
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
-    this.#doorkeeper = new Doorkeeper(auth, fetch, (reason) => log.debug({ reason }, UNFIT))
-    this.#log = log
+    this.#doorkeeper = new Doorkeeper(auth, fetch, (reason) => hub.log.debug({ reason }, UNFIT))
+    this.#hub = hub
     this.#path = path
     this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
     this.#asked = new Set(oauth?.scopes)
@@ -75,8 +76,10 @@ export class Guard {
     if (!path.startsWith('/.well-known/')) return false
     const document = this.resource?.documentAt(path)
     const isRelayed = this.#relaysMetadata && path === ISSUER_METADATA
-    if (document === undefined && !isRelayed) request.reply(404, {})
-    else if (request.method !== 'GET') request.reply(405, { Allow: 'GET' })
+    if (document === undefined && !isRelayed) {
+      this.#hub.denied?.({ reason: 'path', status: 404, path })
+      request.reply(404, {})
+    } else if (request.method !== 'GET') request.reply(405, { Allow: 'GET' })
     else if (document === undefined) this.#relayMetadata(request)
     else request.reply(200, JSON_DOCUMENT, [Buffer.from(document)])
     return true
@@ -98,8 +101,10 @@ export class Guard {
       const admitted = this.#judge(request, token, await verified)
       return hasLeft ? undefined : admitted
     } catch (error) {
-      this.#log.warn({ error: (error as Error).message }, 'a token could not be verified')
-      request.reply(error instanceof DoorkeeperBusy ? 429 : 503, SOON)
+      const status = error instanceof DoorkeeperBusy ? 429 : 503
+      this.#hub.log.warn({ error: (error as Error).message }, 'a token could not be verified')
+      this.#hub.denied?.({ reason: 'overloaded', status, path: request.path, detail: 'the token could not be verified' })
+      request.reply(status, SOON)
       return undefined
     }
   }
@@ -110,14 +115,14 @@ export class Guard {
     const { audiences, identity } = admitted
     const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
     if (audiences !== undefined && uri !== undefined && !isForResource(audiences, uri)) {
-      this.#log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
-      return this.#refuse(request, 401, 'invalid_token')
+      this.#hub.log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
+      return this.#refuse(request, 401, 'invalid_token', this.#entrance, identity.principal)
     }
     if (audiences !== undefined) this.#subjects.hear(identity.principal, token)
     if (identity.scopes === undefined || this.#asked.size === 0) return admitted
     const needed = this.#neededAt(request.path)
     if (needed.every((scope) => reaches(identity.scopes, scope))) return admitted
-    return this.#refuse(request, 403, 'insufficient_scope', needed)
+    return this.#refuse(request, 403, 'insufficient_scope', needed, identity.principal)
   }
 
   /** What a path takes, whoever asks; what an operation takes besides is known to the router. */
@@ -132,8 +137,17 @@ export class Guard {
     status: 400 | 401 | 403,
     error: Challenge['error'],
     scopes: readonly string[] = this.#entrance,
+    principal?: string,
   ): undefined {
-    this.#log.debug({ path: request.path, status, error }, 'a request was refused')
+    const { path } = request
+    this.#hub.log.debug({ path, status, error }, 'a request was refused')
+    this.#hub.denied?.({
+      reason: REASONS[status],
+      status,
+      path,
+      ...(principal !== undefined && { principal }),
+      detail: error ?? 'no token',
+    })
     const challenge = this.resource?.challenge(request.path, { error, scopes }) ?? plainChallenge(error)
     const body = { error: error ?? 'invalid_token', error_description: TEXTS[error ?? 'invalid_token'] }
     request.reply(status, { ...JSON_BODY, 'WWW-Authenticate': challenge }, [Buffer.from(JSON.stringify(body))])
@@ -144,7 +158,7 @@ export class Guard {
     this.#doorkeeper.issuerMetadata().then(
       (text = '') => request.reply(200, JSON_DOCUMENT, [Buffer.from(text)]),
       (error: unknown) => {
-        this.#log.warn({ error: (error as Error).message }, 'the metadata of the authorization server cannot be relayed')
+        this.#hub.log.warn({ error: (error as Error).message }, 'the metadata of the authorization server cannot be relayed')
         request.reply(503, SOON)
       },
     )

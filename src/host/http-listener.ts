@@ -11,7 +11,8 @@ import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
 import { isModernRevision } from '../wire/revisions.ts'
 import { withinRequest } from './boundary.ts'
-import { accepts, carriesJson, decidedFirst, EVENTS, JSON_BODY, refuse, refuseBody, refuseBusy } from './entrance.ts'
+import { note } from './denials.ts'
+import { accepts, carriesJson, decidedFirst, EVENTS, JSON_BODY, refuse, refuseBody, refuseBusy, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { JSON_TYPE, PostExchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -70,18 +71,18 @@ export class HttpListener {
     if (request.method === 'POST') this.#post(entrance)
     else if (request.method === 'GET') this.#sessions.get(entrance)
     else if (request.method === 'DELETE') this.#sessions.delete(entrance)
-    else request.reply(405, { Allow: 'GET, POST, DELETE' })
+    else turnAway(this.#hub, entrance, 405, { Allow: 'GET, POST, DELETE' })
   }
 
   #post(entrance: Entrance): void {
     const { request } = entrance
     const { limits } = this.#hub.options
-    if (!carriesJson(request)) return refuse(request, 415, -32600, 'Content-Type must be application/json')
+    if (!carriesJson(request)) return refuse(this.#hub, entrance, 415, -32600, 'Content-Type must be application/json')
     if (!accepts(request, JSON_BODY) || !accepts(request, EVENTS))
-      return refuse(request, 406, -32600, 'Accept must list application/json and text/event-stream')
-    if (this.#isDraining) return request.reply(503, { 'Retry-After': '1', Connection: 'close' })
+      return refuse(this.#hub, entrance, 406, -32600, 'Accept must list application/json and text/event-stream')
+    if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(request, body, this.#hub)
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
       withinRequest(request, this.#hub, () => this.#message(entrance, body))
     })
   }
@@ -95,6 +96,7 @@ export class HttpListener {
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
       if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+      note(this.#hub, entrance, 400, error.message, undefined)
       return request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const version = request.header('mcp-protocol-version')
@@ -106,11 +108,12 @@ export class HttpListener {
     else this.#sessions.message(message, entrance, version)
   }
 
-  #modern(message: Envelope, { request, principal, scope, untilMs, challenge }: Entrance): void {
-    if (message.kind === 'response') return refuse(request, 400, -32600, 'a modern host sends no responses')
+  #modern(message: Envelope, entrance: Entrance): void {
+    const { request, principal, scope, untilMs, challenge } = entrance
+    if (message.kind === 'response') return refuse(this.#hub, entrance, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
     const refusal = this.#hub.admission.refuse(principal)
-    if (refusal !== undefined) return refuseBusy(request, refusal, this.#hub, message)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
     const { streamAfterMs } = this.#hub.options
     const abort = new Cancellation()
     const exchange = new PostExchange(this.#nextPost++, {

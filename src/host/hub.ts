@@ -8,6 +8,7 @@ import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, EndpointPath, Handler, Scope } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
+import type { Denial } from '../rpc/record.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -91,6 +92,10 @@ export interface Hub {
   readonly admission: Admission
   /** How often each limit was reached. */
   readonly limits: LimitCounts
+  /** Hears of every request that is turned away before it is a call (audit); `undefined`: nobody keeps a record. */
+  readonly denied: ((denial: Denial) => void) | undefined
+  /** JSON text without the secrets of the configuration: what errors pass on their way to hosts (T-14). */
+  readonly hideJson: (json: string) => string
   /** A number for each host request: ties log lines and errors together. */
   readonly nextRef: () => number
 }

@@ -9,6 +9,7 @@ import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import { noteError } from './denials.ts'
 import { StreamedResult } from '../wire/streamed-result.ts'
 import { reached } from './admission.ts'
 import { passOn } from './pass-on.ts'
@@ -46,9 +47,9 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const fail = (error: unknown): void => {
     session.finish(running)
     if (signal.aborted) return
-    const failed = { id, era: 'legacy' as const, method: message.method, ref, word: sameResult, limits: hub.limits }
+    const failed = { id, era: 'legacy' as const, method: message.method, ref, word: sameResult }
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
-    const { status, message: parts, scopes } = errorReply(error, failed)
+    const { status, message: parts, scopes } = errorReply(error, failed, hub)
     exchange.answer(parts, status, scopes)
   }
   if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, hub)), 200)
@@ -66,6 +67,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
       .then(answer)
       .catch(fail)
   } catch (error) {
+    noteError(hub, error, { ...session.caller, session }, message.method)
     fail(error)
   }
 }

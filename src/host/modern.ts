@@ -18,6 +18,7 @@ import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
+import { noteError } from './denials.ts'
 import { StreamedResult } from '../wire/streamed-result.ts'
 import { NOTHING } from './admission.ts'
 import { passOn } from './pass-on.ts'
@@ -57,9 +58,8 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       method: message.method,
       ref,
       word: (result: Outcome['result']) => word(complete(result)),
-      limits: hub.limits,
     }
-    const { status, message: parts, scopes } = errorReply(error, failed)
+    const { status, message: parts, scopes } = errorReply(error, failed, hub)
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
     exchange.answer(parts, status, scopes)
   }
@@ -87,6 +87,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     hub.admission.begin(origin.principal, held)
     hub.core.handle(call).then(answer).catch(fail)
   } catch (error) {
+    noteError(hub, error, origin, message.method)
     fail(error)
   }
 }

@@ -6,7 +6,7 @@ import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
-import { Payload } from '../wire/payload.ts'
+import { join, Payload } from '../wire/payload.ts'
 import type { JsonObject, Parts } from '../wire/payload.ts'
 import type { Era } from '../wire/revisions.ts'
 
@@ -24,8 +24,6 @@ export interface Failed {
   readonly era: Era
   readonly method: string
   readonly ref: number
-  /** Hears of the limit that made it fail. */
-  readonly limits: Pick<LimitCounts, 'hit'>
   /** Writes what every result of the host's era carries into a result of ours. */
   readonly word: (result: JsonObject) => JsonObject
 }
@@ -62,7 +60,24 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
 /** Failures that are about the host's own message, not about a server: JSON-RPC errors for every method. */
 const HOST_FAULTS: ReadonlySet<FailureKind> = new Set(['unknown', 'denied', 'state'])
 
-export const errorReply = (error: unknown, failed: Failed): Reply => {
+interface Hearer {
+  /** Hears of the limit that made it fail. */
+  readonly limits: Pick<LimitCounts, 'hit'>
+  /** What a server says of a failure may hold what it was sent (T-14). */
+  readonly hideJson: (json: string) => string
+}
+
+export const errorReply = (error: unknown, failed: Failed, { limits, hideJson }: Hearer): Reply => {
+  const { limit, server } = error instanceof Failure ? error.facts : {}
+  if (limit !== undefined) limits.hit(limit, server?.key)
+  const reply = replyTo(error, failed)
+  if (error instanceof Refusal) return reply
+  const json = join(reply.message).toString()
+  const shown = hideJson(json)
+  return shown === json ? reply : { ...reply, message: [Buffer.from(shown)] }
+}
+
+const replyTo = (error: unknown, failed: Failed): Reply => {
   if (error instanceof Refusal) return refusal(error, failed)
   if (error instanceof ServerError) return serverError(error, failed)
   if (error instanceof Failure) return failure(error, failed)
@@ -76,9 +91,7 @@ const refusal = (error: Refusal, { id, era }: Failed): Reply => ({
 })
 
 const failure = (error: Failure, failed: Failed): Reply => {
-  const { limit, server } = error.facts
-  if (limit !== undefined) failed.limits.hit(limit, server?.key)
-  const text = named(textOf(error), limit)
+  const text = named(textOf(error), error.facts.limit)
   if (HOST_FAULTS.has(error.kind)) return { status: 200, message: errorMessage(failed.id, errorObject(-32602, text)) }
   const data = gatewayData(error, failed)
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text, data)) }
@@ -91,7 +104,9 @@ const named = (text: string, limit: string | undefined): string =>
   limit === undefined || text.includes(limit) ? text : `${text} (${limit})`
 
 const textOf = (error: Failure): string => {
-  const { server, amount, retryAfterMs } = error.facts
+  const { server, amount, retryAfterMs, option } = error.facts
+  if (option !== undefined)
+    return retryAfterMs === undefined ? error.message : `${error.message}; retry after ${Math.ceil(retryAfterMs / 1000)} s`
   const name = server?.displayName ?? 'the server'
   if (error.kind === 'exited' && error.executed === 'no') return `${name} is not running; it is being restarted`
   if (error.kind === 'rate_limited' && retryAfterMs !== undefined)

@@ -11,7 +11,8 @@ import { resultMessage } from '../wire/message.ts'
 import { isLegacyRevision, isRevision } from '../wire/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
-import { accepts, decidedFirst, EVENTS, refuse, refuseBusy } from './entrance.ts'
+import { note } from './denials.ts'
+import { accepts, decidedFirst, EVENTS, refuse, refuseBusy, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { EventBudget } from './event-budget.ts'
 import { EventLog } from './event-log.ts'
@@ -65,10 +66,11 @@ export class SessionRequests {
   }
 
   /** Opens a session. */
-  initialize(message: Envelope, { request, principal, scope, untilMs }: Entrance): void {
+  initialize(message: Envelope, entrance: Entrance): void {
+    const { request, principal, scope, untilMs } = entrance
     const id = message.id ?? 'null'
     const refusal = this.#hub.admission.refuseSession()
-    if (refusal !== undefined) return refuseBusy(request, refusal, this.#hub, message)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
     try {
       const session = new Session(readInitialize(message), principal, scope, this.#hub.admission)
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
@@ -86,11 +88,12 @@ export class SessionRequests {
       const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
     } catch (error) {
-      if (error instanceof Failure) return refuseBusy(request, error, this.#hub, message)
-      const { limits } = this.#hub
+      if (error instanceof Failure) return refuseBusy(this.#hub, entrance, error, message)
       const ref = this.#hub.nextRef()
-      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result, limits })
-      request.reply(error instanceof Refusal ? 200 : 503, JSON_TYPE, reply.message)
+      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result }, this.#hub)
+      const status = error instanceof Refusal ? 200 : 503
+      note(this.#hub, entrance, status, String(error), message)
+      request.reply(status, JSON_TYPE, reply.message)
     }
   }
 
@@ -100,13 +103,13 @@ export class SessionRequests {
     const held = this.#session(entrance, message)
     if (held === undefined) return
     if (version !== undefined && !isRevision(version))
-      return refuse(request, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+      return refuse(this.#hub, entrance, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
     if (message.kind !== 'request') {
       hearLegacy(message, held.session, this.#hub)
       return request.reply(202, {})
     }
     const refusal = this.#hub.admission.refuse(held.session.principal)
-    if (refusal !== undefined) return refuseBusy(request, refusal, this.#hub, message)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
     serveLegacy(message, held.session, this.#exchange(held, entrance), this.#hub)
   }
 
@@ -125,19 +128,20 @@ export class SessionRequests {
   /** Opens the standalone stream, or resumes one. */
   get(entrance: Entrance): void {
     const { request } = entrance
-    if (!accepts(request, EVENTS)) return refuse(request, 406, -32600, 'Accept must list text/event-stream')
-    if (request.header('mcp-session-id') === undefined && isModernVersion(request)) return request.reply(405, { Allow: 'POST' })
+    if (!accepts(request, EVENTS)) return refuse(this.#hub, entrance, 406, -32600, 'Accept must list text/event-stream')
+    if (request.header('mcp-session-id') === undefined && isModernVersion(request))
+      return turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
     const held = this.#session(entrance)
     if (held === undefined) return
     const lastEventId = request.header('last-event-id')
     if (lastEventId === undefined) this.#openStandalone(held, request)
-    else this.#resume(held, request, lastEventId)
+    else this.#resume(held, entrance, lastEventId)
   }
 
   /** Ends a session. */
   delete(entrance: Entrance): void {
     if (entrance.request.header('mcp-session-id') === undefined && isModernVersion(entrance.request))
-      return entrance.request.reply(405, { Allow: 'POST' })
+      return turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
     const held = this.#session(entrance)
     if (held === undefined) return
     this.#sessions.end(held)
@@ -169,7 +173,8 @@ export class SessionRequests {
     const { request } = entrance
     if (request.header('mcp-session-id') === undefined) {
       refuse(
-        request,
+        this.#hub,
+        entrance,
         400,
         -32600,
         'Mcp-Session-Id is missing: send initialize first, or describe the request by params._meta',
@@ -178,7 +183,7 @@ export class SessionRequests {
       return undefined
     }
     const held = this.#find(entrance)
-    if (held === undefined) refuse(request, 404, -32600, GONE, message)
+    if (held === undefined) refuse(this.#hub, entrance, 404, -32600, GONE, message)
     return held
   }
 
@@ -212,11 +217,18 @@ export class SessionRequests {
   }
 
   /** What followed on the stream of that event, then the rest of it (B202). */
-  #resume(held: HttpSession, request: HttpRequest, lastEventId: string): void {
+  #resume(held: HttpSession, entrance: Entrance, lastEventId: string): void {
+    const { request } = entrance
     const { log } = held.session
     const missed = log?.after(lastEventId)
     if (log === undefined || missed === undefined)
-      return refuse(request, 400, -32600, `that event is not kept any more (${EVENT_LIMITS}): the stream cannot be resumed`)
+      return refuse(
+        this.#hub,
+        entrance,
+        400,
+        -32600,
+        `that event is not kept any more (${EVENT_LIMITS}): the stream cannot be resumed`,
+      )
     const post = held.posts.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) {
       this.#openStandalone(held, request, missed.stream)

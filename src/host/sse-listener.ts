@@ -16,7 +16,8 @@ import { readBatch, serveBatch } from './batch.ts'
 import { withinMessage } from './boundary.ts'
 import { sweepStream } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
-import { carriesJson, refuseBody, refuseBusy } from './entrance.ts'
+import { note } from './denials.ts'
+import { carriesJson, refuseBody, refuseBusy, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
@@ -51,7 +52,7 @@ export class SseListener {
     const { maxSessions } = this.#hub.options.limits
     const isFull = this.#connected.size >= maxSessions
     const refusal = isFull ? reached('listen.limits.sessions', maxSessions) : this.#hub.admission.refuseSession()
-    if (refusal !== undefined) return refuseBusy(request, refusal, this.#hub)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal)
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
     const connected: Connected = { events, entrance, session: undefined, untilMs: entrance.untilMs }
@@ -65,16 +66,17 @@ export class SseListener {
   }
 
   /** `POST /messages?s=…`: 202, and the answer comes on the stream. */
-  post({ request, principal, scope, untilMs }: Entrance): void {
+  post(entrance: Entrance): void {
+    const { request, principal, scope, untilMs } = entrance
     const connected = this.#connected.get(new URLSearchParams(request.query).get('s') ?? '')
     if (connected?.entrance.principal !== principal || !isSameEndpoint(connected.entrance.scope, scope))
-      return request.reply(404, {})
+      return turnAway(this.#hub, entrance, 404, {})
     connected.untilMs = Math.max(connected.untilMs, untilMs)
     connected.session?.see(scope)
-    if (!carriesJson(request)) return request.reply(415, {})
+    if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(request, body, this.#hub)
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
       let message: Envelope
       try {
         if (this.#batch(body, connected)) return request.reply(202, {})
@@ -82,6 +84,7 @@ export class SseListener {
       } catch (error) {
         if (!(error instanceof EnvelopeError)) throw error
         if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+        note(this.#hub, entrance, 400, error.message, undefined)
         return request.reply(
           400,
           { 'Content-Type': 'application/json' },
@@ -89,7 +92,7 @@ export class SseListener {
         )
       }
       const refusal = message.kind === 'request' ? this.#hub.admission.refuse(principal) : undefined
-      if (refusal !== undefined) return refuseBusy(request, refusal, this.#hub, message)
+      if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
       request.reply(202, {})
       withinMessage(
         this.#hub,
@@ -138,7 +141,10 @@ export class SseListener {
     const send = (parts: Parts): void => events.send(parts, MESSAGE)
     if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
     const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events }
-    const refuse = (text: string): void => send(errorMessage(message.id, errorObject(-32600, text)))
+    const refuse = (text: string): void => {
+      note(this.#hub, connected.entrance, 200, text, message)
+      send(errorMessage(message.id, errorObject(-32600, text)))
+    }
     if (session === undefined && message.method === 'initialize') this.#initialize(message, connected, send)
     else if (session === undefined) refuse('send initialize first')
     else if (session.isRunning(message.id ?? '')) refuse(`a request with id ${message.id} is under way`)
@@ -163,15 +169,13 @@ export class SseListener {
       announceChanges(session, this.#hub)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
+      note(this.#hub, connected.entrance, 200, error.message, message)
       send(
-        errorReply(error, {
-          id,
-          era: 'legacy',
-          method: message.method,
-          ref: this.#hub.nextRef(),
-          word: (result) => result,
-          limits: this.#hub.limits,
-        }).message,
+        errorReply(
+          error,
+          { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result },
+          this.#hub,
+        ).message,
       )
     }
   }

@@ -17,6 +17,7 @@ import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { readBatch, serveBatch } from './batch.ts'
 import { withinMessage } from './boundary.ts'
+import { noteError } from './denials.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
@@ -66,6 +67,7 @@ export class StdioListener {
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
       if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+      this.#note(error)
       return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
@@ -76,7 +78,9 @@ export class StdioListener {
   overflow(id: Id | undefined): void {
     const { maxBodyBytes } = this.#hub.options.limits
     this.#hub.limits.hit('listen.limits.max_body')
-    this.#pipe.write(errorMessage(id, errorObject(-32600, `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)))
+    const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
+    this.#note(new Error(text))
+    this.#pipe.write(errorMessage(id, errorObject(-32600, text)))
   }
 
   close(): void {
@@ -96,14 +100,14 @@ export class StdioListener {
   #request(message: Envelope): void {
     const id = message.id ?? 'null'
     if (this.#modern.has(id) || this.#session?.isRunning(id) === true)
-      return this.#refuse(id, -32600, `a request with id ${id} is under way`)
+      return this.#refuse(message, id, -32600, `a request with id ${id} is under way`)
     if (isModern(message)) return this.#serveModern(message, id)
     if (message.method === 'initialize' && this.#session === undefined) return this.#initialize(message, id)
     if (this.#session !== undefined) return serveLegacy(message, this.#session, this.#exchange(), this.#hub)
     const meta = message.params?.object('_meta')
     if (PER_EXCHANGE.some((key) => meta?.has(key) === true))
-      return this.#refuse(id, -32602, `params._meta["${META.version}"] is missing`)
-    this.#refuse(id, -32600, `send initialize first, or describe the request by params._meta["${META.version}"]`)
+      return this.#refuse(message, id, -32602, `params._meta["${META.version}"] is missing`)
+    this.#refuse(message, id, -32600, `send initialize first, or describe the request by params._meta["${META.version}"]`)
   }
 
   #serveModern(message: Envelope, id: Id): void {
@@ -146,14 +150,18 @@ export class StdioListener {
       announceChanges(session, this.#hub)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      const reply = errorReply(error, {
-        id,
-        era: 'legacy',
-        method: message.method,
-        ref: this.#hub.nextRef(),
-        word: (result) => result,
-        limits: this.#hub.limits,
-      })
+      this.#note(error, message.method)
+      const reply = errorReply(
+        error,
+        {
+          id,
+          era: 'legacy',
+          method: message.method,
+          ref: this.#hub.nextRef(),
+          word: (result) => result,
+        },
+        this.#hub,
+      )
       this.#pipe.write(reply.message)
     }
   }
@@ -179,7 +187,13 @@ export class StdioListener {
     return { message: write, answer: write, end: () => undefined, flow: this.#pipe }
   }
 
-  #refuse(id: Id, code: number, text: string): void {
+  #refuse(message: Envelope, id: Id, code: number, text: string): void {
+    this.#note(new Error(text), message.method)
     this.#pipe.write(errorMessage(id, errorObject(code, text)))
+  }
+
+  #note(error: Error, method?: string): void {
+    const { principal, scope } = this.#options
+    noteError(this.#hub, error, { principal, scope, ...(this.#session !== undefined && { session: this.#session }) }, method)
   }
 }

@@ -8,6 +8,7 @@ import type { ParamHeader } from '../wire/param-headers.ts'
 import type { JsonObject, Payload } from '../wire/payload.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { CancelSignal } from './cancellation.ts'
+import type { CallRecord } from './record.ts'
 
 /** Client capabilities as parsed JSON; unknown members are kept. */
 export type Capabilities = Readonly<Record<string, unknown>>
@@ -112,6 +113,8 @@ export interface Call {
   notify(method: string, params: Payload): void
   /** Asks the host in the middle of this request, in the way of its era. Never rejects for a refusal: that is an answer. */
   readonly ask: ((question: Question) => Promise<Answer>) | undefined
+  /** Where an audit log is kept: what those whom it passes decide of it. */
+  readonly record?: CallRecord
 }
 
 export type Outcome =

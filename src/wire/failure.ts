@@ -44,6 +44,8 @@ export interface FailureFacts {
   readonly amount?: number
   /** The option that set the limit which was reached: named to the host, and counted. */
   readonly limit?: string
+  /** The option of ours that refused it: hosts are told the message. */
+  readonly option?: string
   /** Its `WWW-Authenticate`, with a 401 or 403. */
   readonly challenge?: string
   /** A person who signs in there can mend it. */
@@ -52,7 +54,7 @@ export interface FailureFacts {
   readonly code?: number
 }
 
-/** Thrown for every expected failure. The message is for the log; hosts never see it. */
+/** Thrown for every expected failure. The message is for the log; hosts see it only where it is about an option of ours. */
 export class Failure extends Error {
   readonly kind: FailureKind
   readonly executed: 'no' | 'unknown'

@@ -24,6 +24,9 @@ export interface ResultSink {
   fail(failure: Failure): void
 }
 
+/** How a stream ended: whole, broken, or because nobody wanted the rest. */
+export type StreamEnd = 'complete' | 'aborted' | Failure
+
 /** The server's side of the stream. */
 export interface ResultSource {
   pause(): void
@@ -65,6 +68,8 @@ export class StreamedResult extends Payload {
   /** How it ended before that. */
   #end: 'complete' | Failure | undefined
   #isDone = false
+  #bytes: number
+  #onOver: ((bytes: number, end: StreamEnd) => void) | undefined
   #editBlock: ((block: Payload) => void) | undefined
   /** Members that are left out where they come. */
   readonly #cut = new Set<string>()
@@ -95,6 +100,7 @@ export class StreamedResult extends Payload {
     this.#separator = bytes.toString('latin1', at.resultStart + head.length, at.keyStart)
     this.#source = source
     this.#waiting = [Buffer.from(bytes.subarray(at.keyStart))]
+    this.#bytes = at.keyStart
     this.#seen = new Set(this.members.map(({ key }) => key))
   }
 
@@ -125,6 +131,11 @@ export class StreamedResult extends Payload {
   /** Calls back with each content block that may hold a URI, before it passes on. */
   editBlocks(edit: (block: Payload) => void): void {
     this.#editBlock = edit
+  }
+
+  /** Calls back once, when nothing more comes; `bytes`: of the message, as far as it came. */
+  onOver(callback: (bytes: number, end: StreamEnd) => void): void {
+    this.#onOver = callback
   }
 
   override has(key: string): boolean {
@@ -190,7 +201,7 @@ export class StreamedResult extends Payload {
 
   /** Nobody wants it any more. */
   abort(): void {
-    this.#isDone = true
+    if (!this.#isDone) this.#over('aborted')
     this.#source.abort()
   }
 
@@ -198,6 +209,7 @@ export class StreamedResult extends Payload {
   push(chunk: Buffer): void {
     if (this.#isDone) return
     if (this.#sink === undefined) return void this.#waiting.push(Buffer.from(chunk))
+    this.#bytes += chunk.length
     try {
       this.#checkText(chunk)
       this.#read(chunk, this.#sink)
@@ -217,7 +229,7 @@ export class StreamedResult extends Payload {
     }
     const reason = this.#incomplete()
     if (reason !== undefined) return this.fail(new Failure('bad_response', `the response is unusable: ${reason}`))
-    this.#isDone = true
+    this.#over('complete')
     this.#sink.end()
   }
 
@@ -228,8 +240,13 @@ export class StreamedResult extends Payload {
       this.#end ??= failure
       return
     }
-    this.#isDone = true
+    this.#over(failure)
     this.#sink.fail(failure)
+  }
+
+  #over(end: StreamEnd): void {
+    this.#isDone = true
+    this.#onOver?.(this.#bytes, end)
   }
 
   /** What is around the result is a response to our request, like any other. */

@@ -98,6 +98,9 @@ describe('configurations', () => {
     await mkdir(join(folder, 'servers'))
     await writeFile(join(folder, '.mcp.json'), '{ "mcpServers": {} }')
     await writeFile(join(folder, '.env'), 'TRACKER_TOKEN=t\n', { mode: 0o600 })
+    await mkdir(join(folder, 'secrets'))
+    await writeFile(join(folder, 'secrets', 'database.key'), 'd\n', { mode: 0o600 })
+    await writeFile(join(folder, 'read-secret'), '#!/bin/sh\necho "$@"\n', { mode: 0o700 })
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
@@ -105,7 +108,7 @@ describe('configurations', () => {
   test.each(shown)('$at loads', async ({ text }) => {
     const file = join(folder, 'trunkline.yaml')
     await writeFile(file, text)
-    const context = { env: { HOME: folder, TRACKER_TOKEN: 't' }, cwd: folder, home: folder }
+    const context = { env: { HOME: folder, TRACKER_TOKEN: 't', CI_TOKEN: 't' }, cwd: folder, home: folder }
     await expect(loadConfiguration({ files: [file] }, context)).resolves.toMatchObject({ files: expect.arrayContaining([file]) })
   })
 })

@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { Redactor } from '../../src/redactor.ts'
 import { run } from '../../src/cli.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -94,7 +95,15 @@ export const commandLine = async (
   const here: Cli['here'] = async (...args) => {
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
     const signal = new AbortController().signal
-    const io = { stdin, stdout, stderr, interrupted: signal, crashed: signal, onHangup: () => () => undefined }
+    const io = {
+      stdin,
+      stdout,
+      stderr,
+      interrupted: signal,
+      crashed: signal,
+      redactor: new Redactor(),
+      onHangup: () => () => undefined,
+    }
     const context = { env: around, cwd: folder, home: path('home'), uid: process.getuid?.(), platform: process.platform }
     const said = Promise.all([text(stdout), text(stderr)])
     const code = await run(args, io, (overrides) => ({ ...context, overrides }))

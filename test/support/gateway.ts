@@ -37,6 +37,7 @@ export interface GatewaySetup {
   readonly gateway?: Partial<GatewayOptions>
   readonly host?: Partial<Omit<HostOptions, 'limits'>>
   readonly hostLimits?: Partial<HostLimits>
+  readonly audit?: Configuration['audit']
   readonly backoff?: Partial<BackoffOptions>
   /** Serve one host on a pipe and nobody else, as `trunkline stdio` does. */
   readonly pipe?: boolean
@@ -137,6 +138,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
     // Tests share their event loop with all that they start.
     limits: { ...DEFAULT_HOST_LIMITS, maxLoopLagMs: Infinity, ...setup.hostLimits },
   },
+  audit: setup.audit,
   lock: undefined,
   log: { level: 'debug', format: 'json' },
   stateDir,

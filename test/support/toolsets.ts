@@ -14,6 +14,7 @@ export const toolsetOf = (choice: Partial<Choice>, more: Partial<ToolsetOptions>
   confirm: [],
   discovery: 'full',
   budget: undefined,
+  rate: undefined,
   ...more,
 })
 

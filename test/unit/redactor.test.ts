@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/log.ts'
 import { Redactor } from '../../src/redactor.ts'
@@ -8,10 +9,51 @@ describe('the redactor', () => {
     ['as it is', 'x hunter2+"q x', 'x *** x'],
     ['in JSON', JSON.stringify({ a: 'hunter2+"q' }), '{"a":"***"}'],
     ['in a URL', `/?k=${encodeURIComponent('hunter2+"q')}`, '/?k=***'],
+    ['in JSON inside JSON', JSON.stringify(JSON.stringify(['hunter2+"q'])), '"[\\"***\\"]"'],
+    ['in a URL with small letters', '/?k=hunter2%2b%22q', '/?k=***'],
+    ['in a form', new URLSearchParams({ k: 'hunter2+"q' }).toString(), 'k=***'],
     ['in base64', Buffer.from('hunter2+"q').toString('base64'), '***'],
     ['nowhere', 'nothing to hide', 'nothing to hide'],
   ])('T-14 hides a secret %s', (_, text, shown) => {
     expect(new Redactor(['hunter2+"q']).hide(text)).toBe(shown)
+  })
+
+  test.each(['u', 'us', 'use', 'user', 'user@host.test'])('T-14 hides a password in the Basic header of %s', (user) => {
+    for (const form of ['base64', 'base64url'] as const) {
+      const header = `Basic ${Buffer.from(`${user}:p/~?>+ssw0rd`).toString(form)}`
+      expect(new Redactor(['p/~?>+ssw0rd']).hide(`{"authorization":"${header}","x":1}`)).toBe(
+        '{"authorization":"Basic ***","x":1}',
+      )
+    }
+  })
+
+  test('T-14 hides each line of a key, as a process prints it', () => {
+    const redactor = new Redactor(['-----BEGIN KEY-----\nMIIEvQIBADANBg\n-----END KEY-----\n'])
+    expect(redactor.hide('line 2: MIIEvQIBADANBg')).toBe('line 2: ***')
+  })
+
+  test('what is JSON stays JSON, also where a number or a name holds the digits or letters of a secret', () => {
+    const redactor = new Redactor(['123456', 'message'])
+    const line = JSON.stringify({ time: 9123456789, pin: 123456, message: 'a message', n: [1.5, 'x123456'] })
+    expect(JSON.parse(redactor.hideJson(line))).toEqual({ time: 9123456789, pin: '***', message: 'a ***', n: [1.5, 'x***'] })
+  })
+
+  test('JSON without a secret stays byte for byte what it is', () => {
+    const json = '{"a": 1.0, "b":123456789012345678901, "c":"\\u0041"}'
+    expect(new Redactor(['secret-value']).hideJson(json)).toBe(json)
+  })
+
+  test('T-14 no text that holds a secret shows it, wherever in whatever it stands', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 6 }), fc.string({ unit: 'binary' }), fc.string(), (secret, before, after) => {
+        fc.pre(!'***'.includes(secret))
+        const redactor = new Redactor([secret])
+        const shown = JSON.parse(redactor.hideJson(JSON.stringify({ list: [before + secret + after] }))) as { list: [string] }
+        expect(shown.list[0]).not.toContain(secret)
+        const encoded = Buffer.from(before.toWellFormed() + secret + after).toString('base64')
+        expect(redactor.hide(`x ${encoded}`)).toBe('x ***')
+      }),
+    )
   })
 
   test('hides the longer of two secrets whole, and what it learns later', () => {
@@ -24,7 +66,7 @@ describe('the redactor', () => {
   test.each(['json', 'pretty'] as const)('T-14 no line of the log (%s) shows one', (format) => {
     const lines: string[] = []
     const stream = { write: (line: string) => lines.push(line) } as never
-    createLog({ level: 'info', format }, stream, new Redactor(['hunter2']).hide).info({ at: 'hunter2' }, 'it is hunter2')
+    createLog({ level: 'info', format }, stream, new Redactor(['hunter2']).hideJson).info({ at: 'hunter2' }, 'it is hunter2')
     expect(lines.join('')).toContain('it is ***')
     expect(lines.join('')).not.toContain('hunter2')
   })

@@ -19,6 +19,7 @@ const ROOMS = [
   'version.ts',
   'redactor.ts',
   'log.ts',
+  'audit-file.ts',
   'app.ts',
   'admin',
   'index.ts',

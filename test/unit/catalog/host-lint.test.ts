@@ -30,6 +30,7 @@ const toolsetOf = (discovery: 'full' | 'search', always: string[]): Toolset =>
       confirm: [],
       discovery,
       budget: undefined,
+      rate: undefined,
     },
   ])
 const many = (count: number): Entry[] => Array.from({ length: count }, (_, at) => toolOf(`t${at}`))

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { hashLine } from '../../../src/auth/static-tokens.ts'
 import { newToken } from '../../../src/commands/token.ts'
+import { Redactor } from '../../../src/redactor.ts'
 import type { TokenOptions } from '../../../src/commands/token.ts'
 import type { Io } from '../../../src/commands/io.ts'
 import { yaml } from '../config/workspace.ts'
@@ -17,6 +18,7 @@ const run = async (options: TokenOptions, json = false) => {
     stderr,
     interrupted: signal,
     crashed: signal,
+    redactor: new Redactor(),
     onHangup: () => () => undefined,
   }
   expect(await newToken(io, json, options, NOW_MS)).toBe(0)

@@ -143,7 +143,7 @@ describe('what cannot be meant', () => {
     ['where: { readonlyHint: true }', 'where: unknown key "readonlyHint"; did you mean "readOnlyHint"?'],
     ['budget: { tokens: many }', 'budget.tokens: expected a number such as 60 or 12k, got "many"'],
     ['discovery: lazy', 'discovery: expected one of full, search, auto, got "lazy"'],
-    ['limits: { rate: 5/s }', ': unknown key "limits"'],
+    ['limits: { rate: 5 }', 'limits.rate: expected a rate such as 20/s, got 5'],
   ])('%s', async (member, message) => {
     const [line] = await errors(`  review: { ${member} }\n`)
     expect(line).toContain(`toolsets.review${message.startsWith(':') ? '' : '.'}${message}`)

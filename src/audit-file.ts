@@ -1,0 +1,204 @@
+/**
+ * The file of the audit log. Lines wait in memory for at most one write that is under way; a line that cannot be written is tried
+ * again until there is no more room, and whatever is lost then is counted and said in the next line (`dropped`).
+ */
+import { open as openFile } from 'node:fs/promises'
+import { ConfigError } from './config/problems.ts'
+import type { AuditSink } from './gateway/audit.ts'
+
+export interface AuditFileOptions {
+  /** Absolute path. */
+  readonly file: string
+  /** `refuse`: no call is made while it could not be written down. `drop`: calls go on, and lines are lost. */
+  readonly onFailure: 'refuse' | 'drop'
+}
+
+/** What of a file is needed; appends. */
+export interface AppendHandle {
+  write(bytes: Uint8Array, offset: number): Promise<{ readonly bytesWritten: number }>
+  close(): Promise<void>
+}
+
+/** How `ps` tells of it. */
+export interface AuditState {
+  readonly file: string
+  /** Since the start. */
+  readonly written: number
+  readonly dropped: number
+  /** Lines that are not in the file yet. */
+  readonly waiting: number
+  /** Why it cannot be written now. */
+  readonly error: string | undefined
+}
+
+interface Log {
+  info(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+/** From here on calls are refused (`refuse`); up to twice as much waits, so that calls under way can end. */
+const MAX_WAITING_BYTES = 8 * 1024 * 1024
+const RETRY_MS = 1_000
+/** How long the end of the process waits for the last lines. */
+const LAST_WRITE_MS = 2_000
+const LINE_END = 0x0a
+
+export class AuditFile implements AuditSink, AsyncDisposable {
+  readonly #options: AuditFileOptions
+  readonly #log: Log
+  readonly #open: (file: string) => Promise<AppendHandle>
+  #handle: AppendHandle
+  #lines: string[] = []
+  #waitingBytes = 0
+  /** What is being written, and how much of it has been. */
+  #batch: Buffer | undefined
+  #batchBytes = 0
+  #batchLines = 0
+  #offset = 0
+  #written = 0
+  #dropped = 0
+  #unsaid = 0
+  #error: string | undefined
+  #retry: NodeJS.Timeout | undefined
+  #writing: Promise<void> | undefined
+  #isScheduled = false
+
+  private constructor(options: AuditFileOptions, handle: AppendHandle, log: Log, open: (file: string) => Promise<AppendHandle>) {
+    this.#options = options
+    this.#handle = handle
+    this.#log = log
+    this.#open = open
+  }
+
+  /** Rejects with `ConfigError` if the file cannot be opened. */
+  static async open(options: AuditFileOptions, log: Log, open = openForAppending): Promise<AuditFile> {
+    return new AuditFile(options, await open(options.file).catch(explain(options.file)), log, open)
+  }
+
+  get trouble(): string | undefined {
+    if (this.#options.onFailure === 'drop') return undefined
+    return this.#error ?? (this.#waitingBytes > MAX_WAITING_BYTES ? 'the disk is too slow' : undefined)
+  }
+
+  get state(): AuditState {
+    const waiting = this.#lines.length + this.#batchLines
+    return { file: this.#options.file, written: this.#written, dropped: this.#dropped, waiting, error: this.#error }
+  }
+
+  write(line: string): void {
+    if (this.#waitingBytes > 2 * MAX_WAITING_BYTES) return this.#drop()
+    const said = this.#unsaid === 0 ? line : `{"dropped":${this.#unsaid},${line.slice(1)}`
+    this.#unsaid = 0
+    this.#lines.push(said)
+    this.#waitingBytes += said.length
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    // All lines of one turn of the loop leave together.
+    setImmediate(() => {
+      this.#isScheduled = false
+      if (this.#error === undefined) this.#flush()
+    })
+  }
+
+  /** Opens the file of that name anew: it may have been renamed (rotation). Rejects with `ConfigError` and goes on with the old one. */
+  async reopen(): Promise<void> {
+    const handle = await this.#open(this.#options.file).catch(explain(this.#options.file))
+    await this.#writing
+    const old = this.#handle
+    this.#handle = handle
+    // The line of which half is in the other file is written whole.
+    if (this.#batch !== undefined) this.#offset = this.#batch.lastIndexOf(LINE_END, this.#offset - 1) + 1
+    await old.close().catch(() => undefined)
+    this.#flush()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#flush()
+    const late = Promise.withResolvers<void>()
+    const timer = setTimeout(late.resolve, LAST_WRITE_MS)
+    await Promise.race([this.#writing, late.promise])
+    clearTimeout(timer)
+    clearTimeout(this.#retry)
+    const { waiting } = this.state
+    if (waiting > 0) this.#log.error({ file: this.#options.file, lines: waiting }, 'lines of the audit log are lost')
+    else await this.#handle.close().catch(() => undefined)
+  }
+
+  #drop(): void {
+    this.#dropped++
+    if (this.#unsaid++ === 0) this.#log.error({ file: this.#options.file }, 'the audit log has no room: lines are dropped')
+  }
+
+  #flush(): void {
+    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined))
+  }
+
+  async #writeAll(): Promise<void> {
+    try {
+      while (this.#batch !== undefined || this.#lines.length > 0) {
+        this.#batch ??= this.#take()
+        const { bytesWritten } = await this.#handle.write(this.#batch, this.#offset)
+        this.#offset += bytesWritten
+        if (this.#offset < this.#batch.length) continue
+        this.#written += this.#batchLines
+        this.#waitingBytes -= this.#batchBytes
+        this.#batch = undefined
+        this.#batchLines = this.#batchBytes = this.#offset = 0
+      }
+      this.#recovered()
+    } catch (error) {
+      this.#failed(error as NodeJS.ErrnoException)
+    }
+  }
+
+  #take(): Buffer {
+    const batch = Buffer.from(`${this.#lines.join('\n')}\n`)
+    this.#batchBytes = this.#waitingBytes
+    this.#batchLines = this.#lines.length
+    this.#lines = []
+    return batch
+  }
+
+  #failed({ code, message }: NodeJS.ErrnoException): void {
+    const { file, onFailure } = this.#options
+    if (this.#error === undefined) {
+      const then = onFailure === 'refuse' ? 'calls are refused until it can' : 'lines are dropped once many wait'
+      this.#log.error({ file, error: message }, `the audit log cannot be written: ${then} (telemetry.log.audit_on_failure)`)
+    }
+    this.#error = code ?? message
+    clearTimeout(this.#retry)
+    this.#retry = setTimeout(() => this.#flush(), RETRY_MS)
+    this.#retry.unref()
+  }
+
+  #recovered(): void {
+    if (this.#error === undefined) return
+    this.#error = undefined
+    this.#log.info({ file: this.#options.file, dropped: this.#dropped }, 'the audit log is written again')
+  }
+}
+
+/** For us alone, and at the beginning of a line. */
+const openForAppending = async (file: string): Promise<AppendHandle> => {
+  const handle = await openFile(file, 'a+', 0o600)
+  try {
+    const status = await handle.stat()
+    if (!status.isFile()) throw Object.assign(new Error('it is no regular file'), { code: 'it is no regular file' })
+    if ((status.mode & 0o077) !== 0) await handle.chmod(0o600)
+    const last = Buffer.alloc(1)
+    // A process that was killed may have left half a line.
+    if (status.size > 0 && (await handle.read(last, 0, 1, status.size - 1)).bytesRead === 1 && last[0] !== LINE_END)
+      await handle.write('\n')
+    return { write: (bytes, offset) => handle.write(bytes, offset), close: () => handle.close() }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+const explain =
+  (file: string) =>
+  (error: NodeJS.ErrnoException): never => {
+    const message = `${file} cannot be opened (${error.code ?? error.message})`
+    throw new ConfigError([{ place: 'telemetry.log.audit', path: '', message, remedy: 'name a file that can be written to' }])
+  }

@@ -1,0 +1,206 @@
+/**
+ * The audit log: one line for each call and for each request that was turned away. A line is made when the decision and its end are
+ * known; what is written, and what happens when it cannot be, is up to the sink. The outermost layer: it sees what all others decide.
+ */
+import { hash } from 'node:crypto'
+import { Refusal, ServerError } from '../rpc/call.ts'
+import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
+import type { CallRecord, Denial, DenialReason } from '../rpc/record.ts'
+import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
+import { byteLength, join, Payload } from '../wire/payload.ts'
+import type { JsonObject } from '../wire/payload.ts'
+import { StreamedResult } from '../wire/streamed-result.ts'
+import type { StreamEnd } from '../wire/streamed-result.ts'
+
+export interface AuditSink {
+  /** Takes one line, without its line end. */
+  write(line: string): void
+  /** Why nothing may be done now that would have to be written down; `undefined`: all is well. */
+  readonly trouble: string | undefined
+}
+
+export interface AuditOptions {
+  readonly sink: AuditSink
+  /** Parameters and results are written, too. */
+  readonly bodies: boolean
+  /** JSON text without secrets. */
+  readonly hideJson: (json: string) => string
+  /** The toolset that a scope means. */
+  readonly toolsetOf: (scope: Scope) => string | undefined
+  /** The rule that hides what this call names from its caller; `undefined`: there is no such thing at all. */
+  readonly hiddenBy: (call: Call) => string | undefined
+}
+
+/** Larger parameters and results are left out of the line, which says so. */
+const MAX_BODY_BYTES = 64 * 1024
+
+const DENIALS: Partial<Record<FailureKind, DenialReason>> = {
+  overloaded: 'overloaded',
+  shutting_down: 'shutting_down',
+  unknown: 'unknown',
+  denied: 'unknown',
+  state: 'invalid',
+}
+
+/** How a call ended, and with what. */
+interface End {
+  readonly outcome?: string
+  readonly result?: JsonObject
+  /** Where there is no result that could be measured. */
+  readonly bytes?: number
+  readonly denied?: { readonly reason: DenialReason; readonly rule?: string | undefined }
+  readonly code?: number
+  readonly kind?: FailureKind
+  readonly detail?: string
+}
+
+export class Audit {
+  readonly #options: AuditOptions
+
+  constructor(options: AuditOptions) {
+    this.#options = options
+  }
+
+  readonly layer: Layer = (inner) => (call) => this.#watch(inner, call)
+
+  /** A request was turned away before it was a call. */
+  readonly denied = ({ reason, session, ...facts }: Denial): void => {
+    const line = {
+      time: new Date().toISOString(),
+      ...facts,
+      session: session === undefined ? undefined : labelOf(session),
+      decision: 'denied',
+      reason,
+    }
+    this.#options.sink.write(this.#options.hideJson(JSON.stringify(line)))
+  }
+
+  async #watch(inner: Handler, call: Call): Promise<Outcome> {
+    const record: CallRecord = {}
+    const startedMs = performance.now()
+    const time = new Date().toISOString()
+    // Layers further in change parameters in place: what came is what is written.
+    const came = this.#options.bodies ? call.params.bytes.subarray(call.params.start, call.params.end) : undefined
+    const write = (end: End): void => this.#write(call, record, time, performance.now() - startedMs, came, end)
+    const { trouble } = this.#options.sink
+    if (trouble !== undefined) {
+      write({ denied: { reason: 'audit' }, detail: trouble })
+      throw refusedBecause(trouble)
+    }
+    try {
+      const outcome = await inner({ ...call, record })
+      const { result } = outcome
+      if (result instanceof StreamedResult) result.onOver((bytes, end) => write(endOfStream(result, bytes, end)))
+      else write(endOf(call, outcome))
+      return outcome
+    } catch (error) {
+      write(this.#failedEnd(call, record, error))
+      throw error
+    }
+  }
+
+  #failedEnd(call: Call, record: CallRecord, error: unknown): End {
+    if (error instanceof ServerError) return { outcome: 'error', code: error.code }
+    if (error instanceof Refusal) {
+      const { denied = { reason: 'invalid' as const } } = record
+      const rule = denied.reason === 'unknown' ? this.#options.hiddenBy(call) : denied.rule
+      return { denied: { reason: denied.reason, rule }, code: error.code, detail: error.message }
+    }
+    if (call.signal.aborted) return { outcome: 'cancelled' }
+    if (!(error instanceof Failure)) return { outcome: 'failed', detail: 'internal error' }
+    const { kind, message, facts } = error
+    const denial = kind === 'rate_limited' && facts.option !== undefined ? kind : DENIALS[kind]
+    const reason = error.executed === 'no' ? denial : undefined
+    return reason === undefined
+      ? { outcome: 'failed', kind, detail: message }
+      : { denied: { reason, rule: facts.option }, detail: message }
+  }
+
+  #write(call: Call, record: CallRecord, time: string, durationMs: number, came: Buffer | undefined, end: End): void {
+    const { sink, hideJson, toolsetOf } = this.#options
+    const { principal, scope, revision, session } = call.caller
+    const denied = end.denied ?? record.denied
+    const line = {
+      time,
+      ref: call.ref,
+      principal,
+      toolset: toolsetOf(scope),
+      endpoint: scope.server,
+      session: session === undefined ? undefined : labelOf(session.id),
+      revision,
+      method: call.method,
+      name: call.target,
+      server: record.server,
+      original: record.original,
+      decision: denied === undefined ? 'allowed' : 'denied',
+      reason: denied?.reason,
+      rule: denied?.rule,
+      outcome: denied === undefined ? end.outcome : undefined,
+      kind: end.kind,
+      code: end.code,
+      detail: end.detail,
+      durationMs: Math.round(durationMs * 1000) / 1000,
+      bytesIn: call.params.end - call.params.start,
+      bytesOut: end.bytes ?? (end.result && sizeOf(end.result)),
+    }
+    const text = JSON.stringify(line)
+    sink.write(hideJson(came === undefined ? text : withBodies(text, came, end)))
+  }
+}
+
+const endOf = ({ method, signal }: Call, { kind, result }: Outcome): End => {
+  if (signal.aborted) return { outcome: 'cancelled', result }
+  if (kind !== 'complete') return { outcome: kind, result }
+  const isError = method === 'tools/call' && result instanceof Payload && result.raw('isError')?.toString() === 'true'
+  return { outcome: isError ? 'tool_error' : 'ok', result }
+}
+
+/** What passed on while it came is not looked into: whether the tool says that it failed is known only where it says so first. */
+const endOfStream = (result: StreamedResult, bytes: number, end: StreamEnd): End => {
+  if (end === 'aborted') return { outcome: 'cancelled', bytes }
+  if (end !== 'complete') return { outcome: 'failed', kind: end.kind, detail: end.message, bytes }
+  const isError = result.raw('isError')?.toString()
+  return { outcome: isError === undefined ? 'streamed' : isError === 'true' ? 'tool_error' : 'ok', bytes }
+}
+
+/** What came, not what was made of it. */
+const sizeOf = (result: JsonObject): number =>
+  result instanceof Payload ? result.end - result.start : byteLength(result.parts())
+
+const withBodies = (line: string, came: Buffer, { result, bytes }: End): string => {
+  const sent = result === undefined || sizeOf(result) > MAX_BODY_BYTES ? undefined : join(result.parts())
+  const bodies = [came.length > MAX_BODY_BYTES ? undefined : `"params":${oneLine(came)}`, sent && `"result":${oneLine(sent)}`]
+  const omitted = [
+    ...(came.length > MAX_BODY_BYTES ? ['params'] : []),
+    ...((result !== undefined || bytes !== undefined) && sent === undefined ? ['result'] : []),
+  ]
+  const more = [...bodies, omitted.length === 0 ? undefined : `"omitted":${JSON.stringify(omitted)}`]
+  return `${line.slice(0, -1)},${more.filter((part) => part !== undefined).join(',')}}`
+}
+
+/** Line ends stand between values of JSON, never within one. What is no JSON, as a server may have sent it, becomes a text. */
+const oneLine = (bytes: Buffer): string => {
+  const json = bytes.toString()
+  try {
+    JSON.parse(json)
+    return json.replaceAll(/[\r\n]+/g, ' ')
+  } catch {
+    return JSON.stringify(json)
+  }
+}
+
+/** Tells sessions apart without being one: the id itself is as good as a credential. */
+const labelOf = (session: string): string => hash('sha256', session).slice(0, 12)
+
+const refusedBecause = (trouble: string): Failure =>
+  new Failure(
+    'store_unavailable',
+    `the audit log cannot be written (${trouble}), so that no call is made (telemetry.log.audit)`,
+    {
+      executed: 'no',
+      retryable: true,
+      retryAfterMs: 1_000,
+      option: 'telemetry.log.audit',
+    },
+  )
