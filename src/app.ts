@@ -14,6 +14,7 @@ import { SafeFetch } from './auth/oauth/safe-fetch.ts'
 import { SignIns } from './auth/oauth/sign-ins.ts'
 import { TokenStore } from './auth/oauth/store.ts'
 import { Seal } from './auth/seal.ts'
+import { SubjectTokens } from './auth/subject-tokens.ts'
 import type { Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
 import type { BackoffOptions } from './downstream/backoff.ts'
@@ -116,12 +117,14 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const clients = { undici, own: new NetClient(undici) }
   const safeFetch = new SafeFetch()
   const seal = new Seal({ keys: [sealKey(stateDir, log)] })
+  const subjects = new SubjectTokens()
   const oauth: OAuthEnvironment = {
     fetch: safeFetch.fetch,
     store: new TokenStore(seal, stateDir, (error) =>
       log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
     ),
     now: Date.now,
+    subject: (principal) => subjects.of(principal),
     secrets: surroundings.secrets ?? (() => undefined),
   }
   const signIns = new SignIns(() => front.origin())
@@ -174,6 +177,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     options: hostOptions,
     log,
     bodies: clients.own.bodies,
+    subjects,
     signIns,
     overload,
     nextRef: () => ++refs,
@@ -192,6 +196,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await dispose()
       throw error
     })
+  subjects.want(exchangesTokens(configuration))
   fleet.apply(configuration.servers)
   const pipes = new Set<Piped>()
   const { pipe } = surroundings
@@ -248,6 +253,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     apply: async (next, restart) => {
       if (pipe === undefined) await front.rebind(next.host)
       hub.options = next.host
+      subjects.want(exchangesTokens(next))
       holdAtMost(clients.own.bodies.held, next.host)
       current = next
       fleet.apply(next.servers, restart, next.host.drainMs)
@@ -268,6 +274,8 @@ const scopeOf = (gateway: Gateway, path: EndpointPath): Scope => {
   if (scope === undefined) throw new Error(`no endpoint for ${JSON.stringify(path)}`)
   return scope
 }
+
+const exchangesTokens = ({ servers }: Configuration): boolean => servers.some(({ credential }) => credential?.mode === 'exchange')
 
 type Piped = ReturnType<typeof servePipe>
 

@@ -25,14 +25,20 @@ export class Doorkeeper {
   /** By digest, in base64url: the same token is verified once at a time. */
   readonly #pending = new Map<string, Promise<Admitted | undefined>>()
 
-  constructor({ tokens, oauth, map }: AuthOptions, fetch: Fetch, clock: Clock = systemClock) {
+  /** `unfit` hears why a token of the authorization server was refused. */
+  constructor(
+    { tokens, oauth, map }: AuthOptions,
+    fetch: Fetch,
+    unfit: (reason: string) => void = () => undefined,
+    clock: Clock = systemClock,
+  ) {
     this.#clock = clock
     this.#tokens = new StaticTokens(tokens)
     if (oauth === undefined) return
     // Its libraries are read when a token first needs them.
     let made: Promise<ResourceServer> | undefined
     this.#resourceServer = () =>
-      (made ??= import('./resource-server.ts').then((room) => new room.ResourceServer(oauth, map, fetch, clock)))
+      (made ??= import('./resource-server.ts').then((room) => new room.ResourceServer(oauth, map, fetch, clock, unfit)))
   }
 
   /**

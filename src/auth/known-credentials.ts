@@ -29,7 +29,10 @@ export class KnownCredentials {
   /** `digest`: 32 bytes. */
   find(digest: Buffer, nowMs: number): Admitted | undefined {
     const at = this.#placeOf(digest)
-    return at === undefined || this.#untilMs[at] <= nowMs ? undefined : this.#admitted[at]
+    if (at === undefined) return undefined
+    const leftMs = this.#untilMs[at] - nowMs
+    // More is left than there ever was: the clock was set back (F-27).
+    return leftMs <= 0 || leftMs > REMEMBERED_MS ? undefined : this.#admitted[at]
   }
 
   /** Keeps it for `REMEMBERED_MS`, and never longer than it is good. */

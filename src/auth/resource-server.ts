@@ -31,9 +31,18 @@ export class ResourceServer {
   readonly #clock: Clock
   readonly #keys: KeySet
   readonly #origin: string
+  readonly #unfit: (reason: string) => void
 
-  constructor(options: ResourceServerOptions, map: readonly ClaimRule[], fetch: Fetch, clock: Clock) {
+  /** `unfit` hears why a token was refused, for the operator and nobody else: never anything of the token. */
+  constructor(
+    options: ResourceServerOptions,
+    map: readonly ClaimRule[],
+    fetch: Fetch,
+    clock: Clock,
+    unfit: (reason: string) => void = () => undefined,
+  ) {
     this.#options = options
+    this.#unfit = unfit
     this.#map = map
     this.#clock = clock
     this.#origin = new URL(options.audience).origin
@@ -45,8 +54,11 @@ export class ResourceServer {
   async verify(token: string): Promise<Admitted | undefined> {
     const claims = JWT_FORM.test(token) ? await this.#verifyJwt(token) : await this.#introspect(token)
     // A token bound to a key of its owner is worth nothing without the proof, which we do not ask for ([RFC 9449] 7.2).
-    if (claims === undefined || claims['cnf'] !== undefined) return undefined
-    return admittedBy(claims, this.issuer.name, this.#origin, this.#map)
+    if (claims === undefined) return undefined
+    const isBound = claims['cnf'] !== undefined
+    const admitted = isBound ? undefined : admittedBy(claims, this.issuer.name, this.#origin, this.#map)
+    if (admitted === undefined) this.#unfit(isBound ? 'bound to a key (cnf)' : 'no "sub", no "exp", or an "aud" that is not ours')
+    return admitted
   }
 
   async #verifyJwt(token: string): Promise<Claims | undefined> {
@@ -58,18 +70,24 @@ export class ResourceServer {
         clockTolerance: SKEW_MS / 1_000,
         currentDate: new Date(this.#clock.wallMs()),
       })
-      return TYPES.has(protectedHeader.typ?.toLowerCase()) ? payload : undefined
+      if (TYPES.has(protectedHeader.typ?.toLowerCase())) return payload
+      this.#unfit('"typ" is that of another kind of token')
+      return undefined
     } catch (error) {
       if (error instanceof IssuerUnreachable) throw error
       // A key that is too short, or of another kind than its header says, is a TypeError of jose.
-      if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
-      throw error
+      if (!(error instanceof errors.JOSEError || error instanceof TypeError)) throw error
+      this.#unfit(error instanceof errors.JOSEError ? error.message : 'a key that does not fit')
+      return undefined
     }
   }
 
   async #introspect(token: string): Promise<Claims | undefined> {
     const { introspection } = this.#options
-    if (introspection === undefined) return undefined
+    if (introspection === undefined) {
+      this.#unfit('no JWT, and introspection is not configured')
+      return undefined
+    }
     const { clientId, clientSecret, endpoint: configured } = introspection
     const endpoint = configured ?? (await this.issuer.metadata()).introspectionEndpoint
     if (endpoint === undefined) throw new IssuerUnreachable(`${this.issuer.name} names no introspection_endpoint`)
@@ -80,8 +98,10 @@ export class ResourceServer {
       authorization: `Basic ${basic}`,
     })
     const claims = parsed(text)
-    if (claims?.['active'] !== true || (claims['iss'] !== undefined && claims['iss'] !== this.issuer.name)) return undefined
-    return this.#isTimely(claims) ? claims : undefined
+    const isOurs = claims?.['active'] === true && (claims['iss'] ?? this.issuer.name) === this.issuer.name
+    if (isOurs && this.#isTimely(claims)) return claims
+    this.#unfit(isOurs ? 'past its end or before its beginning' : 'not active at the issuer')
+    return undefined
   }
 
   /** The authorization server has looked at its clock; we look at ours, as with JWTs. */

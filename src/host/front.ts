@@ -142,7 +142,7 @@ export class Front {
   }
 
   #guardOf({ auth, path }: HostOptions): Guard | undefined {
-    return auth && new Guard(auth, path, this.#fetch, this.#hub.log)
+    return auth && new Guard(auth, path, this.#fetch, this.#hub.log, this.#hub.subjects)
   }
 
   /** No new connections; what is under way has the drain time. */

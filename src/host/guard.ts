@@ -8,6 +8,7 @@ import { entranceScopes, serverOfScope } from '../auth/inbound-options.ts'
 import type { AuthOptions } from '../auth/inbound-options.ts'
 import { isForResource } from '../auth/claims.ts'
 import type { Fetch } from '../auth/oauth/safe-fetch.ts'
+import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import { ProtectedResource } from '../auth/protected-resource.ts'
 import type { Challenge } from '../auth/protected-resource.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
@@ -19,6 +20,8 @@ const QUERY_TOKEN = /(^|&)access_token=/
 const JSON_DOCUMENT = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
 const JSON_BODY = { 'Content-Type': 'application/json' }
 const SOON = { 'Retry-After': '2' }
+/** Why it is not is for the operator. */
+const UNFIT = 'a token is no good'
 const NO_SCOPES: readonly string[] = []
 
 const TEXTS = {
@@ -35,13 +38,15 @@ export class Guard {
   /** All that hosts are asked for. */
   readonly #asked: ReadonlySet<string>
   readonly #relaysMetadata: boolean
+  readonly #subjects: SubjectTokens
   readonly #path: string
 
-  /** `path`: of Streamable HTTP. */
-  constructor(auth: AuthOptions, path: string, fetch: Fetch, log: Log) {
+  /** `path`: of Streamable HTTP. `subjects` hears which OAuth token each principal came with. */
+  constructor(auth: AuthOptions, path: string, fetch: Fetch, log: Log, subjects: SubjectTokens) {
+    this.#subjects = subjects
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
-    this.#doorkeeper = new Doorkeeper(auth, fetch)
+    this.#doorkeeper = new Doorkeeper(auth, fetch, (reason) => log.debug({ reason }, UNFIT))
     this.#log = log
     this.#path = path
     this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
@@ -83,14 +88,14 @@ export class Guard {
     const token = bearerOf(request.header('authorization'))
     if (token === undefined) return this.#refuse(request, 401, undefined)
     const found = this.#doorkeeper.admit(token)
-    return found instanceof Promise ? this.#later(request, found) : this.#judge(request, found)
+    return found instanceof Promise ? this.#later(request, token, found) : this.#judge(request, token, found)
   }
 
-  async #later(request: HttpRequest, verified: Promise<Admitted | undefined>): Promise<Admitted | undefined> {
+  async #later(request: HttpRequest, token: string, verified: Promise<Admitted | undefined>): Promise<Admitted | undefined> {
     let hasLeft = false
     request.onDisconnect(() => (hasLeft = true))
     try {
-      const admitted = this.#judge(request, await verified)
+      const admitted = this.#judge(request, token, await verified)
       return hasLeft ? undefined : admitted
     } catch (error) {
       this.#log.warn({ error: (error as Error).message }, 'a token could not be verified')
@@ -100,11 +105,15 @@ export class Guard {
   }
 
   /** Whether it is good here: for this endpoint, and with the scopes to come in. */
-  #judge(request: HttpRequest, admitted: Admitted | undefined): Admitted | undefined {
+  #judge(request: HttpRequest, token: string, admitted: Admitted | undefined): Admitted | undefined {
     if (admitted === undefined) return this.#refuse(request, 401, 'invalid_token')
     const { audiences, identity } = admitted
-    if (audiences !== undefined && this.resource !== undefined && !isForResource(audiences, this.resource.uriOf(request.path)))
+    const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
+    if (audiences !== undefined && uri !== undefined && !isForResource(audiences, uri)) {
+      this.#log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
       return this.#refuse(request, 401, 'invalid_token')
+    }
+    if (audiences !== undefined) this.#subjects.hear(identity.principal, token)
     if (identity.scopes === undefined || this.#asked.size === 0) return admitted
     const needed = this.#neededAt(request.path)
     if (needed.every((scope) => reaches(identity.scopes, scope))) return admitted

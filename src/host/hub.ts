@@ -2,6 +2,7 @@
 import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
+import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { Introductions } from '../era/introductions.ts'
 import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
@@ -80,6 +81,8 @@ export interface Hub {
   readonly introductions: Introductions<Introduced>
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
+  /** What callers came with, for servers whose credential is made of it. */
+  readonly subjects: SubjectTokens
   /** The sign-ins that people were asked for. */
   readonly signIns: SignIns
   /** Whether we are near our own limits. */

@@ -138,11 +138,17 @@ describe('forged tokens', () => {
   ]
 
   test.each(FORGED)('T-07 B234 %s: 401', async (_name, forge) => {
-    const reply = await knock(await forge())
+    gateway.log.clear()
+    const token = await forge()
+    const reply = await knock(token)
     expect([reply.status, reply.headers['www-authenticate']]).toEqual([401, expect.stringContaining('error="invalid_token"')])
     expect(await reply.body).toBe(
       '{"error":"invalid_token","error_description":"a valid access token for this endpoint is needed"}',
     )
+    // The operator is told why, without the token.
+    const [{ facts, text }] = gateway.log.entries
+    expect([text, facts]).toEqual(['a token is no good', { reason: expect.any(String) }])
+    expect(JSON.stringify(gateway.log.entries)).not.toContain(token)
   })
 
   test('clocks that differ by less than a minute are forgiven', async () => {

@@ -22,7 +22,7 @@ const set = (fetch: Fetch = async () => ({ status: 200, text: jwks })) => {
     ...oauthOf({ issuer: ISSUER }, AUDIENCE, { jwksUri: `${ISSUER}/keys` }),
     tokens: [staticToken('A', { expiresMs: START_MS + 5_000 })],
   }
-  return { time, doorkeeper: new Doorkeeper(auth, fetch, { wallMs: () => time.ms, monotonicMs: () => time.ms }) }
+  return { time, doorkeeper: new Doorkeeper(auth, fetch, undefined, { wallMs: () => time.ms, monotonicMs: () => time.ms }) }
 }
 
 test('a static token is known without a promise, until it ends', () => {

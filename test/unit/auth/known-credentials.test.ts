@@ -23,6 +23,14 @@ test('a credential is known for a minute, and never longer than it is good', () 
   expect(known.find(long, 1_000 + REMEMBERED_MS)).toBeUndefined()
 })
 
+test('F-27 a clock that is set back prolongs nothing', () => {
+  const known = new KnownCredentials()
+  known.keep(digestOf('a'), admitted('a'), 3_600_000)
+  expect(known.find(digestOf('a'), 3_600_001)).toBeDefined()
+  expect(known.find(digestOf('a'), 3_599_000)).toBeUndefined()
+  expect(known.find(digestOf('a'), 0)).toBeUndefined()
+})
+
 test('what is verified again takes its old place', () => {
   const known = new KnownCredentials(4)
   for (let round = 0; round < 10; round++)
