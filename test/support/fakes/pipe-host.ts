@@ -57,5 +57,5 @@ export class PipeHost extends BaseHost {
   }
 }
 
-export const connectPipe = (era: 'legacy' | 'modern', gateway: TestGateway, options?: HostOptions): Promise<PipeHost> =>
+export const connectPipe = async (era: 'legacy' | 'modern', gateway: TestGateway, options?: HostOptions): Promise<PipeHost> =>
   new PipeHost(era, gateway.openPipe(options?.identity, options), options).start()
