@@ -9,6 +9,7 @@ import type { Readable, Writable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { AuditFile } from './audit-file.ts'
 import type { AuditState } from './audit-file.ts'
+import { getHeapStatistics } from 'node:v8'
 import { LOCAL } from './auth/identity.ts'
 import { credentialFor } from './auth/oauth/credential-for.ts'
 import type { OAuthEnvironment } from './auth/oauth/environment.ts'
@@ -16,6 +17,7 @@ import { SafeFetch } from './auth/oauth/safe-fetch.ts'
 import { SignIns } from './auth/oauth/sign-ins.ts'
 import { TokenStore } from './auth/oauth/store.ts'
 import { Seal } from './auth/seal.ts'
+import { SubjectTokens } from './auth/subject-tokens.ts'
 import type { AuditSettings, Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
 import type { BackoffOptions } from './downstream/backoff.ts'
@@ -23,9 +25,11 @@ import type { Log, SoleHost } from './downstream/environment.ts'
 import { Introductions } from './era/introductions.ts'
 import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/openers.ts'
+import { RetryBudget } from './downstream/retry-budget.ts'
 import { openMemory } from './downstream/store.ts'
 import { Audit } from './gateway/audit.ts'
 import { Gateway } from './gateway/gateway.ts'
+import { Admission } from './host/admission.ts'
 import { warnOfToolsets } from './gateway/toolset-warnings.ts'
 import { Front } from './host/front.ts'
 import { openGauges } from './host/gauges.ts'
@@ -33,8 +37,11 @@ import type { Hub } from './host/hub.ts'
 import { Overload } from './host/overload.ts'
 import { StdioListener } from './host/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio-listener.ts'
+import type { HostOptions } from './host/options.ts'
 import type { EndpointPath, Scope } from './rpc/call.ts'
+import { LimitCounts } from './rpc/limit-counts.ts'
 import { Sweeper } from './rpc/sweeper.ts'
+import type { HeldBytes } from './transport/held-bytes.ts'
 import { UndiciClient } from './transport/http-client.ts'
 import { NetClient } from './transport/net-client.ts'
 import { createLauncher } from './transport/launcher.ts'
@@ -68,6 +75,8 @@ export interface Running extends AsyncDisposable {
   readonly fleet: Fleet
   readonly front: Front
   readonly hub: Hub
+  /** How often each limit was reached. */
+  readonly limits: LimitCounts
   /** The one in force. */
   readonly configuration: Configuration
   /** How the audit log is doing; `undefined`: none is kept. */
@@ -105,6 +114,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   let current = configuration
   let auditFile = configuration.audit && (await AuditFile.open(configuration.audit, log))
   const sweeper = new Sweeper()
+  const limits = new LimitCounts(log)
   const stateDir = makeStateDir(configuration.stateDir, log)
   const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
@@ -118,20 +128,26 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const clients = { undici, own: new NetClient(undici) }
   const safeFetch = new SafeFetch()
   const seal = new Seal({ keys: [sealKey(stateDir, log)] })
+  const subjects = new SubjectTokens()
   const oauth: OAuthEnvironment = {
     fetch: safeFetch.fetch,
     store: new TokenStore(seal, stateDir, (error) =>
       log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
     ),
     now: Date.now,
+    subject: (principal) => subjects.of(principal),
     secrets: redactor.hold,
   }
   const signIns = new SignIns(() => front.origin())
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,
+    instance: randomBytes(12).toString('base64url'),
     log,
-    openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log),
+    openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log, limits),
+    limits,
+    maxStarts: () => current.gateway.maxStarts,
+    retries: new RetryBudget(() => current.gateway.retryPercent),
     memory: openMemory(stateDir, log),
     backoff: surroundings.backoff ?? DEFAULT_BACKOFF,
     legacyTtlMs: gatewayOptions.legacyTtlMs,
@@ -144,7 +160,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     taskChanged: (id, task, owner) => gateway.taskChanged(id, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
-  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions)
+  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions, limits.hit)
   warnOfToolsets(gateway.feed, log)
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
@@ -161,6 +177,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   sweeper.watch(overload)
   let refs = 0
   const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
+    limits,
+    get admission() {
+      return admission
+    },
     core: gateway,
     identity: IDENTITY,
     identityJson: Buffer.from(JSON.stringify(IDENTITY)),
@@ -168,6 +188,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     options: hostOptions,
     log,
     bodies: clients.own.bodies,
+    subjects,
     signIns,
     overload,
     denied: undefined,
@@ -183,6 +204,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     hub.denied = audit?.denied
   }
   keepRecord(configuration.audit)
+  const admission = new Admission(hub)
+  holdAtMost(clients.own.bodies.held, hostOptions)
   const front: Front = new Front(hub, sweeper, safeFetch.fetch)
   const dispose = async (): Promise<void> => {
     await clients.own.close()
@@ -196,13 +219,14 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await dispose()
       throw error
     })
+  subjects.want(exchangesTokens(configuration))
   fleet.apply(configuration.servers)
   const pipes = new Set<Piped>()
   const { pipe } = surroundings
   const sole =
     pipe &&
-    servePipe(pipe, scopeOf(gateway, pipe.path ?? {}), hub, (capabilities, session) =>
-      introduction.resolve({ capabilities, session }),
+    servePipe(pipe, scopeOf(gateway, pipe.path ?? {}), hub, (capabilities, session, hops) =>
+      introduction.resolve({ capabilities, session, hops }),
     )
   if (sole !== undefined) pipes.add(sole)
 
@@ -222,7 +246,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight), withinMs)
     const servers = fleet.stop()
     // A host that left without a word leaves servers waiting for what it can do.
-    introduction.resolve({ capabilities: {}, session: undefined })
+    introduction.resolve({ capabilities: {}, session: undefined, hops: 0 })
     // What is still under way ends with its link, and its host is told so before the connection goes (F-22).
     await servers
     await new Promise(setImmediate)
@@ -236,6 +260,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     fleet,
     front,
     hub,
+    limits,
     get configuration() {
       return current
     },
@@ -267,14 +292,21 @@ export const startGateway = async (configuration: Configuration, surroundings: S
         await before?.[Symbol.asyncDispose]()
       }
       hub.options = next.host
+      subjects.want(exchangesTokens(next))
+      holdAtMost(clients.own.bodies.held, next.host)
+      current = next
       fleet.apply(next.servers, restart, next.host.drainMs)
       gateway.apply(next.gateway)
-      current = next
     },
     reopen: async () => auditFile?.reopen(),
     stop,
     [Symbol.asyncDispose]: () => stop(),
   }
+}
+
+/** Memory for messages stays within a quarter of the heap, whatever is configured. */
+const holdAtMost = (held: HeldBytes, { limits }: HostOptions): void => {
+  held.max = Math.min(limits.maxInFlightBytes, Math.floor(getHeapStatistics().heap_size_limit / 4))
 }
 
 const scopeOf = (gateway: Gateway, path: EndpointPath): Scope => {
@@ -283,10 +315,15 @@ const scopeOf = (gateway: Gateway, path: EndpointPath): Scope => {
   return scope
 }
 
+const exchangesTokens = ({ servers }: Configuration): boolean => servers.some(({ credential }) => credential?.mode === 'exchange')
+
 type Piped = ReturnType<typeof servePipe>
 
 const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: StdioOptions['introduced']) => {
-  const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
+  const pipe = new HostPipe(streams.input, streams.output, {
+    maxLineBytes: hub.options.limits.maxBodyBytes,
+    stallMs: hub.options.limits.writeStallMs,
+  })
   const listener = new StdioListener(pipe, { principal: LOCAL.principal, scope, introduced }, hub)
   const hostLeft = new Promise<void>((resolve) => {
     pipe.open({

@@ -97,6 +97,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         servers: serverStatuses(running),
         rates: gateway.rates.counts,
         audit: running.audit,
+        limits: running.limits.all,
         toolsets: gateway.feed.summaries,
         collisions: gateway.feed.catalog.problems.map(({ message }) => message),
         warnings: configuration.warnings,

@@ -9,6 +9,7 @@ import type { AuditState } from '../audit-file.ts'
 import type { RateCount } from '../gateway/rates.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
+import type { LimitCount } from '../rpc/limit-counts.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 
 /** Lines of a server's stderr that are shown (F-08). */
@@ -59,6 +60,8 @@ export interface Status {
   readonly rates: readonly RateCount[]
   /** The audit log; absent: none is kept. */
   readonly audit: AuditState | undefined
+  /** Limits that were reached since the start, and how often. */
+  readonly limits: readonly LimitCount[]
   readonly toolsets: readonly ToolsetSummary[]
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]

@@ -1,7 +1,6 @@
 /** A list of tools against what hosts can take (`host-limits.ts`): every finding with its remedy. Pure. */
 import { HOST_LIMITS } from './host-limits.ts'
 import type { Consequence, HostLimits, Limit } from './host-limits.ts'
-import type { Exposed } from './catalog.ts'
 import type { View } from './view.ts'
 
 /** One thing that a host would not take as it is. */
@@ -32,8 +31,8 @@ export const OUR_NAME = 'trunkline'
 /** `all`: every toolset there is, so that one that fits can be named. */
 export const lintHost = (host: string, linted: Linted, all: readonly Linted[]): HostFinding[] => {
   const limits = HOST_LIMITS[host]
-  const { toolset, instructions } = linted
-  const { rows, entries } = listed(linted)
+  const { toolset, view, instructions } = linted
+  const { rows, entries } = view.listed('tools')
   const found = (limit: Omit<Limit, 'most'>, tool: string, message: string, remedy: string): HostFinding => ({
     host,
     toolset,
@@ -45,9 +44,8 @@ export const lintHost = (host: string, linted: Linted, all: readonly Linted[]): 
   })
   const ofAll: HostFinding[] = []
   const { tools } = limits
-  const count = countOf(linted)
-  if (tools !== undefined && count > tools.most)
-    ofAll.push(found(tools, '', `${count} tools > ${tools.most}`, fewerTools(tools.most, linted, all)))
+  if (tools !== undefined && rows.length > tools.most)
+    ofAll.push(found(tools, '', `${rows.length} tools > ${tools.most}`, fewerTools(tools.most, linted, all)))
   const text = Buffer.byteLength(instructions ?? '')
   if (limits.instructions !== undefined && text > limits.instructions.most)
     ofAll.push(
@@ -64,18 +62,6 @@ export const lintHost = (host: string, linted: Linted, all: readonly Linted[]): 
   ])
   return [...ofAll, ...ofEach]
 }
-
-/** Tools by which hosts find and call the others, where they are to search. */
-const SEARCH_TOOLS = 3
-
-/** What hosts read at once: everything, or what is listed even where they are to search. */
-const listed = ({ view }: Linted): { readonly rows: readonly Exposed[]; readonly entries: readonly Buffer[] } => {
-  const { rows, entries } = view.list('tools')
-  if (!view.isSearched) return { rows, entries }
-  return { rows: rows.filter((row) => view.isAlways(row)), entries: entries.filter((_, at) => view.isAlways(rows[at])) }
-}
-
-const countOf = (linted: Linted): number => listed(linted).rows.length + (linted.view.isSearched ? SEARCH_TOOLS : 0)
 
 type Told = readonly [limit: Omit<Limit, 'most'>, message: string, remedy: string]
 
@@ -108,7 +94,7 @@ const lintDescription = ({ description }: HostLimits, entry: Buffer, server: str
 }
 
 const fewerTools = (most: number, { toolset }: Linted, all: readonly Linted[]): string => {
-  const fitting = all.find((one) => one.toolset !== '' && one.toolset !== toolset && countOf(one) <= most)
+  const fitting = all.find((one) => one.toolset !== '' && one.toolset !== toolset && one.view.listed('tools').rows.length <= most)
   const other = fitting === undefined ? 'make a toolset that holds fewer' : `use toolset "${fitting.toolset}"`
   return `set discovery: search, or ${other}`
 }

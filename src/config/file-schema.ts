@@ -37,13 +37,22 @@ const revision = choice(...LEGACY_REVISIONS, ...MODERN_REVISIONS)
 const listenLimits = z.strictObject({
   max_body: sizeField('One request of a host.', L.maxBodyBytes),
   max_header: sizeField('All headers of a request.', L.maxHeaderBytes),
+  header_lines: countField('Headers of a request.', L.maxHeaderLines, 10, 2_000),
   max_batch: countField('Messages in one batch, where the revision has batches.', L.maxBatch),
   max_depth: countField('Levels of nesting in a message.', L.maxDepth, 1, 1_000),
   max_values: countField('Values in a message.', L.maxValues, 1, 100_000_000),
   max_keys: countField('Keys of one object in a message.', L.maxKeysPerObject),
   connections: countField('Open connections.', L.maxConnections),
+  connections_per_address: countField(
+    'And from one address; those from this machine only where it is set.',
+    L.maxConnectionsPerAddress,
+  ),
   sessions: countField('Legacy sessions.', L.maxSessions),
   in_flight: countField('Calls in flight, of all hosts.', L.maxInFlight),
+  in_flight_per_principal: countField(
+    'And of one principal; everybody without a credential counts in `in_flight` only.',
+    L.maxInFlightPerPrincipal,
+  ),
   in_flight_per_session: countField('Calls in flight of one session.', L.maxInFlightPerSession),
   headers_timeout: durationField('Until the headers of a request are there.', L.headersTimeoutMs),
   request_timeout: durationField('Until a request is there.', L.requestTimeoutMs),
@@ -177,6 +186,12 @@ export const fileSchema = z
           rate,
           'Calls of one principal; more are refused with `rate_limited`. Binds nobody without a credential.',
         ),
+        in_flight_bytes: sizeField(
+          'Messages held at one time, of hosts and servers together, but never more than a quarter of the heap. Beyond it no new call is taken; beyond twice of it, no large answer either.',
+          L.maxInFlightBytes,
+        ),
+        starts: countField('Servers that start at the same time.', G.maxStarts),
+        retry_budget: countField('Calls that are sent a second time, in per cent of all.', G.retryPercent, 0, 100),
         results: sizeField(
           'What is kept of results over their limit, to be read as resources; the oldest goes first.',
           G.results.maxBytes,

@@ -25,8 +25,8 @@ export const secretsOf = ({ tree }: GatheredServer): readonly string[] => {
 /** Names of clients, scopes and issuers are none. */
 const credentials = (tree: Tree): readonly ScalarTree[] => {
   const given = child(tree, 'credentials')
-  const [oauth, machine] = ['oauth', 'client_credentials'].map((way) => child(given, way))
-  const hidden = [oauth, machine].flatMap((way) => ['client_secret', 'private_key'].map((key) => child(way, key)))
+  const ways = ['oauth', 'client_credentials', 'exchange'].map((way) => child(given, way))
+  const hidden = ways.flatMap((way) => ['client_secret', 'private_key'].map((key) => child(way, key)))
   return [child(given, 'bearer'), child(given, 'headers'), ...hidden].flatMap(scalars)
 }
 /** Values of pinned arguments that variables brought. */

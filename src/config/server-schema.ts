@@ -41,6 +41,8 @@ const limits = z.strictObject({
   queue: countField('Calls that wait for their turn, for 10 s at most.', L.maxQueued, 0),
   rate: field(rate, 'Calls of all callers together; more are refused with `rate_limited`.'),
   links: countField('Connections per server and caller.', L.maxLinks, 1, 10_000),
+  restarts: countField('Processes started in a minute in place of those that ended by themselves.', L.maxRestarts),
+  stderr: sizeField('Kept of what its process prints on stderr.', L.maxStderrBytes),
   max_message: sizeField('One message from the server.', L.maxMessageBytes),
   tools: countField('Tools read from the server.', L.maxTools),
   entries: countField('Prompts, resources or templates read from the server.', L.maxEntries),

@@ -31,6 +31,8 @@ const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof Serv
   queue: 'maxQueued',
   rate: 'rate',
   links: 'maxLinks',
+  restarts: 'maxRestarts',
+  stderr: 'maxStderrBytes',
   max_message: 'maxMessageBytes',
   tools: 'maxTools',
   entries: 'maxEntries',

@@ -20,13 +20,16 @@ type Listen = Section<'listen'>
 const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>>]: keyof HostLimits } = {
   max_body: 'maxBodyBytes',
   max_header: 'maxHeaderBytes',
+  header_lines: 'maxHeaderLines',
   max_batch: 'maxBatch',
   max_depth: 'maxDepth',
   max_values: 'maxValues',
   max_keys: 'maxKeysPerObject',
   connections: 'maxConnections',
+  connections_per_address: 'maxConnectionsPerAddress',
   sessions: 'maxSessions',
   in_flight: 'maxInFlight',
+  in_flight_per_principal: 'maxInFlightPerPrincipal',
   in_flight_per_session: 'maxInFlightPerSession',
   headers_timeout: 'headersTimeoutMs',
   request_timeout: 'requestTimeoutMs',
@@ -51,7 +54,7 @@ const RESULT_NAMES = { results: 'maxBytes', result_ttl: 'ttlMs' } as const
 export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
   const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
   const timed = fill({ list_budget: 'listBudgetMs' }, named, timeouts)
-  const limited = fill({ subscriptions: 'maxSubscriptions' }, timed, limits)
+  const limited = fill({ subscriptions: 'maxSubscriptions', starts: 'maxStarts', retry_budget: 'retryPercent' }, timed, limits)
   const cached = fill({ legacy_ttl: 'legacyTtlMs', list_ttl: 'listTtlCapMs', page_items: 'pageMaxItems' }, limited, cache)
   return {
     ...cached,
@@ -105,7 +108,12 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
     pollAfterMs: pollAfterMs ?? DEFAULT_HOST.pollAfterMs,
     revisions: { ...DEFAULT_HOST.revisions, ...revisions },
     drainMs: settings.reload?.drain ?? DEFAULT_HOST.drainMs,
-    limits: { ...fill(LIMIT_NAMES, DEFAULT_HOST.limits, limits), ...(orphan !== undefined && { orphanMs: orphan }) },
+    limits: {
+      ...fill(LIMIT_NAMES, fill({ in_flight_bytes: 'maxInFlightBytes' }, DEFAULT_HOST.limits, settings.limits), limits),
+      ...(orphan !== undefined && { orphanMs: orphan }),
+      // Programs of this machine share an address: only who asks for it gets them limited.
+      maxConnectionsPerLoopback: limits?.connections_per_address ?? DEFAULT_HOST.limits.maxConnectionsPerLoopback,
+    },
   }
   if (/^\/(sse|messages|servers)(\/|$)/.test(options.path))
     complain(['http', 'path'], `${options.path} is taken`, 'choose another, such as /mcp')

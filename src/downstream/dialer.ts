@@ -86,7 +86,7 @@ export class Dialer {
   }
 
   async #dial(declared: Declared, events: LinkEvents, isMain = false): Promise<Dialed> {
-    const { sweeper, identity, openers, memory } = this.#environment
+    const { sweeper, identity, instance, openers, memory, soleHost } = this.#environment
     const options = this.#options
     const { startMs, probeMs, idleMs, totalMs } = options.timeouts
     const dialing: Dialing = {
@@ -94,6 +94,7 @@ export class Dialer {
       verdict: memory.verdict(options),
       declared,
       identity,
+      position: { instance, hops: (await soleHost)?.hops ?? 0 },
       timeouts: { startMs, probeMs, idleMs, totalMs },
       sweeper,
       events,

@@ -29,6 +29,7 @@ import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
 import { Offers } from './offers.ts'
 import type { ServerOptions } from './options.ts'
+import { Restarts } from './restarts.ts'
 import { Personal } from './personal.ts'
 import { again, isMismatch } from './retries.ts'
 import { SessionLists } from './session-lists.ts'
@@ -82,7 +83,11 @@ export class Downstream {
     this.#asking = new Asking(() => this.options, this.fidelity)
     this.#dialer = new Dialer(options, environment, this.credential?.bearer)
     this.#slots = new Slots(options.limits.maxConcurrent, options.limits.maxQueued)
-    this.#linkStarts = new LinkStarts(environment.backoff, () => environment.sweeper.nowMs)
+    const restarts = new Restarts(
+      () => this.options.limits.maxRestarts,
+      () => environment.sweeper.nowMs,
+    )
+    this.#linkStarts = new LinkStarts(environment.backoff, () => environment.sweeper.nowMs, restarts)
     this.#links = new Links(options, {
       open: (owner) => this.#openLink(owner),
       closed: (owner) => this.#sessionLists.forget(owner),
@@ -119,6 +124,7 @@ export class Downstream {
     this.#upkeep = new Upkeep({
       options: () => this.options,
       environment,
+      restarts,
       mayConnect: async () => environment.soleHost,
       connect: (opened) => this.#connect(opened),
       complaints: () => this.inventory$.value?.warnings ?? [],
@@ -148,6 +154,10 @@ export class Downstream {
   /** The main link, while it is up. */
   get link(): Link | undefined {
     return this.#upkeep.link
+  }
+  /** The gateways that its calls are led through, beside ours. */
+  get gateways(): readonly string[] {
+    return this.#upkeep.gateways
   }
   get linkCount(): number {
     return (this.link === undefined ? 0 : 1) + this.#offers.apps.linkCount + this.#links.size
@@ -270,7 +280,7 @@ export class Downstream {
   }
 
   async #again(error: unknown, call: Call): Promise<Outcome> {
-    if (!isMismatch(error, call)) return again(error, call, () => this.#attemptLater(call))
+    if (!isMismatch(error, call)) return again(error, call, this.#environment.retries, () => this.#attemptLater(call))
     await this.#offers.read()
     const entry = this.inventory$.value?.lists.tools.find(({ original }) => original === call.target)
     return this.#attemptLater({ ...call, paramHeaders: entry?.paramHeaders ?? [] })

@@ -5,10 +5,12 @@ import type { Pin } from '../catalog/pinned.ts'
 import type { Verdict } from '../era/dial.ts'
 import type { Declared, Identity } from '../era/link.ts'
 import type { HostSession } from '../rpc/call.ts'
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Bearer, Channel, HttpChannel } from '../transport/channel.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BackoffOptions } from './backoff.ts'
+import type { RetryBudget } from './retry-budget.ts'
 import type { LinkOwner } from './link-owner.ts'
 import type { ServerOptions } from './options.ts'
 
@@ -76,15 +78,24 @@ export interface Log {
 export interface SoleHost {
   readonly capabilities: Declared
   readonly session: HostSession | undefined
+  /** How many gateways stand between it and us. */
+  readonly hops: number
 }
 
 export interface DownstreamEnvironment {
   readonly sweeper: Sweeper
   readonly identity: Identity
+  /** Our own name among gateways (T-35). */
+  readonly instance: string
   readonly log: Log
   readonly openers: Openers
   readonly memory: Memory
   readonly backoff: BackoffOptions
+  /** How often each limit was reached. */
+  readonly limits: LimitCounts
+  /** How many servers start at once (`limits.starts`). */
+  readonly maxStarts: () => number
+  readonly retries: RetryBudget
   /** Lets at most so many servers start at once; wanted ones first. */
   readonly gate: (start: () => Promise<void>, isWanted: () => boolean) => Promise<void>
   /** How long lists of legacy servers are believed. */

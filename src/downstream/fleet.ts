@@ -5,13 +5,10 @@ import { Downstream } from './downstream.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import type { ServerOptions } from './options.ts'
 
-/** Servers starting at the same time (RELIABILITY 7). */
-const STARTS_AT_ONCE = 4
-
 export class Fleet {
   readonly downstreams$ = new BehaviorSubject<readonly Downstream[]>([])
   readonly #environment: DownstreamEnvironment
-  readonly #starts = new PQueue({ concurrency: STARTS_AT_ONCE })
+  readonly #starts = new PQueue()
   readonly #leaving = new Map<Downstream, Promise<void>>()
 
   /** Everything a server needs, but for what the fleet itself knows. */
@@ -19,8 +16,14 @@ export class Fleet {
     this.#environment = {
       ...environment,
       isSuccessor: false,
-      gate: (start, isWanted) => this.#starts.add(start, { priority: isWanted() ? 1 : 0 }),
+      gate: (start, isWanted) => this.#start(start, isWanted),
     }
+  }
+
+  /** The gateways that calls are led through, this one first. */
+  get gateways(): readonly string[] {
+    const behind = this.downstreams$.value.flatMap(({ gateways }) => gateways)
+    return [this.#environment.instance, ...new Set(behind)]
   }
 
   get(key: string): Downstream | undefined {
@@ -77,6 +80,14 @@ export class Fleet {
     for (const downstream of [...this.#leaving.keys(), ...this.downstreams$.value]) void this.#end(downstream, 0)
     await Promise.all(this.#leaving.values())
     this.downstreams$.complete()
+  }
+
+  /** In turn, those that a call waits for first. */
+  #start(start: () => Promise<void>, isWanted: () => boolean): Promise<void> {
+    const { maxStarts, limits } = this.#environment
+    this.#starts.concurrency = maxStarts()
+    if (this.#starts.pending >= this.#starts.concurrency) limits.passed('limits.starts')
+    return this.#starts.add(start, { priority: isWanted() ? 1 : 0 })
   }
 
   /** Two processes that serve one URL would meet: there the new one waits until the old one has gone. */

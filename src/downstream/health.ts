@@ -1,5 +1,6 @@
 /** How a server is doing, as a value, and the pure rules by which it changes (DECISIONS 2, RELIABILITY F-04, F-08). */
 import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
 
 export type HealthState = 'starting' | 'healthy' | 'degraded' | 'down' | 'failed' | 'draining'
 
@@ -63,6 +64,7 @@ export const nextHealth = (health: Health, event: HealthEvent): Health => {
   }
 }
 
-/** What waiting will not mend: the command is missing, the sign-in missing, no version in common. */
-export const isHopeless = ({ kind, facts }: Failure): boolean =>
-  kind === 'spawn_failed' || kind === 'version' || facts.signIn === true
+const HOPELESS: ReadonlySet<FailureKind> = new Set(['spawn_failed', 'version', 'loop'])
+
+/** What waiting will not mend: the command is missing, the sign-in missing, no version in common, a circle of gateways. */
+export const isHopeless = ({ kind, facts }: Failure): boolean => HOPELESS.has(kind) || facts.signIn === true

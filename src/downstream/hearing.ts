@@ -40,6 +40,7 @@ export class Hearing {
       message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
       ask: async (question, call) => (isSole ? asking.ask(question, call, call, soleSession()) : asking.decline(question)),
       elicitationComplete: (id) => asking.completed(id, soleSession()),
+      ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.way?.flow)?.isStalled === true }),
     }
   }
 
@@ -58,6 +59,7 @@ export class Hearing {
         owner.isolation === 'shared'
           ? asking.ask(question, undefined, undefined, undefined)
           : asking.ask(question, call, [...owner.waiting].at(-1), [...owner.sessions].at(-1)),
+      ...(owner.isolation === 'session' && { isHostStalled: () => [...owner.sessions].at(-1)?.isStalled === true }),
       elicitationComplete: (id) => asking.completed(id, owner.isolation === 'session' ? [...owner.sessions].at(-1) : undefined),
     }
   }

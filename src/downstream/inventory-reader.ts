@@ -36,6 +36,8 @@ export interface ReadingOptions {
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
   readonly nowMs: () => number
+  /** Hears of each limit that the lists exceed. */
+  readonly reached: (option: string) => void
   /** What was read before, for lists that fail now. */
   readonly known: Inventory | undefined
   /** What is declared while reading, where it is not what the gateway always declares. */
@@ -111,6 +113,7 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
     }
     const capName = kind === 'tools' ? 'limits.tools' : 'limits.entries'
     if (seen.size > maxEntries) {
+      options.reached(capName)
       warnings.push(`${row.method}: ${maxEntries} entries served, more were offered (${capName})`)
       return { entries, freshness }
     }
@@ -122,6 +125,7 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
     }
     cursors.add(cursor)
     if (pages >= limits.maxPages) {
+      options.reached('limits.pages')
       warnings.push(`${row.method}: stopped after ${pages} pages with ${entries.length} entries (limits.pages)`)
       return { entries, freshness }
     }
@@ -148,32 +152,43 @@ const readPage = function* (
   kind: ListKind,
   row: ListRow,
   link: Link,
-  { limits }: ReadingOptions,
+  { limits, reached }: ReadingOptions,
   { leftOut }: Notes,
 ): Generator<Entry> {
   const list = result.member(row.member)
   if (list === undefined || result.bytes[list.start] !== 0x5b) return
   for (const span of new Scanner(result.bytes, { start: list.start, strict: false }).elements()) {
     if (result.bytes[span.start] !== 0x7b) continue
-    const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits)
+    const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits, reached)
     if ('reason' in entry) leftOut.push(entry)
     else yield entry
   }
 }
 
-const readEntry = (payload: Payload, kind: ListKind, row: ListRow, link: Link, limits: ServerLimits): Entry | LeftOut => {
+const readEntry = (
+  payload: Payload,
+  kind: ListKind,
+  row: ListRow,
+  link: Link,
+  limits: ServerLimits,
+  reached: ReadingOptions['reached'],
+): Entry | LeftOut => {
   const original = payload.text(row.field)
   if (original === undefined || original === '') return { kind, name: '?', reason: `has no ${row.field}` }
   const out = (reason: string): LeftOut => ({ kind, name: original, reason })
+  const tooLarge = (member: string, limit: string, bytes: number): LeftOut => {
+    reached(limit)
+    return out(`${member} exceeds ${limit} (${bytes} bytes)`)
+  }
   for (const name of ['title', 'description', row.field]) {
     const member = payload.member(name)
     if (member !== undefined && member.end - member.start > limits.maxTextBytes)
-      return out(`${name} exceeds limits.max_text (${limits.maxTextBytes} bytes)`)
+      return tooLarge(name, 'limits.max_text', limits.maxTextBytes)
   }
   for (const name of ['inputSchema', 'outputSchema']) {
     const member = payload.member(name)
     if (member !== undefined && member.end - member.start > limits.maxSchemaBytes)
-      return out(`${name} exceeds limits.max_schema (${limits.maxSchemaBytes} bytes)`)
+      return tooLarge(name, 'limits.max_schema', limits.maxSchemaBytes)
   }
   const raw = payload.bytes.subarray(payload.start, payload.end)
   const schema = kind === 'tools' ? payload.raw('inputSchema') : undefined

@@ -6,6 +6,7 @@ import type { Link } from '../era/link.ts'
 import { Failure } from '../wire/failure.ts'
 import { Backoff } from './backoff.ts'
 import type { BackoffOptions } from './backoff.ts'
+import type { Restarts } from './restarts.ts'
 
 interface Failing {
   readonly backoff: Backoff
@@ -16,16 +17,20 @@ interface Failing {
 export class LinkStarts {
   readonly #options: BackoffOptions
   readonly #nowMs: () => number
+  readonly #restarts: Restarts
   readonly #records = new Map<string, Failing>()
 
-  constructor(options: BackoffOptions, nowMs: () => number) {
+  constructor(options: BackoffOptions, nowMs: () => number, restarts: Restarts) {
     this.#options = options
     this.#nowMs = nowMs
+    this.#restarts = restarts
   }
 
-  /** Opens a link, at once or when the wait is over; rejects with `exited` where that is later than `maxWaitMs`. */
+  /** Opens a link, at once or when the wait is over; rejects with `exited` or `overloaded` where that is later than `maxWaitMs`. */
   async open(key: string, maxWaitMs: number, open: () => Promise<Link>): Promise<Link> {
-    const waitMs = (this.#records.get(key)?.nextMs ?? 0) - this.#nowMs()
+    const { waitMs: restartMs } = this.#restarts
+    if (restartMs > maxWaitMs) throw this.#restarts.refusal()
+    const waitMs = Math.max(restartMs, (this.#records.get(key)?.nextMs ?? 0) - this.#nowMs())
     if (waitMs > maxWaitMs)
       throw new Failure('exited', 'its last processes ended too soon; it is not started again yet', {
         executed: 'no',
@@ -45,6 +50,7 @@ export class LinkStarts {
   }
 
   #failed(key: string, upMs: number): void {
+    this.#restarts.ended()
     const nowMs = this.#nowMs()
     for (const [other, { nextMs }] of this.#records) if (nowMs - nextMs >= this.#options.windowMs) this.#records.delete(other)
     const record = this.#records.get(key) ?? { backoff: new Backoff(this.#options), nextMs: 0 }

@@ -161,7 +161,11 @@ export class Links implements Sweepable {
   #open(owner: LinkOwner): Held {
     const { maxLinks } = this.#options.limits
     if (this.#isFull(owner))
-      throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, { executed: 'no', retryable: true })
+      throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, {
+        executed: 'no',
+        retryable: true,
+        limit: 'limits.links',
+      })
     const link = this.#environment.open(owner)
     const held: Held = { owner, link, opened: undefined, leases: 0, idleSinceMs: this.#environment.nowMs(), restsUntilMs: 0 }
     this.#all.set(owner, held)

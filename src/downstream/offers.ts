@@ -7,6 +7,7 @@ import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { LockChange, LockKind } from '../catalog/lock.ts'
 import { vetHidden } from '../catalog/vetting.ts'
+import { refuseCircle } from '../era/gateways.ts'
 import type { ChangedList, Declared, Link } from '../era/link.ts'
 import { AppsLists } from './apps-lists.ts'
 import type { DownstreamEnvironment } from './environment.ts'
@@ -81,7 +82,13 @@ export class Offers {
     const options = this.#source.options()
     void this.apps.read()
     const changes = this.#changes
-    const raw = await this.#source.over(link, () => readInventory(link, this.#reading(this.#offered)))
+    const raw = await this.#source.over(link, async () => {
+      if (link.gateways.length > 0) {
+        await link.survey()
+        refuseCircle(link.gateways, this.#source.environment.instance)
+      }
+      return readInventory(link, this.#reading(this.#offered))
+    })
     const offered = changes === this.#changes ? raw : withoutLifetime(raw, LIST_KINDS)
     if (offered.digest !== this.#offered?.digest) memory.keepInventory(options, offered)
     this.#serve(offered)
@@ -178,8 +185,9 @@ export class Offers {
 
   #reading(known: Inventory | undefined): ReadingOptions {
     const { legacyTtlMs, legacyPollMs } = this.#source.environment
-    const { limits } = this.#source.options()
-    return { limits, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), known }
+    const { key, limits } = this.#source.options()
+    const reached = (option: string): void => this.#source.environment.limits.hit(option, key)
+    return { limits, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), reached, known }
   }
 }
 

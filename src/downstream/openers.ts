@@ -1,7 +1,9 @@
 /** Channels to configured servers, by what carries them. The one place that knows every transport. */
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import { ChildProcessChannel, DEFAULT_CHILD_PROCESS } from '../transport/child-process.ts'
 import type { HttpClient } from '../transport/http-client.ts'
 import type { Launcher } from '../transport/launcher.ts'
+import type { StderrOptions } from '../transport/process.ts'
 import { SseChannel } from '../transport/sse-channel.ts'
 import { StreamableChannel } from '../transport/streamable-channel.ts'
 import { Failure } from '../wire/failure.ts'
@@ -11,11 +13,15 @@ import type { HttpClientChoice, LaunchOptions, ServerOptions } from './options.t
 /** The HTTP clients that servers choose from. */
 export type HttpClients = Readonly<Record<HttpClientChoice, HttpClient>>
 
-export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log): Openers => {
+export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log, counts: LimitCounts): Openers => {
   const onStderr =
     ({ key }: ServerOptions) =>
     (line: string) =>
       log.debug({ server: key }, line)
+  const stderrOf = ({ key, limits }: ServerOptions): StderrOptions => ({
+    maxBytes: limits.maxStderrBytes,
+    onDropped: () => counts.passed('limits.stderr', key),
+  })
   return {
     pipe: (options) =>
       new ChildProcessChannel({
@@ -24,13 +30,14 @@ export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log):
         launcher,
         maxMessageBytes: options.limits.maxMessageBytes,
         onStderr: onStderr(options),
+        stderr: stderrOf(options),
       }),
     http: (options, bearer) =>
       new StreamableChannel(clients[options.httpClient], urlOf(options), options.headers, boundOf(options), bearer),
     sse: (options, bearer) =>
       new SseChannel(clients[options.httpClient], urlOf(options), options.headers, boundOf(options), bearer),
     companion: async (options) => {
-      const tree = await launcher(launchOf(options), { onStderr: onStderr(options) })
+      const tree = await launcher(launchOf(options), { onStderr: onStderr(options), stderr: stderrOf(options) })
       tree.drainStdout()
       return { pid: tree.pid, exited: tree.exited, stop: () => tree.stop(), stderrTail: (count) => tree.stderrTail(count) }
     },

@@ -50,6 +50,10 @@ export interface ServerLimits {
   readonly maxMessageBytes: number
   /** Links per server and principal. */
   readonly maxLinks: number
+  /** Processes started in a minute in place of those that ended by themselves. */
+  readonly maxRestarts: number
+  /** Kept of what a process prints on stderr, in bytes. */
+  readonly maxStderrBytes: number
   readonly maxTools: number
   readonly maxEntries: number
   readonly maxPages: number
@@ -127,6 +131,8 @@ export const DEFAULT_LIMITS: ServerLimits = {
   maxQueued: 256,
   maxMessageBytes: 16 * 1024 * 1024,
   maxLinks: 16,
+  maxRestarts: 10,
+  maxStderrBytes: 64 * 1024,
   maxTools: 2048,
   maxEntries: 10_000,
   maxPages: 1_000,

@@ -6,6 +6,7 @@ import { ServerError } from '../rpc/call.ts'
 import type { Call } from '../rpc/call.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
+import type { RetryBudget } from './retry-budget.ts'
 
 /** Methods that only read. */
 const IDEMPOTENT = new Set(['resources/read', 'prompts/get', 'completion/complete'])
@@ -33,14 +34,19 @@ const retryDelayMs = (error: unknown, { method }: Call): number | undefined => {
   return isRefused && retryAfterMs !== undefined && retryAfterMs <= MAX_WAIT_MS ? retryAfterMs : undefined
 }
 
-/** The second attempt after `error`, where that is right; else rejects with `error`. */
-export const again = async <T>(error: unknown, call: Call, attempt: () => Promise<T>): Promise<T> => {
+/** The second attempt after `error`, where that is right and within the budget; else rejects with `error`. */
+export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, attempt: () => Promise<T>): Promise<T> => {
   const delayMs = retryDelayMs(error, call)
   if (delayMs === undefined) throw error
+  // Who was refused for a session that is gone begins anew with everybody else: that is one handshake for all.
+  if (!isForgotten(error) && !budget.take(call.ref)) throw withoutBudget(error as Failure)
   if (delayMs > 0) await pause(delayMs, call.signal)
   if (call.signal.aborted) throw error
   return attempt()
 }
+
+const withoutBudget = (error: Failure): Failure =>
+  new Failure(error.kind, `${error.message}; not sent again`, { ...error.facts, limit: 'limits.retry_budget' }, error)
 
 /** Resolves early when the host gives up. */
 const pause = (ms: number, signal: CancelSignal): Promise<void> =>

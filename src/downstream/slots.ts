@@ -43,7 +43,10 @@ export class Slots {
       return undefined
     }
     if (this.#waiting.size >= this.#maxQueued)
-      throw overloaded(`limits.concurrency (${this.#maxConcurrent}) and limits.queue (${this.#maxQueued}) reached`)
+      throw overloaded(
+        `limits.concurrency (${this.#maxConcurrent}) and limits.queue (${this.#maxQueued}) reached`,
+        'limits.queue',
+      )
     return this.#wait(signal)
   }
 
@@ -62,7 +65,10 @@ export class Slots {
         if (this.#waiting.delete(waiter)) finish(() => reject(failure))
       }
       const onAbort = (): void => leave(new Failure('cancelled', 'cancelled while waiting', { executed: 'no' }))
-      const timer = setTimeout(() => leave(overloaded(`no slot within ${MAX_WAIT_MS} ms (limits.concurrency)`)), MAX_WAIT_MS)
+      const timer = setTimeout(
+        () => leave(overloaded(`no slot within ${MAX_WAIT_MS} ms (limits.concurrency)`, 'limits.concurrency')),
+        MAX_WAIT_MS,
+      )
       const finish = (settle: () => void): void => {
         clearTimeout(timer)
         signal.removeEventListener('abort', onAbort)
@@ -75,5 +81,5 @@ export class Slots {
   }
 }
 
-const overloaded = (message: string): Failure =>
-  new Failure('overloaded', message, { executed: 'no', retryable: true, retryAfterMs: 1_000 })
+const overloaded = (message: string, limit: string): Failure =>
+  new Failure('overloaded', message, { executed: 'no', retryable: true, retryAfterMs: 1_000, limit })

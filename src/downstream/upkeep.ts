@@ -10,12 +10,14 @@ import type { DownstreamEnvironment } from './environment.ts'
 import { isHopeless, nextHealth, STARTING } from './health.ts'
 import type { Health, HealthEvent } from './health.ts'
 import type { ServerOptions } from './options.ts'
+import type { Restarts } from './restarts.ts'
 import { isForgotten } from './retries.ts'
 
 /** What of a server this needs. */
 export interface UpkeepSource {
   readonly options: () => ServerOptions
-  readonly environment: Pick<DownstreamEnvironment, 'backoff' | 'gate' | 'log'>
+  readonly environment: Pick<DownstreamEnvironment, 'backoff' | 'gate' | 'limits' | 'log'>
+  readonly restarts: Restarts
   /** A main link, and all that must be known before calls use it. `opened` hears of the link at once. */
   readonly connect: (opened: (link: Link) => void) => Promise<void>
   /** Settles before the first attempt may be made. */
@@ -30,6 +32,10 @@ export class Upkeep {
   readonly health$ = new BehaviorSubject<Health>(STARTING)
   readonly #source: UpkeepSource
   #link: Link | undefined
+  /** The same, from when it is open: it is still being read. */
+  #opened: Link | undefined
+  /** Why a link that was up is given up. */
+  #refused: Failure | undefined
   #isWanted = false
   #isStopping = false
   #running: Promise<void> | undefined
@@ -43,6 +49,11 @@ export class Upkeep {
   /** The link, while it is up. */
   get link(): Link | undefined {
     return this.#link
+  }
+
+  /** The gateways it leads through; none that is not open yet (T-35). */
+  get gateways(): readonly string[] {
+    return this.#opened?.gateways ?? []
   }
 
   /** Starts in the background, if it is not running. */
@@ -74,16 +85,22 @@ export class Upkeep {
     throw new Failure('starting', `still starting: ${this.health$.value.reason ?? 'no answer yet'}`, {
       executed: 'no',
       retryable: true,
+      limit: 'timeouts.wait',
     })
   }
 
-  /** Uses the link. One whose session the server has forgotten is of no use any more: another is opened (5.3). */
+  /**
+   * Uses the link. One whose session the server has forgotten is of no use any more: another is opened (5.3). One that turns out to
+   * be hopeless is given up.
+   */
   async over<T>(link: Link, use: () => Promise<T>): Promise<T> {
     try {
       return await use()
     } catch (error) {
-      if (isForgotten(error) && this.#link === link) {
+      const isHopelessly = error instanceof Failure && isHopeless(error)
+      if ((isForgotten(error) || isHopelessly) && this.#link === link) {
         this.#link = undefined
+        if (isHopelessly) this.#refused = error
         void link.close()
       }
       throw error
@@ -113,13 +130,16 @@ export class Upkeep {
     const backoff = new Backoff(environment.backoff)
     while (!this.#isStopping) {
       this.#change({ type: 'dialing' })
+      this.#refused = undefined
       let upSinceMs = Infinity
       const failure = await this.#connectOnce(() => (upSinceMs = performance.now()))
-      this.#link = undefined
+      this.#link = this.#opened = undefined
       if (this.#isStopping) return
       if (isHopeless(failure)) return this.#giveUp(failure)
       const nowMs = performance.now()
-      const { waitMs, isDown } = backoff.fail(nowMs, nowMs - upSinceMs)
+      const { waitMs: backoffMs, isDown } = backoff.fail(nowMs, nowMs - upSinceMs)
+      const waitMs = Math.max(backoffMs, this.#restartMs())
+      if (failure.facts.limit !== undefined) environment.limits.hit(failure.facts.limit, options().key)
       environment.log.warn({ server: options().key, kind: failure.kind, nextTryMs: Math.round(waitMs) }, failure.message)
       this.#change({ type: 'lost', failure, nextTryMs: waitMs, givingUp: isDown })
       if (isDown) this.#settleWaiters()
@@ -135,7 +155,7 @@ export class Upkeep {
       await mayConnect()
       if (this.#isStopping) throw new Failure('shutting_down', 'stopped before it was started')
       await environment.gate(
-        () => connect((opened) => (link = opened)),
+        () => connect((opened) => (link = this.#opened = opened)),
         () => this.#isWanted,
       )
       if (link === undefined) throw new Failure('shutting_down', 'stopped before it was started')
@@ -145,13 +165,23 @@ export class Upkeep {
       this.#change({ type: 'ready', complaints: complaints() })
       this.#settleWaiters()
       up(link)
-      return (await link.closed) ?? new Failure('lost', 'the connection was closed', { retryable: true })
+      return (await link.closed) ?? this.#refused ?? new Failure('lost', 'the connection was closed', { retryable: true })
     } catch (error) {
       await link?.close()
       return error instanceof Failure
         ? error
         : new Failure('bad_response', `the handshake failed: ${String(error)}`, { executed: 'no' }, error)
     }
+  }
+
+  /** How long a process that has ended must not be started again, whatever the back-off says. */
+  #restartMs(): number {
+    const { options, restarts, environment } = this.#source
+    const { launch, key } = options()
+    if (launch === undefined) return 0
+    restarts.ended()
+    if (restarts.waitMs > 0) environment.limits.hit('limits.restarts', key)
+    return restarts.waitMs
   }
 
   #giveUp(failure: Failure): void {

@@ -9,9 +9,12 @@ import type { Channel, HttpChannel } from '../transport/channel.ts'
 import { failureOfStatus } from '../transport/http-failure.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
+import type { Parts } from '../wire/payload.ts'
 import type { Era } from '../wire/revisions.ts'
 import { discoverMessage, DISCOVER_HEADERS, readDiscover } from './discover.ts'
 import type { Reading } from './discover.ts'
+import { nextHop, refuseCircle } from './gateways.ts'
+import type { Position } from './gateways.ts'
 import { LegacyLink } from './legacy-downstream.ts'
 import type { Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { ModernLink } from './modern-downstream.ts'
@@ -30,6 +33,8 @@ export interface Dialing {
   /** Client capabilities to declare: of the host served, or the superset of the catalogue link. */
   readonly declared: Declared
   readonly identity: Identity
+  /** Where we stand among gateways: no way is opened that comes back to us, or leads through too many (T-35). */
+  readonly position: Position
   readonly timeouts: LinkTimeouts & { readonly probeMs: number }
   readonly sweeper: Sweeper
   readonly events: LinkEvents
@@ -42,6 +47,7 @@ export interface Dialed {
 
 /** Over a pipe. `open` gives a connection to a process that has been sent nothing yet. */
 export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing): Promise<Dialed> => {
+  nextHop(dialing.position.hops)
   const era = dialing.era === 'auto' ? dialing.verdict?.era : dialing.era
   if (era === 'legacy') return legacy(await open(), dialing)
   const connection = await open()
@@ -80,7 +86,7 @@ const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: bo
   const first = await Promise.race([asked, ...(silence === undefined ? [] : [silence.promise])]).finally(silence?.cancel)
   if (first !== 'silent') return decide(first, connection, dialing)
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
-  const handshake = link.initialize(dialing.declared, dialing.identity).then(() => link)
+  const handshake = link.initialize(dialing.declared, dialing.identity, dialing.position).then(() => link)
   handshake.catch(() => undefined)
   const winner = await Promise.race([
     asked.then((message) => readDiscover(message).says),
@@ -93,9 +99,10 @@ const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: bo
 const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
   const { startMs } = dialing.timeouts
   return connection
-    .request((id) => ({ id, parts: discoverMessage(id, dialing.declared, dialing.identity), headers: DISCOVER_HEADERS }), {
+    .request((id) => ({ id, parts: discover(id, dialing), headers: DISCOVER_HEADERS }), {
       idleMs: startMs,
       totalMs: startMs,
+      limit: 'timeouts.start',
       cancel: () => undefined,
     })
     .catch((error: unknown) => {
@@ -103,6 +110,9 @@ const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
       throw error instanceof Failure && error.kind === 'exited' ? new Reopen('legacy') : error
     })
 }
+
+const discover = (id: number, { declared, identity, position }: Dialing): Parts =>
+  discoverMessage(id, declared, identity, nextHop(position.hops))
 
 const decide = async (message: Envelope, connection: Connection, dialing: Dialing): Promise<PipeAnswer> => {
   let reading: Reading = readDiscover(message)
@@ -146,7 +156,7 @@ export const dialHttp = async (
 
 const probeHttp = async (channel: HttpChannel, dialing: Dialing, attempts: string[]): Promise<ModernServer | undefined> => {
   for (let attempt = 0; attempt < 2; attempt++) {
-    const parts = discoverMessage(0, dialing.declared, dialing.identity)
+    const parts = discover(0, dialing)
     const { status, headers, message } = await channel.exchange({ parts, headers: DISCOVER_HEADERS }, dialing.timeouts.startMs)
     if (status === 401 || status === 403) throw failureOfStatus({ status, headers }, false, Date.now())
     if (status === 408 || status === 425 || status === 429 || status >= 500)
@@ -182,7 +192,7 @@ const legacy = async (connection: Connection, dialing: Dialing, handshake?: Prom
   if (handshake !== undefined) return { link: await handshake, verdict }
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
   try {
-    await link.initialize(dialing.declared, dialing.identity)
+    await link.initialize(dialing.declared, dialing.identity, dialing.position)
   } catch (error) {
     if (connection.channel.kind === 'pipe') await connection.channel.close()
     throw error
@@ -191,7 +201,8 @@ const legacy = async (connection: Connection, dialing: Dialing, handshake?: Prom
 }
 
 const modern = (connection: Connection, server: ModernServer, dialing: Dialing): Dialed => {
-  const { identity, declared, events, timeouts } = dialing
+  const { identity, declared, events, timeouts, position } = dialing
+  refuseCircle(server.gateways, position.instance)
   const link = new ModernLink(connection, server, { identity, declared }, events, timeouts)
   link.listen()
   return { link, verdict: { era: 'modern', transport: connection.channel.kind } }

@@ -4,6 +4,7 @@ import { requestMessage } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
 import { META } from '../wire/meta.ts'
 import { isLegacyRevision, isModernRevision, MODERN } from '../wire/revisions.ts'
+import { gatewaysIn } from './gateways.ts'
 import type { Declared, Identity } from './link.ts'
 import type { ModernServer } from './modern-downstream.ts'
 
@@ -16,8 +17,14 @@ export type Reading =
 
 export const DISCOVER_HEADERS = { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': 'server/discover' }
 
-export const discoverMessage = (id: number, declared: Declared, identity: Identity): Parts => {
-  const _meta = { [META.version]: MODERN, [META.clientInfo]: identity, [META.capabilities]: declared }
+/** `hops`: gateways passed, with us. */
+export const discoverMessage = (id: number, declared: Declared, identity: Identity, hops: number): Parts => {
+  const _meta = {
+    [META.version]: MODERN,
+    [META.clientInfo]: identity,
+    [META.capabilities]: declared,
+    [META.hops]: hops,
+  }
   return requestMessage(id, 'server/discover', [Buffer.from(JSON.stringify({ _meta }))])
 }
 
@@ -28,7 +35,7 @@ export const readDiscover = (message: Envelope): Reading => {
     if (!Array.isArray(versions)) return { says: 'legacy' }
     if (!versions.includes(MODERN)) return { says: 'no common version', offered: versions.map(String) }
     const capabilities = (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>
-    return { says: 'modern', server: { capabilities, instructions: result.text('instructions') } }
+    return { says: 'modern', server: { capabilities, instructions: result.text('instructions'), gateways: gatewaysIn(result) } }
   }
   const code = error?.value('code')
   if (code === -32020 || code === -32021) return { says: 'again' }

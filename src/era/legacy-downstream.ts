@@ -9,7 +9,7 @@ import type { Channel, HttpChannel } from '../transport/channel.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { requestMessage } from '../wire/message.ts'
-import { PER_EXCHANGE } from '../wire/meta.ts'
+import { META, PER_EXCHANGE } from '../wire/meta.ts'
 import { METHODS } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Parts, Payload } from '../wire/payload.ts'
@@ -17,6 +17,8 @@ import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts
 import type { LegacyRevision } from '../wire/revisions.ts'
 import { declaresTasks } from '../wire/tasks.ts'
 import { Attribution } from './attribution.ts'
+import { gatewaysIn, hopsIn, nextHop, refuseCircle } from './gateways.ts'
+import type { Position } from './gateways.ts'
 import { LinkTasks } from './link-tasks.ts'
 import { RequestMeta } from './request-meta.ts'
 import { resultOf } from './result-of.ts'
@@ -46,11 +48,16 @@ export class LegacyLink implements Link {
   readonly #timeouts: LinkTimeouts
   #handshake = NOTHING_KNOWN
   #level: LogLevel | undefined
+  #gateways: readonly string[] = []
   readonly #meta = new RequestMeta((meta) => {
     for (const key of PER_EXCHANGE) meta.delete(key)
+    if (this.#isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
+    else meta.delete(META.hops)
   })
   readonly #tasks = new LinkTasks((method, params) =>
-    this.#request(method, params, method === 'tasks/result' ? this.#timeouts.totalMs : undefined),
+    method === 'tasks/result'
+      ? this.#request(method, params, this.#timeouts.totalMs, 'timeouts.total')
+      : this.#request(method, params),
   )
   readonly #questions: Attribution
 
@@ -64,6 +71,7 @@ export class LegacyLink implements Link {
     connection.serve({
       request: (message, call) => this.#questions.request(message, call),
       notification: (message, call) => this.#onNotification(message, call),
+      ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
       oddity: (reason, sample) => events.oddity(reason, sample),
     })
   }
@@ -80,6 +88,12 @@ export class LegacyLink implements Link {
   get instructions(): string | undefined {
     return this.#handshake.instructions
   }
+  get gateways(): readonly string[] {
+    return this.#gateways
+  }
+  get #isGateway(): boolean {
+    return this.#gateways.length > 0
+  }
   get tellsChanges(): boolean {
     const { all, announced } = offeredLists(this.capabilities)
     return announced.length === all.length
@@ -89,12 +103,15 @@ export class LegacyLink implements Link {
   }
 
   /** `initialize` and `initialized`. Throws `ServerError` if the server refuses, `Failure` otherwise. */
-  async initialize(declared: Declared, identity: Identity): Promise<void> {
+  async initialize(declared: Declared, identity: Identity, { instance, hops }: Position): Promise<void> {
     const result = await this.#request('initialize', {
       protocolVersion: LATEST_LEGACY,
       capabilities: declared,
       clientInfo: identity,
+      _meta: { [META.hops]: nextHop(hops) },
     })
+    this.#gateways = gatewaysIn(result)
+    refuseCircle(this.#gateways, instance)
     const revision = result.text('protocolVersion') ?? ''
     if (!isLegacyRevision(revision))
       throw new Failure('version', `the server answered initialize with unsupported version "${revision}"`)
@@ -162,6 +179,11 @@ export class LegacyLink implements Link {
     return this.#request(method, params)
   }
 
+  /** A legacy gateway says it in its answer to a ping that asks. */
+  async survey(): Promise<void> {
+    this.#gateways = gatewaysIn(await this.#request('ping', { _meta: { [META.hops]: 1 } }))
+  }
+
   async subscribe(uri: string): Promise<boolean> {
     const resources = this.capabilities['resources'] as { subscribe?: unknown } | undefined
     if (resources?.subscribe !== true) return false
@@ -198,7 +220,7 @@ export class LegacyLink implements Link {
   /** What a server of this era gets of a host's params: no per-request keys, no rounds, our own progress token. */
   #params(call: Call, id: number): Parts {
     const { params } = call
-    if (params.has('_meta')) this.#meta.write(call, id)
+    if (this.#isGateway || params.has('_meta')) this.#meta.write(call, id)
     params.delete('requestState')
     params.delete('inputResponses')
     if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')
@@ -207,18 +229,24 @@ export class LegacyLink implements Link {
 
   async ping(limitMs: number): Promise<boolean> {
     try {
-      await this.#request('ping', {}, limitMs)
+      await this.#request('ping', {}, limitMs, 'timeouts.ping')
       return true
     } catch (error) {
       return error instanceof ServerError
     }
   }
 
-  async #request(method: string, params: Readonly<Record<string, unknown>>, limitMs = this.#timeouts.startMs): Promise<Payload> {
+  async #request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    limitMs = this.#timeouts.startMs,
+    limit = 'timeouts.start',
+  ): Promise<Payload> {
     const body = [Buffer.from(JSON.stringify(params))]
     const message = await this.connection.request((id) => ({ id, parts: requestMessage(id, method, body) }), {
       idleMs: limitMs,
       totalMs: limitMs,
+      limit,
       cancel: method === 'initialize' ? () => undefined : this.#cancel,
     })
     return resultOf(message)

@@ -6,10 +6,12 @@ import { Refusal } from '../rpc/call.ts'
 import type { Capabilities, Outcome } from '../rpc/call.ts'
 import { UI_EXTENSION } from '../wire/apps.ts'
 import type { Envelope } from '../wire/envelope.ts'
+import { META } from '../wire/meta.ts'
 import type { JsonObject } from '../wire/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
+import { hopsIn } from './gateways.ts'
 import type { Identity } from './link.ts'
 import { SUPERSET_CAPABILITIES } from './modern-host.ts'
 import type { Offers } from './modern-host.ts'
@@ -20,6 +22,8 @@ export interface Introduction {
   readonly capabilities: Capabilities
   /** Self-reported, for display only. */
   readonly clientInfo: unknown
+  /** How many gateways stand between us and the host. */
+  readonly hops: number
 }
 
 /** Reads `initialize`; an unknown version is answered with the latest legacy one (B024–B026). */
@@ -34,6 +38,7 @@ export const readInitialize = (message: Envelope): Introduction => {
     revision: isLegacyRevision(asked) ? asked : LATEST_LEGACY,
     capabilities: ownCapabilities(capabilities as Capabilities),
     clientInfo: params.value('clientInfo'),
+    hops: hopsIn(params.object('_meta')),
   }
 }
 
@@ -44,11 +49,13 @@ const ownCapabilities = (capabilities: Capabilities): Capabilities =>
 /** No `tasks.list`: without a credential everybody is one principal, and would see everybody's (B183). */
 const TASKS_CAPABILITY = { cancel: {}, requests: { tools: { call: {} } } } as const
 
+/** `gateways`: that whoever asks is led through, ours first. */
 export const initializeResult = (
   revision: LegacyRevision,
   identity: Identity,
   instructions: string | undefined,
   { tasks, apps }: Offers,
+  gateways: readonly string[],
 ): object => ({
   protocolVersion: revision,
   capabilities: {
@@ -59,6 +66,7 @@ export const initializeResult = (
   },
   serverInfo: identity,
   ...(instructions !== undefined && { instructions }),
+  _meta: { [META.gateways]: gateways },
 })
 
 /** A result without what only the modern era knows (B106); the gateway has put it into the shapes of the host's revision. */

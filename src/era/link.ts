@@ -1,5 +1,6 @@
 /** A connection to one downstream after its handshake, whatever its era. Calls go in, outcomes come out. */
 import type { Answer, Call, Capabilities, Handler, Question } from '../rpc/call.ts'
+import type { OneCall } from '../rpc/connection.ts'
 import type { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -21,6 +22,8 @@ export interface LinkEvents {
   /** The server asks for input. `call`: attributed as BRIDGING 3.0 says, `undefined` if that was impossible. */
   ask(question: Question, call: Call | undefined): Promise<Answer>
   oddity(reason: string, sample: string): void
+  /** Whether the one host that the link speaks to takes nothing; absent: it speaks to several. */
+  isHostStalled?(on: OneCall): boolean
 }
 
 /** Time limits of requests on a link. */
@@ -37,6 +40,8 @@ export interface Link {
   /** The server's capabilities as parsed JSON. */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  /** The gateways it leads through, nearest first; none: the server is no gateway. */
+  readonly gateways: readonly string[]
   /** Whether we hear of every change of the lists it offers, as things stand. */
   readonly tellsChanges: boolean
   readonly inFlight: number
@@ -46,6 +51,8 @@ export interface Link {
    * otherwise; a legacy server knows from its handshake and is not told again.
    */
   fetch(method: string, params: Readonly<Record<string, unknown>>, declared?: Declared): Promise<Payload>
+  /** Asks a gateway again which others it leads through. */
+  survey(): Promise<void>
   /** Watches one resource; false: the server does not offer it. Counting is the caller's. */
   subscribe(uri: string): Promise<boolean>
   unsubscribe(uri: string): Promise<void>

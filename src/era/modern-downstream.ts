@@ -16,6 +16,7 @@ import { headersFor } from '../wire/param-headers.ts'
 import { join, Payload } from '../wire/payload.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { declaresTasks, withTasks } from '../wire/tasks.ts'
+import { gatewaysIn, hopsIn, nextHop } from './gateways.ts'
 import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { Listening, subscriptionOf } from './listening.ts'
@@ -33,6 +34,8 @@ const MODERN_JSON = Buffer.from(JSON.stringify(MODERN))
 export interface ModernServer {
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  /** See `Link`. */
+  readonly gateways: readonly string[]
 }
 
 export class ModernLink implements Link {
@@ -49,6 +52,7 @@ export class ModernLink implements Link {
   /** What the gateway's own requests declare. */
   readonly #declared: Declared
   readonly #listening: Listening
+  #gateways: readonly string[]
 
   constructor(
     connection: Connection,
@@ -60,12 +64,16 @@ export class ModernLink implements Link {
     this.connection = connection
     this.capabilities = server.capabilities
     this.instructions = server.instructions
+    this.#gateways = server.gateways
+    const isGateway = server.gateways.length > 0
     this.#identity = own.identity
     const identityJson = Buffer.from(JSON.stringify(own.identity))
     this.#meta = new RequestMeta((meta, { caller, logLevel }) => {
       meta.set(META.version, MODERN_JSON)
       meta.set(META.clientInfo, identityJson)
       meta.set(META.capabilities, JSON.stringify(modernCapabilities(caller.capabilities)))
+      if (isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
+      else meta.delete(META.hops)
       if (logLevel === undefined) meta.delete(META.logLevel)
       else meta.set(META.logLevel, JSON.stringify(logLevel))
     })
@@ -77,6 +85,7 @@ export class ModernLink implements Link {
       // A server of this era must not ask this way: nothing is answered (B072).
       request: (message) => events.oddity('a request on a modern link', message.method),
       notification: (message, call) => this.#onNotification(message, call),
+      ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
       oddity: (reason, sample) => events.oddity(reason, sample),
     })
     this.#listening = new Listening(connection, {
@@ -92,6 +101,9 @@ export class ModernLink implements Link {
 
   get transport(): Channel['kind'] {
     return this.connection.channel.kind
+  }
+  get gateways(): readonly string[] {
+    return this.#gateways
   }
   /** What it says it announces is not always what it then agrees to. */
   get tellsChanges(): boolean {
@@ -130,9 +142,13 @@ export class ModernLink implements Link {
     const payload = this.#ownParams(params, declared)
     const message = await this.connection.request(
       (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
-      { idleMs: startMs, totalMs: startMs, cancel: this.#cancel },
+      { idleMs: startMs, totalMs: startMs, limit: 'timeouts.start', cancel: this.#cancel },
     )
     return resultOf(message)
+  }
+
+  async survey(): Promise<void> {
+    this.#gateways = gatewaysIn(await this.fetch('server/discover', {}))
   }
 
   /** Starts hearing of list changes, as far as the server announces them. */

@@ -27,6 +27,8 @@ export interface Lot {
   readonly issue: (nonce: string) => string
   /** The option that forbids to park it, with its value. */
   readonly limitReached: () => string | undefined
+  /** The host has not come back in time. */
+  readonly expired: () => void
   readonly onEnd: () => void
 }
 
@@ -154,7 +156,10 @@ export class ParkedCall {
     result.set('resultType', '"input_required"')
     result.set('inputRequests', requests.parts())
     result.set('requestState', JSON.stringify(state))
-    this.#expiry = setTimeout(() => this.abandon(), this.#options.ttlMs)
+    this.#expiry = setTimeout(() => {
+      this.#lot.expired()
+      this.abandon()
+    }, this.#options.ttlMs)
     carrier.resolve({ kind: 'input_required', result: Payload.at(join(result.parts())), state })
   }
 

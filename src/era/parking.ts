@@ -37,9 +37,12 @@ export class Parking {
   readonly #options: () => ParkingOptions
   readonly #owner = randomUUID()
   readonly #calls = new Map<string, ParkedCall>()
+  readonly #reached: (option: string) => void
 
-  constructor(seal: Seal, options: () => ParkingOptions) {
+  /** `reached` hears of each limit that was. */
+  constructor(seal: Seal, options: () => ParkingOptions, reached: (option: string) => void) {
     this.#seal = seal
+    this.#reached = reached
     this.#options = options
   }
 
@@ -81,6 +84,7 @@ export class Parking {
     const parked = new ParkedCall(principal, options, {
       issue,
       limitReached: () => this.#limitReached(principal),
+      expired: () => this.#reached('limits.park_ttl'),
       onEnd: () => this.#calls.delete(id),
     })
     this.#calls.set(id, parked)
@@ -109,9 +113,10 @@ export class Parking {
       all++
       if (parked.principal === principal) own++
     }
-    if (all >= maxParked) return `limits.parked (${maxParked})`
-    return principal !== SHARED_PRINCIPAL && own >= maxPerPrincipal
-      ? `limits.parked_per_principal (${maxPerPrincipal})`
-      : undefined
+    const isShared = principal === SHARED_PRINCIPAL
+    if (all < maxParked && (isShared || own < maxPerPrincipal)) return undefined
+    const [limit, value] = all >= maxParked ? ['limits.parked', maxParked] : ['limits.parked_per_principal', maxPerPrincipal]
+    this.#reached(limit)
+    return `${limit} (${value})`
   }
 }

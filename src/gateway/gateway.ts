@@ -68,13 +68,14 @@ export class Gateway {
   readonly #tasks: Tasks
   readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
   readonly #discovery: Discovery
-  readonly #overflow = new Overflow(() => this.#options.results)
+  readonly #overflow: Overflow
   readonly #confirmations: Confirmations
   #options: GatewayOptions
   #scopes: Scopes
   #isStopping = false
 
-  constructor(fleet: Fleet, seal: Seal, signIns: SignIns, options: GatewayOptions) {
+  /** `reached` hears of each limit that was. */
+  constructor(fleet: Fleet, seal: Seal, signIns: SignIns, options: GatewayOptions, reached: (option: string) => void) {
     this.#fleet = fleet
     this.#options = options
     this.feed = new Feed(fleet.downstreams$, options)
@@ -85,11 +86,12 @@ export class Gateway {
       () => this.#options,
     )
     this.#tasks = new Tasks(seal, this.feed, fleet, () => this.#options.tasks)
+    this.#overflow = new Overflow(() => this.#options.results, reached)
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
     const signInRounds = new SignInRounds(signIns, seal)
     this.#router = new Router(this.feed, this.#lists, rounds, signInRounds, this.#tasks, this.rates, this.#overflow, fleet)
-    this.parking = new Parking(seal, () => this.#options.parking)
+    this.parking = new Parking(seal, () => this.#options.parking, reached)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
     this.#confirmations = new Confirmations(
       seal,
@@ -150,6 +152,10 @@ export class Gateway {
   offers(scope: Scope): Offers {
     const view = this.feed.viewOf({ scope, revision: LATEST_LEGACY, capabilities: { extensions: APPS_EXTENSION } })
     return { tasks: this.#options.tasks, apps: appsSettings(view) }
+  }
+
+  get gateways(): readonly string[] {
+    return this.#fleet.gateways
   }
 
   get offersTasks(): boolean {

@@ -24,6 +24,10 @@ export interface GatewayOptions {
   readonly pageMaxBytes: number
   /** Resources that one session, or one stream of changes, watches. */
   readonly maxSubscriptions: number
+  /** Servers that start at the same time. */
+  readonly maxStarts: number
+  /** Calls sent a second time, in per cent of all; 0: none. */
+  readonly retryPercent: number
   /** Whether hosts that know tasks get them. */
   readonly tasks: boolean
   /** Calls of modern hosts that wait for answers. */
@@ -52,6 +56,8 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   pageMaxItems: 5_000,
   pageMaxBytes: 4 * 1024 * 1024,
   maxSubscriptions: 256,
+  maxStarts: 4,
+  retryPercent: 10,
   tasks: true,
   parking: DEFAULT_PARKING,
   rates: [],

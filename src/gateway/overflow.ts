@@ -33,11 +33,14 @@ export class Overflow {
   readonly #kept = new Map<string, Kept>()
   readonly #options: () => OverflowOptions
   readonly #nowMs: () => number
+  readonly #reached: (option: string) => void
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(options: () => OverflowOptions, nowMs: () => number = () => performance.now()) {
+  /** `reached` hears of each limit that took something away. */
+  constructor(options: () => OverflowOptions, reached: (option: string) => void, nowMs: () => number = () => performance.now()) {
     this.#options = options
+    this.#reached = reached
     this.#nowMs = nowMs
   }
 
@@ -45,10 +48,14 @@ export class Overflow {
   keep(principal: string, text: string, partBytes: number): string | undefined {
     const { ttlMs, maxBytes } = this.#options()
     const bytes = text.length * CHARACTER_BYTES
-    if (bytes > maxBytes) return undefined
+    if (bytes > maxBytes) {
+      this.#reached('limits.results')
+      return undefined
+    }
     this.#dropExpired()
     for (const oldest of this.#kept.keys()) {
       if (this.#bytes + bytes <= maxBytes) break
+      this.#reached('limits.results')
       this.#drop(oldest)
     }
     const id = randomBytes(16).toString('base64url')
@@ -87,7 +94,11 @@ export class Overflow {
 
   #dropExpired(): void {
     const nowMs = this.#nowMs()
-    for (const [id, { untilMs }] of this.#kept) if (untilMs <= nowMs) this.#drop(id)
+    for (const [id, { untilMs }] of this.#kept) {
+      if (untilMs > nowMs) continue
+      this.#reached('limits.result_ttl')
+      this.#drop(id)
+    }
   }
 
   #drop(id: string): void {

@@ -171,7 +171,7 @@ export class Router {
     const part = this.#overflow.read(call.caller.principal, call.target ?? '')
     if (part === undefined) {
       noteDenial(call, 'unknown')
-      throw unknown(call)
+      throw unknown(call, ' (kept for limits.result_ttl, within limits.results)')
     }
     return complete(part)
   }
@@ -330,12 +330,12 @@ const freshResponses = (call: Call, isModern: boolean): Call['resume'] => {
   return responses === undefined ? undefined : { state: undefined, responses: responses.fresh() }
 }
 
-const unknown = (call: Call): Refusal => {
+const unknown = (call: Call, why = ''): Refusal => {
   if (call.method === 'tools/call') return new Refusal(-32602, `Unknown tool: ${call.target}`)
   if (call.method === 'prompts/get') return new Refusal(-32602, `Unknown prompt: ${call.target}`)
   if (call.method === 'completion/complete') return new Refusal(-32602, 'Unknown prompt or resource template in params.ref')
   const code = isModernRevision(call.caller.revision) ? -32602 : -32002
-  return new Refusal(code, `Resource not found: ${call.target}`, { data: { uri: call.target } })
+  return new Refusal(code, `Resource not found: ${call.target}${why}`, { data: { uri: call.target } })
 }
 
 /** Legacy servers answer emptily for what they do not have; what no list names is then not found (BRIDGING 3.4; B103). */

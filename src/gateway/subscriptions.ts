@@ -122,7 +122,8 @@ export class Subscriptions {
   #count(subscriber: Subscriber): void {
     const max = this.#max()
     const count = this.#counts.get(subscriber) ?? 0
-    if (count >= max) throw new Failure('overloaded', `limits.subscriptions (${max}) reached`, { executed: 'no' })
+    if (count >= max)
+      throw new Failure('overloaded', `limits.subscriptions (${max}) reached`, { executed: 'no', limit: 'limits.subscriptions' })
     this.#counts.set(subscriber, count + 1)
   }
 

@@ -15,6 +15,7 @@ import type { Session } from './session.ts'
 
 /** The one revision that has batches. */
 const REVISION = '2025-03-26'
+const MAX_BATCH = 'listen.limits.max_batch'
 
 /** What an element turned out to be: a message, or why it is none. */
 export type BatchElement = Envelope | EnvelopeError
@@ -30,10 +31,10 @@ export const readBatch = (
 ): readonly BatchElement[] | undefined => {
   const spans = splitBatch(bytes, limits)
   if (spans === undefined) return undefined
-  const refuse = (why: string): EnvelopeError => new EnvelopeError(-32600, why, undefined)
+  const refuse = (why: string, limit?: string): EnvelopeError => new EnvelopeError(-32600, why, undefined, { limit })
   if (session?.revision !== REVISION) throw refuse(`batches belong to sessions of ${REVISION}`)
   if (spans.length === 0) throw refuse('the batch is empty')
-  if (spans.length > limits.maxBatch) throw refuse(`the batch exceeds listen.limits.max_batch (${limits.maxBatch})`)
+  if (spans.length > limits.maxBatch) throw refuse(`the batch exceeds ${MAX_BATCH} (${limits.maxBatch})`, MAX_BATCH)
   const elements = spans.map((span) => readElement(span, limits))
   if (elements.some((element) => !(element instanceof EnvelopeError) && element.method === 'initialize'))
     throw refuse('initialize must not be part of a batch')

@@ -1,12 +1,16 @@
 /** One HTTP request before it is known what it says: where it came in, what it carries and takes, and how it is refused. */
 import type { Scope } from '../rpc/call.ts'
-import type { HttpRequest } from '../transport/http-server.ts'
+import type { HttpRequest, Unread } from '../transport/http-server.ts'
 import type { Envelope } from '../wire/envelope.ts'
+import type { Failure } from '../wire/failure.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
 import { note } from './denials.ts'
+import { reached } from './admission.ts'
 import { JSON_TYPE } from './exchange.ts'
-import type { ScopeChallenge } from './exchange.ts'
 import type { Hub } from './hub.ts'
+import { errorReply } from './respond.ts'
+import type { Failed } from './respond.ts'
+import type { ScopeChallenge } from './exchange.ts'
 
 /** One request as far as its way in has been settled: path and credential. */
 export interface Entrance {
@@ -21,8 +25,6 @@ export interface Entrance {
 
 export const EVENTS = 'text/event-stream'
 export const JSON_BODY = 'application/json'
-/** What a host that is told to wait is told. */
-export const BUSY = { 'Retry-After': '1' }
 /** What the SDKs send, letter for letter: taken without being taken apart. */
 const USUAL_ACCEPT = 'application/json, text/event-stream'
 
@@ -46,6 +48,30 @@ export const accepts = (request: HttpRequest, type: string): boolean => {
     const range = mediaType(entry)
     return range === type || range === '*/*' || range === `${major}/*`
   })
+}
+
+/** What a host that is refused for our sake is told: why, and when to come again. Who takes more than its share gets 429 (T-32). */
+export const refuseBusy = (
+  entrance: Entrance,
+  failure: Failure,
+  hub: Pick<Hub, 'denied' | 'hideJson' | 'limits' | 'nextRef'>,
+  message?: Envelope,
+): void => {
+  const { limit = '', retryAfterMs = 1_000 } = failure.facts
+  const id = message?.kind === 'request' ? message.id : undefined
+  const failed: Failed = { id, era: 'legacy', method: '', ref: hub.nextRef(), word: (result) => result, limits: hub.limits }
+  const headers = { ...JSON_TYPE, 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
+  const status = limit.endsWith('_per_principal') ? 429 : 503
+  note(hub, entrance, status, failure.message, message)
+  entrance.request.reply(status, headers, errorReply(failure, failed, hub).message)
+}
+
+/** Why the body of a request was not read. */
+export const refuseBody = (entrance: Entrance, why: Unread, hub: Hub): void => {
+  const { maxBodyBytes } = hub.options.limits
+  if (why === 'overloaded') return refuseBusy(entrance, reached('limits.in_flight_bytes', hub.bodies.held.max), hub)
+  hub.limits.hit('listen.limits.max_body')
+  refuse(hub, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
 }
 
 /** Answers with a JSON-RPC error, and has it written down. */

@@ -2,34 +2,24 @@
  * What the event logs of all sessions may keep together. When that is used up, the sessions written to longest ago lose their
  * oldest events first: they are the least likely to come back for them (RELIABILITY 7; T-32).
  */
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { EventLog } from './event-log.ts'
-import type { Log } from './hub.ts'
-
-const MIB = 1024 * 1024
-/** Hitting the limit is told at most this often. */
-const TELL_EVERY_MS = 60_000
 
 export class EventBudget {
-  readonly #maxBytes: number
-  readonly #log: Pick<Log, 'warn'>
+  /** Asked anew each time: a reload may have changed it. */
+  readonly #maxBytes: () => number
+  readonly #limits: Pick<LimitCounts, 'hit'>
   /** Logs that keep something; who was written to longest ago is first. */
   readonly #logs = new Set<EventLog>()
   #bytes = 0
-  #dropped = 0
-  #toldAtMs = -Infinity
 
-  constructor(maxBytes: number, log: Pick<Log, 'warn'>) {
+  constructor(maxBytes: () => number, limits: Pick<LimitCounts, 'hit'>) {
     this.#maxBytes = maxBytes
-    this.#log = log
+    this.#limits = limits
   }
 
   get bytes(): number {
     return this.#bytes
-  }
-
-  /** Events that this limit took away. */
-  get dropped(): number {
-    return this.#dropped
   }
 
   /** A log has grown or shrunk by so many bytes. */
@@ -39,16 +29,10 @@ export class EventBudget {
     if (bytes > 0) this.#logs.add(log)
   }
 
-  /** Drops until what is left fits. */
+  /** Drops until what is left fits; each event that goes is counted. */
   makeRoom(): void {
-    if (this.#bytes <= this.#maxBytes) return
-    for (const log of this.#logs) while (this.#bytes > this.#maxBytes && log.dropOldest()) this.#dropped++
-    const nowMs = performance.now()
-    if (nowMs - this.#toldAtMs < TELL_EVERY_MS) return
-    this.#toldAtMs = nowMs
-    this.#log.warn(
-      { dropped: this.#dropped },
-      `listen.limits.event_log (${this.#maxBytes / MIB} MiB) reached: streams of sessions idle longest cannot be resumed in full`,
-    )
+    const maxBytes = this.#maxBytes()
+    if (this.#bytes <= maxBytes) return
+    for (const log of this.#logs) while (this.#bytes > maxBytes && log.dropOldest()) this.#limits.hit('listen.limits.event_log')
   }
 }

@@ -5,6 +5,7 @@
  */
 import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { EventBudget } from './event-budget.ts'
 
 export interface EventLogLimits {
@@ -39,14 +40,16 @@ export class EventLog {
   readonly #limits: EventLogLimits
   /** Of all sessions together. */
   readonly #budget: EventBudget
+  readonly #counts: Pick<LimitCounts, 'passed'>
   readonly #streams = new Map<string, Stream>()
   #bytes = 0
   #nextStream = 1
   #isClosed = false
 
-  constructor(limits: EventLogLimits, budget: EventBudget) {
+  constructor(limits: EventLogLimits, budget: EventBudget, counts: Pick<LimitCounts, 'passed'>) {
     this.#limits = limits
     this.#budget = budget
+    this.#counts = counts
   }
 
   get bytes(): number {
@@ -130,16 +133,28 @@ export class EventLog {
 
   sweep(nowMs: number): void {
     for (const [name, stream] of this.#streams) {
-      if (stream.endedAtMs !== undefined && nowMs - stream.endedAtMs >= this.#limits.maxAgeMs) this.forget(name)
-      else while (stream.events[0] !== undefined && nowMs - stream.events[0].atMs >= this.#limits.maxAgeMs) this.#drop(stream, 0)
+      if (stream.endedAtMs !== undefined && nowMs - stream.endedAtMs >= this.#limits.maxAgeMs) {
+        this.#counts.passed('listen.limits.event_age')
+        this.forget(name)
+      } else
+        while (stream.events[0] !== undefined && nowMs - stream.events[0].atMs >= this.#limits.maxAgeMs) {
+          this.#counts.passed('listen.limits.event_age')
+          this.#drop(stream, 0)
+        }
     }
   }
 
   #trim(stream: Stream): void {
     const { maxEvents, maxStreamBytes, maxSessionBytes } = this.#limits
-    const isOver = (): boolean =>
-      stream.events.length > maxEvents || stream.bytes > maxStreamBytes || this.#bytes > maxSessionBytes
-    while (stream.events.length > 1 && isOver()) this.#drop(stream, 0)
+    const over = (): string | undefined => {
+      if (stream.events.length > maxEvents) return 'listen.limits.events'
+      if (stream.bytes > maxStreamBytes) return 'listen.limits.event_bytes'
+      return this.#bytes > maxSessionBytes ? 'listen.limits.session_event_bytes' : undefined
+    }
+    for (let limit = over(); limit !== undefined && stream.events.length > 1; limit = over()) {
+      this.#counts.passed(limit)
+      this.#drop(stream, 0)
+    }
   }
 
   #drop(stream: Stream, index: number): void {

@@ -2,6 +2,8 @@
  * One request of a host and the way its answer goes: a pipe, an SSE connection, or an HTTP response that decides late whether
  * it is one JSON body or a stream of events (BRIDGING 5.1, JSON or SSE).
  */
+import type { Flow } from '../rpc/call.ts'
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { EventStream, HttpRequest } from '../transport/http-server.ts'
 import { Failure } from '../wire/failure.ts'
 import { CLOSE } from '../wire/message.ts'
@@ -15,6 +17,8 @@ export interface Exchange {
   message(parts: Parts, replaces?: string): void
   /** The answer; `status`, and a challenge for `scopes`, count where the answer is the first thing said over HTTP. */
   answer(parts: Parts, status: number, scopes?: readonly string[]): void
+  /** Whether the host takes what it is given on this way, where there is one by now. */
+  readonly flow?: Flow | undefined
   /** No answer will come: the host has cancelled. */
   end(): void
   /** An answer that passes as it comes, where this way can: `CLOSE` of `wire/message` follows the result. `onBroken`: it did not end. */
@@ -49,6 +53,13 @@ export interface PostOptions {
   readonly untilMs: number
   /** The host has not come back for its stream within `orphanMs`. */
   readonly onOrphaned: (exchange: PostExchange) => void
+}
+
+/** Keeps a stream alive, or ends it because its host does not read; that is counted. */
+export const sweepStream = (stream: EventStream, limits: HostLimits, counts: LimitCounts): void => {
+  const { sseKeepAliveMs: keepAliveMs, writeStallMs: stallMs, maxQueuedBytes } = limits
+  const limit = stream.sweep({ keepAliveMs, stallMs, maxQueuedBytes })
+  if (limit !== undefined) counts.hit(limit)
 }
 
 /** An HTTP response in the making. Sweep it: silence makes it a stream after `streamAfterMs`. */
@@ -90,6 +101,10 @@ export class PostExchange implements Exchange {
 
   get isStream(): boolean {
     return this.#isStreaming
+  }
+
+  get flow(): Flow | undefined {
+    return this.#stream
   }
 
   message(parts: Parts, replaces?: string): void {
@@ -176,18 +191,17 @@ export class PostExchange implements Exchange {
     this.#detachedMs += ms
   }
 
-  sweep(nowMs: number, limits: HostLimits): void {
+  sweep(nowMs: number, limits: HostLimits, counts: LimitCounts): void {
     const { log, onOrphaned, untilMs } = this.#options
     if (this.#passing !== undefined) return
     if (untilMs !== Infinity && Date.now() >= untilMs) return this.revoke()
     if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()
-    if (nowMs - this.#detachedMs >= limits.orphanMs) return onOrphaned(this)
+    if (nowMs - this.#detachedMs >= limits.orphanMs) {
+      counts.passed('listen.orphan')
+      return onOrphaned(this)
+    }
     if (log !== undefined && nowMs >= this.#pollAtMs) this.#poll()
-    this.#stream?.sweep({
-      keepAliveMs: limits.sseKeepAliveMs,
-      stallMs: limits.writeStallMs,
-      maxQueuedBytes: limits.maxQueuedBytes,
-    })
+    if (this.#stream !== undefined) sweepStream(this.#stream, limits, counts)
   }
 
   get #isStreaming(): boolean {

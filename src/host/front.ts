@@ -9,6 +9,7 @@ import type { Fetch } from '../auth/oauth/safe-fetch.ts'
 import { revokedBy } from '../auth/revocation.ts'
 import type { EndpointPath, Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
+import { ConnectionCaps } from '../transport/connection-caps.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
@@ -36,6 +37,7 @@ export class Front {
   readonly #sse: SseListener
   readonly #connect: ConnectPages
   readonly #sweeper: Sweeper
+  readonly #caps: ConnectionCaps
   readonly #fetch: Fetch
   #rules: OriginRules
   #guard: Guard | undefined
@@ -58,6 +60,7 @@ export class Front {
       log: hub.log,
     })
     this.#sweeper = sweeper
+    this.#caps = new ConnectionCaps(() => hub.options.limits, hub.limits.hit)
     this.#fetch = fetch
     this.#guard = this.#guardOf(hub.options)
     this.#rules = rulesOf(hub.options)
@@ -84,13 +87,11 @@ export class Front {
     const publicUrl = publicUrlOf(this.#hub.options)
     const [first] = this.#listening.values()
     if (publicUrl !== undefined || first !== undefined) return publicUrl ?? originOf(first)
-    this.#door ??= listenHttp(
-      DOOR,
-      this.#hub.options.limits,
-      this.#hub.bodies,
-      (request) => this.#onDoor(request),
-      (error) => this.#troubled(error),
-    )
+    this.#door ??= listenHttp(DOOR, this.#hub.options.limits, this.#hub.bodies, this.#caps, {
+      request: (request) => this.#onDoor(request),
+      trouble: (error) => this.#troubled(error),
+      reached: this.#hub.limits.hit,
+    })
     return originOf(await this.#door)
   }
 
@@ -154,13 +155,11 @@ export class Front {
   async #bind(address: Address, { addresses, limits }: HostOptions): Promise<Listening | undefined> {
     const isLoopback = isLoopbackAddress(address.host)
     try {
-      return await listenHttp(
-        address,
-        limits,
-        this.#hub.bodies,
-        (request) => withinRequest(request, this.#hub, () => this.#handle(request, isLoopback)),
-        (error) => this.#troubled(error),
-      )
+      return await listenHttp(address, limits, this.#hub.bodies, this.#caps, {
+        request: (request) => withinRequest(request, this.#hub, () => this.#handle(request, isLoopback)),
+        trouble: (error) => this.#troubled(error),
+        reached: this.#hub.limits.hit,
+      })
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // A machine without IPv6 still has its other loopback address.

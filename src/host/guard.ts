@@ -8,6 +8,7 @@ import { entranceScopes, serverOfScope } from '../auth/inbound-options.ts'
 import type { AuthOptions } from '../auth/inbound-options.ts'
 import { isForResource } from '../auth/claims.ts'
 import type { Fetch } from '../auth/oauth/safe-fetch.ts'
+import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import { ProtectedResource } from '../auth/protected-resource.ts'
 import type { Challenge } from '../auth/protected-resource.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
@@ -33,15 +34,17 @@ const TEXTS = {
 export class Guard {
   readonly resource: ProtectedResource | undefined
   readonly #doorkeeper: Doorkeeper
-  readonly #hub: Pick<Hub, 'log' | 'denied'>
+  readonly #hub: Pick<Hub, 'log' | 'denied' | 'subjects'>
   readonly #entrance: readonly string[]
   /** All that hosts are asked for. */
   readonly #asked: ReadonlySet<string>
   readonly #relaysMetadata: boolean
+  readonly #subjects: SubjectTokens
   readonly #path: string
 
-  /** `path`: of Streamable HTTP. */
-  constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied'>) {
+  /** `path`: of Streamable HTTP. `hub.subjects` hears which OAuth token each principal came with. */
+  constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied' | 'subjects'>) {
+    this.#subjects = hub.subjects
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
     this.#doorkeeper = new Doorkeeper(auth, fetch, (reason) => hub.log.debug({ reason }, UNFIT))
@@ -88,14 +91,14 @@ export class Guard {
     const token = bearerOf(request.header('authorization'))
     if (token === undefined) return this.#refuse(request, 401, undefined)
     const found = this.#doorkeeper.admit(token)
-    return found instanceof Promise ? this.#later(request, found) : this.#judge(request, found)
+    return found instanceof Promise ? this.#later(request, token, found) : this.#judge(request, token, found)
   }
 
-  async #later(request: HttpRequest, verified: Promise<Admitted | undefined>): Promise<Admitted | undefined> {
+  async #later(request: HttpRequest, token: string, verified: Promise<Admitted | undefined>): Promise<Admitted | undefined> {
     let hasLeft = false
     request.onDisconnect(() => (hasLeft = true))
     try {
-      const admitted = this.#judge(request, await verified)
+      const admitted = this.#judge(request, token, await verified)
       return hasLeft ? undefined : admitted
     } catch (error) {
       const status = error instanceof DoorkeeperBusy ? 429 : 503
@@ -107,7 +110,7 @@ export class Guard {
   }
 
   /** Whether it is good here: for this endpoint, and with the scopes to come in. */
-  #judge(request: HttpRequest, admitted: Admitted | undefined): Admitted | undefined {
+  #judge(request: HttpRequest, token: string, admitted: Admitted | undefined): Admitted | undefined {
     if (admitted === undefined) return this.#refuse(request, 401, 'invalid_token')
     const { audiences, identity } = admitted
     const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
@@ -115,6 +118,7 @@ export class Guard {
       this.#hub.log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
       return this.#refuse(request, 401, 'invalid_token', this.#entrance, identity.principal)
     }
+    if (audiences !== undefined) this.#subjects.hear(identity.principal, token)
     if (identity.scopes === undefined || this.#asked.size === 0) return admitted
     const needed = this.#neededAt(request.path)
     if (needed.every((scope) => reaches(identity.scopes, scope))) return admitted

@@ -7,19 +7,16 @@ import { Cancellation } from '../rpc/cancellation.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
-import { Failure } from '../wire/failure.ts'
 import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
-import type { JsonObject } from '../wire/payload.ts'
 import { isModernRevision } from '../wire/revisions.ts'
 import { withinRequest } from './boundary.ts'
 import { note } from './denials.ts'
-import { accepts, BUSY, carriesJson, decidedFirst, EVENTS, JSON_BODY, refuse, turnAway } from './entrance.ts'
+import { accepts, carriesJson, decidedFirst, EVENTS, JSON_BODY, refuse, refuseBody, refuseBusy, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { JSON_TYPE, PostExchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { serveModern } from './modern.ts'
-import { errorReply } from './respond.ts'
 import { SessionRequests } from './session-requests.ts'
 
 export class HttpListener {
@@ -65,7 +62,7 @@ export class HttpListener {
 
   sweep(): void {
     const nowMs = performance.now()
-    for (const post of this.#posts.values()) post.sweep(nowMs, this.#hub.options.limits)
+    for (const post of this.#posts.values()) post.sweep(nowMs, this.#hub.options.limits, this.#hub.limits)
     this.#sessions.sweep(nowMs)
   }
 
@@ -85,8 +82,7 @@ export class HttpListener {
       return refuse(this.#hub, entrance, 406, -32600, 'Accept must list application/json and text/event-stream')
     if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (body === undefined)
-        return refuse(this.#hub, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${limits.maxBodyBytes} bytes)`)
+      if (!Buffer.isBuffer(body)) return refuseBody(entrance, body, this.#hub)
       withinRequest(request, this.#hub, () => this.#message(entrance, body))
     })
   }
@@ -100,6 +96,7 @@ export class HttpListener {
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
       note(this.#hub, entrance, 400, error.message, undefined)
+      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
       return request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const version = request.header('mcp-protocol-version')
@@ -115,10 +112,9 @@ export class HttpListener {
     const { request, principal, scope, untilMs, challenge } = entrance
     if (message.kind === 'response') return refuse(this.#hub, entrance, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
-    const { limits, streamAfterMs } = this.#hub.options
-    if (this.#posts.size >= limits.maxInFlight)
-      return this.#refuseAsBusy(message, entrance, `listen.limits.in_flight (${limits.maxInFlight}) reached`)
-    if (this.#hub.overload.shedding === 2) return turnAway(this.#hub, entrance, 503, BUSY, message)
+    const refusal = this.#hub.admission.refuse(principal)
+    if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub, message)
+    const { streamAfterMs } = this.#hub.options
     const abort = new Cancellation()
     const exchange = new PostExchange(this.#nextPost++, {
       request,
@@ -137,14 +133,5 @@ export class HttpListener {
     })
     this.#posts.set(exchange.number, exchange)
     serveModern(message, { principal, scope, headers: request.headers(), isPipe: false }, exchange, abort, this.#hub)
-  }
-
-  /** Before anything was done: the status says it, too. */
-  #refuseAsBusy(message: Envelope, entrance: Entrance, limit: string): void {
-    const { id } = message
-    note(this.#hub, entrance, 503, limit, message)
-    const failure = new Failure('overloaded', limit, { executed: 'no', retryable: true, retryAfterMs: 1_000 })
-    const failed = { id, era: 'modern', method: '', ref: this.#hub.nextRef(), word: (result: JsonObject) => result } as const
-    entrance.request.reply(503, { ...JSON_TYPE, ...BUSY }, errorReply(failure, failed, this.#hub).message)
   }
 }

@@ -2,15 +2,18 @@
 import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
+import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { Introductions } from '../era/introductions.ts'
 import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, EndpointPath, Handler, Scope } from '../rpc/call.ts'
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Denial } from '../rpc/record.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BodyPool } from '../transport/body-pool.ts'
+import type { Admission } from './admission.ts'
 import type { HostOptions } from './options.ts'
 import type { Overload } from './overload.ts'
 
@@ -44,6 +47,8 @@ export interface Core {
   maySubscribe(caller: Caller, uri: string): boolean
   /** How many resources one subscriber may watch (`limits.subscriptions`). */
   readonly maxSubscriptions: number
+  /** The gateways that calls are led through, this one first (T-35). */
+  readonly gateways: readonly string[]
   /** What this part of the catalog makes worth declaring to hosts. */
   offers(scope: Scope): Offers
   /** Whether hosts that can are told of tasks at all. */
@@ -77,10 +82,16 @@ export interface Hub {
   readonly introductions: Introductions<Introduced>
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
+  /** What callers came with, for servers whose credential is made of it. */
+  readonly subjects: SubjectTokens
   /** The sign-ins that people were asked for. */
   readonly signIns: SignIns
   /** Whether we are near our own limits. */
-  readonly overload: Overload
+  readonly overload: Pick<Overload, 'shedding' | 'reason' | 'limit'>
+  /** Whether new work is taken. */
+  readonly admission: Admission
+  /** How often each limit was reached. */
+  readonly limits: LimitCounts
   /** Hears of every request that is turned away before it is a call (audit); `undefined`: nobody keeps a record. */
   readonly denied: ((denial: Denial) => void) | undefined
   /** JSON text without the secrets of the configuration: what errors pass on their way to hosts (T-14). */

@@ -4,13 +4,14 @@ import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
-import { Failure } from '../wire/failure.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
-import { progressTokenOf } from '../wire/meta.ts'
+import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import { noteError } from './denials.ts'
+import type { Parts } from '../wire/payload.ts'
 import { StreamedResult } from '../wire/streamed-result.ts'
+import { reached } from './admission.ts'
 import { passOn } from './pass-on.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChangedList, Hub } from './hub.ts'
@@ -20,13 +21,22 @@ import type { Running, Session } from './session.ts'
 
 const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 const EMPTY = Payload.of({}).parts()
+/** Results of this era carry nothing of ours. */
+const sameResult = (result: Outcome['result']): Outcome['result'] => result
 
 /** Serves one request of a session; the answer goes the `way`. */
 export const serveLegacy = (message: Envelope, session: Session, way: Exchange, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params))
-  const running: Running = { exchange, abort: new Cancellation(), method: message.method, isOver: false, questions: new Set() }
+  const running: Running = {
+    exchange,
+    abort: new Cancellation(),
+    method: message.method,
+    bytes: message.bytes.length,
+    isOver: false,
+    questions: new Set(),
+  }
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(running)
@@ -37,22 +47,20 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const fail = (error: unknown): void => {
     session.finish(running)
     if (signal.aborted) return
-    const failed = { id, era: 'legacy' as const, method: message.method, ref, word: (result: Outcome['result']) => result }
+    const failed = { id, era: 'legacy' as const, method: message.method, ref, word: sameResult, limits: hub.limits }
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
     exchange.answer(parts, status, scopes)
   }
-  if (message.method === 'ping') return exchange.answer(resultMessage(id, EMPTY), 200)
+  if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, hub)), 200)
+  const refusal = hub.admission.refuse(session.principal)
   session.begin(id, running)
   try {
+    if (refusal !== undefined) throw refusal
     if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
     if (methodRow(message.method, 'legacy') === undefined) throw new Refusal(-32601, `Method not found: ${message.method}`)
     const { maxInFlightPerSession } = hub.options.limits
-    if (session.inFlight > maxInFlightPerSession)
-      throw new Failure('overloaded', `listen.limits.in_flight_per_session (${maxInFlightPerSession}) reached`, {
-        executed: 'no',
-        retryable: true,
-      })
+    if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)
     if (message.method === 'logging/setLevel') return answer(setLevel(message, session, hub))
     hub.core
       .handle(makeCall(message, session, exchange, running, ref))
@@ -88,6 +96,10 @@ export const announceChanges = (session: Session, hub: Hub): void => {
   })
 }
 
+/** Another gateway that asks is told which gateways it is led through (T-35). */
+const pong = ({ params }: Envelope, { core }: Hub): Parts =>
+  params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : EMPTY
+
 const setLevel = (message: Envelope, session: Session, hub: Hub): Outcome => {
   const level = message.params?.text('level')
   if (!isLogLevel(level)) throw new Refusal(-32602, `unknown log level ${JSON.stringify(level)}`)
@@ -112,6 +124,7 @@ const makeCall = (message: Envelope, session: Session, exchange: ProgressExchang
     paramHeaders: [],
     unknownHeaders: {},
     takesStreams: exchange.takesStreams,
+    way: exchange,
     notify: (method, said) => {
       if (method === 'notifications/progress') {
         if (running.isOver) exchange.late(said, session.outletOf(running))

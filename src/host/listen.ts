@@ -7,11 +7,11 @@ import { Refusal } from '../rpc/call.ts'
 import type { Caller } from '../rpc/call.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
-import { Failure } from '../wire/failure.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
 import { declaresTasks } from '../wire/tasks.ts'
+import { reached } from './admission.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChangedList, Hub, Subscriber } from './hub.ts'
 
@@ -93,6 +93,6 @@ const subscribable = (filter: Payload, caller: Caller, hub: Hub): string[] | und
   if (!Array.isArray(asked) || !asked.every((uri) => typeof uri === 'string'))
     throw new Refusal(-32602, 'resourceSubscriptions must be URIs')
   const max = hub.core.maxSubscriptions
-  if (new Set(asked).size > max) throw new Failure('overloaded', `limits.subscriptions (${max}) exceeded`, { executed: 'no' })
+  if (new Set(asked).size > max) throw reached('limits.subscriptions', max)
   return asked.filter((uri) => hub.core.maySubscribe(caller, uri))
 }

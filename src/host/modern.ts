@@ -14,12 +14,13 @@ import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
-import { progressTokenOf } from '../wire/meta.ts'
+import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
 import { Draft, Payload } from '../wire/payload.ts'
 import { noteError } from './denials.ts'
 import { StreamedResult } from '../wire/streamed-result.ts'
+import { NOTHING } from './admission.ts'
 import { passOn } from './pass-on.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -45,8 +46,11 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params))
+  /** What its call holds, while it is under way. */
+  let held = NOTHING
   const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, hub.identityJson)
   const fail = (error: unknown): void => {
+    if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
     if (abort.signal.aborted) return exchange.end()
     const failed = {
       id,
@@ -54,6 +58,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       method: message.method,
       ref,
       word: (result: Outcome['result']) => word(complete(result)),
+      limits: hub.limits,
     }
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
@@ -70,12 +75,17 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     }
     if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.isPipe, hub)
     const answer = (outcome: Outcome): void => {
+      if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
       const result = word(outcome)
       if (result instanceof StreamedResult) passOn(result, id, exchange, abort.signal, fail)
       else if (!abort.signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
     }
     if (message.method === 'server/discover') return answer(complete(discovery(caller, hub)))
+    const refusal = hub.admission.refuse(origin.principal)
+    if (refusal !== undefined) throw refusal
     const call = makeCall(message, request, caller, origin, exchange, abort, ref, hub)
+    held = message.bytes.length
+    hub.admission.begin(origin.principal, held)
     hub.core.handle(call).then(answer).catch(fail)
   } catch (error) {
     noteError(hub, error, origin, message.method)
@@ -119,6 +129,7 @@ const makeCall = (
     paramHeaders: [],
     unknownHeaders: paramHeaders(message, caller, target, origin, hub),
     takesStreams: exchange.takesStreams,
+    way: exchange,
     notify: relay(request, exchange),
     ask: undefined,
   }
@@ -165,6 +176,7 @@ const discovery = (caller: Caller, { core }: Hub): Draft => {
   result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
   result.set('capabilities', JSON.stringify(discoveredCapabilities(core.offers(caller.scope))))
   if (instructions !== undefined) result.set('instructions', JSON.stringify(instructions))
+  result.setIn('_meta', META.gateways, JSON.stringify(core.gateways))
   result.set('ttlMs', String(core.isStarting(caller.scope) ? 0 : DISCOVER_TTL_MS))
   result.set('cacheScope', '"private"')
   return result

@@ -9,15 +9,23 @@ export interface Address {
 export interface HostLimits {
   readonly maxBodyBytes: number
   readonly maxHeaderBytes: number
+  readonly maxHeaderLines: number
   readonly maxBatch: number
   readonly maxDepth: number
   readonly maxValues: number
   readonly maxKeysPerObject: number
   readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
+  /** From this machine; unlimited unless the one above was configured. */
+  readonly maxConnectionsPerLoopback: number
   readonly maxSessions: number
   /** Of one principal; does not bind the shared one (DECISIONS 7). */
   readonly maxSessionsPerPrincipal: number
   readonly maxInFlight: number
+  /** Of one principal; does not bind the shared one. */
+  readonly maxInFlightPerPrincipal: number
+  /** Bytes of all messages held; never more than a quarter of the heap's limit. */
+  readonly maxInFlightBytes: number
   readonly maxInFlightPerSession: number
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
@@ -73,14 +81,19 @@ export interface HostOptions {
 export const DEFAULT_HOST_LIMITS: HostLimits = {
   maxBodyBytes: 4 * 1024 * 1024,
   maxHeaderBytes: 16 * 1024,
+  maxHeaderLines: 100,
   maxBatch: 100,
   maxDepth: 128,
   maxValues: 250_000,
   maxKeysPerObject: 20_000,
   maxConnections: 10_000,
+  maxConnectionsPerAddress: 256,
+  maxConnectionsPerLoopback: Infinity,
   maxSessions: 10_000,
   maxSessionsPerPrincipal: 100,
   maxInFlight: 10_000,
+  maxInFlightPerPrincipal: 1_000,
+  maxInFlightBytes: 256 * 1024 * 1024,
   maxInFlightPerSession: 64,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,

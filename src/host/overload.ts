@@ -20,6 +20,7 @@ export interface OverloadEvents {
   exhausted(reason: string): void
 }
 
+const LAG_OPTION = 'listen.limits.loop_lag'
 /** Parts of the whole. */
 const DESCRIPTORS = 0.8
 const HEAP = 0.95
@@ -46,6 +47,7 @@ export class Overload implements Sweepable {
   #fullSinceMs = Infinity
   #shedding: Shedding = 0
   #reason = ''
+  #limit: string | undefined
 
   constructor(
     options: () => OverloadOptions,
@@ -68,12 +70,18 @@ export class Overload implements Sweepable {
     return this.#reason
   }
 
+  /** The option that sets it, where one of ours does. */
+  get limit(): string | undefined {
+    return this.#limit
+  }
+
   sweep(): void {
     const nowMs = this.#clock()
     this.#measureLag(nowMs)
     if (nowMs - this.#gaugedMs >= GAUGE_MS) this.#measureResources(nowMs)
-    const [shedding, reason] = this.#judge(nowMs)
+    const [shedding, reason, limit] = this.#judge(nowMs)
     this.#reason = reason
+    this.#limit = limit
     if (shedding !== this.#shedding) this.#events.changed((this.#shedding = shedding), reason)
   }
 
@@ -93,16 +101,16 @@ export class Overload implements Sweepable {
     if (nowMs - this.#fullSinceMs >= EXHAUSTED_MS) this.#events.exhausted(`the heap is ${percent(this.#heap)} full`)
   }
 
-  #judge(nowMs: number): readonly [Shedding, string] {
+  #judge(nowMs: number): readonly [shedding: Shedding, reason: string, limit?: string] {
     const lateMs = nowMs - this.#lateSinceMs
     const heap = `the heap is ${percent(this.#heap)} full`
-    const late = `the event loop is late (listen.limits.loop_lag, ${this.#options().maxLoopLagMs} ms)`
+    const late = `the event loop is late (${LAG_OPTION}, ${this.#options().maxLoopLagMs} ms)`
     if (this.#heap >= HEAP_FULL) return [2, heap]
-    if (lateMs >= LONG_LAG_MS) return [2, late]
+    if (lateMs >= LONG_LAG_MS) return [2, late, LAG_OPTION]
     if (this.#heap >= HEAP) return [1, heap]
     if (this.#descriptors >= DESCRIPTORS)
       return [1, `${percent(this.#descriptors)} of the file descriptors are in use (ulimit -n)`]
-    return lateMs >= LAG_MS ? [1, late] : [0, '']
+    return lateMs >= LAG_MS ? [1, late, LAG_OPTION] : [0, '']
   }
 }
 

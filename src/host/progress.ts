@@ -2,6 +2,7 @@
  * Progress on its way to one request's host: only what increases ([2026-07-28 basic/patterns/progress]; B136), and not more
  * often than a host can use (BRIDGING 3.9). What is held back is always the latest, and it always precedes the answer.
  */
+import type { Flow } from '../rpc/call.ts'
 import type { Id } from '../wire/envelope.ts'
 import type { Failure } from '../wire/failure.ts'
 import { notificationMessage } from '../wire/message.ts'
@@ -55,6 +56,10 @@ export class ProgressExchange implements Exchange {
     clearTimeout(this.#timer)
     this.#send()
     this.#inner.answer(parts, status, scopes)
+  }
+
+  get flow(): Flow | undefined {
+    return this.#inner.flow
   }
 
   get takesStreams(): boolean {

@@ -1,5 +1,6 @@
 /** The one place where any error becomes a wire error (BRIDGING 7). */
 import { Refusal, ServerError } from '../rpc/call.ts'
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Id } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
@@ -23,6 +24,8 @@ export interface Failed {
   readonly era: Era
   readonly method: string
   readonly ref: number
+  /** Hears of the limit that made it fail. */
+  readonly limits: Pick<LimitCounts, 'hit'>
   /** Writes what every result of the host's era carries into a result of ours. */
   readonly word: (result: JsonObject) => JsonObject
 }
@@ -46,6 +49,7 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
   rate_limited: '<D> is rate limiting; retry later',
   downstream_error: '<D> failed',
   version: '<D> speaks no common protocol version',
+  loop: 'the way to <D> leads in a circle of gateways',
   protocol: '<D> violated the protocol',
   overloaded: 'gateway is busy',
   denied: 'unknown name',
@@ -81,7 +85,9 @@ const refusal = (error: Refusal, { id, era }: Failed): Reply => ({
 })
 
 const failure = (error: Failure, failed: Failed): Reply => {
-  const text = textOf(error)
+  const { limit, server } = error.facts
+  if (limit !== undefined) failed.limits.hit(limit, server?.key)
+  const text = named(textOf(error), limit)
   if (HOST_FAULTS.has(error.kind)) return { status: 200, message: errorMessage(failed.id, errorObject(-32602, text)) }
   const data = gatewayData(error, failed)
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text, data)) }
@@ -89,9 +95,14 @@ const failure = (error: Failure, failed: Failed): Reply => {
   return { status: 200, message: resultMessage(failed.id ?? 'null', failed.word(result).parts()) }
 }
 
+/** With the option that set the limit (RELIABILITY 7). */
+const named = (text: string, limit: string | undefined): string =>
+  limit === undefined || text.includes(limit) ? text : `${text} (${limit})`
+
 const textOf = (error: Failure): string => {
-  const { server, amount, retryAfterMs, option } = error.facts
-  if (option !== undefined)
+  const { server, amount, retryAfterMs, limit } = error.facts
+  // A limit of ours, and not the server's: the message says which.
+  if (limit !== undefined && (error.kind === 'rate_limited' || error.kind === 'store_unavailable'))
     return retryAfterMs === undefined ? error.message : `${error.message}; retry after ${Math.ceil(retryAfterMs / 1000)} s`
   const name = server?.displayName ?? 'the server'
   if (error.kind === 'exited' && error.executed === 'no') return `${name} is not running; it is being restarted`

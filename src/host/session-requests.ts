@@ -6,12 +6,13 @@ import { initializeResult, readInitialize } from '../era/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../rpc/call.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
 import type { Envelope } from '../wire/envelope.ts'
+import { Failure } from '../wire/failure.ts'
 import { resultMessage } from '../wire/message.ts'
 import { isLegacyRevision, isRevision } from '../wire/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
 import { note } from './denials.ts'
-import { accepts, BUSY, decidedFirst, EVENTS, refuse, turnAway } from './entrance.ts'
+import { accepts, decidedFirst, EVENTS, refuse, refuseBusy, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { EventBudget } from './event-budget.ts'
 import { EventLog } from './event-log.ts'
@@ -22,6 +23,10 @@ import { errorReply } from './respond.ts'
 import { Session } from './session.ts'
 import { Sessions } from './sessions.ts'
 import type { HttpSession } from './sessions.ts'
+
+/** The same for a session that has ended as for one that never was (T-05). */
+const GONE = 'Session not found: it has ended (listen.limits.session_idle, session_max), or never was'
+const EVENT_LIMITS = 'listen.limits.events, event_bytes, session_event_bytes, event_age, event_log'
 
 /** The way back of a batch to which nothing is said. */
 const TAKEN: BatchOutlet = { isStream: false, message: () => undefined, answer: () => undefined, end: () => undefined }
@@ -35,8 +40,8 @@ export class SessionRequests {
 
   constructor(hub: Hub) {
     this.#hub = hub
-    this.#sessions = new Sessions(() => hub.options.limits)
-    this.#budget = new EventBudget(hub.options.limits.maxTotalEventBytes, hub.log)
+    this.#sessions = new Sessions(() => hub.options.limits, hub.limits)
+    this.#budget = new EventBudget(() => hub.options.limits.maxTotalEventBytes, hub.limits)
   }
 
   get size(): number {
@@ -64,12 +69,13 @@ export class SessionRequests {
   initialize(message: Envelope, entrance: Entrance): void {
     const { request, principal, scope, untilMs } = entrance
     const id = message.id ?? 'null'
-    if (this.#hub.overload.shedding > 0) return turnAway(this.#hub, entrance, 503, BUSY, message)
+    const refusal = this.#hub.admission.refuseSession()
+    if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub, message)
     try {
-      const session = new Session(readInitialize(message), principal, scope)
+      const session = new Session(readInitialize(message), principal, scope, this.#hub.admission)
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
       const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
-      session.log = new EventLog(limits, this.#budget)
+      session.log = new EventLog(limits, this.#budget, this.#hub.limits)
       this.#sessions.add(session, untilMs)
       announceChanges(session, this.#hub)
       const result = initializeResult(
@@ -77,15 +83,22 @@ export class SessionRequests {
         this.#hub.identity,
         this.#hub.core.instructions(scope),
         this.#hub.core.offers(scope),
+        this.#hub.core.gateways,
       )
       const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
     } catch (error) {
+      if (error instanceof Failure) return refuseBusy(entrance, error, this.#hub, message)
+      const { limits } = this.#hub
       const ref = this.#hub.nextRef()
-      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result }, this.#hub)
-      note(this.#hub, entrance, error instanceof Refusal ? 200 : 503, String(error), message)
-      if (error instanceof Refusal) request.reply(200, JSON_TYPE, reply.message)
-      else request.reply(503, { ...JSON_TYPE, 'Retry-After': '1' }, reply.message)
+      const reply = errorReply(
+        error,
+        { id, era: 'legacy', method: 'initialize', ref, word: (result) => result, limits },
+        this.#hub,
+      )
+      const status = error instanceof Refusal ? 200 : 503
+      note(this.#hub, entrance, status, String(error), message)
+      request.reply(status, JSON_TYPE, reply.message)
     }
   }
 
@@ -100,7 +113,8 @@ export class SessionRequests {
       hearLegacy(message, held.session, this.#hub)
       return request.reply(202, {})
     }
-    if (this.#hub.overload.shedding === 2) return turnAway(this.#hub, entrance, 503, BUSY, message)
+    const refusal = this.#hub.admission.refuse(held.session.principal)
+    if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub, message)
     serveLegacy(message, held.session, this.#exchange(held, entrance), this.#hub)
   }
 
@@ -174,7 +188,7 @@ export class SessionRequests {
       return undefined
     }
     const held = this.#find(entrance)
-    if (held === undefined) refuse(this.#hub, entrance, 404, -32600, 'Session not found', message)
+    if (held === undefined) refuse(this.#hub, entrance, 404, -32600, GONE, message)
     return held
   }
 
@@ -200,7 +214,7 @@ export class SessionRequests {
     before?.events.end()
     if (resumed === undefined && session.revision >= '2025-11-25')
       events.send([], { id: log.append(name, []), retryMs: RETRY_MS })
-    const detach = session.attach({ send: (parts) => events.send(parts, { id: log.append(name, parts) }) })
+    const detach = session.attach({ send: (parts) => events.send(parts, { id: log.append(name, parts) }), flow: events })
     events.onClose(() => {
       detach()
       if (held.stream?.events === events) held.stream = undefined
@@ -218,7 +232,7 @@ export class SessionRequests {
         entrance,
         400,
         -32600,
-        'that event is not kept any more (listen.limits.event_log): the stream cannot be resumed',
+        `that event is not kept any more (${EVENT_LIMITS}): the stream cannot be resumed`,
       )
     const post = held.posts.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) {

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Introduction } from '../era/legacy-host.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
-import type { Answer, Caller, Capabilities, HostSession, Question, Scope } from '../rpc/call.ts'
+import type { Answer, Caller, Capabilities, Flow, HostSession, Question, Scope } from '../rpc/call.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { notificationMessage, requestMessage } from '../wire/message.ts'
 import { isLogLevel, reaches } from '../wire/methods.ts'
@@ -13,6 +13,7 @@ import type { LogLevel } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import type { JsonObject, Parts } from '../wire/payload.ts'
 import type { LegacyRevision } from '../wire/revisions.ts'
+import type { Admission } from './admission.ts'
 import type { EventLog } from './event-log.ts'
 import type { Exchange } from './exchange.ts'
 import type { Subscriber } from './hub.ts'
@@ -22,6 +23,8 @@ export interface Running {
   readonly exchange: Exchange
   readonly abort: Cancel
   readonly method: string
+  /** Of the request as it came. */
+  readonly bytes: number
   /** Its answer is out: whatever still comes for it goes the session's own way. */
   isOver: boolean
   /** How to take back what the host was asked for it and has not answered. */
@@ -30,6 +33,7 @@ export interface Running {
 
 /** Where messages go that belong to no request. */
 export interface Outlet {
+  readonly flow?: Flow | undefined
   send(parts: Parts): void
 }
 
@@ -62,6 +66,7 @@ export class Session implements HostSession, Subscriber {
   #questions: Map<Id, (answer: Answer) => void> | undefined
   /** A list of one from its first on: an empty one that is added to has room for seventeen. */
   #endCallbacks: (() => void)[] | undefined
+  readonly #admission: Pick<Admission, 'begin' | 'end'>
   #outlet: Outlet | undefined
   /** List changes nobody could be told yet: at most one of a kind. */
   #waiting: Map<string, Parts> | undefined
@@ -71,7 +76,8 @@ export class Session implements HostSession, Subscriber {
   #held: Map<Id, () => void> | undefined
   #isEnded = false
 
-  constructor(introduction: Introduction, principal: string, scope: Scope) {
+  constructor(introduction: Introduction, principal: string, scope: Scope, admission: Pick<Admission, 'begin' | 'end'>) {
+    this.#admission = admission
     this.revision = introduction.revision
     this.capabilities = introduction.capabilities
     this.principal = principal
@@ -94,6 +100,11 @@ export class Session implements HostSession, Subscriber {
   }
   get inFlight(): number {
     return this.#running.length
+  }
+  get isStalled(): boolean {
+    return (
+      this.#outlet?.flow?.isStalled === true || this.#running.some(({ running }) => running.exchange.flow?.isStalled === true)
+    )
   }
   get hasOutlet(): boolean {
     return this.#outlet !== undefined
@@ -197,6 +208,7 @@ export class Session implements HostSession, Subscriber {
 
   begin(id: Id, running: Running): void {
     this.#running.push({ id, running })
+    this.#admission.begin(this.principal, running.bytes)
   }
 
   finish(running: Running): void {
@@ -204,7 +216,9 @@ export class Session implements HostSession, Subscriber {
     for (const withdraw of running.questions) withdraw()
     running.isOver = true
     const at = this.#running.findIndex((each) => each.running === running)
-    if (at !== -1) this.#running.splice(at, 1)
+    if (at === -1) return
+    this.#running.splice(at, 1)
+    this.#admission.end(this.principal, running.bytes)
   }
 
   isRunning(id: Id): boolean {
@@ -245,6 +259,7 @@ export class Session implements HostSession, Subscriber {
     if (this.#isEnded) return
     this.#isEnded = true
     for (const { running } of this.#running.splice(0)) {
+      this.#admission.end(this.principal, running.bytes)
       running.abort.abort()
       running.exchange.end()
     }

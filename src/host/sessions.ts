@@ -1,7 +1,9 @@
 /** The legacy sessions that come over HTTP: found by id and principal, ended when idle or too old (BRIDGING 5.1). */
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
-import { Failure } from '../wire/failure.ts'
+import type { LimitCounts } from '../rpc/limit-counts.ts'
 import { IdTable } from '../wire/id-table.ts'
+import { reached } from './admission.ts'
+import { sweepStream } from './exchange.ts'
 import type { PostExchange } from './exchange.ts'
 import type { HostLimits } from './options.ts'
 import type { Session } from './session.ts'
@@ -24,11 +26,13 @@ const STOPPED_MS = 5_000
 export class Sessions {
   /** Asked anew each time: a reload may have changed them. */
   readonly #limits: () => HostLimits
+  readonly #counts: LimitCounts
   readonly #byId = new Map<string, HttpSession>()
   #sweptMs = Infinity
 
-  constructor(limits: () => HostLimits) {
+  constructor(limits: () => HostLimits, counts: LimitCounts) {
     this.#limits = limits
+    this.#counts = counts
   }
 
   get size(): number {
@@ -45,9 +49,9 @@ export class Sessions {
   add(session: Session, untilMs = Infinity): HttpSession {
     const { maxSessions, maxSessionsPerPrincipal } = this.#limits()
     const { principal } = session
-    if (this.#byId.size >= maxSessions && !this.#evictIdle()) throw reached(`listen.limits.sessions (${maxSessions})`)
+    if (this.#byId.size >= maxSessions) this.#makeRoom('listen.limits.sessions', maxSessions)
     const isFull = principal !== SHARED_PRINCIPAL && this.#countOf(principal) >= maxSessionsPerPrincipal
-    if (isFull && !this.#evictIdle(principal)) throw reached(`listen.limits.sessions_per_principal (${maxSessionsPerPrincipal})`)
+    if (isFull) this.#makeRoom('listen.limits.sessions_per_principal', maxSessionsPerPrincipal, principal)
     const held: HttpSession = { session, posts: new IdTable(), stream: undefined, untilMs }
     this.#byId.set(session.id, held)
     return held
@@ -76,7 +80,7 @@ export class Sessions {
 
   /** Ends what is idle or too old; an open request or a stream that is read keeps a session alive. */
   sweep(nowMs: number): void {
-    const { sessionIdleMs, sessionMaxMs, sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#limits()
+    const limits = this.#limits()
     const gapMs = nowMs - this.#sweptMs
     this.#sweptMs = nowMs
     const wallMs = Date.now()
@@ -84,14 +88,23 @@ export class Sessions {
       const { session, posts, stream } = held
       // While we were stopped nobody could call: that is nobody's idleness (F-27).
       if (gapMs > STOPPED_MS) for (const timed of [session, ...posts.values()]) timed.forgive(gapMs)
-      stream?.events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
+      if (stream !== undefined) sweepStream(stream.events, limits, this.#counts)
       // Whoever brings a good credential again may open it again.
       if (wallMs >= held.untilMs) stream?.events.end()
-      for (const post of posts.values()) post.sweep(nowMs, this.#limits())
+      for (const post of posts.values()) post.sweep(nowMs, limits, this.#counts)
       session.log?.sweep(nowMs)
       if (stream !== undefined || posts.size > 0) session.activeMs = nowMs
-      if (nowMs - session.activeMs >= sessionIdleMs || nowMs - session.startedMs >= sessionMaxMs) this.end(held)
+      const isIdle = nowMs - session.activeMs >= limits.sessionIdleMs
+      if (!isIdle && nowMs - session.startedMs < limits.sessionMaxMs) continue
+      this.#counts.passed(isIdle ? 'listen.limits.session_idle' : 'listen.limits.session_max')
+      this.end(held)
     }
+  }
+
+  /** Ends an idle session for a new one; throws where all are in use. */
+  #makeRoom(limit: string, value: number, principal?: string): void {
+    if (!this.#evictIdle(principal)) throw reached(limit, value)
+    this.#counts.hit(limit)
   }
 
   #countOf(principal: string): number {
@@ -111,6 +124,3 @@ export class Sessions {
     return false
   }
 }
-
-const reached = (limit: string): Failure =>
-  new Failure('overloaded', `${limit} reached`, { executed: 'no', retryable: true, retryAfterMs: 1_000 })

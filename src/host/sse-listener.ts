@@ -11,11 +11,13 @@ import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import { reached } from './admission.ts'
 import { readBatch, serveBatch } from './batch.ts'
 import { withinMessage } from './boundary.ts'
+import { sweepStream } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
 import { note } from './denials.ts'
-import { BUSY, carriesJson, turnAway } from './entrance.ts'
+import { carriesJson, refuseBody, refuseBusy, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import type { Hub } from './hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
@@ -48,7 +50,9 @@ export class SseListener {
   open(entrance: Entrance): void {
     const { request } = entrance
     const { maxSessions } = this.#hub.options.limits
-    if (this.#connected.size >= maxSessions || this.#hub.overload.shedding > 0) return turnAway(this.#hub, entrance, 503, BUSY)
+    const isFull = this.#connected.size >= maxSessions
+    const refusal = isFull ? reached('listen.limits.sessions', maxSessions) : this.#hub.admission.refuseSession()
+    if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub)
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
     const connected: Connected = { events, entrance, session: undefined, untilMs: entrance.untilMs }
@@ -72,7 +76,7 @@ export class SseListener {
     if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (body === undefined) return turnAway(this.#hub, entrance, 413, {})
+      if (!Buffer.isBuffer(body)) return refuseBody(entrance, body, this.#hub)
       let message: Envelope
       try {
         if (this.#batch(body, connected)) return request.reply(202, {})
@@ -80,14 +84,15 @@ export class SseListener {
       } catch (error) {
         if (!(error instanceof EnvelopeError)) throw error
         note(this.#hub, entrance, 400, error.message, undefined)
+        if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
         return request.reply(
           400,
           { 'Content-Type': 'application/json' },
           errorMessage(error.id, errorObject(error.code, error.message)),
         )
       }
-      if (message.kind === 'request' && this.#hub.overload.shedding === 2)
-        return turnAway(this.#hub, entrance, 503, BUSY, message)
+      const refusal = message.kind === 'request' ? this.#hub.admission.refuse(principal) : undefined
+      if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub, message)
       request.reply(202, {})
       withinMessage(
         this.#hub,
@@ -99,11 +104,10 @@ export class SseListener {
   }
 
   sweep(): void {
-    const { sseKeepAliveMs, writeStallMs, maxQueuedBytes } = this.#hub.options.limits
     const wallMs = Date.now()
     for (const { events, untilMs } of this.#connected.values()) {
       if (wallMs >= untilMs) events.end()
-      events.sweep({ keepAliveMs: sseKeepAliveMs, stallMs: writeStallMs, maxQueuedBytes })
+      sweepStream(events, this.#hub.options.limits, this.#hub.limits)
     }
   }
 
@@ -136,7 +140,7 @@ export class SseListener {
     const { events, session } = connected
     const send = (parts: Parts): void => events.send(parts, MESSAGE)
     if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
-    const exchange: Exchange = { message: send, answer: send, end: () => undefined }
+    const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events }
     const refuse = (text: string): void => {
       note(this.#hub, connected.entrance, 200, text, message)
       send(errorMessage(message.id, errorObject(-32600, text)))
@@ -151,14 +155,15 @@ export class SseListener {
     const id = message.id ?? 'null'
     const { principal, scope } = connected.entrance
     try {
-      const session = new Session(readInitialize(message), principal, scope)
+      const session = new Session(readInitialize(message), principal, scope, this.#hub.admission)
       connected.session = session
-      session.attach({ send })
+      session.attach({ send, flow: connected.events })
       const result = initializeResult(
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
         this.#hub.core.offers(scope),
+        this.#hub.core.gateways,
       )
       send(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)
@@ -168,7 +173,14 @@ export class SseListener {
       send(
         errorReply(
           error,
-          { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result },
+          {
+            id,
+            era: 'legacy',
+            method: message.method,
+            ref: this.#hub.nextRef(),
+            word: (result) => result,
+            limits: this.#hub.limits,
+          },
           this.#hub,
         ).message,
       )

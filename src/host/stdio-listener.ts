@@ -2,6 +2,7 @@
  * One host on a pipe: both eras on the same line, one id space (BRIDGING 5.1, stdio upstream). Nothing but messages is ever
  * written, and no request before the host has sent `initialize`.
  */
+import { hopsIn } from '../era/gateways.ts'
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
 import { isModern } from '../era/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
@@ -27,13 +28,14 @@ import { Session } from './session.ts'
 /** The part of a pipe that is needed here. */
 export interface Pipe {
   write(parts: Parts): void
+  readonly isStalled: boolean
 }
 
 export interface StdioOptions {
   readonly principal: string
   readonly scope: Scope
-  /** Told once, with the capabilities of the host's first message of either era, and its session if that was `initialize`. */
-  readonly introduced: (capabilities: Capabilities, session: Session | undefined) => void
+  /** Told once, by the host's first message of either era. `session`: if that was `initialize`; `hops`: gateways before us. */
+  readonly introduced: (capabilities: Capabilities, session: Session | undefined, hops: number) => void
 }
 
 export class StdioListener {
@@ -65,6 +67,7 @@ export class StdioListener {
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
       this.#note(error)
+      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
       return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
@@ -75,6 +78,7 @@ export class StdioListener {
   overflow(id: Id | undefined): void {
     const { maxBodyBytes } = this.#hub.options.limits
     const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
+    this.#hub.limits.hit('listen.limits.max_body')
     this.#note(new Error(text))
     this.#pipe.write(errorMessage(id, errorObject(-32600, text)))
   }
@@ -119,24 +123,28 @@ export class StdioListener {
         this.#pipe.write(parts)
       },
       end: done,
+      flow: this.#pipe,
     }
     this.#modern.set(id, abort)
-    this.#introduce((message.params?.object('_meta')?.value(META.capabilities) ?? {}) as Capabilities)
+    const meta = message.params?.object('_meta')
+    this.#introduce((meta?.value(META.capabilities) ?? {}) as Capabilities, undefined, hopsIn(meta))
     serveModern(message, { principal, scope, headers: undefined, isPipe: true }, exchange, abort, this.#hub)
   }
 
   #initialize(message: Envelope, id: Id): void {
     const { principal, scope } = this.#options
     try {
-      const session = new Session(readInitialize(message), principal, scope)
+      const introduction = readInitialize(message)
+      const session = new Session(introduction, principal, scope, this.#hub.admission)
       this.#session = session
-      session.attach({ send: (parts) => this.#pipe.write(parts) })
-      this.#introduce(session.capabilities, session)
+      session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })
+      this.#introduce(session.capabilities, session, introduction.hops)
       const result = initializeResult(
         session.revision,
         this.#hub.identity,
         this.#hub.core.instructions(scope),
         this.#hub.core.offers(scope),
+        this.#hub.core.gateways,
       )
       this.#pipe.write(resultMessage(id, toParts(JSON.stringify(result))))
       announceChanges(session, this.#hub)
@@ -151,6 +159,7 @@ export class StdioListener {
           method: message.method,
           ref: this.#hub.nextRef(),
           word: (result) => result,
+          limits: this.#hub.limits,
         },
         this.#hub,
       )
@@ -168,15 +177,15 @@ export class StdioListener {
     } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
   }
 
-  #introduce(capabilities: Capabilities, session?: Session): void {
+  #introduce(capabilities: Capabilities, session: Session | undefined, hops: number): void {
     if (this.#isIntroduced) return
     this.#isIntroduced = true
-    this.#options.introduced(capabilities, session)
+    this.#options.introduced(capabilities, session, hops)
   }
 
   #exchange(): Exchange {
     const write = (parts: Parts): void => this.#pipe.write(parts)
-    return { message: write, answer: write, end: () => undefined }
+    return { message: write, answer: write, end: () => undefined, flow: this.#pipe }
   }
 
   #refuse(message: Envelope, id: Id, code: number, text: string): void {

@@ -58,6 +58,8 @@ export interface HostSession {
   updated(params: Payload): void
   /** What the host asked to hear by `logging/setLevel`; `undefined` before that. */
   readonly logLevel: LogLevel | undefined
+  /** The host takes nothing of what it is told. */
+  readonly isStalled?: boolean
   /** Runs once when the session ends; at once if it has. */
   onEnd(callback: () => void): void
 }
@@ -75,6 +77,11 @@ export type Answer = { readonly result: Payload } | { readonly error: Payload }
 export interface Resume {
   readonly state: string | undefined
   readonly responses: Payload | undefined
+}
+
+/** A way to a host, that may take less than it is given. */
+export interface Flow {
+  readonly isStalled: boolean
 }
 
 export interface Call {
@@ -100,6 +107,8 @@ export interface Call {
   readonly takesStreams?: boolean
   /** The longest it may take, where that is not what its server's options say. */
   readonly totalMs?: number | undefined
+  /** Its way back: while that is stalled, what speaks to this caller alone need not be read (F-21). */
+  readonly way?: { readonly flow?: Flow | undefined }
   /** Progress and log messages, to this caller only. The params keep the server's own progress token. */
   notify(method: string, params: Payload): void
   /** Asks the host in the middle of this request, in the way of its era. Never rejects for a refusal: that is an answer. */

@@ -10,13 +10,21 @@ import { errorMessage, errorObject, notificationMessage, resultMessage } from '.
 import type { Parts } from '../wire/payload.ts'
 import type { Call } from './call.ts'
 import type { CancelSignal } from './cancellation.ts'
+import { PausedSources } from './paused.ts'
 import type { Sweepable, Sweeper } from './sweeper.ts'
+
+/** Where the one call can be found that is under way. */
+export interface OneCall {
+  onlyCall(): Call | undefined
+}
 
 export interface ConnectionEvents {
   /** The server asks something. Answer with `respond` or `refuse`. `call`: the one it belongs to, where that is certain. */
   request(message: Envelope, call: Call | undefined): void
   /** A notification that is no progress of a pending request. */
   notification(message: Envelope, call: Call | undefined): void
+  /** Whether the one host that this connection speaks to takes nothing; absent where it speaks to several. */
+  isHostStalled?(on: OneCall): boolean
   /** Something unreadable, or an answer nobody waits for. */
   oddity(reason: string, sample: string): void
 }
@@ -25,6 +33,8 @@ export interface RequestOptions {
   /** Silence after which the request fails; `Infinity` for streams that are meant to be quiet. */
   readonly idleMs: number
   readonly totalMs: number
+  /** The option that sets both; absent: `timeouts.idle` and `timeouts.total` each set their own. */
+  readonly limit?: string
   /** The host's call this request carries, for attribution and for its messages. */
   readonly call?: Call
   readonly signal?: CancelSignal
@@ -58,6 +68,7 @@ export class Connection implements Sweepable, ChannelEvents {
   readonly #pending = new IdTable<Pending>()
   /** Progress of answered requests that go on as tasks. */
   readonly #outliving = new Map<number, (message: Envelope) => void>()
+  readonly #paused: PausedSources
   #nextId = 1
   #ended: Failure | undefined
   #forged: number[] = []
@@ -65,6 +76,7 @@ export class Connection implements Sweepable, ChannelEvents {
   constructor(channel: Channel, sweeper: Sweeper) {
     this.channel = channel
     this.#sweeper = sweeper
+    this.#paused = new PausedSources(sweeper)
   }
 
   /** Says who hears what the server sends by itself. */
@@ -171,9 +183,20 @@ export class Connection implements Sweepable, ChannelEvents {
     const on = during === undefined ? undefined : this.#pending.get(during)
     if (on !== undefined) on.activeMs = this.#sweeper.nowMs
     if (message.kind === 'response') return this.#settle(message)
-    if (message.method === 'notifications/progress') return this.#progress(message)
-    if (message.kind === 'request') this.#events.request(message, on?.options.call)
-    else this.#events.notification(message, on?.options.call)
+    const call = on?.options.call
+    if (message.kind === 'request') return this.#events.request(message, call)
+    if (message.method !== 'notifications/progress') this.#events.notification(message, call)
+    else this.#progress(message)
+    this.#ease(during, call)
+  }
+
+  /** A host that takes nothing is told no more for now, if what was said could only reach this one host (F-21). */
+  #ease(during: number | undefined, call: Call | undefined): void {
+    const isStalled = (): boolean =>
+      during === undefined ? this.#events.isHostStalled?.(this) === true : call?.way?.flow?.isStalled === true
+    if (this.#paused.has(during) || !isStalled()) return
+    const resume = this.channel.pause?.(during)
+    if (resume !== undefined) this.#paused.add(during, { resume, isStalled })
   }
 
   lost(id: number, failure: Failure): void {
@@ -191,7 +214,9 @@ export class Connection implements Sweepable, ChannelEvents {
       if (!silent && nowMs - pending.startedMs < totalMs) continue
       const limitMs = silent ? idleMs : totalMs
       this.#giveUp(pending.id, `no answer within ${limitMs} ms`)
-      pending.reject(new Failure('timeout', `no answer within ${limitMs} ms`, { amount: Math.round(limitMs / 1000) }))
+      const { limit = silent ? 'timeouts.idle' : 'timeouts.total' } = pending.options
+      const amount = Math.round(limitMs / 1000)
+      pending.reject(new Failure('timeout', `no answer within ${limitMs} ms (${limit})`, { amount, limit }))
     }
   }
 
@@ -246,6 +271,7 @@ export class Connection implements Sweepable, ChannelEvents {
 
   #end(failure: Failure): void {
     this.#ended = failure
+    this.#paused.clear()
     for (const { id } of this.#pending.values()) this.#take(id)?.reject(failure)
   }
 }

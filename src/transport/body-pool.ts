@@ -10,9 +10,10 @@
  * What makes this safe: only a body that is one response and goes to one host is ever marked as relayed, and whoever does not
  * give memory back loses nothing but the saving.
  */
+import { HeldBytes } from './held-bytes.ts'
 
-/** Smaller bodies are cheap to allocate. */
-const MIN_BYTES = 64 * 1024
+/** Smaller bodies are cheap to allocate, and not worth counting. */
+export const BIG_BYTES = 64 * 1024
 /** Larger ones are rare, and would keep too much. */
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_FREE_BYTES = 64 * 1024 * 1024
@@ -20,6 +21,8 @@ const MAX_FREE_BYTES = 64 * 1024 * 1024
 const IDLE_MS = 10_000
 
 export class BodyPool {
+  /** What of bodies is held, in this pool or elsewhere. */
+  readonly held = new HeldBytes()
   /** By size, a power of two. */
   readonly #free = new Map<number, ArrayBuffer[]>()
   readonly #relayed = new WeakSet<ArrayBufferLike>()
@@ -33,7 +36,7 @@ export class BodyPool {
 
   /** Memory for a body of `length` bytes, whatever was in it before. */
   lease(length: number): Buffer {
-    if (length < MIN_BYTES || length > MAX_BYTES) return Buffer.allocUnsafe(length)
+    if (length < BIG_BYTES || length > MAX_BYTES) return Buffer.allocUnsafe(length)
     const size = 2 ** Math.ceil(Math.log2(length))
     const memory = this.#free.get(size)?.pop()
     if (memory === undefined) return Buffer.from(Buffer.allocUnsafeSlow(size).buffer, 0, length)
@@ -43,7 +46,7 @@ export class BodyPool {
 
   /** `body` is one response on its way to one host, and nobody keeps it beyond that. */
   relayed(body: Buffer): void {
-    if (body.length >= MIN_BYTES && body.length <= MAX_BYTES) this.#relayed.add(body.buffer)
+    if (body.length >= BIG_BYTES && body.length <= MAX_BYTES) this.#relayed.add(body.buffer)
   }
 
   /** The system has taken all of a host's answer, of which these were the parts. */

@@ -52,6 +52,11 @@ export interface Channel {
   open(events: ChannelEvents): Promise<void>
   /** Queues one message. False: the peer is slow, its queue is over the mark. */
   send(message: Outgoing): boolean
+  /**
+   * Reads no more of what the server says: on the response stream of request `id`, or without one on the shared way back. What comes
+   * back goes on reading; nothing comes back where there is no such stream.
+   */
+  pause?(id: number | undefined): (() => void) | undefined
   /** Gives up the exchange of request `id`: closes its stream where it has one; later messages of it are dropped. */
   abandon(id: number): void
   /** Settles once, when the channel has ended for whatever reason: `undefined` after `close()`, else the reason. */

@@ -8,7 +8,7 @@ import type { Launcher } from './launcher.ts'
 import { LineWriter } from './line-writer.ts'
 import { PipeReader } from './pipe-reader.ts'
 import type { PipeReaderOptions } from './pipe-reader.ts'
-import type { Launch, ProcessTree } from './process.ts'
+import type { Launch, ProcessTree, StderrOptions } from './process.ts'
 
 export interface ChildProcessOptions extends PipeReaderOptions {
   readonly launch: Launch
@@ -25,6 +25,7 @@ export interface ChildProcessOptions extends PipeReaderOptions {
   readonly exitMs: number
   /** A line of stderr, at most 100 a second, and how many were skipped before it. */
   readonly onStderr?: (line: string, skipped: number) => void
+  readonly stderr?: StderrOptions
 }
 
 const MIB = 1024 * 1024
@@ -32,7 +33,7 @@ const MIB = 1024 * 1024
 const MAX_GARBAGE = 100
 const GARBAGE_WINDOW_MS = 10_000
 
-export const DEFAULT_CHILD_PROCESS: Omit<ChildProcessOptions, 'launch' | 'launcher' | 'onStderr'> = {
+export const DEFAULT_CHILD_PROCESS: Omit<ChildProcessOptions, 'launch' | 'launcher' | 'onStderr' | 'stderr'> = {
   maxMessageBytes: 16 * MIB,
   unclaimedMs: 5000,
   maxQueuedBytes: 4 * MIB,
@@ -90,15 +91,22 @@ export class ChildProcessChannel implements Channel {
     this.#reader?.forget(id)
   }
 
+  pause(id: number | undefined): (() => void) | undefined {
+    const stdout = this.#tree?.stdout
+    if (id !== undefined || stdout === undefined || this.#hasEnded) return undefined
+    stdout.pause()
+    return () => void stdout.resume()
+  }
+
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }
 
   async #open(events: ChannelEvents): Promise<void> {
-    const { launcher, launch, onStderr } = this.#options
+    const { launcher, launch, onStderr, stderr } = this.#options
     try {
       if (this.#closing !== undefined) throw new Failure('exited', 'the channel was closed', { executed: 'no' })
-      this.#tree = await launcher(launch, onStderr && { onStderr })
+      this.#tree = await launcher(launch, { ...(onStderr && { onStderr }), ...(stderr && { stderr }) })
       this.#connect(this.#tree, events)
     } catch (error) {
       this.#end(error as Failure)
@@ -138,6 +146,7 @@ export class ChildProcessChannel implements Channel {
   /** Answers that were written before the exit come first (F-09). */
   async #watch(tree: ProcessTree): Promise<void> {
     await tree.exited
+    tree.stdout.resume()
     await tree.drained(this.#options.drainMs)
     this.#end(this.#closing === undefined ? tree.failure() : undefined)
     tree.release()

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../wire/failure.ts'
 import { SseDecoder } from '../wire/sse.ts'
 import type { SseEvent } from '../wire/sse.ts'
+import { BIG_BYTES } from './body-pool.ts'
 import type { ResultSource, StreamedResult } from '../wire/streamed-result.ts'
 import type { HttpClient, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import type { HttpHead } from './http-failure.ts'
@@ -56,6 +57,8 @@ export class Reply implements HttpHandler {
   /** Room for all of a body whose length is known, else for what has come. */
   #body: Buffer = EMPTY
   #size = 0
+  /** What of it counts as held: all of a big one. */
+  #held = 0
   #mayStream = false
   #length = 0
   #streamed: StreamedResult | undefined
@@ -73,7 +76,14 @@ export class Reply implements HttpHandler {
     this.#exchange.abort()
     if (this.#isOver) return
     this.#isOver = true
+    this.#release()
     this.#streamed?.fail(new Failure('lost', 'the connection was given up'))
+  }
+
+  /** Reads no more until the returned function is called. */
+  pause(): () => void {
+    this.#exchange.pause()
+    return () => this.#exchange.resume()
   }
 
   onHead(status: number, headers: IncomingHttpHeaders): void {
@@ -84,7 +94,7 @@ export class Reply implements HttpHandler {
     if (head.form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
     if (head.form === 'sse') this.#decoder = this.#decode()
     else if (head.form === 'json') this.#expect(status, length)
-    this.#events.onHead?.(head)
+    if (!this.#isOver) this.#events.onHead?.(head)
   }
 
   onData(chunk: Buffer): void {
@@ -105,6 +115,7 @@ export class Reply implements HttpHandler {
   onEnd(): void {
     if (this.#isOver || this.#head === undefined) return
     this.#isOver = true
+    this.#release()
     this.#streamed?.finish()
     this.#events.onEnd(this.#head, this.#streamed === undefined ? this.#body.subarray(0, this.#size) : EMPTY)
   }
@@ -112,6 +123,7 @@ export class Reply implements HttpHandler {
   onError(failure: Failure): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#release()
     this.#streamed?.fail(failure)
     this.#events.onError(failure)
   }
@@ -119,7 +131,7 @@ export class Reply implements HttpHandler {
   #expect(status: number, length: number): void {
     this.#mayStream = status === 200 && this.#events.mayStream === true && (length === 0 || length >= STREAM_FROM_BYTES)
     this.#length = length
-    if (length > 0 && !this.#mayStream) this.#body = this.#client.bodies.lease(length)
+    if (length > 0 && !this.#mayStream && this.#mayHold(length)) this.#body = this.#client.bodies.lease(length)
   }
 
   /** Whether the body passes as it comes, now that this much of it is there. */
@@ -129,10 +141,11 @@ export class Reply implements HttpHandler {
     if (begun === 'more') return false
     this.#mayStream = false
     if (begun === undefined) {
-      if (this.#length > this.#body.length) this.#grow(this.#client.bodies.lease(this.#length))
+      if (this.#length > this.#body.length && this.#mayHold(this.#length)) this.#grow(this.#client.bodies.lease(this.#length))
       return false
     }
     this.#streamed = begun
+    this.#release()
     this.#body = EMPTY
     this.#size = bytes.length
     return true
@@ -149,10 +162,36 @@ export class Reply implements HttpHandler {
   #keep(chunk: Buffer): void {
     const size = this.#size + chunk.length
     if (size > this.#body.length) {
-      this.#grow(Buffer.allocUnsafe(this.#size === 0 ? size : Math.max(2 * this.#body.length, size)))
+      const room = this.#size === 0 ? size : Math.max(2 * this.#body.length, size)
+      if (!this.#mayHold(room)) return
+      this.#grow(Buffer.allocUnsafe(room))
     }
     chunk.copy(this.#body, this.#size)
     this.#size = size
+  }
+
+  /** Small bodies are not worth counting. False: there is no room for this one, and the reply has failed. */
+  #mayHold(bytes: number): boolean {
+    if (this.#isOver) return false
+    const more = bytes - this.#held
+    if (bytes < BIG_BYTES || more <= 0) return true
+    const { held } = this.#client.bodies
+    if (!held.hasRoomFor(more)) {
+      this.#exchange.abort()
+      this.#body = EMPTY
+      const limit = 'limits.in_flight_bytes'
+      const words = `an answer of ${bytes} bytes has no room: ${limit} (${held.max}) reached twice over`
+      this.onError(new Failure('overloaded', words, { limit }))
+      return false
+    }
+    held.add(more)
+    this.#held = bytes
+    return true
+  }
+
+  #release(): void {
+    this.#client.bodies.held.release(this.#held)
+    this.#held = 0
   }
 
   #grow(room: Buffer): void {
@@ -200,7 +239,10 @@ export class Reply implements HttpHandler {
 
 /** A message from the server over the cap. */
 export const tooLarge = (maxMessageBytes: number): Failure =>
-  new Failure('too_large', `a message exceeds maxMessageBytes (${maxMessageBytes} bytes)`, { amount: maxMessageBytes / MIB })
+  new Failure('too_large', `a message exceeds limits.max_message (${maxMessageBytes} bytes)`, {
+    amount: maxMessageBytes / MIB,
+    limit: 'limits.max_message',
+  })
 
 const formOf = (contentType: string | undefined): ReplyHead['form'] => {
   if (contentType === 'application/json') return 'json'

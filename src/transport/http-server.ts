@@ -4,14 +4,19 @@
  */
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { byteLength, join, latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { COMMENT, encodeEvent } from '../wire/sse.ts'
 import type { BodyPool } from './body-pool.ts'
 import { BodyWriter } from './body-writer.ts'
+import type { HeldBytes } from './held-bytes.ts'
+import { refuse } from './connection-caps.ts'
+import type { ConnectionCaps } from './connection-caps.ts'
 import { WriteBatch } from './write-batch.ts'
 
+/** What may wait for a host before whoever speaks to it alone is no longer read. */
+const STALLED_BYTES = 256 * 1024
 /** Below this a reply is joined and written at once; above, its slices go out as they are. */
 const JOIN_BELOW_BYTES = 64 * 1024
 
@@ -25,7 +30,7 @@ export type Headers = Readonly<Record<string, string>>
 
 export interface HttpServerOptions {
   readonly maxHeaderBytes: number
-  readonly maxConnections: number
+  readonly maxHeaderLines: number
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
@@ -42,19 +47,25 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/**
- * Binds one address. Rejects with the system's error (`EADDRINUSE` …). `onTrouble` hears of connections that could not be taken,
- * as when no descriptor is left (F-29), and of those that were given up; the others go on.
- */
+/** What a listener tells. */
+export interface ListenerEvents {
+  request(request: HttpRequest): void
+  /** A connection could not be taken, as when no descriptor is left (F-29), or was given up; the others go on. */
+  trouble(error: Error): void
+  /** A limit was reached, by the path of its option. */
+  reached(option: string): void
+}
+
+/** Binds one address. Rejects with the system's error (`EADDRINUSE` …). */
 export const listenHttp = async (
   address: { readonly host: string; readonly port: number },
   options: HttpServerOptions,
   bodies: BodyPool,
-  onRequest: (request: HttpRequest) => void,
-  onTrouble: (error: Error) => void,
+  caps: ConnectionCaps,
+  events: ListenerEvents,
 ): Promise<Listening> => {
-  const { writeStallMs } = options
-  const shared: Shared = { batch: new WriteBatch(), bodies, writeStallMs, onTrouble }
+  const { writeStallMs, maxHeaderLines } = options
+  const shared: Shared = { batch: new WriteBatch(), bodies, writeStallMs, events, reading: new Set() }
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
@@ -67,12 +78,20 @@ export const listenHttp = async (
       keepAlive: true,
       keepAliveInitialDelay: 30_000,
     },
-    (request, response) => onRequest(new HttpRequest(request, response, shared)),
+    (request, response) => {
+      // Counted here: node:http would leave out what is too many, and go on.
+      if (request.rawHeaders.length <= 2 * maxHeaderLines) return events.request(new HttpRequest(request, response, shared))
+      events.reached('listen.limits.header_lines')
+      refuse(request.socket, 431, `more headers than listen.limits.header_lines (${maxHeaderLines})`)
+    },
   )
-  server.maxHeadersCount = 100
-  server.maxConnections = options.maxConnections
+  server.maxHeadersCount = 0
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnread(error, socket as Socket, options, shared))
+  const [accept] = server.listeners('connection')
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => void (caps.admit(socket) && accept?.call(server, socket)))
   await bind(server, address)
-  server.on('error', onTrouble)
+  server.on('error', (error) => events.trouble(error))
   const { port } = server.address() as AddressInfo
   return {
     host: address.host,
@@ -91,6 +110,23 @@ export const listenHttp = async (
   }
 }
 
+/** Bytes that became no request: too many, too slow, or none of HTTP. */
+const refuseUnread = (
+  { code }: NodeJS.ErrnoException,
+  socket: Socket,
+  { maxHeaderBytes, headersTimeoutMs, requestTimeoutMs }: HttpServerOptions,
+  { reading, events }: Shared,
+): void => {
+  const limit = (status: number, option: string, value: string): void => {
+    events.reached(option)
+    refuse(socket, status, `${option} (${value}) reached`)
+  }
+  if (code === 'HPE_HEADER_OVERFLOW') limit(431, 'listen.limits.max_header', `${maxHeaderBytes} bytes`)
+  else if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') refuse(socket, 400, '')
+  else if (reading.has(socket)) limit(408, 'listen.limits.request_timeout', `${requestTimeoutMs} ms`)
+  else limit(408, 'listen.limits.headers_timeout', `${headersTimeoutMs} ms`)
+}
+
 const bind = (server: Server, address: { host: string; port: number }): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -107,8 +143,13 @@ interface Shared {
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
   readonly writeStallMs: number
-  readonly onTrouble: (error: Error) => void
+  readonly events: ListenerEvents
+  /** Connections on which a body is coming slowly. */
+  readonly reading: Set<Socket>
 }
+
+/** Why a body was not read: it exceeds its own limit, or what all of them may hold together. */
+export type Unread = 'too_large' | 'overloaded'
 
 export class HttpRequest {
   readonly method: string
@@ -166,41 +207,62 @@ export class HttpRequest {
     })
   }
 
-  /** Reads the body; calls back with `undefined` once it exceeds `maxBytes` (the connection is then not kept). */
-  readBody(maxBytes: number, done: (body: Buffer | undefined) => void): void {
+  /** Reads the body; calls back with the reason once it must not be read to its end (the connection is then not kept). */
+  readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {
     const request = this.#request
-    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return this.#refuseBody(done)
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return this.#refuseBody('too_large', done)
     // Most bodies came together with their heads, and are there when this turn's parsing is over: read at once, they take no
     // listeners and no flowing.
     process.nextTick(() => {
       const body = request.read() as Buffer | null
       if (!request.complete || request.readableLength > 0) this.#collect(body, maxBytes, done)
-      else if (body !== null && body.length > maxBytes) this.#refuseBody(done)
+      else if (body !== null && body.length > maxBytes) this.#refuseBody('too_large', done)
       else done(body ?? Buffer.alloc(0))
     })
   }
 
   /** The rest of a body of which `first` has come. */
-  #collect(first: Buffer | null, maxBytes: number, done: (body: Buffer | undefined) => void): void {
+  #collect(first: Buffer | null, maxBytes: number, done: (body: Buffer | Unread) => void): void {
     const request = this.#request
-    const chunks = first === null ? [] : [first]
+    const { reading, bodies } = this.#shared
+    let chunks = first === null ? [] : [first]
     let size = first?.length ?? 0
-    if (size > maxBytes) return this.#refuseBody(done)
+    let isRefused = size > maxBytes
+    if (isRefused) return this.#refuseBody('too_large', done)
+    bodies.held.add(size)
+    reading.add(request.socket)
+    const release = (): void => {
+      reading.delete(request.socket)
+      bodies.held.release(size)
+      size = 0
+      chunks = []
+    }
     request.on('data', (chunk: Buffer) => {
+      if (isRefused) return
+      const isTooLarge = size + chunk.length > maxBytes
+      isRefused = isTooLarge || bodies.held.isFull
+      if (isRefused) {
+        release()
+        return this.#refuseBody(isTooLarge ? 'too_large' : 'overloaded', done)
+      }
       size += chunk.length
-      if (size <= maxBytes) chunks.push(chunk)
-      else if (size - chunk.length <= maxBytes) this.#refuseBody(done)
+      bodies.held.add(chunk.length)
+      chunks.push(chunk)
     })
     request.on('end', () => {
-      if (size <= maxBytes) done(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size))
+      if (isRefused) return
+      const body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size)
+      release()
+      done(body)
     })
     request.on('error', () => undefined)
+    request.once('close', release)
   }
 
-  #refuseBody(done: (body: undefined) => void): void {
+  #refuseBody(reason: Unread, done: (body: Unread) => void): void {
     this.addHeaders({ Connection: 'close' })
     this.#request.resume()
-    done(undefined)
+    done(reason)
   }
 
   /** Ends what cannot be answered any more: with 500 where nothing was said yet, else by breaking the stream visibly. */
@@ -221,45 +283,60 @@ export class HttpRequest {
       const text = latin1Of(body)
       this.#shared.batch.add(() => response.end(text, 'latin1'))
     } else {
-      const { writeStallMs, onTrouble } = this.#shared
+      const { writeStallMs, events, bodies } = this.#shared
       response.setTimeout(writeStallMs, () => {
-        onTrouble(stalled(writeStallMs))
+        tellStalled(events, writeStallMs)
         response.destroy()
       })
+      bodies.held.add(length)
+      response.once('close', () => bodies.held.release(length))
       response.cork()
       for (const part of body) response.write(part)
-      response.end(() => this.#shared.bodies.release(body))
+      response.end(() => bodies.release(body))
     }
   }
 
   /** Answers with a body that is written as it is made; `onFull` and `onDrained` say whether the host takes it. */
   replyInPieces(status: number, headers: Headers, onFull: () => void, onDrained: () => void): BodyWriter {
-    const { bodies, writeStallMs: stallMs, onTrouble } = this.#shared
+    const { bodies, writeStallMs: stallMs, events } = this.#shared
+    const onStalled = (): void => tellStalled(events, stallMs)
     this.#response.writeHead(status, { ...this.#extraHeaders, ...headers })
-    return new BodyWriter(this.#response, bodies, { onFull, onDrained, stallMs, onStalled: () => onTrouble(stalled(stallMs)) })
+    return new BodyWriter(this.#response, bodies, { onFull, onDrained, stallMs, onStalled })
   }
 
   /** Answers 200 with a stream of events. */
   openEvents(headers: Headers): EventStream {
     this.#response.writeHead(200, { ...this.#extraHeaders, ...EVENT_HEADERS, ...headers })
     this.#response.flushHeaders()
-    return new EventStream(this.#response)
+    return new EventStream(this.#response, this.#shared.bodies.held)
   }
 }
 
-const stalled = (writeStallMs: number): Error =>
-  new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`)
+const tellStalled = (events: ListenerEvents, writeStallMs: number): void => {
+  events.reached('listen.limits.write_stall')
+  events.trouble(new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
+}
 
 /** Events to one host. A host that does not read loses its stream, never its neighbours (F-21). */
 export class EventStream {
   readonly #response: ServerResponse
+  readonly #held: HeldBytes
   #stalledSinceMs: number | undefined
+  /** What waits since it stalled. */
+  #waiting = 0
   #lastWriteMs = performance.now()
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, held: HeldBytes) {
     this.#response = response
-    response.on('drain', () => (this.#stalledSinceMs = undefined))
+    this.#held = held
+    response.on('drain', () => this.#drained())
+    response.on('close', () => this.#drained())
     response.on('error', () => undefined)
+  }
+
+  /** The host takes less than it is given: much waits for it. */
+  get isStalled(): boolean {
+    return this.#response.writableLength > STALLED_BYTES && !this.#response.destroyed
   }
 
   get isOpen(): boolean {
@@ -284,12 +361,23 @@ export class EventStream {
     if (this.isOpen) this.#response.end()
   }
 
-  /** Keeps the stream alive while it is quiet, and ends it when its host has stopped reading. */
-  sweep(limits: { keepAliveMs: number; stallMs: number; maxQueuedBytes: number }): void {
+  /** Keeps the stream alive while it is quiet, and ends it when its host has stopped reading: then the option that says so. */
+  sweep(limits: { keepAliveMs: number; stallMs: number; maxQueuedBytes: number }): string | undefined {
+    if (this.#response.destroyed) return undefined
     const nowMs = performance.now()
     const isStalled = this.#stalledSinceMs !== undefined && nowMs - this.#stalledSinceMs >= limits.stallMs
-    if (isStalled || this.#response.writableLength > this.#largest + limits.maxQueuedBytes) this.#response.destroy()
-    else if (this.isOpen && nowMs - this.#lastWriteMs >= limits.keepAliveMs) this.#write(COMMENT)
+    if (isStalled || this.#response.writableLength > this.#largest + limits.maxQueuedBytes) {
+      this.#response.destroy()
+      return isStalled ? 'listen.limits.write_stall' : 'listen.limits.max_queued'
+    }
+    if (this.isOpen && nowMs - this.#lastWriteMs >= limits.keepAliveMs) this.#write(COMMENT)
+    return undefined
+  }
+
+  #drained(): void {
+    this.#stalledSinceMs = undefined
+    this.#held.release(this.#waiting)
+    this.#waiting = 0
   }
 
   /** Bytes of the largest message still queued: a big answer alone is no reason to cut its host off. */
@@ -303,6 +391,8 @@ export class EventStream {
       return
     }
     this.#largest = Math.max(this.#largest, bytes.length)
+    this.#waiting += bytes.length
+    this.#held.add(bytes.length)
     this.#stalledSinceMs ??= this.#lastWriteMs
   }
 }

@@ -21,7 +21,7 @@ export interface LauncherOptions {
 }
 
 /** Spawns; rejects with `Failure('spawn_failed')`, retryable only where waiting may mend it. */
-export type Launcher = (launch: Launch, events?: Pick<ProcessTreeOptions, 'onStderr'>) => Promise<ProcessTree>
+export type Launcher = (launch: Launch, events?: Pick<ProcessTreeOptions, 'onStderr' | 'stderr'>) => Promise<ProcessTree>
 
 export const createLauncher = (options: LauncherOptions = {}): Launcher => {
   const { path, journal, stop = DEFAULT_STOP_TIMES, platform = process.platform } = options

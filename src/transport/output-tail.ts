@@ -11,6 +11,7 @@ export interface OutputTailOptions {
   readonly maxLineBytes: number
   /** Lines handed to `onLine` in one second. */
   readonly maxLinesPerSecond: number
+  readonly onDropped?: () => void
   /** A line, and how many before it were kept from it by the rate. */
   readonly onLine?: (line: string, skipped: number) => void
 }
@@ -53,7 +54,10 @@ export class OutputTail {
   #add(line: Buffer): void {
     this.#lines.push(line)
     this.#bytes += line.length + LINE_OVERHEAD
-    while (this.#bytes > this.#options.maxBytes) this.#bytes -= this.#lines.shift()!.length + LINE_OVERHEAD
+    while (this.#bytes > this.#options.maxBytes) {
+      this.#bytes -= this.#lines.shift()!.length + LINE_OVERHEAD
+      this.#options.onDropped?.()
+    }
     if (this.#options.onLine !== undefined) this.#report(line)
   }
 

@@ -104,7 +104,8 @@ export class PipeReader {
     const reason = `a line of more than ${amount} MiB`
     if (tail === undefined) this.#events?.garbage(reason, sampleOf(head))
     if (kind !== 'response') return
-    const lose = (lost: number): void => this.#lose(lost, new Failure('too_large', reason, { amount }))
+    const lose = (lost: number): void =>
+      this.#lose(lost, new Failure('too_large', reason, { amount, limit: 'limits.max_message' }))
     if (id !== undefined) lose(Number(id))
     else if (tail !== undefined) this.#loseLater([...this.#unanswered], lose)
   }

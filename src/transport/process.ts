@@ -35,6 +35,13 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
+/** What is kept of stderr. */
+export interface StderrOptions {
+  readonly maxBytes: number
+  /** An older line was dropped for newer ones. */
+  readonly onDropped: () => void
+}
+
 export interface ProcessTreeOptions {
   /** For messages: the command as configured. */
   readonly name: string
@@ -43,6 +50,7 @@ export interface ProcessTreeOptions {
   readonly stop: StopTimes
   /** A line of stderr, at most 100 a second, and how many were skipped before it. */
   readonly onStderr?: (line: string, skipped: number) => void
+  readonly stderr?: StderrOptions
 }
 
 /** How the wrapper that a `Launcher` may put in front says that it could not start the command. */
@@ -70,7 +78,7 @@ export class ProcessTree {
     this.pid = pid
     this.stdin = child.stdin
     this.stdout = child.stdout
-    this.#stderr = new OutputTail(options.onStderr && { onLine: options.onStderr })
+    this.#stderr = new OutputTail({ ...options.stderr, ...(options.onStderr && { onLine: options.onStderr }) })
     child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
     child.stderr.once('end', () => this.#stderr.end())
     // A pipe that breaks is told by the exit, or by the owner of stdin.

@@ -40,7 +40,10 @@ export const rawExchange = (endpoint: McpEndpoint, message: Outgoing, timeoutMs:
     },
     onError: reject,
   })
-  const late = new Failure('timeout', `no answer within ${timeoutMs} ms`, { retryable: true })
+  const late = new Failure('timeout', `no answer within ${timeoutMs} ms (timeouts.start)`, {
+    retryable: true,
+    limit: 'timeouts.start',
+  })
   const timer = setTimeout(() => reject(late), timeoutMs)
   const answer = promise.finally(() => {
     clearTimeout(timer)

@@ -95,6 +95,11 @@ export class RequestExchange implements ReplyEvents {
     this.#reply?.abort()
   }
 
+  /** Reads no more of its stream until the returned function is called. */
+  pause(): (() => void) | undefined {
+    return this.#reply?.pause()
+  }
+
   #end(failure: Failure | undefined): void {
     if (this.#state === 'over') return
     this.abort()

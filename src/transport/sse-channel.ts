@@ -116,6 +116,10 @@ export class SseChannel implements Channel {
   }
 
   /** There is nothing to close: the response, if it still comes, is dropped by whoever knows the ids. */
+  pause(id: number | undefined): (() => void) | undefined {
+    return id === undefined ? this.#stream?.pause() : undefined
+  }
+
   abandon(id: number): void {
     this.#pending.delete(String(id))
   }

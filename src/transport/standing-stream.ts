@@ -55,6 +55,11 @@ export class StandingStream {
     })
   }
 
+  /** Reads no more until the returned function is called. */
+  pause(): (() => void) | undefined {
+    return this.#reply?.pause()
+  }
+
   stop(): void {
     this.#isOver = true
     clearTimeout(this.#timer)

@@ -20,6 +20,8 @@ export interface HostPipeOptions {
 }
 
 const MIB = 1024 * 1024
+/** What may wait for the host before whoever speaks to it alone is no longer read. */
+const STALLED_BYTES = MIB
 
 export const DEFAULT_HOST_PIPE: HostPipeOptions = {
   maxLineBytes: 4 * MIB,
@@ -70,6 +72,11 @@ export class HostPipe {
     this.#input.once('close', () => this.#end(undefined))
     this.#input.on('error', (error) => this.#end(new Failure('lost', `reading from the host: ${error.message}`, {}, error)))
     this.#output.on('error', (error) => this.#end(new Failure('lost', `writing to the host: ${error.message}`, {}, error)))
+  }
+
+  /** Much waits for the host. */
+  get isStalled(): boolean {
+    return this.#writer.queuedBytes > STALLED_BYTES && !this.#hasEnded
   }
 
   /** Queues one message; once the host is gone it is dropped. */

@@ -103,6 +103,10 @@ export class StreamableChannel implements Channel, ExchangePorts {
     return true
   }
 
+  pause(id: number | undefined): (() => void) | undefined {
+    return id === undefined ? this.#stream?.pause() : this.#pending.get(id)?.pause()
+  }
+
   abandon(id: number): void {
     this.#pending.delete(id)?.abort()
   }

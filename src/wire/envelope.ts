@@ -5,6 +5,7 @@
  * and leaves everything else as spans of the bytes that came.
  */
 import { isUtf8 } from 'node:buffer'
+import { readEnds } from './message-ends.ts'
 import { Payload, stringAt } from './payload.ts'
 import { ScanError, Scanner } from './scan.ts'
 import type { Member, ScanLimits } from './scan.ts'
@@ -33,8 +34,16 @@ export interface Envelope {
 export class EnvelopeError extends Error {
   readonly code: -32700 | -32600
   readonly id: Id | undefined
-  constructor(code: -32700 | -32600, message: string, id: Id | undefined, cause?: unknown) {
-    super(message, { cause })
+  /** The option whose limit it exceeds. */
+  readonly limit: string | undefined
+  constructor(
+    code: -32700 | -32600,
+    message: string,
+    id: Id | undefined,
+    facts: { limit?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
+    this.limit = facts.limit
     this.name = 'EnvelopeError'
     this.code = code
     this.id = id
@@ -145,8 +154,13 @@ const idText = (bytes: Buffer, span: { start: number; end: number }): Id | undef
   return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined
 }
 
+/** What is parsed to find the id of a message that is refused: a larger one may be a bomb, and is asked at its ends only (T-24). */
+const MAX_PARSED_BYTES = 64 * 1024
+const END_BYTES = 4 * 1024
+
 /** The id of a message that is JSON but not acceptable, so that the refusal can carry it. */
 const findId = (bytes: Buffer): Id | undefined => {
+  if (bytes.length > MAX_PARSED_BYTES) return readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES)).id
   try {
     const value = JSON.parse(bytes.toString()) as { id?: unknown }
     return typeof value.id === 'string' || typeof value.id === 'number' ? JSON.stringify(value.id) : undefined
@@ -157,5 +171,5 @@ const findId = (bytes: Buffer): Id | undefined => {
 
 const asEnvelopeError = (error: unknown, id: Id | undefined): unknown => {
   if (!(error instanceof ScanError)) return error
-  return new EnvelopeError(error.kind === 'syntax' ? -32700 : -32600, error.message, id, error)
+  return new EnvelopeError(error.kind === 'syntax' ? -32700 : -32600, error.message, id, { limit: error.limit, cause: error })
 }

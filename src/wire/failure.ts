@@ -22,6 +22,7 @@ export type FailureKind =
   | 'rate_limited'
   | 'downstream_error'
   | 'version'
+  | 'loop'
   | 'protocol'
   | 'overloaded'
   | 'denied'
@@ -41,8 +42,8 @@ export interface FailureFacts {
   readonly status?: number
   /** A figure the wording needs: seconds of a time-out, MiB of a cap. */
   readonly amount?: number
-  /** The option of ours that refused it: hosts are told the message. */
-  readonly option?: string
+  /** The option that set the limit which was reached: named to the host, and counted. */
+  readonly limit?: string
   /** Its `WWW-Authenticate`, with a 401 or 403. */
   readonly challenge?: string
   /** A person who signs in there can mend it. */
@@ -51,7 +52,7 @@ export interface FailureFacts {
   readonly code?: number
 }
 
-/** Thrown for every expected failure. The message is for the log; hosts see it only where it is about an option of ours. */
+/** Thrown for every expected failure. The message is for the log; hosts see it only where it is about a limit of ours. */
 export class Failure extends Error {
   readonly kind: FailureKind
   readonly executed: 'no' | 'unknown'

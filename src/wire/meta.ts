@@ -16,6 +16,8 @@ export const META = {
   gateway: 'dev.trunkline/gateway',
   /** Ours: how many gateways a request has passed, to end loops. */
   hops: 'dev.trunkline/hops',
+  /** Ours: which gateways an answer to a handshake leads through, the one that answers first. */
+  gateways: 'dev.trunkline/gateways',
 } as const
 
 /** Members of a host's `_meta` that describe its own exchange with us and are never relayed. */

@@ -40,8 +40,11 @@ const LIMIT_NAMES: Readonly<Record<keyof ScanLimits, string>> = {
 export class ScanError extends Error {
   readonly kind: 'syntax' | 'key' | 'limit'
   readonly offset: number
-  constructor(kind: 'syntax' | 'key' | 'limit', message: string, offset: number) {
+  /** The option of that limit. */
+  readonly limit: string | undefined
+  constructor(kind: 'syntax' | 'key' | 'limit', message: string, offset: number, limit?: string) {
     super(message)
+    this.limit = limit
     this.name = 'ScanError'
     this.kind = kind
     this.offset = offset
@@ -320,6 +323,7 @@ export class Scanner {
   }
 
   #limit(name: keyof ScanLimits, value: number): ScanError {
-    return new ScanError('limit', `the message exceeds ${LIMIT_NAMES[name]} (${value})`, this.position)
+    const limit = LIMIT_NAMES[name]
+    return new ScanError('limit', `the message exceeds ${limit} (${value})`, this.position, limit)
   }
 }

@@ -3,6 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -10,7 +12,10 @@ import { openArena } from '../support/arena/arena.ts'
 import type { Arena } from '../support/arena/arena.ts'
 import { openCaller } from '../support/arena/callers.ts'
 import { send } from '../support/fakes/raw-http.ts'
-import { gatewayHome } from '../support/gateway-process.ts'
+import { FakeDownstream } from '../support/fake-downstream.ts'
+import { openFullDisk } from '../support/faults/full-disk.ts'
+import { killRounds } from '../support/faults/rounds.ts'
+import { gatewayHome, startGatewayAfter, startGatewayProcess } from '../support/gateway-process.ts'
 import { isAlive } from '../support/pids.ts'
 
 /** Begins one call of each server and waits until all have arrived; how they end is the referee's. */
@@ -63,6 +68,100 @@ test('F-30 while the event loop is late calls are refused with 503, health is no
   arena.provoke('recover')
   while ((await called(arena, 'modern-http0')) !== 'answered');
   expect(arena.referee.isClean).toBe(true)
+})
+
+test('F-30 with its heap really full it opens no session, goes on with what it has, and is well again when there is room', async () => {
+  await using arena = await openArena({ perKind: 1, isFaulty: false, nodeArgs: ['--max-old-space-size=300'] })
+  const session = await openCaller('legacy', arena.url, 1)
+  arena.provoke('fill')
+  const initialize = {
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } }),
+  }
+  let refused = await send(arena.url, initialize)
+  while (refused.status !== 503) refused = await send(arena.url, initialize)
+  expect(await refused.body).toMatch(/the heap is 9\d % full/)
+  expect((await send(new URL('/healthz', arena.url), { method: 'GET' })).status).toBe(200)
+  expect(await called(arena, 'modern-http0')).toBe('answered')
+  const nonce = arena.referee.begin()
+  for (const end of await session.call(0, 'modern-http0__echo', { nonce })) arena.referee.ended(nonce, end)
+  arena.provoke('recover')
+  while ((await send(arena.url, initialize)).status !== 200);
+  await session.leave(true)
+  expect(arena.referee.findings).toEqual([])
+  expect(arena.referee.verdict).toMatchObject({ answered: 2, failed: {} })
+})
+
+test('F-27 after SIGSTOP and SIGCONT nothing has expired: calls under way are answered, sessions and servers are as they were', async () => {
+  const short = { listen: { limits: { session_idle: '5s' } }, defaults: { timeouts: { idle: '5s' } } }
+  await using arena = await openArena({ perKind: 1, isFaulty: false, config: short })
+  const { referee, seats } = arena
+  const caller = await openCaller('legacy', arena.url, 1)
+  const nonces = seats.map(({ key }) => [key, referee.begin()] as const)
+  const hosts = await Promise.all(nonces.map(() => openCaller('modern', arena.url, 1)))
+  const ends = nonces.map(async ([key, nonce], at) => {
+    for (const end of await hosts[at].call(0, `${key}__echo`, { nonce, delayMs: 3_000 })) referee.ended(nonce, end)
+  })
+  await Promise.all(seats.map(({ fake }) => fake.until('tools/call')))
+  const children = arena.children()
+  arena.signal('SIGSTOP')
+  await new Promise((resolve) => setTimeout(resolve, 7_000))
+  arena.signal('SIGCONT')
+  await Promise.all(ends)
+  const last = referee.begin()
+  for (const end of await caller.call(0, 'modern-http0__echo', { nonce: last })) referee.ended(last, end)
+  expect(referee.findings).toEqual([])
+  expect(referee.verdict).toMatchObject({ answered: seats.length + 1, failed: {}, broken: 0 })
+  expect(arena.children()).toEqual(expect.arrayContaining(children))
+  await Promise.all([caller, ...hosts].map((one) => one.leave(true)))
+})
+
+test('F-23 killed at random moments under load it leaves no process behind, and the next one serves', async () => {
+  const { odd } = await killRounds(3, 5)
+  expect(odd).toEqual([])
+})
+
+test.runIf(process.platform === 'linux')('T-24 JSON bombs of every kind cost the process 100 MiB at most', async () => {
+  await using arena = await openArena({ perKind: 1, isFaulty: false })
+  const memory = (what: string): number =>
+    Number(new RegExp(`^${what}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${arena.pid}/status`, 'latin1'))?.[1]) / 1024
+  expect(await called(arena, 'modern-http0')).toBe('answered')
+  const before = memory('VmRSS')
+  const wide = (piece: string, megabytes: number): string => piece.repeat(Math.floor((megabytes * 1024 * 1024) / piece.length))
+  const bombs = [
+    '['.repeat(2_000_000),
+    `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":[${wide('{},', 3.9)}{}]}}`,
+    `{"jsonrpc":"2.0","id":1,"method":"x","params":{${Array.from({ length: 300_000 }, (_, at) => `"k${at}":1`).join(',')}}}`,
+    `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":${wide('{"a":', 3)}1${wide('}', 0.6)}}}`,
+    `[${wide('1,', 3.9)}1]`,
+  ]
+  for (const body of bombs.flatMap((bomb) => [bomb, bomb])) expect([400, 413]).toContain((await send(arena.url, { body })).status)
+  expect(memory('VmHWM') - before).toBeLessThanOrEqual(100)
+  expect(await called(arena, 'modern-http0')).toBe('answered')
+})
+
+describe('F-26 with the disk really full', () => {
+  test('what was kept stays as it was, it is told, and everything is served; then the process ends as usual', async () => {
+    await using home = await gatewayHome()
+    await using a = await FakeDownstream.start({ kind: 'modern http', tools: ['t'] })
+    const file = await home.write('config', { servers: { a: { url: 'url' in a.address ? a.address.url.href : '' } } })
+    await using disk = await openFullDisk(join(home.folder, 'config-state'))
+    const first = await startGatewayProcess(file)
+    await first.saw((said) => said.some((line) => line.includes('server is ready')))
+    expect(await first.stop()).toBe(0)
+    const stored = readdirSync(disk.folder, { recursive: true, encoding: 'utf8' }).find((name) => name.endsWith('server-a.json'))
+    const before = readFileSync(join(disk.folder, stored ?? ''))
+    disk.fill()
+    a.offers.tools.push({ name: 'later', inputSchema: { type: 'object' } })
+    const second = await startGatewayAfter(disk.words, file)
+    await second.saw((said) => said.some((line) => line.includes('cannot be')))
+    await second.saw((said) => said.some((line) => line.includes('server is ready')))
+    const caller = await openCaller('modern', new URL(second.url), 1)
+    const [end] = await caller.call(0, 'a__later', { nonce: 1 })
+    expect(end).toMatchObject({ type: 'answered' })
+    await caller.leave(true)
+    expect(readFileSync(join(disk.folder, stored ?? ''))).toEqual(before)
+    expect(await second.stop()).toBe(0)
+  })
 })
 
 test('F-23 of a gateway that is killed no process is left, and the next one serves', async () => {

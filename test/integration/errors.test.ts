@@ -152,7 +152,10 @@ describe.each(HOSTS)('to a host over $name', ({ connect }) => {
       await using host = await connect(gateway)
       both(gateway.fake('a'), fake.never)
       const [, turn] = await Promise.all([
-        expectFailure(host, { kind: 'timeout', text: 'A did not answer within 1 s; the action may still complete' }),
+        expectFailure(host, {
+          kind: 'timeout',
+          text: 'A did not answer within 1 s; the action may still complete (timeouts.idle)',
+        }),
         gateway.fake('a').until('tools/call'),
       ])
       if (kind === 'modern http') await turn.closed
@@ -171,7 +174,7 @@ describe.each(HOSTS)('to a host over $name', ({ connect }) => {
       const result = await host.call('tools/call', { name: 'a__t', _meta: { progressToken: 'p' } })
       expect(result).toMatchObject({
         isError: true,
-        content: [{ text: 'A did not answer within 2 s; the action may still complete' }],
+        content: [{ text: 'A did not answer within 2 s; the action may still complete (timeouts.total)' }],
       })
     })
     test.each([

@@ -29,6 +29,9 @@ export interface HostOptions {
   readonly hesitates?: boolean
 }
 
+/** What a host answers, at once or later. */
+export type Answering = (params: JsonMap) => JsonMap | Promise<JsonMap>
+
 /** A request under way. */
 export interface Pending {
   readonly id: string | number
@@ -61,7 +64,7 @@ export interface Host extends AsyncDisposable {
   begin(method: string, params?: JsonMap, options?: CallOptions): Pending
   notify(method: string, params?: JsonMap): void
   /** Answers requests of the gateway, with an error where it throws `RpcError`; without it they stay unanswered. */
-  answer(method: string, handle: (params: JsonMap) => JsonMap): void
+  answer(method: string, handle: Answering): void
   /** One message as it stands; a request is tracked by the id given. */
   sendRaw(text: string, id: string | number): Pending
 }

@@ -105,13 +105,7 @@ export class FakeIssuer implements AsyncDisposable {
     this.authorizations.push(params)
     const code = randomUUID()
     const back = new URL(params.get('redirect_uri') ?? '')
-    const grant: Grant = {
-      client: params.get('client_id') ?? '',
-      scope: params.get('scope') ?? '',
-      resource: params.get('resource'),
-      refresh: randomUUID(),
-      isOver: false,
-    }
+    const grant = grantOf(params)
     this.#codes.set(code, { challenge: params.get('code_challenge') ?? '', redirect: back.href, grant })
     for (const [name, value] of [
       ['code', code],
@@ -124,7 +118,9 @@ export class FakeIssuer implements AsyncDisposable {
 
   #token(params: URLSearchParams) {
     this.exchanges.push(params)
-    const grant = params.get('grant_type') === 'refresh_token' ? this.#refreshed(params) : this.#redeemed(params)
+    const kind = params.get('grant_type')
+    const isExchange = kind === 'urn:ietf:params:oauth:grant-type:token-exchange'
+    const grant = isExchange ? grantOf(params) : kind === 'refresh_token' ? this.#refreshed(params) : this.#redeemed(params)
     if (grant === undefined) return { status: 400, json: { error: 'invalid_grant' } }
     this.grants.push(params.get('grant_type') ?? '')
     this.#refreshable.set(grant.refresh, grant)
@@ -159,6 +155,14 @@ export class FakeIssuer implements AsyncDisposable {
     return grant
   }
 }
+
+const grantOf = (params: URLSearchParams): Grant => ({
+  client: params.get('client_id') ?? '',
+  scope: params.get('scope') ?? '',
+  resource: params.get('resource'),
+  refresh: randomUUID(),
+  isOver: false,
+})
 
 /** Only requests with a good token reach the server; `scopeOf`: what a message takes beside that. */
 export const protect = (

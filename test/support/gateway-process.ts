@@ -1,10 +1,12 @@
 /** Trunkline as its users run it: a process with a configuration file, and the commands that hosts start. */
 import { spawn } from 'node:child_process'
+import type { ChildProcessByStdio, SpawnOptionsWithStdioTuple, StdioNull, StdioPipe } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { Target } from './processes.ts'
 
@@ -57,10 +59,17 @@ export const stdioGateway = (file: string): Extract<Target, { command: string }>
  * Runs `trunkline up` on a free port and resolves once it says that it is ready; its servers may still be starting. Rejects with
  * what it said when it ends before.
  */
-export const startGatewayProcess = async (file: string, ...args: string[]): Promise<GatewayProcess> => {
-  const child = spawn(process.execPath, [main, 'up', '-c', file, '--listen', '127.0.0.1:0', ...args], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+export const startGatewayProcess = (file: string, ...args: string[]): Promise<GatewayProcess> =>
+  started(spawn(process.execPath, up(file, args), STDIO))
+
+/** The same after a shell has said something first, such as `ulimit -n 64`. */
+export const startGatewayAfter = (words: string, file: string): Promise<GatewayProcess> =>
+  started(spawn('sh', ['-c', `${words}; exec "$@"`, 'sh', process.execPath, ...up(file, [])], STDIO))
+
+const STDIO: SpawnOptionsWithStdioTuple<StdioNull, StdioNull, StdioPipe> = { stdio: ['ignore', 'ignore', 'pipe'] }
+const up = (file: string, args: readonly string[]): string[] => [main, 'up', '-c', file, '--listen', '127.0.0.1:0', ...args]
+
+const started = async (child: ChildProcessByStdio<null, null, Readable>): Promise<GatewayProcess> => {
   const exited = once(child, 'exit') as Promise<[number | null]>
   const said: string[] = []
   const waiters = new Set<() => void>()

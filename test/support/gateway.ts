@@ -119,7 +119,8 @@ export const serverOptions = (key: string, downstream: FakeDownstream, overrides
     transport: downstream.kind === 'legacy sse' ? 'sse' : 'auto',
     ...overrides,
     timeouts: { ...DEFAULT_TIMEOUTS, ...overrides.timeouts },
-    limits: { ...DEFAULT_LIMITS, ...overrides.limits },
+    // Tests end processes all the time.
+    limits: { ...DEFAULT_LIMITS, maxRestarts: 10_000, ...overrides.limits },
   }
 }
 

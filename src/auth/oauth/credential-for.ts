@@ -2,6 +2,7 @@
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Credential } from './credential.ts'
 import type { OAuthEnvironment } from './environment.ts'
+import { ExchangeCredential } from './exchange-credential.ts'
 import { MachineCredential } from './machine-credential.ts'
 import { isPerUser } from './options.ts'
 import type { CredentialOptions } from './options.ts'
@@ -24,5 +25,7 @@ export const credentialFor = (
   if (credential.mode === 'client') return new MachineCredential(url, credential, environment)
   if (isPerUser(credential) && principal === undefined) return undefined
   const owner = principal ?? SHARED_PRINCIPAL
+  if (credential.mode === 'exchange')
+    return new ExchangeCredential(url, credential, () => environment.subject(owner), environment)
   return new UserCredential({ key, server: url, principal: owner, signIn: credential }, environment)
 }

@@ -9,6 +9,8 @@ export interface OAuthEnvironment {
   readonly store: TokenStore
   /** Wall clock in milliseconds: tokens outlive the process. */
   readonly now: () => number
+  /** The token that a principal came with last. */
+  readonly subject: (principal: string) => string | undefined
   /** The live tokens of one holder, in place of those it named before: no output may show them (T-14). */
   readonly secrets: (holder: object, tokens: readonly string[]) => void
 }

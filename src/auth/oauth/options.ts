@@ -33,7 +33,20 @@ export interface SignInOptions {
   readonly isPrivate: boolean
 }
 
-export type CredentialOptions = MachineOptions | SignInOptions
+/** The caller's own token is exchanged for one of the server. */
+export interface ExchangeOptions {
+  readonly mode: 'exchange'
+  /** Who issued the caller's token, and takes it back. */
+  readonly issuer: string
+  readonly client: ClientOptions
+  /** What the token is to be good for, in the issuer's words; `undefined`: the server's URL. */
+  readonly audience: string | undefined
+  readonly scopes: readonly string[] | undefined
+  readonly isPrivate: boolean
+}
+
+export type CredentialOptions = ExchangeOptions | MachineOptions | SignInOptions
 
 /** Whether each principal has a credential of its own there. */
-export const isPerUser = (options: CredentialOptions | undefined): boolean => options?.mode === 'user' && options.perUser
+export const isPerUser = (options: CredentialOptions | undefined): boolean =>
+  options?.mode === 'exchange' || (options?.mode === 'user' && options.perUser)

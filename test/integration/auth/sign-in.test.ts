@@ -12,6 +12,7 @@ import { legacyHttp, modernHttp } from '../../support/fake-host.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
 import type { FakeIssuerOptions } from '../../support/fake-issuer.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
+import { toolsetOf } from '../../support/toolsets.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
 
@@ -105,6 +106,26 @@ test('6.4 a host of 2025-11-25 is asked on the stream of its call, and hears whe
   expect(JSON.stringify(result)).toContain('Signed in to A')
   const done = await host.heard.until(({ method }) => method === 'notifications/elicitation/complete')
   expect(done.params).toEqual({ elicitationId: ids[0] })
+})
+
+test('6.4 a person who is quicker than the host is waited for no longer, though the tool is listed no more', async () => {
+  await using stage = await scene()
+  await using host = await legacyHttp.connect(stage.gateway, able)
+  const changed = host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+  const browser = new Browser()
+  host.answer('elicitation/create', async ({ url }) => {
+    await browser.signIn(String(url))
+    await changed
+    return { action: 'accept' }
+  })
+  expect(JSON.stringify(await host.call('tools/call', SIGN_IN))).toContain('Signed in to A')
+})
+
+test('6.4 a toolset that names some tools of a server lets its callers sign in there', async () => {
+  const some = { ...toolsetOf({ servers: ['a'], tools: ['a__ec*'] }), name: 'few' }
+  await using stage = await scene({ gateway: { toolsets: [some] } })
+  await using host = await modernHttp.connect(stage.gateway, { ...able, toolset: 'few' })
+  expect(names(await host.call('tools/list'))).toEqual(['a__sign_in'])
 })
 
 test.each([

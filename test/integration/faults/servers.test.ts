@@ -3,71 +3,20 @@ import { describe, expect, test } from 'vitest'
 import { FakeDownstream, fake } from '../../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../../support/fake-host.ts'
 import { startGateway } from '../../support/gateway.ts'
-import type { Turn } from '../../support/fakes/turn.ts'
+import { crashRounds, exitRounds } from '../../support/faults/rounds.ts'
 import { isAlive } from '../../support/pids.ts'
 import { play, refereed } from '../../support/refereed.ts'
 import { Referee } from '../../support/referee.ts'
 
 describe.each(['legacy stdio', 'modern stdio'] as const)('a %s server', (kind) => {
   test('F-01 that is killed with 100 calls pending: each ends as exited, none is sent again, the next is answered', async () => {
-    const referee = new Referee()
-    const release = Promise.withResolvers<undefined>()
-    await using gateway = await startGateway({
-      servers: {
-        a: fake.of({ kind, tools: ['t'], on: { 'tools/call': refereed(referee, fake.never) } }),
-        b: fake.of({ kind: 'modern http', tools: ['t'], on: { 'tools/call': refereed(referee, () => release.promise) } }),
-      },
-    })
-    await using host = await modernHttp.connect(gateway)
-    const a = gateway.fake('a')
-    const beside = play(host, referee, 'b__t')
-    for (let round = 0; round < 3; round++) {
-      a.on('tools/call', refereed(referee, fake.never))
-      a.forget()
-      const ends = Array.from({ length: 100 }, () => play(host, referee, 'a__t'))
-      const { connection } = await a.journal.when(() =>
-        a.all('tools/call').length === 100 ? a.all('tools/call')[99] : undefined,
-      )
-      process.kill(connection.pid ?? 0, 'SIGKILL')
-      expect(new Set((await Promise.all(ends)).map((end) => JSON.stringify(end)))).toEqual(
-        new Set([JSON.stringify({ type: 'failed', kind: 'exited', executed: 'unknown' })]),
-      )
-      a.on('tools/call', refereed(referee))
-      expect(await play(host, referee, 'a__t')).toMatchObject({ type: 'answered' })
-    }
-    release.resolve(undefined)
-    expect(await beside).toMatchObject({ type: 'answered' })
-    expect(referee.findings).toEqual([])
+    expect(await crashRounds(kind, 5)).toEqual({ rounds: 5, calls: 5 * 101 + 1, odd: [] })
   })
 
   test('F-09 that exits after each third answer loses none of them, and calls wait for the next process', async () => {
-    const referee = new Referee()
-    await using gateway = await startGateway({
-      servers: { a: fake.of({ kind, tools: ['t'] }) },
-      options: { a: { spare: 1 } },
-    })
-    await using host = await modernHttp.connect(gateway)
-    const gone = new Set<unknown>()
-    let answers = 0
-    const third = (turn: Turn): Promise<undefined> => {
-      // What still reaches a process on its way out is not answered.
-      if (gone.has(turn.connection)) return fake.never()
-      turn.answer({ content: [{ type: 'text', text: String((turn.params['arguments'] as { nonce: number }).nonce) }] })
-      if (++answers % 3 === 0) {
-        gone.add(turn.connection)
-        turn.connection.drop()
-      }
-      return fake.never()
-    }
-    gateway.fake('a').on('tools/call', refereed(referee, third))
-    for (let at = 0; at < 24; at++) {
-      const end = await play(host, referee, 'a__t')
-      // Whoever comes between the answer and the exit may be told that it exited; nobody waits in vain.
-      if (end.type !== 'answered') expect(end).toMatchObject({ type: 'failed', kind: expect.stringMatching(/exited|lost/) })
-    }
-    expect(referee.findings).toEqual([])
-    expect(referee.verdict.answered).toBe(answers)
-    expect(gone.size).toBeGreaterThan(2)
+    const { rounds, odd } = await exitRounds(kind, 36)
+    expect(odd).toEqual([])
+    expect(rounds).toBeGreaterThan(6)
   })
 })
 

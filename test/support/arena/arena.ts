@@ -31,6 +31,8 @@ export interface ArenaOptions {
   readonly perKind: number
   /** Proxies on every way, and a gateway that tries lost servers again at once; else the program itself and nothing between. */
   readonly isFaulty: boolean
+  /** Options of Node for the gateway's process. */
+  readonly nodeArgs?: readonly string[]
   /** Members of the configuration beside `servers`. */
   readonly config?: Readonly<Record<string, unknown>>
 }
@@ -65,7 +67,7 @@ export interface Arena extends AsyncDisposable {
 
 const script = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
-export const openArena = async ({ perKind, isFaulty, config = {} }: ArenaOptions): Promise<Arena> => {
+export const openArena = async ({ perKind, isFaulty, config = {}, nodeArgs = [] }: ArenaOptions): Promise<Arena> => {
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'arena-'))
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
@@ -82,13 +84,16 @@ export const openArena = async ({ perKind, isFaulty, config = {} }: ArenaOptions
         reload: { watch: false },
         ...config,
         ...more,
+        // Processes are killed here all the time.
+        defaults: { ...(config['defaults'] as object), limits: { restarts: 1_000_000 } },
         servers: { ...serversOf(seats), ...(more['servers'] as object) },
         state: { dir: join(folder, 'state') },
       }),
     )
   await write({})
   const front = stack.use(await openFaultProxy(0))
-  let child = await startProcess(isFaulty, file, front)
+  const start = (): Promise<ChildProcess> => startProcess(isFaulty, file, front, nodeArgs)
+  let child = await start()
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
     if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
     const ended = once(child, 'exit')
@@ -122,7 +127,7 @@ export const openArena = async ({ perKind, isFaulty, config = {} }: ArenaOptions
       child.exitCode === null && child.signalCode === null ? ((await once(child, 'exit')) as [number | null])[0] : child.exitCode,
     replace: async (signal) => {
       const code = await stop(signal)
-      child = await startProcess(isFaulty, file, front)
+      child = await start()
       return code
     },
     write,
@@ -189,11 +194,16 @@ const echo = async (turn: Turn, referee: Referee): Promise<Record<string, unknow
   return { content: [{ type: 'text', text: `${nonce}:${'x'.repeat(size)}` }] }
 }
 
-const startProcess = async (isFaulty: boolean, file: string, front: FaultProxy): Promise<ChildProcess> => {
+const startProcess = async (
+  isFaulty: boolean,
+  file: string,
+  front: FaultProxy,
+  nodeArgs: readonly string[],
+): Promise<ChildProcess> => {
   const program = isFaulty
     ? [script('gateway.ts'), file]
     : [script('../../../src/main.ts'), 'up', '-c', file, '--listen', '127.0.0.1:0']
-  const child = spawn(process.execPath, ['--expose-gc', '--import', script('probe.ts'), ...program], {
+  const child = spawn(process.execPath, [...nodeArgs, '--expose-gc', '--import', script('probe.ts'), ...program], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   const ready = Promise.withResolvers<number>()

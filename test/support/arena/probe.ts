@@ -3,6 +3,7 @@
  * it is told.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { getHeapSpaceStatistics } from 'node:v8'
 
 /** What a gateway's process says of itself. */
 export interface Vitals {
@@ -14,8 +15,9 @@ export interface Vitals {
 }
 
 /** What can go wrong inside of a process. */
-export type Provocation = 'throw' | 'reject' | 'lag' | 'recover'
+export type Provocation = 'throw' | 'reject' | 'lag' | 'fill' | 'recover'
 
+const ballast: number[][] = []
 let lagging: NodeJS.Timeout | undefined
 const PROVOCATIONS: Readonly<Record<Provocation, () => void>> = {
   throw: () =>
@@ -29,7 +31,25 @@ const PROVOCATIONS: Readonly<Record<Provocation, () => void>> = {
       for (const untilMs = performance.now() + 400; performance.now() < untilMs;);
     }, 1)
   },
-  recover: () => clearInterval(lagging),
+  /** The heap is filled to a little over 95 % of `--max-old-space-size`, with what no collection takes away. */
+  fill: () => {
+    const mebibytes = Number(/max-old-space-size=(\d+)/.exec(process.execArgv.join(' '))?.[1])
+    const isFull = (): boolean => {
+      const spaces = getHeapSpaceStatistics().filter(({ space_name: name }) => !name.startsWith('new_'))
+      return spaces.reduce((used, { space_used_size: size }) => used + size, 0) >= 0.955 * mebibytes * 1024 * 1024
+    }
+    for (;;) {
+      ballast.push(Array.from({ length: 20_000 }, (_, at) => at + 0.5))
+      if (!isFull()) continue
+      globalThis.gc?.()
+      if (isFull()) return
+    }
+  },
+  recover: () => {
+    clearInterval(lagging)
+    ballast.length = 0
+    globalThis.gc?.()
+  },
 }
 
 const RESOLUTION_MS = 10

@@ -1,5 +1,5 @@
 /** What all fake hosts share: ids, what is pending, what was heard. */
-import type { CallOptions, Host, HostOptions, Pending } from '../fake-host.ts'
+import type { Answering, CallOptions, Host, HostOptions, Pending } from '../fake-host.ts'
 import { Journal } from './journal.ts'
 import { KEY, MODERN, RpcError } from './messages.ts'
 import type { JsonMap, Message } from './messages.ts'
@@ -41,7 +41,7 @@ export abstract class BaseHost implements Host {
   welcome: JsonMap = {}
   protected readonly options: HostOptions
   protected readonly pending = new Map<string, Tracked>()
-  readonly #answers = new Map<string, (params: JsonMap) => JsonMap>()
+  readonly #answers = new Map<string, Answering>()
   #nextId = 1
 
   constructor(era: 'legacy' | 'modern', options: HostOptions) {
@@ -80,7 +80,7 @@ export abstract class BaseHost implements Host {
     this.carry(JSON.stringify({ jsonrpc: '2.0', method, ...(params !== undefined && { params }) }))
   }
 
-  answer(method: string, handle: (params: JsonMap) => JsonMap): void {
+  answer(method: string, handle: Answering): void {
     this.#answers.set(method, handle)
   }
 
@@ -101,8 +101,13 @@ export abstract class BaseHost implements Host {
     }
     ;(on?.messages ?? this.heard).push(message)
     const handle = this.#answers.get(message.method)
-    if (message.id !== undefined && handle !== undefined)
-      this.carry(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...outcomeOf(() => handle(message.params ?? {})) }))
+    const { id, params = {} } = message
+    if (id === undefined || handle === undefined) return
+    const say = (outcome: object): void => this.carry(JSON.stringify({ jsonrpc: '2.0', id, ...outcome }))
+    const outcome = outcomeOf(() => handle(params))
+    const { result } = outcome
+    if (result instanceof Promise) void result.then((late: JsonMap) => say({ result: late }))
+    else say(outcome)
   }
 
   protected ownMeta(): JsonMap {
@@ -131,7 +136,7 @@ export abstract class BaseHost implements Host {
   }
 }
 
-const outcomeOf = (answer: () => JsonMap): { result: JsonMap } | { error: JsonMap } => {
+const outcomeOf = (answer: () => JsonMap | Promise<JsonMap>): { result?: JsonMap | Promise<JsonMap>; error?: JsonMap } => {
   try {
     return { result: answer() }
   } catch (error) {

@@ -7,6 +7,7 @@ import { exposeTemplate, exposeUri, isAbsoluteTemplate, isAbsoluteUri, prefixUri
 import { Views } from '../../../src/catalog/view.ts'
 import { EventBudget } from '../../../src/host/event-budget.ts'
 import { EventLog } from '../../../src/host/event-log.ts'
+import { LimitCounts } from '../../../src/rpc/limit-counts.ts'
 import { Failure } from '../../../src/wire/failure.ts'
 import { ALWAYS, sourceOf, toolOf } from '../../unit/catalog/fixtures.ts'
 import { must, outcome, same } from './target.ts'
@@ -16,8 +17,9 @@ const seal = new Seal({ keys: [Buffer.alloc(32, 7)], now: () => 0 })
 const TOKEN = seal.seal('cursor', { kind: 'tools' })
 
 const logWith = (): { log: EventLog; ids: string[] } => {
-  const budget = new EventBudget(10_000, { warn: () => undefined })
-  const log = new EventLog({ maxEvents: 8, maxStreamBytes: 1_000, maxSessionBytes: 2_000, maxAgeMs: 1_000 }, budget)
+  const limits = new LimitCounts({ warn: () => undefined })
+  const budget = new EventBudget(() => 10_000, limits)
+  const log = new EventLog({ maxEvents: 8, maxStreamBytes: 1_000, maxSessionBytes: 2_000, maxAgeMs: 1_000 }, budget, limits)
   const ids = [log.open(), log.open()].map((name) => log.append(name, [Buffer.from(name)]))
   return { log, ids }
 }

@@ -65,7 +65,7 @@ describe('a call of a legacy server', () => {
     await vi.advanceTimersByTimeAsync(900)
     expect(call.end()).toBe('')
     await vi.advanceTimersByTimeAsync(200)
-    expect(call.end()).toBe('no answer within 1000 ms')
+    expect(call.end()).toBe('no answer within 1000 ms (timeouts.idle)')
   })
 
   test('B145 is not silent while a human answers, be it the first question or the last; then the time begins anew', async () => {
@@ -81,7 +81,7 @@ describe('a call of a legacy server', () => {
     await vi.advanceTimersByTimeAsync(900)
     expect(call.end()).toBe('')
     await vi.advanceTimersByTimeAsync(200)
-    expect(call.end()).toBe('no answer within 1000 ms')
+    expect(call.end()).toBe('no answer within 1000 ms (timeouts.idle)')
   })
 
   test('B145 B144 ends all the same after the most it may take', async () => {
@@ -91,6 +91,6 @@ describe('a call of a legacy server', () => {
     await vi.advanceTimersByTimeAsync(59_000)
     expect(call.end()).toBe('')
     await vi.advanceTimersByTimeAsync(1_200)
-    expect(call.end()).toBe('no answer within 60000 ms')
+    expect(call.end()).toBe('no answer within 60000 ms (timeouts.total)')
   })
 })

@@ -47,7 +47,11 @@ describe('B062 a state of one principal', () => {
 
   test('is refused to another where it stands for a parked call, which waits on for its own', async () => {
     const question: Question = { method: 'elicitation/create', params: Payload.of({ message: '?' }) }
-    const handle = new Parking(seal, () => ({ ...DEFAULT_PARKING, siblingsMs: 0 })).layer(async (call) => {
+    const handle = new Parking(
+      seal,
+      () => ({ ...DEFAULT_PARKING, siblingsMs: 0 }),
+      () => undefined,
+    ).layer(async (call) => {
       const answer = await call.ask?.(question)
       return { kind: 'complete', result: Payload.of({ got: answer !== undefined && 'result' in answer }) }
     })
@@ -59,7 +63,11 @@ describe('B062 a state of one principal', () => {
   })
 
   test('limits.parked_per_principal (1): the second question of one principal is refused, that of another is not', async () => {
-    const handle = new Parking(seal, () => ({ ...DEFAULT_PARKING, siblingsMs: 0, maxPerPrincipal: 1 })).layer(async (call) => {
+    const handle = new Parking(
+      seal,
+      () => ({ ...DEFAULT_PARKING, siblingsMs: 0, maxPerPrincipal: 1 }),
+      () => undefined,
+    ).layer(async (call) => {
       const answer = await call.ask?.({ method: 'elicitation/create', params: Payload.of({ message: '?' }) })
       const text = answer !== undefined && 'error' in answer ? answer.error.text('message') : undefined
       return { kind: 'complete', result: Payload.of({ text }) }

@@ -6,6 +6,7 @@ const open = (options: { ttlMs?: number; maxBytes?: number } = {}) => {
   const clock = { nowMs: 0 }
   const overflow = new Overflow(
     () => ({ ttlMs: 1_000, maxBytes: 10_000, ...options }),
+    () => undefined,
     () => clock.nowMs,
   )
   const read = (principal: string, uri: string | undefined): string | undefined => {

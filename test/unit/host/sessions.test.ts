@@ -4,14 +4,16 @@ import type { HostLimits } from '../../../src/host/options.ts'
 import { Session } from '../../../src/host/session.ts'
 import { Sessions } from '../../../src/host/sessions.ts'
 import type { HttpSession } from '../../../src/host/sessions.ts'
+import { LimitCounts } from '../../../src/rpc/limit-counts.ts'
 import type { EventStream } from '../../../src/transport/http-server.ts'
 
+const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 } as const
 const sessionOf = (principal: string): Session =>
-  new Session({ revision: '2025-11-25', capabilities: {}, clientInfo: undefined }, principal, { server: undefined })
+  new Session(introduction, principal, { server: undefined }, { begin: () => undefined, end: () => -1 })
 const listening = (held: HttpSession): HttpSession => Object.assign(held, { stream: { events: {} as EventStream, name: '' } })
 const limited = (limits: Partial<HostLimits>): { sessions: Sessions; limits: HostLimits } => {
   const all = { limits: { ...DEFAULT_HOST_LIMITS, ...limits } }
-  return Object.assign(all, { sessions: new Sessions(() => all.limits) })
+  return Object.assign(all, { sessions: new Sessions(() => all.limits, new LimitCounts({ warn: () => undefined })) })
 }
 
 test('listen.limits.sessions_per_principal binds each principal, but not those without a credential', () => {

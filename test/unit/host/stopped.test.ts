@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { DEFAULT_HOST_LIMITS } from '../../../src/host/options.ts'
 import { Session } from '../../../src/host/session.ts'
 import { Sessions } from '../../../src/host/sessions.ts'
+import { LimitCounts } from '../../../src/rpc/limit-counts.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
 
 const MINUTE_MS = 60_000
@@ -10,11 +11,11 @@ const MINUTE_MS = 60_000
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined } as const
+const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 } as const
 
 test('F-27 after an hour of standstill no session is idle; half an hour of its own silence later it is', () => {
-  const sessions = new Sessions(() => DEFAULT_HOST_LIMITS)
-  sessions.add(new Session(introduction, 'local', { server: undefined }))
+  const sessions = new Sessions(() => DEFAULT_HOST_LIMITS, new LimitCounts({ warn: () => undefined }))
+  sessions.add(new Session(introduction, 'local', { server: undefined }, { begin: () => undefined, end: () => -1 }))
   const startMs = performance.now()
   const sweep = (atMs: number): number => {
     sessions.sweep(startMs + atMs)

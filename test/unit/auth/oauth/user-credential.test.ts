@@ -43,6 +43,7 @@ const scene = async () => {
         fetch: safe.fetch,
         store: new TokenStore(new Seal({ keys: [KEY] }), folder, (error) => expect(error).toBeUndefined()),
         now: () => nowMs,
+        subject: () => undefined,
         secrets: (_holder, tokens) => secrets.push(...tokens),
       },
     )
@@ -69,7 +70,7 @@ test('F-17 fifty that find it expired, in two processes, make one grant of a rot
   await stage.signIn(one)
   const two = stage.credential()
   stage.passHour()
-  await Promise.all(Array.from({ length: 50 }, (_, at) => (at % 2 === 0 ? one : two).ready()))
+  await Promise.all(Array.from({ length: 50 }, async (_, at) => (at % 2 === 0 ? one : two).ready()))
   expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
   expect(one.bearer.value).toBe(two.bearer.value)
   expect(stage.issuer.find(one.bearer.value?.replace('Bearer ', ''))).toBeDefined()

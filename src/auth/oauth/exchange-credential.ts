@@ -1,0 +1,87 @@
+/**
+ * The caller's own identity, exchanged for a token of the server ([RFC 8693]; BRIDGING 6.2.8, 6.3.1): what the host brought goes to the
+ * authorization server that issued it and nowhere else, and what comes back is for this server alone.
+ */
+import { Failure } from '../../wire/failure.ts'
+import type { Credential, Rejection } from './credential.ts'
+import { canonicalUri, discoverIssuer } from './discovery.ts'
+import { reachOf } from './environment.ts'
+import type { OAuthEnvironment } from './environment.ts'
+import { MARGIN_MS } from './machine-credential.ts'
+import type { ExchangeOptions } from './options.ts'
+import { requestTokens } from './token-endpoint.ts'
+import type { Tokens } from './token-endpoint.ts'
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+
+export class ExchangeCredential implements Credential {
+  readonly interactive = undefined
+  readonly bearer: { value: string | undefined } = { value: undefined }
+  readonly #server: URL
+  readonly #options: ExchangeOptions
+  readonly #subject: () => string | undefined
+  readonly #environment: OAuthEnvironment
+  #tokens: Tokens | undefined
+  /** What it was exchanged for: another token of the caller makes another one. */
+  #exchanged: string | undefined
+  #obtaining: Promise<void> | undefined
+
+  /** `subject`: the token that the caller came with last. */
+  constructor(server: URL, options: ExchangeOptions, subject: () => string | undefined, environment: OAuthEnvironment) {
+    this.#server = server
+    this.#options = options
+    this.#subject = subject
+    this.#environment = environment
+  }
+
+  ready(): Promise<void> | undefined {
+    const isFresh = this.#tokens !== undefined && (this.#tokens.expiresAt ?? Infinity) - MARGIN_MS > this.#environment.now()
+    return isFresh && this.#exchanged === this.#subject() ? undefined : this.#obtain()
+  }
+
+  async renew({ used, status }: Rejection): Promise<void> {
+    if (this.#obtaining !== undefined) return this.#obtaining
+    if (used !== this.bearer.value) return
+    if (status === 403) throw new Failure('forbidden', 'the exchanged token does not reach that far', { executed: 'no', status })
+    await this.#obtain()
+  }
+
+  onChange(): void {
+    // Nobody signs in: the caller has.
+  }
+
+  #obtain(): Promise<void> {
+    return (this.#obtaining ??= this.#request().finally(() => (this.#obtaining = undefined)))
+  }
+
+  async #request(): Promise<void> {
+    const { fetch, now, secrets } = this.#environment
+    const { issuer, client, audience, scopes, isPrivate } = this.#options
+    const subject = this.#subject()
+    if (subject === undefined) throw new Failure('auth_required', 'the caller brought no token to exchange', { executed: 'no' })
+    const reach = reachOf(new URL(issuer), isPrivate)
+    try {
+      const provider = await discoverIssuer(issuer, canonicalUri(this.#server), { reach, fetch })
+      const params = {
+        grant_type: GRANT,
+        subject_token: subject,
+        subject_token_type: ACCESS_TOKEN,
+        requested_token_type: ACCESS_TOKEN,
+        resource: audience === undefined ? provider.resource : undefined,
+        audience,
+        scope: scopes?.join(' '),
+      }
+      const tokens = await requestTokens({ provider, client, params, reach, fetch, now })
+      secrets(this, [tokens.accessToken])
+      this.#tokens = tokens
+      this.#exchanged = subject
+      this.bearer.value = `Bearer ${tokens.accessToken}`
+    } catch (error) {
+      this.#tokens = undefined
+      this.bearer.value = undefined
+      if (error instanceof Failure) throw error
+      throw new Failure('auth_required', `no token: ${(error as Error).message}`, { executed: 'no' }, error)
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Gateways behind gateways, and how a circle of them is found (T-35). Each says in its answer to a handshake which ones its own
+ * servers lead through, itself first; whoever reads its own name there has found a circle. Lists grow along a circle only as fast
+ * as names do, so the names are asked for anew before lists are read. What no name shows ends by the number of gateways passed.
+ */
+import { Failure } from '../wire/failure.ts'
+import { META } from '../wire/meta.ts'
+import { Payload } from '../wire/payload.ts'
+import type { JsonObject } from '../wire/payload.ts'
+
+/** Gateways that a request passes before it reaches a server, at most. */
+export const MAX_HOPS = 3
+/** What is believed of an answer. */
+const MAX_GATEWAYS = 1_000
+const MAX_NAME_LENGTH = 64
+
+/** Where we stand among gateways. */
+export interface Position {
+  /** Our own name: a random one, of this process. */
+  readonly instance: string
+  /** How many gateways stand between us and the host, as far as is known. */
+  readonly hops: number
+}
+
+/** The gateways that an answer of a server leads through, nearest first; none: it is no gateway. */
+export const gatewaysIn = (result: Payload): readonly string[] => {
+  const said = result.object('_meta')?.value(META.gateways)
+  if (!Array.isArray(said)) return []
+  return said.filter((name) => typeof name === 'string' && name.length <= MAX_NAME_LENGTH).slice(0, MAX_GATEWAYS)
+}
+
+/** Throws `loop` if a way that leads through `gateways` comes back to us. */
+export const refuseCircle = (gateways: readonly string[], instance: string): void => {
+  if (gateways.includes(instance))
+    throw new Failure('loop', 'it leads back to this gateway: take it out of "servers" here, or this gateway out of its own', {
+      executed: 'no',
+    })
+}
+
+/** How many gateways a request has passed: what `_meta` says. Nonsense is none. */
+export const hopsIn = (meta: JsonObject | undefined): number => {
+  const said = meta instanceof Payload ? meta.value(META.hops) : undefined
+  return typeof said === 'number' && Number.isSafeInteger(said) && said > 0 ? said : 0
+}
+
+/** The same for the gateway behind us, or whatever may be one; throws `loop` where that is one too many. */
+export const nextHop = (hops: number): number => {
+  if (hops >= MAX_HOPS)
+    throw new Failure('loop', `${hops} gateways stand before this one already: that is as far as a request goes`, {
+      executed: 'no',
+    })
+  return hops + 1
+}

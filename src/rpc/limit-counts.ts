@@ -1,0 +1,55 @@
+/**
+ * How often each limit was reached, for `ps --json` and the admin status. Nothing here is on the way of a call that keeps within
+ * its limits; a limit that is reached is told in the log, at most once a minute each.
+ */
+
+/** One option, and how often it had to act since the start. */
+export interface LimitCount {
+  /** Its path in the configuration; `limits.…` and `timeouts.…` of a server stand below its key, or in `defaults`. */
+  readonly option: string
+  /** Key of the server at which it was reached. */
+  readonly server: string | undefined
+  readonly count: number
+}
+
+interface Counted {
+  readonly option: string
+  readonly server: string | undefined
+  count: number
+  toldMs: number
+}
+
+const TELL_EVERY_MS = 60_000
+
+export class LimitCounts {
+  readonly #log: { warn(facts: object, message: string): void }
+  readonly #counted = new Map<string, Counted>()
+
+  constructor(log: { warn(facts: object, message: string): void }) {
+    this.#log = log
+  }
+
+  get all(): readonly LimitCount[] {
+    return [...this.#counted.values()].map(({ option, server, count }) => ({ option, server, count }))
+  }
+
+  /** The limit was reached, and something or somebody was refused, cut off or dropped. */
+  readonly hit = (option: string, server?: string): void => {
+    const counted = this.#count(option, server)
+    const nowMs = performance.now()
+    if (nowMs - counted.toldMs < TELL_EVERY_MS) return
+    counted.toldMs = nowMs
+    this.#log.warn({ ...(server !== undefined && { server }), count: counted.count }, `${option} reached`)
+  }
+
+  /** The same where reaching it is the usual course of things. */
+  readonly passed = (option: string, server?: string): void => void this.#count(option, server)
+
+  #count(option: string, server: string | undefined): Counted {
+    const key = `${server ?? ''} ${option}`
+    const counted = this.#counted.get(key) ?? { option, server, count: 0, toldMs: -Infinity }
+    counted.count++
+    this.#counted.set(key, counted)
+    return counted
+  }
+}

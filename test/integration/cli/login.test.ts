@@ -1,0 +1,65 @@
+/** `trunkline login`: the operator signs in, with the running process or without one. */
+import { expect, test } from 'vitest'
+import { Browser } from '../../support/browser.ts'
+import { commandLine } from '../../support/cli.ts'
+import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
+import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
+
+const scene = async () => {
+  const issuer = await FakeIssuer.start()
+  const server = await FakeDownstream.start(fake.offering('echo'))
+  protect(server, issuer)
+  const cli = await commandLine()
+  const { url } = server.address as { url: URL }
+  await cli.write('trunkline.yaml', `servers:\n  a:\n    url: ${url.href}\n    credentials: { oauth: { scopes: [read] } }\n`)
+  const stop = async (): Promise<void> => {
+    for (const item of [cli, server, issuer]) await item[Symbol.asyncDispose]()
+  }
+  return { issuer, cli, [Symbol.asyncDispose]: stop }
+}
+const LINK = /^http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}$/m
+
+test('6.4 T-14 ps tells who must sign in; login prints the link and ends when somebody has; no token is shown anywhere', async () => {
+  await using stage = await scene()
+  const { cli } = stage
+  const up = await cli.up('--listen', '127.0.0.1:0')
+  await up.said(/needs sign-in/)
+  expect((await cli.run(['ps'])).stdout).toMatch(/▲ a {2}needs sign-in .*→ trunkline login a/)
+  const login = cli.spawn(['login', 'a'])
+  const link = await firstLine(login.child.stdout)
+  expect(link).toMatch(LINK)
+  await new Browser().signIn(link)
+  expect(await login.ended).toBe(0)
+  await up.said(/server is ready/)
+  const { stdout } = await cli.run(['ps', '--json'])
+  expect(stdout).toMatch(/"state":"healthy","needsSignIn":false/)
+  expect(stdout + up.lines.join()).not.toMatch(/access-/)
+  expect(stage.issuer.authorizations[0]?.get('scope')).toBe('read')
+})
+
+test('6.4 without a running process login opens a page of its own, and the token is there at the next start', async () => {
+  await using stage = await scene()
+  const { cli } = stage
+  const login = cli.spawn(['login', 'a'])
+  await new Browser().signIn(await firstLine(login.child.stdout))
+  expect(await login.ended).toBe(0)
+  expect((await cli.run(['call', 'a__echo'])).code).toBe(0)
+  expect(stage.issuer.grants).toEqual(['authorization_code'])
+})
+
+test('login of a server that nobody signs in to is an error of usage', async () => {
+  await using cli = await commandLine()
+  await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n`)
+  const { code, stderr } = await cli.run(['login', 'a'])
+  expect([code, stderr]).toEqual([1, expect.stringContaining('no server that a person signs in to')])
+})
+
+/** What a process prints first, on one line. */
+const firstLine = async (stream: NodeJS.ReadableStream | null): Promise<string> => {
+  let text = ''
+  for await (const chunk of stream ?? []) {
+    text += String(chunk)
+    if (text.includes('\n')) break
+  }
+  return text.split('\n', 1)[0]
+}

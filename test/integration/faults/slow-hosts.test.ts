@@ -1,0 +1,89 @@
+/** Hosts that read slowly: whoever speaks to them alone is read as slowly, and what others use is never held up (F-21). */
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { fake } from '../../support/fake-downstream.ts'
+import type { FakeSpec } from '../../support/fake-downstream.ts'
+import { legacySse, modernHttp } from '../../support/fake-host.ts'
+import { connectHttp } from '../../support/fakes/http-hosts.ts'
+import { KEY, MODERN, request } from '../../support/fakes/messages.ts'
+import { startGateway } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
+
+const MESSAGES = 600
+const SIZE = 20_000
+const MARK = 'words of the server'
+
+/** A tool that says far more than may wait for a host before it answers. */
+const chatty: FakeSpec['on'] = {
+  'tools/call': (turn) => {
+    if ((turn.params['arguments'] as { quiet?: boolean }).quiet === true) return { content: [] }
+    const data = MARK + 'x'.repeat(SIZE)
+    for (let at = 0; at < MESSAGES; at++) turn.notify('notifications/message', { level: 'info', data })
+    return { content: [] }
+  },
+}
+const modernBody = request(1, 'tools/call', {
+  name: 'a__t',
+  arguments: {},
+  _meta: { [KEY.version]: MODERN, [KEY.capabilities]: {}, [KEY.logLevel]: 'info' },
+})
+const modernHeaders = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': 'a__t' }
+
+/** Posts over a socket of which little is read at a time; resolves with how many messages came, and whether the answer did. */
+const readSlowly = async (
+  { url }: TestGateway,
+  headers: Readonly<Record<string, string | undefined>>,
+  body: string,
+  restMs = 2,
+): Promise<{ messages: number; isAnswered: boolean }> => {
+  const socket: Socket = connect(Number(url.port), '127.0.0.1')
+  const fields = {
+    host: 'localhost',
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...headers,
+  }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`POST /mcp HTTP/1.1\r\n${lines.join('')}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`)
+  let [messages, rest, isAnswered] = [0, '', false]
+  socket.on('error', () => undefined)
+  socket.on('data', (chunk: Buffer) => {
+    const text = rest + chunk.toString('latin1')
+    messages += text.split(MARK).length - 1
+    isAnswered ||= text.includes('"result"')
+    rest = text.slice(-MARK.length + 1)
+    socket.pause()
+    setTimeout(() => socket.resume(), restMs)
+  })
+  await new Promise((resolve) => socket.once('close', resolve))
+  return { messages, isAnswered }
+}
+
+const ALL = { messages: MESSAGES, isAnswered: true }
+
+describe('F-21 a host that reads slowly gets everything, because its source waits', () => {
+  test.each(['modern http', 'legacy http'] as const)('from a %s server, on the response to its request', async (kind) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['t'], on: chatty }) } })
+    expect(await readSlowly(gateway, modernHeaders, modernBody)).toEqual(ALL)
+  })
+
+  test.each(['legacy stdio', 'legacy sse'] as const)('from a %s server, on the link of its session', async (kind) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['t'], on: chatty }) } })
+    await using host = await connectHttp(gateway, { deaf: true })
+    const body = request(7, 'tools/call', { name: 'a__t', arguments: {} })
+    expect(await readSlowly(gateway, host.headers(), body, 10)).toEqual(ALL)
+  })
+})
+
+test('F-21 a pipe that others use is never held up: the slow host is cut off, everybody else is answered', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern stdio', tools: ['t'], on: chatty }) } })
+  await using other = await modernHttp.connect(gateway)
+  await using third = await legacySse.connect(gateway)
+  const slow = readSlowly(gateway, modernHeaders, modernBody, 50)
+  await gateway.log.until(({ text }) => text === 'listen.limits.max_queued reached')
+  for (const host of [other, third])
+    expect(await host.call('tools/call', { name: 'a__t', arguments: { quiet: true } })).toMatchObject({ content: [] })
+  expect((await slow).messages).toBeLessThan(MESSAGES)
+  expect(gateway.running.limits.all).toContainEqual({ option: 'listen.limits.max_queued', server: undefined, count: 1 })
+})
