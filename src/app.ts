@@ -7,9 +7,9 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
+import { getHeapStatistics } from 'node:v8'
 import { AuditFile } from './audit-file.ts'
 import type { AuditState } from './audit-file.ts'
-import { getHeapStatistics } from 'node:v8'
 import { LOCAL } from './auth/identity.ts'
 import { credentialFor } from './auth/oauth/credential-for.ts'
 import type { OAuthEnvironment } from './auth/oauth/environment.ts'
@@ -195,6 +195,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     hideJson: redactor.hideJson,
     nextRef: () => ++refs,
   }
+  const admission = new Admission(hub)
+  holdAtMost(clients.own.bodies.held, hostOptions)
   const keepRecord = (settings: AuditSettings | undefined): void => {
     const { hideJson } = redactor
     const toolsetOf = gateway.toolsetOf.bind(gateway)
@@ -204,8 +206,6 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     hub.denied = audit?.denied
   }
   keepRecord(configuration.audit)
-  const admission = new Admission(hub)
-  holdAtMost(clients.own.bodies.held, hostOptions)
   const front: Front = new Front(hub, sweeper, safeFetch.fetch)
   const dispose = async (): Promise<void> => {
     await clients.own.close()

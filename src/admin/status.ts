@@ -56,12 +56,12 @@ export interface Status {
   /** What lets a host in over HTTP: `none`, `tokens`, `oauth`, `any`. */
   readonly auth: string
   readonly servers: readonly ServerStatus[]
+  /** Limits that were reached since the start, and how often. */
+  readonly limits: readonly LimitCount[]
   /** The rate limits, and how many calls each has refused. */
   readonly rates: readonly RateCount[]
   /** The audit log; absent: none is kept. */
   readonly audit: AuditState | undefined
-  /** Limits that were reached since the start, and how often. */
-  readonly limits: readonly LimitCount[]
   readonly toolsets: readonly ToolsetSummary[]
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]

@@ -182,16 +182,16 @@ export const fileSchema = z
           'And of one principal; everybody without a credential counts in `parked` only.',
           G.parking.maxPerPrincipal,
         ),
-        rate_per_principal: field(
-          rate,
-          'Calls of one principal; more are refused with `rate_limited`. Binds nobody without a credential.',
-        ),
         in_flight_bytes: sizeField(
           'Messages held at one time, of hosts and servers together, but never more than a quarter of the heap. Beyond it no new call is taken; beyond twice of it, no large answer either.',
           L.maxInFlightBytes,
         ),
         starts: countField('Servers that start at the same time.', G.maxStarts),
         retry_budget: countField('Calls that are sent a second time, in per cent of all.', G.retryPercent, 0, 100),
+        rate_per_principal: field(
+          rate,
+          'Calls of one principal; more are refused with `rate_limited`. Binds nobody without a credential.',
+        ),
         results: sizeField(
           'What is kept of results over their limit, to be read as resources; the oldest goes first.',
           G.results.maxBytes,

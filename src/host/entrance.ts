@@ -4,13 +4,13 @@ import type { HttpRequest, Unread } from '../transport/http-server.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Failure } from '../wire/failure.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
-import { note } from './denials.ts'
 import { reached } from './admission.ts'
+import { note } from './denials.ts'
 import { JSON_TYPE } from './exchange.ts'
-import type { Hub } from './hub.ts'
 import { errorReply } from './respond.ts'
 import type { Failed } from './respond.ts'
 import type { ScopeChallenge } from './exchange.ts'
+import type { Hub } from './hub.ts'
 
 /** One request as far as its way in has been settled: path and credential. */
 export interface Entrance {
@@ -51,25 +51,22 @@ export const accepts = (request: HttpRequest, type: string): boolean => {
 }
 
 /** What a host that is refused for our sake is told: why, and when to come again. Who takes more than its share gets 429 (T-32). */
-export const refuseBusy = (
-  entrance: Entrance,
-  failure: Failure,
-  hub: Pick<Hub, 'denied' | 'hideJson' | 'limits' | 'nextRef'>,
-  message?: Envelope,
-): void => {
+export const refuseBusy = (hub: Busy, entrance: Entrance, failure: Failure, message?: Envelope): void => {
   const { limit = '', retryAfterMs = 1_000 } = failure.facts
   const id = message?.kind === 'request' ? message.id : undefined
-  const failed: Failed = { id, era: 'legacy', method: '', ref: hub.nextRef(), word: (result) => result, limits: hub.limits }
-  const headers = { ...JSON_TYPE, 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
   const status = limit.endsWith('_per_principal') ? 429 : 503
+  const failed: Failed = { id, era: 'legacy', method: '', ref: hub.nextRef(), word: (result) => result }
   note(hub, entrance, status, failure.message, message)
+  const headers = { ...JSON_TYPE, 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
   entrance.request.reply(status, headers, errorReply(failure, failed, hub).message)
 }
 
+type Busy = Pick<Hub, 'denied' | 'limits' | 'nextRef' | 'hideJson'>
+
 /** Why the body of a request was not read. */
-export const refuseBody = (entrance: Entrance, why: Unread, hub: Hub): void => {
+export const refuseBody = (hub: Hub, entrance: Entrance, why: Unread): void => {
   const { maxBodyBytes } = hub.options.limits
-  if (why === 'overloaded') return refuseBusy(entrance, reached('limits.in_flight_bytes', hub.bodies.held.max), hub)
+  if (why === 'overloaded') return refuseBusy(hub, entrance, reached('limits.in_flight_bytes', hub.bodies.held.max))
   hub.limits.hit('listen.limits.max_body')
   refuse(hub, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
 }

@@ -34,7 +34,7 @@ const TEXTS = {
 export class Guard {
   readonly resource: ProtectedResource | undefined
   readonly #doorkeeper: Doorkeeper
-  readonly #hub: Pick<Hub, 'log' | 'denied' | 'subjects'>
+  readonly #hub: Pick<Hub, 'log' | 'denied'>
   readonly #entrance: readonly string[]
   /** All that hosts are asked for. */
   readonly #asked: ReadonlySet<string>
@@ -42,7 +42,7 @@ export class Guard {
   readonly #subjects: SubjectTokens
   readonly #path: string
 
-  /** `path`: of Streamable HTTP. `hub.subjects` hears which OAuth token each principal came with. */
+  /** `path`: of Streamable HTTP. */
   constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied' | 'subjects'>) {
     this.#subjects = hub.subjects
     const { oauth } = auth

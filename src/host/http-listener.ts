@@ -82,7 +82,7 @@ export class HttpListener {
       return refuse(this.#hub, entrance, 406, -32600, 'Accept must list application/json and text/event-stream')
     if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(entrance, body, this.#hub)
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
       withinRequest(request, this.#hub, () => this.#message(entrance, body))
     })
   }
@@ -95,8 +95,8 @@ export class HttpListener {
       message = readHostMessage(body, this.#hub.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
-      note(this.#hub, entrance, 400, error.message, undefined)
       if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+      note(this.#hub, entrance, 400, error.message, undefined)
       return request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const version = request.header('mcp-protocol-version')
@@ -113,7 +113,7 @@ export class HttpListener {
     if (message.kind === 'response') return refuse(this.#hub, entrance, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
     const refusal = this.#hub.admission.refuse(principal)
-    if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub, message)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
     const { streamAfterMs } = this.#hub.options
     const abort = new Cancellation()
     const exchange = new PostExchange(this.#nextPost++, {

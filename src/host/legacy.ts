@@ -8,8 +8,8 @@ import { notificationMessage, resultMessage } from '../wire/message.ts'
 import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
-import { noteError } from './denials.ts'
 import type { Parts } from '../wire/payload.ts'
+import { noteError } from './denials.ts'
 import { StreamedResult } from '../wire/streamed-result.ts'
 import { reached } from './admission.ts'
 import { passOn } from './pass-on.ts'
@@ -47,7 +47,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const fail = (error: unknown): void => {
     session.finish(running)
     if (signal.aborted) return
-    const failed = { id, era: 'legacy' as const, method: message.method, ref, word: sameResult, limits: hub.limits }
+    const failed = { id, era: 'legacy' as const, method: message.method, ref, word: sameResult }
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
     exchange.answer(parts, status, scopes)

@@ -58,7 +58,6 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       method: message.method,
       ref,
       word: (result: Outcome['result']) => word(complete(result)),
-      limits: hub.limits,
     }
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')

@@ -24,8 +24,6 @@ export interface Failed {
   readonly era: Era
   readonly method: string
   readonly ref: number
-  /** Hears of the limit that made it fail. */
-  readonly limits: Pick<LimitCounts, 'hit'>
   /** Writes what every result of the host's era carries into a result of ours. */
   readonly word: (result: JsonObject) => JsonObject
 }
@@ -62,8 +60,16 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
 /** Failures that are about the host's own message, not about a server: JSON-RPC errors for every method. */
 const HOST_FAULTS: ReadonlySet<FailureKind> = new Set(['unknown', 'denied', 'state'])
 
-/** `hideJson`: what a server says of a failure may hold what it was sent (T-14). */
-export const errorReply = (error: unknown, failed: Failed, { hideJson }: { hideJson: (json: string) => string }): Reply => {
+interface Hearer {
+  /** Hears of the limit that made it fail. */
+  readonly limits: Pick<LimitCounts, 'hit'>
+  /** What a server says of a failure may hold what it was sent (T-14). */
+  readonly hideJson: (json: string) => string
+}
+
+export const errorReply = (error: unknown, failed: Failed, { limits, hideJson }: Hearer): Reply => {
+  const { limit, server } = error instanceof Failure ? error.facts : {}
+  if (limit !== undefined) limits.hit(limit, server?.key)
   const reply = replyTo(error, failed)
   if (error instanceof Refusal) return reply
   const json = join(reply.message).toString()
@@ -85,9 +91,7 @@ const refusal = (error: Refusal, { id, era }: Failed): Reply => ({
 })
 
 const failure = (error: Failure, failed: Failed): Reply => {
-  const { limit, server } = error.facts
-  if (limit !== undefined) failed.limits.hit(limit, server?.key)
-  const text = named(textOf(error), limit)
+  const text = named(textOf(error), error.facts.limit)
   if (HOST_FAULTS.has(error.kind)) return { status: 200, message: errorMessage(failed.id, errorObject(-32602, text)) }
   const data = gatewayData(error, failed)
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text, data)) }

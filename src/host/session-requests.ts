@@ -70,7 +70,7 @@ export class SessionRequests {
     const { request, principal, scope, untilMs } = entrance
     const id = message.id ?? 'null'
     const refusal = this.#hub.admission.refuseSession()
-    if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub, message)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
     try {
       const session = new Session(readInitialize(message), principal, scope, this.#hub.admission)
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
@@ -88,14 +88,9 @@ export class SessionRequests {
       const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
       request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
     } catch (error) {
-      if (error instanceof Failure) return refuseBusy(entrance, error, this.#hub, message)
-      const { limits } = this.#hub
+      if (error instanceof Failure) return refuseBusy(this.#hub, entrance, error, message)
       const ref = this.#hub.nextRef()
-      const reply = errorReply(
-        error,
-        { id, era: 'legacy', method: 'initialize', ref, word: (result) => result, limits },
-        this.#hub,
-      )
+      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result }, this.#hub)
       const status = error instanceof Refusal ? 200 : 503
       note(this.#hub, entrance, status, String(error), message)
       request.reply(status, JSON_TYPE, reply.message)
@@ -114,7 +109,7 @@ export class SessionRequests {
       return request.reply(202, {})
     }
     const refusal = this.#hub.admission.refuse(held.session.principal)
-    if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub, message)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
     serveLegacy(message, held.session, this.#exchange(held, entrance), this.#hub)
   }
 

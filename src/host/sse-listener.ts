@@ -52,7 +52,7 @@ export class SseListener {
     const { maxSessions } = this.#hub.options.limits
     const isFull = this.#connected.size >= maxSessions
     const refusal = isFull ? reached('listen.limits.sessions', maxSessions) : this.#hub.admission.refuseSession()
-    if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal)
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
     const connected: Connected = { events, entrance, session: undefined, untilMs: entrance.untilMs }
@@ -76,15 +76,15 @@ export class SseListener {
     if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(entrance, body, this.#hub)
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
       let message: Envelope
       try {
         if (this.#batch(body, connected)) return request.reply(202, {})
         message = readHostMessage(body, limits)
       } catch (error) {
         if (!(error instanceof EnvelopeError)) throw error
-        note(this.#hub, entrance, 400, error.message, undefined)
         if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+        note(this.#hub, entrance, 400, error.message, undefined)
         return request.reply(
           400,
           { 'Content-Type': 'application/json' },
@@ -92,7 +92,7 @@ export class SseListener {
         )
       }
       const refusal = message.kind === 'request' ? this.#hub.admission.refuse(principal) : undefined
-      if (refusal !== undefined) return refuseBusy(entrance, refusal, this.#hub, message)
+      if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
       request.reply(202, {})
       withinMessage(
         this.#hub,
@@ -173,14 +173,7 @@ export class SseListener {
       send(
         errorReply(
           error,
-          {
-            id,
-            era: 'legacy',
-            method: message.method,
-            ref: this.#hub.nextRef(),
-            word: (result) => result,
-            limits: this.#hub.limits,
-          },
+          { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result },
           this.#hub,
         ).message,
       )

@@ -66,8 +66,8 @@ export class StdioListener {
       message = readHostMessage(line, this.#hub.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
-      this.#note(error)
       if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+      this.#note(error)
       return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
@@ -77,8 +77,8 @@ export class StdioListener {
   /** A line over the limit was not kept; whoever sent it is told, by id where that could be seen. */
   overflow(id: Id | undefined): void {
     const { maxBodyBytes } = this.#hub.options.limits
-    const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
     this.#hub.limits.hit('listen.limits.max_body')
+    const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
     this.#note(new Error(text))
     this.#pipe.write(errorMessage(id, errorObject(-32600, text)))
   }
@@ -159,7 +159,6 @@ export class StdioListener {
           method: message.method,
           ref: this.#hub.nextRef(),
           word: (result) => result,
-          limits: this.#hub.limits,
         },
         this.#hub,
       )

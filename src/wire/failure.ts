@@ -52,7 +52,7 @@ export interface FailureFacts {
   readonly code?: number
 }
 
-/** Thrown for every expected failure. The message is for the log; hosts see it only where it is about a limit of ours. */
+/** Thrown for every expected failure. The message is for the log; hosts see it only where it is about an option of ours. */
 export class Failure extends Error {
   readonly kind: FailureKind
   readonly executed: 'no' | 'unknown'

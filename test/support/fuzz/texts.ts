@@ -1,4 +1,5 @@
 /** Parsers of files and of words for people: configurations with variables, characters that hide. */
+import { readChallenge } from '../../../src/auth/oauth/challenge.ts'
 import { describeHidden, stripEntry } from '../../../src/catalog/vetting.ts'
 import { parseText } from '../../../src/config/document.ts'
 import { plain, scalars } from '../../../src/config/tree.ts'
@@ -176,4 +177,42 @@ const hidden: Target = {
   },
 }
 
-export const textTargets: readonly Target[] = [config, hidden]
+const ESCAPED_ROOM = 1_000
+const quoted = (value: string): string => `"${value.replaceAll(/["\\]/g, (character) => `\\${character}`)}"`
+
+const challenge: Target = {
+  name: 'WWW-Authenticate',
+  words: [
+    'Bearer ',
+    'bearer',
+    'Basic realm="x", ',
+    'resource_metadata=',
+    'scope=',
+    'error=',
+    '"https://example.org/.well-known/oauth-protected-resource"',
+    '"a b"',
+    '"',
+    '\\',
+    '\\"',
+    'insufficient_scope',
+    ',',
+    ' ',
+    '=',
+    '\n',
+  ],
+  check: (input) => {
+    const text = input.toString('latin1')
+    const read = readChallenge(text)
+    const values = Object.values(read).filter((value) => value !== undefined)
+    if (!/\bbearer\b/i.test(text)) same(values, [])
+    for (const value of values) must(value.length <= 2_048, 'no value is longer than its bound')
+    if (values.some((value) => value.length > ESCAPED_ROOM)) return
+    const { resourceMetadata, scope, error } = read
+    const members = Object.entries({ resource_metadata: resourceMetadata, scope, error }).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}=${quoted(value)}`],
+    )
+    same(readChallenge(`Bearer ${members.join(', ')}`), read)
+  },
+}
+
+export const textTargets: readonly Target[] = [config, hidden, challenge]
