@@ -110,11 +110,11 @@ export class Audit {
     if (call.signal.aborted) return { outcome: 'cancelled' }
     if (!(error instanceof Failure)) return { outcome: 'failed', detail: 'internal error' }
     const { kind, message, facts } = error
-    const denial = kind === 'rate_limited' && facts.option !== undefined ? kind : DENIALS[kind]
+    const denial = kind === 'rate_limited' && facts.limit !== undefined ? kind : DENIALS[kind]
     const reason = error.executed === 'no' ? denial : undefined
     return reason === undefined
       ? { outcome: 'failed', kind, detail: message }
-      : { denied: { reason, rule: facts.option }, detail: message }
+      : { denied: { reason, rule: facts.limit }, detail: message }
   }
 
   #write(call: Call, record: CallRecord, time: string, durationMs: number, came: Buffer | undefined, end: End): void {
@@ -201,6 +201,6 @@ const refusedBecause = (trouble: string): Failure =>
       executed: 'no',
       retryable: true,
       retryAfterMs: 1_000,
-      option: 'telemetry.log.audit',
+      limit: 'telemetry.log.audit',
     },
   )

@@ -148,6 +148,6 @@ const refuse = (limit: Limit, waitMs: number): Failure => {
     executed: 'no',
     retryable: true,
     retryAfterMs: Math.ceil(waitMs),
-    option,
+    limit: option,
   })
 }

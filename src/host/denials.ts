@@ -9,7 +9,7 @@ import type { Hub } from './hub.ts'
 type Hearer = Pick<Hub, 'denied'>
 
 /** What a status says of why. */
-const REASONS: Readonly<Record<number, DenialReason>> = { 404: 'session', 413: 'too_large', 503: 'overloaded' }
+const REASONS: Readonly<Record<number, DenialReason>> = { 404: 'session', 413: 'too_large', 429: 'overloaded', 503: 'overloaded' }
 
 /** An HTTP request that gets this status. */
 export const note = (

@@ -104,8 +104,9 @@ const named = (text: string, limit: string | undefined): string =>
   limit === undefined || text.includes(limit) ? text : `${text} (${limit})`
 
 const textOf = (error: Failure): string => {
-  const { server, amount, retryAfterMs, option } = error.facts
-  if (option !== undefined)
+  const { server, amount, retryAfterMs, limit } = error.facts
+  // A limit of ours, and not the server's: the message says which.
+  if (limit !== undefined && (error.kind === 'rate_limited' || error.kind === 'store_unavailable'))
     return retryAfterMs === undefined ? error.message : `${error.message}; retry after ${Math.ceil(retryAfterMs / 1000)} s`
   const name = server?.displayName ?? 'the server'
   if (error.kind === 'exited' && error.executed === 'no') return `${name} is not running; it is being restarted`

@@ -44,8 +44,6 @@ export interface FailureFacts {
   readonly amount?: number
   /** The option that set the limit which was reached: named to the host, and counted. */
   readonly limit?: string
-  /** The option of ours that refused it: hosts are told the message. */
-  readonly option?: string
   /** Its `WWW-Authenticate`, with a 401 or 403. */
   readonly challenge?: string
   /** A person who signs in there can mend it. */

@@ -96,7 +96,7 @@ describe('a call is one line', () => {
   })
 
   const failure = (kind: ConstructorParameters<typeof Failure>[0], option?: string): Failure =>
-    new Failure(kind, 'why', { executed: kind === 'lost' ? 'unknown' : 'no', ...(option !== undefined && { option }) })
+    new Failure(kind, 'why', { executed: kind === 'lost' ? 'unknown' : 'no', ...(option !== undefined && { limit: option }) })
   test.each<[string, Handler, Line]>([
     ['a tool that failed', answering({ content: [], isError: true }), { decision: 'allowed', outcome: 'tool_error' }],
     ['an error of the server', failing(new ServerError(-5, 'no', Payload.of({}))), { outcome: 'error', code: -5 }],

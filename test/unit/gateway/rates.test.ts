@@ -98,7 +98,7 @@ const watched = (...rules: readonly RateRule[]) => {
       await work()
       return undefined
     } catch (error) {
-      return error instanceof Failure ? error.facts.option : error
+      return error instanceof Failure ? error.facts.limit : error
     }
   }
   return {
