@@ -2,9 +2,10 @@ import { defineConfig } from 'vitest/config'
 
 /**
  * The kinds of tests, quickest first; each begins when the one before has ended. `retry`: tests that drive other people's programs
- * in processes of their own share two cores with them; the unit tests must pass at once.
+ * in processes of their own share two cores with them; the unit tests must pass at once. `maxWorkers`: files of the first two kinds share
+ * nothing and mostly wait, so two run at a time whatever the machine; those of the last have the machine to themselves.
  */
-const project = (name: string, groupOrder: number, testTimeout: number, retry: number) => ({
+const project = (name: string, groupOrder: number, testTimeout: number, retry: number, maxWorkers: number) => ({
   test: {
     name,
     include: [`test/${name}/**/*.test.ts`],
@@ -12,10 +13,13 @@ const project = (name: string, groupOrder: number, testTimeout: number, retry: n
     retry,
     hookTimeout: testTimeout,
     pool: 'forks' as const,
+    maxWorkers,
     sequence: { groupOrder },
   },
 })
 
 export default defineConfig({
-  test: { projects: [project('unit', 0, 20_000, 0), project('integration', 1, 30_000, 1), project('e2e', 2, 120_000, 2)] },
+  test: {
+    projects: [project('unit', 0, 20_000, 0, 2), project('integration', 1, 30_000, 1, 2), project('e2e', 2, 120_000, 2, 1)],
+  },
 })
