@@ -23,9 +23,10 @@ export const summarise = (toolsets: Toolsets, whole: View, viewOf: (toolset: str
     const view = viewOf(options.name)
     const { naming } = whole.catalog
     // While nothing is known of a server that it may be about, nothing is odd.
-    const isKnown = whole.catalog.sources.every(
-      ({ server, inventory }) => inventory !== undefined || view.toolset?.mayHold(server, naming) === false,
-    )
+    const { sources } = whole.catalog
+    const isKnown =
+      sources.length > 0 &&
+      sources.every(({ server, inventory }) => inventory !== undefined || view.toolset?.mayHold(server, naming) === false)
     const findings = isKnown
       ? findingsOf(options, whole, view).map((text) => `${options.place}: toolset "${options.name}" ${text}`)
       : []
