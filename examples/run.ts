@@ -20,6 +20,8 @@ export interface Trunkline extends AsyncDisposable {
   readonly url: URL
   /** Variables that put state and admin socket into a folder of its own: what belongs to this process is started with them. */
   readonly env: Readonly<Record<string, string>>
+  /** What it has said on stderr so far, line by line. */
+  readonly said: readonly string[]
   /** Ends it with SIGTERM; the exit code. */
   stop(): Promise<number | null>
 }
@@ -30,6 +32,8 @@ export interface RunOptions {
   readonly cwd?: string
   /** Beside our own environment. */
   readonly env?: Readonly<Record<string, string>>
+  /** In place of a free one. */
+  readonly port?: number
 }
 
 /**
@@ -40,7 +44,7 @@ export const startTrunkline = async (config: string, options: RunOptions = {}): 
   const state = await mkdtemp(join(tmpdir(), 'trunkline-'))
   const own = { XDG_STATE_HOME: state, XDG_RUNTIME_DIR: state }
   const [program, ...words] = options.command ?? TRUNKLINE
-  const child = spawn(program, [...words, 'up', '-c', config, '--listen', '127.0.0.1:0'], {
+  const child = spawn(program, [...words, 'up', '-c', config, '--listen', `127.0.0.1:${options.port ?? 0}`], {
     cwd: options.cwd,
     env: { ...process.env, ...own, ...options.env },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -65,7 +69,7 @@ export const startTrunkline = async (config: string, options: RunOptions = {}): 
     await rm(state, { recursive: true, force: true })
     throw error
   })
-  return { url, env: own, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
+  return { url, env: own, said: lines, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
 }
 
 /** A port of 127.0.0.1 that nobody uses now. */
