@@ -21,9 +21,8 @@ export interface ToolsetSummary {
 export const summarise = (toolsets: Toolsets, whole: View, viewOf: (toolset: string) => View): readonly ToolsetSummary[] =>
   toolsets.all.map((options) => {
     const view = viewOf(options.name)
-    const { naming } = whole.catalog
-    // While nothing is known of a server that it may be about, nothing is odd.
-    const { sources } = whole.catalog
+    const { naming, sources } = whole.catalog
+    // While nothing is known of a server that it may be about, or of any at all, nothing is odd.
     const isKnown =
       sources.length > 0 &&
       sources.every(({ server, inventory }) => inventory !== undefined || view.toolset?.mayHold(server, naming) === false)

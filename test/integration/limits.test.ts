@@ -102,6 +102,11 @@ const asPrincipal =
     await using host = await modernPipe.connect(one, { capabilities })
     return met(await drive(host, gateway), gateway)
   }
+const ONCE = { amount: 1, periodMs: 3_600_000, text: '1/h' }
+const twice = async (host: Host): Promise<string> => {
+  await answer(host)
+  return answer(host)
+}
 const told = (setup: GatewaySetup): Drive => over(setup, async (_, { running }) => JSON.stringify(serverStatuses(running)))
 const asksForInput: FakeSpec = fake.of({
   kind: 'legacy stdio',
@@ -234,6 +239,20 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     return { says, counts: counts.all }
   },
   'listen.limits.in_flight': second({ hostLimits: { maxInFlight: 1 } }),
+  'limits.rate_per_principal': asPrincipal(
+    {
+      servers: { a: server() },
+      gateway: { rates: [{ option: 'limits.rate_per_principal', rate: ONCE, of: { kind: 'principal' } }] },
+    },
+    twice,
+  ),
+  'servers.limits.rate': asPrincipal(
+    {
+      servers: { a: server() },
+      gateway: { rates: [{ option: 'servers.a.limits.rate', rate: ONCE, of: { kind: 'server', server: 'a' } }] },
+    },
+    twice,
+  ),
   'listen.limits.in_flight_per_principal': asPrincipal(
     { servers: { a: server({ 'tools/call': held }) }, hostLimits: { maxInFlightPerPrincipal: 1 } },
     async (host, gateway) => {
@@ -407,6 +426,12 @@ const DRIVES: Readonly<Record<string, Drive>> = {
   ),
 }
 
+/** Where the option that refuses is another one, or its name says which server. */
+const COUNTED_AS: Readonly<Record<string, string>> = {
+  'servers.limits.concurrency': 'limits.queue',
+  'servers.limits.rate': 'servers.a.limits.rate',
+}
+
 /** Durations and sizes that shape an answer and refuse nobody. */
 const NO_REFUSAL = new Set([
   'listen.limits.keep_alive',
@@ -446,10 +471,9 @@ test.each(Object.entries(DRIVES))('%s names itself where it refuses, and is coun
   const name = option.replace(/^servers\./, '')
   expect(says).toContain(name.split('.').at(-1))
   expect(says).toMatch(/limits\.|timeouts\./)
-  const about = counts.filter((each) => each.option === (name === 'limits.concurrency' ? 'limits.queue' : name))
-  expect(about).toEqual([
-    { option: expect.any(String), server: option.startsWith('servers.') ? 'a' : about[0]?.server, count: expect.any(Number) },
-  ])
+  const about = counts.filter((each) => each.option === (COUNTED_AS[option] ?? name))
+  const isOfServer = option.startsWith('servers.') && !about[0]?.option.startsWith('servers.')
+  expect(about).toEqual([{ option: expect.any(String), server: isOfServer ? 'a' : about[0]?.server, count: expect.any(Number) }])
   expect(about[0]?.count).toBeGreaterThan(0)
 })
 

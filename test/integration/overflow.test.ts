@@ -71,7 +71,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     for (const gone of [uri, 'gateway+result:///x', 'gateway+result:'])
       await expect(host.call('resources/read', { uri: gone })).rejects.toMatchObject({
         code,
-        message: `Resource not found: ${gone}`,
+        message: `Resource not found: ${gone} (kept for limits.result_ttl, within limits.results)`,
       })
     expect(gateway.fake('a').all('resources/read')).toEqual([])
   })

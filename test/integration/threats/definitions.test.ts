@@ -35,6 +35,7 @@ const report = ({ running }: TestGateway): string =>
       servers: serverStatuses(running),
       collisions: running.gateway.feed.catalog.problems.map(({ message }) => message),
       toolsets: [],
+      rates: [],
       warnings: [],
       problems: [],
     } as never,

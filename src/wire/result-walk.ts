@@ -1,0 +1,241 @@
+/**
+ * Walks a result that still comes, from the key of its `content` on: what nobody changes is written as it came, and only what may have to
+ * change is kept back until it is known. Strings, brackets and UTF-8 are checked, nothing else. Throws `ScanError`.
+ */
+import { isUtf8 } from 'node:buffer'
+import { Payload } from './payload.ts'
+import { ScanError } from './scan.ts'
+
+/** What leaves differently. */
+export interface ResultChanges {
+  /** Members that are left out where they come. */
+  readonly cut: ReadonlySet<string>
+  /** Members to put into a member that has not come yet, or is never to come. */
+  readonly late: Map<string, Map<string, string | Uint8Array>>
+  /** Changes a content block that may hold a URI. */
+  readonly editBlock: ((block: Payload) => void) | undefined
+}
+
+type Write = (bytes: Uint8Array) => void
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+/** What stands behind the result of a message: its id, its version. */
+const MAX_TAIL_BYTES = 4 * 1024
+/** As `NO_LIMITS` of the scanner. */
+const MAX_DEPTH = 512
+/** No key or type that matters is longer. */
+const MAX_WORD = 256
+/** Blocks that hold no URI of their own: they pass from here on. */
+const PLAIN_TYPES: ReadonlySet<string> = new Set(['text', 'image', 'audio'])
+
+/** What is being kept back: a separator and its key, a member to leave out, one to change, a block whose type is not known yet, or one to change. */
+type Held = 'key' | 'cut' | 'member' | 'block' | 'edited block'
+
+export class ResultWalk {
+  readonly #changes: ResultChanges
+  readonly #seen: Set<string>
+  readonly #write: Write
+  readonly #stack: number[] = [CLOSE_BRACE]
+  #inString = false
+  #isEscaped = false
+  #word: string | undefined
+  #expectsKey = true
+  #key = ''
+  #blockKey: string | undefined
+  #held: Held | undefined
+  #kept: Buffer[] = []
+  #carry = Buffer.alloc(0)
+  #tail: Buffer[] | undefined
+  #tailBytes = 0
+
+  /** `seen`: keys of the members before `content`. */
+  constructor(changes: ResultChanges, seen: readonly string[], write: Write) {
+    this.#changes = changes
+    this.#seen = new Set(seen)
+    this.#write = write
+  }
+
+  /** What came behind the result; `undefined`: it is not over. */
+  get tail(): Buffer | undefined {
+    return this.#tail && Buffer.concat(this.#tail)
+  }
+
+  /** Takes the next bytes, which are lent. */
+  push(chunk: Buffer): void {
+    this.#checkText(chunk)
+    this.#read(chunk)
+  }
+
+  #checkText(chunk: Buffer): void {
+    const bytes = this.#carry.length === 0 ? chunk : Buffer.concat([this.#carry, chunk])
+    const end = bytes.length - unfinished(bytes)
+    if (!isUtf8(bytes.subarray(0, end))) throw syntax('the message is not UTF-8')
+    this.#carry = Buffer.from(bytes.subarray(end))
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#tail !== undefined) return this.#readTail(chunk)
+    let from = 0
+    let at = 0
+    /** Everything before `end` goes where the zone it is in says. */
+    const flush = (end: number): void => {
+      if (end > from) {
+        const bytes = chunk.subarray(from, end)
+        if (this.#held === undefined) this.#write(bytes)
+        else this.#kept.push(Buffer.from(bytes))
+      }
+      from = end
+    }
+    const release = (end: number): Buffer => {
+      flush(end)
+      const kept = Buffer.concat(this.#kept)
+      this.#kept = []
+      this.#held = undefined
+      return kept
+    }
+    while (at < chunk.length) {
+      if (this.#inString) {
+        at = this.#throughString(chunk, at)
+        if (!this.#inString && this.#word !== undefined && this.#wordEnds()) this.#write(release(at))
+        continue
+      }
+      const byte = chunk[at]
+      const depth = this.#stack.length
+      if (byte === QUOTE) {
+        this.#inString = true
+        this.#word = depth === 1 || this.#held === 'block' ? '' : undefined
+      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        if (depth === MAX_DEPTH) throw syntax(`more than ${MAX_DEPTH} levels`)
+        if (depth === 2 && byte === OPEN_BRACE && this.#key === 'content' && this.#changes.editBlock !== undefined) {
+          flush(at)
+          this.#held = 'block'
+          this.#blockKey = undefined
+        }
+        this.#stack.push(byte === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)
+      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+        if (this.#stack.pop() !== byte) throw syntax('brackets that do not match')
+        if (depth === 3 && (this.#held === 'block' || this.#held === 'edited block')) {
+          const block = Payload.at(release(at + 1))
+          this.#changes.editBlock?.(block)
+          for (const part of block.parts()) this.#write(part)
+        } else if (depth === 1) {
+          this.#memberEnds(at, release)
+          flush(at)
+          this.#addLate()
+          flush(at + 1)
+          this.#tail = []
+          return this.#readTail(chunk.subarray(at + 1))
+        }
+      } else if (depth === 1 && byte === COMMA) {
+        this.#memberEnds(at, release)
+        flush(at)
+        this.#held = 'key'
+        this.#expectsKey = true
+      } else if (depth === 1 && byte === COLON && this.#held === 'key') {
+        if (this.#changes.cut.has(this.#key)) this.#held = 'cut'
+        else {
+          this.#write(release(at + 1))
+          if (this.#changes.late.has(this.#key)) this.#held = 'member'
+        }
+      } else if (depth === 3 && byte === COMMA && this.#held === 'block') this.#blockKey = undefined
+      at++
+    }
+    flush(chunk.length)
+  }
+
+  /** The value of a member of the result is over. */
+  #memberEnds(at: number, release: (end: number) => Buffer): void {
+    if (this.#held === 'cut') release(at)
+    else if (this.#held === 'member') {
+      const value = Payload.at(release(at))
+      for (const [key, json] of this.#changes.late.get(this.#key) ?? []) value.set(key, json)
+      this.#changes.late.delete(this.#key)
+      for (const part of value.parts()) this.#write(part)
+    }
+  }
+
+  /** Members that were to be changed inside and never came. */
+  #addLate(): void {
+    for (const [outer, members] of this.#changes.late) {
+      const made = Payload.of({})
+      for (const [key, json] of members) made.set(key, json)
+      this.#write(Buffer.from(`,${JSON.stringify(outer)}:`))
+      for (const part of made.parts()) this.#write(part)
+    }
+  }
+
+  /** A string that matters is complete; true: what was kept back for it may pass. */
+  #wordEnds(): boolean {
+    const word = this.#word ?? ''
+    this.#word = undefined
+    const depth = this.#stack.length
+    if (depth === 1 && this.#expectsKey) {
+      if (word.includes('\\')) throw syntax('a key of the result must not be escaped')
+      if (this.#seen.has(word)) throw syntax(`duplicate key "${word}"`)
+      this.#seen.add(word)
+      this.#key = word
+      this.#expectsKey = false
+    } else if (depth === 3 && this.#held === 'block') {
+      if (this.#blockKey === undefined) this.#blockKey = word
+      else if (this.#blockKey === 'type') {
+        if (PLAIN_TYPES.has(word)) return true
+        this.#held = 'edited block'
+      }
+    }
+    return false
+  }
+
+  /** Returns where the string ends, or the end of the chunk. */
+  #throughString(chunk: Buffer, from: number): number {
+    let at = from
+    if (this.#isEscaped) at++
+    this.#isEscaped = false
+    for (;;) {
+      const quote = chunk.indexOf(QUOTE, at)
+      const end = quote === -1 ? chunk.length : quote
+      let back = end
+      while (back > at && chunk[back - 1] === BACKSLASH) back--
+      const isOdd = (end - back) % 2 === 1
+      if (quote === -1) {
+        this.#isEscaped = isOdd
+        this.#spell(chunk, from, end)
+        return end
+      }
+      at = quote + 1
+      if (isOdd) continue
+      this.#inString = false
+      this.#spell(chunk, from, quote)
+      return at
+    }
+  }
+
+  #spell(chunk: Buffer, from: number, to: number): void {
+    if (this.#word !== undefined && this.#word.length < MAX_WORD)
+      this.#word += chunk.toString('latin1', from, Math.min(to, from + MAX_WORD))
+  }
+
+  #readTail(chunk: Buffer): void {
+    this.#tailBytes += chunk.length
+    if (this.#tailBytes > MAX_TAIL_BYTES) throw syntax('too much behind the result')
+    this.#tail?.push(Buffer.from(chunk))
+  }
+}
+
+/** Bytes at the end that begin a character of which the rest is to come: 0 to 3. */
+const unfinished = (bytes: Buffer): number => {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0
+    if (byte < 0x80) return 0
+    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0
+  }
+  return 0
+}
+
+const syntax = (what: string): ScanError => new ScanError('syntax', what, 0)
