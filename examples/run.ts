@@ -22,6 +22,8 @@ export interface Trunkline extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>
   /** What it has said on stderr so far, line by line. */
   readonly said: readonly string[]
+  /** Resolves with the first line that matches, said already or later. */
+  hears(pattern: RegExp): Promise<string>
   /** Ends it with SIGTERM; the exit code. */
   stop(): Promise<number | null>
 }
@@ -51,9 +53,19 @@ export const startTrunkline = async (config: string, options: RunOptions = {}): 
   })
   const exited = once(child, 'exit')
   const lines: string[] = []
+  const listeners = new Set<(line: string) => void>()
+  const hears = (pattern: RegExp): Promise<string> =>
+    new Promise((resolve) => {
+      const listen = (line: string): void => {
+        if (pattern.test(line)) resolve(line)
+      }
+      lines.forEach(listen)
+      listeners.add(listen)
+    })
   const ready = Promise.withResolvers<URL>()
   createInterface({ input: child.stderr }).on('line', (line) => {
     lines.push(line)
+    for (const listen of listeners) listen(line)
     const url = /^trunkline is ready: (\S+)$/.exec(line)?.[1]
     if (url !== undefined) ready.resolve(new URL(url))
   })
@@ -69,7 +81,7 @@ export const startTrunkline = async (config: string, options: RunOptions = {}): 
     await rm(state, { recursive: true, force: true })
     throw error
   })
-  return { url, env: own, said: lines, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
+  return { url, env: own, said: lines, hears, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
 }
 
 /** A port of 127.0.0.1 that nobody uses now. */

@@ -33,6 +33,8 @@ export const startTeam = async (issuer: string): Promise<Team> => {
     TEAM_FOLDER: folder,
   }
   const trunkline = stack.use(await startTrunkline(CONFIG, { env, port }))
+  // What it says once it has found out about each of its servers.
+  await trunkline.hears(/^ {2}MCP {2}/)
   const owned = stack.move()
   return {
     trunkline,
