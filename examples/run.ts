@@ -20,6 +20,10 @@ export interface Trunkline extends AsyncDisposable {
   readonly url: URL
   /** Variables that put state and admin socket into a folder of its own: what belongs to this process is started with them. */
   readonly env: Readonly<Record<string, string>>
+  /** What it has said on stderr so far, line by line. */
+  readonly said: readonly string[]
+  /** Resolves with the first line that matches, said already or later. */
+  hears(pattern: RegExp): Promise<string>
   /** Ends it with SIGTERM; the exit code. */
   stop(): Promise<number | null>
 }
@@ -30,6 +34,8 @@ export interface RunOptions {
   readonly cwd?: string
   /** Beside our own environment. */
   readonly env?: Readonly<Record<string, string>>
+  /** In place of a free one. */
+  readonly port?: number
 }
 
 /**
@@ -40,16 +46,26 @@ export const startTrunkline = async (config: string, options: RunOptions = {}): 
   const state = await mkdtemp(join(tmpdir(), 'trunkline-'))
   const own = { XDG_STATE_HOME: state, XDG_RUNTIME_DIR: state }
   const [program, ...words] = options.command ?? TRUNKLINE
-  const child = spawn(program, [...words, 'up', '-c', config, '--listen', '127.0.0.1:0'], {
+  const child = spawn(program, [...words, 'up', '-c', config, '--listen', `127.0.0.1:${options.port ?? 0}`], {
     cwd: options.cwd,
     env: { ...process.env, ...own, ...options.env },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const exited = once(child, 'exit')
   const lines: string[] = []
+  const listeners = new Set<(line: string) => void>()
+  const hears = (pattern: RegExp): Promise<string> =>
+    new Promise((resolve) => {
+      const listen = (line: string): void => {
+        if (pattern.test(line)) resolve(line)
+      }
+      lines.forEach(listen)
+      listeners.add(listen)
+    })
   const ready = Promise.withResolvers<URL>()
   createInterface({ input: child.stderr }).on('line', (line) => {
     lines.push(line)
+    for (const listen of listeners) listen(line)
     const url = /^trunkline is ready: (\S+)$/.exec(line)?.[1]
     if (url !== undefined) ready.resolve(new URL(url))
   })
@@ -65,7 +81,7 @@ export const startTrunkline = async (config: string, options: RunOptions = {}): 
     await rm(state, { recursive: true, force: true })
     throw error
   })
-  return { url, env: own, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
+  return { url, env: own, said: lines, hears, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
 }
 
 /** A port of 127.0.0.1 that nobody uses now. */

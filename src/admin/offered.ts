@@ -14,6 +14,8 @@ export interface OfferedServer {
   readonly lock: ServerLock | undefined
   /** Why not; empty where it was asked. */
   readonly reason: string
+  /** It lists to its callers alone, each of whom signs in there, so nobody here can approve of anything. */
+  readonly isForCallers: boolean
 }
 
 /**
@@ -35,12 +37,13 @@ export const readOffered = (
           const offered = await downstream.offered(apps)
           const lock = lockServer(key, offered.all, offered.apps)
           const telling = [...lock.entries, ...lock.apps].find(({ definition }) => redactor.hide(definition) !== definition)
-          if (telling === undefined) return { key, lock, reason: '' }
+          if (telling === undefined) return { key, lock, reason: '', isForCallers: false }
           const reason = redactor.hide(`${telling.kind} "${telling.name}" repeats a secret of the configuration`)
-          return { key, lock: undefined, reason }
+          return { key, lock: undefined, reason, isForCallers: false }
         } catch (error) {
           const reason = error instanceof Failure ? error.message : String(error)
-          return { key, lock: undefined, reason: redactor.hide(reason) }
+          const isForCallers = downstream.personal !== undefined && error instanceof Failure && error.kind === 'auth_required'
+          return { key, lock: undefined, reason: redactor.hide(reason), isForCallers }
         }
       }),
   )

@@ -29,7 +29,7 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
   const { io, json, context } = invocation
   const file = lockFileOf(await load(invocation))
   const known = await knownLock(file, choice, again)
-  const offered = await withGateway(invocation, (control) => offeredOf(control, choice))
+  const offered = await withGateway(invocation, (control) => offeredOf(control, choice, known))
   const servers = compose(known, offered, choice, file.covers)
   const changes = compareServers(known, servers)
   const isWritten = await writeChanged(file.file, printLock(servers))
@@ -42,6 +42,7 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
     const word = isWritten ? 'wrote' : 'nothing changed in'
     await printLines(io, [
       ...changes.map((change) => changeLine(change, paint)),
+      ...offered.filter(({ lock }) => lock === undefined).map(notLocked),
       `${word} ${file.name}: ${servers.length} servers, ${count} definitions`,
     ])
   }
@@ -62,7 +63,8 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
     offered.flatMap(({ lock }) => (lock === undefined ? [] : [lock])),
     file.covers,
   )
-  const lost = offered.filter(({ lock }) => lock === undefined)
+  const lost = offered.filter((server) => server.lock === undefined && !isLeftOut(server, file.servers))
+  const leftOut = offered.filter((server) => isLeftOut(server, file.servers))
   const known = file.servers.filter(({ key }) => !lost.some((server) => server.key === key))
   const changes = compareServers(covered(known, file.covers), servers)
   if (json)
@@ -74,10 +76,11 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
     })
   else {
     const paint = painter(io.stdout, context.env['NO_COLOR'])
-    const fine = changes.length + lost.length === 0 ? [`${file.name}: ok, ${offered.length} servers are as locked`] : []
+    const fine = changes.length + lost.length === 0 ? [`${file.name}: ok, ${servers.length} servers are as locked`] : []
     await printLines(io, [
       ...changes.flatMap((change) => changeLines(change, paint)),
       ...lost.map((server) => `${server.key}: ${server.reason}`),
+      ...leftOut.map(notLocked),
       ...fine,
     ])
   }
@@ -134,11 +137,21 @@ const knownLock = async (file: LockFile, { servers }: LockChoice, again: Invocat
 const isMissing = (error: unknown): boolean =>
   error instanceof ConfigError && error.problems.every(({ path }) => path === 'lock.file')
 
-const offeredOf = async (control: Control, { servers, apps }: LockChoice): Promise<readonly OfferedServer[]> => {
+/** What no lock has held yet, and nobody but a caller can ask: it is told, and in nobody's way. */
+const isLeftOut = ({ key, isForCallers }: OfferedServer, known: readonly ServerLock[] = []): boolean =>
+  isForCallers && !known.some((server) => server.key === key)
+
+const notLocked = ({ key }: OfferedServer): string => `${key}: is not locked, since each caller signs in there for itself`
+
+const offeredOf = async (
+  control: Control,
+  { servers, apps }: LockChoice,
+  known: readonly ServerLock[],
+): Promise<readonly OfferedServer[]> => {
   const offered = await control.offered(servers, apps)
   const unknown = servers.find((key) => !offered.some((server) => server.key === key))
   if (unknown !== undefined) throw new CommandError(EXIT.usage, `no server "${unknown}" is running; see which are: trunkline ps`)
-  const lost = offered.filter(({ lock }) => lock === undefined)
+  const lost = offered.filter((server) => server.lock === undefined && (servers.length > 0 || !isLeftOut(server, known)))
   if (lost.length === 0) return offered
   const reasons = lost.map(({ key, reason }) => `${key}: ${reason.split('\n', 1)[0]}`).join('; ')
   const fine = offered.filter(({ lock }) => lock !== undefined).map(({ key }) => key)

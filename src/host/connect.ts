@@ -11,12 +11,14 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { clientMetadata } from '../auth/oauth/registration.ts'
 import type { SignIn, SignIns } from '../auth/oauth/sign-ins.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
+import type { DenialReason } from '../rpc/record.ts'
 import type { HttpRequest } from '../transport/http-server.ts'
 import { cleanMessage } from '../wire/label.ts'
 import { Failure } from '../wire/failure.ts'
-import type { Log } from './hub.ts'
+import type { Hub, Log } from './hub.ts'
 import { notePage, questionPage } from './pages.ts'
 
+const CALLBACK = '/connect/callback'
 const MAX_FORM_BYTES = 16 * 1024
 const MARK = /^[\w-]{43}$/
 const PAGE_HEADERS = {
@@ -28,6 +30,8 @@ const PAGE_HEADERS = {
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
 }
+/** What a status says of why, to the audit log. */
+const REASONS: Readonly<Record<number, DenialReason>> = { 403: 'forbidden', 404: 'path' }
 const NOT_YOURS = 'This link is not for you. Open it only if you have asked for it yourself.'
 const GONE = 'This link is not good any more. Go back to your application and try again.'
 
@@ -38,6 +42,8 @@ export interface ConnectSource {
   /** Finds out whose credential a person shows; `undefined`: nobody is asked for one here, and all are the shared principal. */
   readonly whose: () => ((token: string) => Promise<string | undefined>) | undefined
   readonly log: Log
+  /** Hears of whoever is turned away (audit); `undefined`: nobody keeps a record. */
+  readonly denied: () => Hub['denied']
 }
 
 export class ConnectPages {
@@ -51,19 +57,19 @@ export class ConnectPages {
   /** Whatever is below `/connect/`. */
   handle(request: HttpRequest): void {
     const [, rest] = /^\/connect\/([\w.-]{1,64})$/.exec(request.path) ?? []
-    if (rest === undefined) request.reply(404, {})
+    if (rest === undefined) this.#refuse(request, 404)
     else if (rest === 'client.json') this.#document(request)
     else if (rest === 'callback') void this.#callback(request)
     else if (request.method === 'GET') this.#ask(request, rest)
     else if (request.method === 'POST') this.#consent(request, rest)
-    else request.reply(405, { Allow: 'GET, POST' })
+    else this.#refuse(request, 405, { Allow: 'GET, POST' })
   }
 
   #document(request: HttpRequest): void {
     const base = this.#source.publicUrl()
     const id = base === undefined ? undefined : documentAt(base)
-    if (id === undefined) return request.reply(404, {})
-    const document = { client_id: id, ...clientMetadata(`${base}/connect/callback`, 'none') }
+    if (id === undefined) return this.#refuse(request, 404)
+    const document = { client_id: id, ...clientMetadata(`${base}${CALLBACK}`, 'none') }
     request.reply(200, { 'Content-Type': 'application/json' }, [Buffer.from(JSON.stringify(document))])
   }
 
@@ -109,7 +115,7 @@ export class ConnectPages {
   }
 
   async #callback(request: HttpRequest): Promise<void> {
-    if (request.method !== 'GET') return request.reply(405, { Allow: 'GET' })
+    if (request.method !== 'GET') return this.#refuse(request, 405, { Allow: 'GET' })
     try {
       const signIn = await this.#source.signIns.arrive(new URLSearchParams(request.query), this.#browserOf(request))
       if (signIn === undefined) return this.#note(request, 400, GONE)
@@ -127,7 +133,23 @@ export class ConnectPages {
     this.#note(request, 502, text)
   }
 
+  #refuse(request: HttpRequest, status: 404 | 405, headers: Readonly<Record<string, string>> = {}): void {
+    this.#denied(request, status)
+    request.reply(status, headers)
+  }
+
+  /** Without the id of the link, which is half of what leads through. */
+  #denied({ path }: HttpRequest, status: number, detail?: string): void {
+    this.#source.denied()?.({
+      reason: REASONS[status] ?? 'invalid',
+      status,
+      path: path === CALLBACK ? path : '/connect',
+      ...(detail !== undefined && { detail }),
+    })
+  }
+
   #note(request: HttpRequest, status: number, text: string): void {
+    if (status >= 400) this.#denied(request, status, text)
     request.reply(status, PAGE_HEADERS, [Buffer.from(notePage(text))])
   }
 

@@ -58,6 +58,7 @@ export class Front {
       publicUrl: () => publicUrlOf(hub.options),
       whose: () => this.#guard?.whose,
       log: hub.log,
+      denied: () => hub.denied,
     })
     this.#sweeper = sweeper
     this.#caps = new ConnectionCaps(() => hub.options.limits, hub.limits.hit)
@@ -98,8 +99,9 @@ export class Front {
   #onDoor(request: HttpRequest): void {
     withinRequest(request, this.#hub, () => {
       const isOurs = isAllowedHost(request.header('host'), this.#rules) && isAllowedOrigin(request.header('origin'), this.#rules)
-      if (!isOurs) request.reply(403, {})
-      else this.#connect.handle(request)
+      if (isOurs) return this.#connect.handle(request)
+      this.#hub.denied?.({ reason: 'origin', status: 403, path: request.path })
+      request.reply(403, {})
     })
   }
 

@@ -12,8 +12,10 @@ const stories = readdirSync(join(ROOT, 'examples'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'files')
   .map(({ name }) => name)
 
-test('the four stories are there', () => {
-  expect(stories).toEqual(expect.arrayContaining(['modern-for-legacy', 'old-sse-server', 'one-endpoint', 'stdio-on-the-network']))
+test('the five stories are there', () => {
+  expect(stories).toEqual(
+    expect.arrayContaining(['modern-for-legacy', 'old-sse-server', 'one-endpoint', 'stdio-on-the-network', 'team']),
+  )
 })
 
 describe.each(stories)('the example %s', (story) => {

@@ -3,6 +3,8 @@ import { chmod, readFile, rm } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
+import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
+import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
 
 const configuration = (cli: Cli, more = '', mode = 'good'): string =>
   `lock: { file: ./trunkline.lock${more} }\nservers:\n  a: ${cli.fake(mode, 'log')}\n`
@@ -138,4 +140,23 @@ test('without lock.file there is nothing to write', async () => {
   await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n`)
   for (const args of [['lock'], ['check', '--locked']])
     expect(await cli.here(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining('write into') })
+})
+
+test('a server that lists to its callers alone is told, and keeps nobody from locking the others', async () => {
+  await using cli = await commandLine()
+  await using issuer = await FakeIssuer.start()
+  await using desk = await FakeDownstream.start(fake.of({ kind: 'modern http', tools: ['book'] }))
+  protect(desk, issuer)
+  const { url } = desk.address as { url: URL }
+  const own = `  desk: { url: "${url.href}", credentials: { oauth: { per_user: true } } }\n`
+  await cli.write('trunkline.yaml', configuration(cli) + own)
+  const told = 'desk: is not locked, since each caller signs in there for itself'
+  const written = await cli.here('lock')
+  expect(written.stdout).toContain(told)
+  expect(written).toMatchObject({ code: 0 })
+  expect(await cli.here('check', '--locked')).toMatchObject({
+    code: 0,
+    stdout: `${told}\ntrunkline.lock: ok, 1 servers are as locked\n`,
+  })
+  expect(await cli.here('lock', 'desk')).toMatchObject({ code: 4 })
 })

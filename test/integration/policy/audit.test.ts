@@ -130,6 +130,27 @@ describe('what is turned away before it is a call', () => {
       { name: 'a__x', decision: 'allowed', outcome: 'cancelled' },
     ])
   })
+
+  test('on the pages of sign-ins is a line each, without the link', async () => {
+    await using gateway = await audited({ servers: { a: offer } })
+    const visit = async (path: string, method = 'GET'): Promise<number> =>
+      (await fetch(new URL(path, gateway.url), { method, redirect: 'manual' })).status
+    const gone = '/connect/AAAAAAAAAAAAAAAAAAAAAA'
+    const answers = [
+      await visit(gone),
+      await visit(gone, 'DELETE'),
+      await visit('/connect/callback?code=a-code&state=a-state'),
+      await visit('/connect/a/b'),
+    ]
+    const denied = (await linesOf(gateway)).map(({ decision, reason, status, path }) => ({ decision, reason, status, path }))
+    expect(answers).toEqual([404, 405, 400, 404])
+    expect(denied).toEqual([
+      { decision: 'denied', reason: 'path', status: 404, path: '/connect' },
+      { decision: 'denied', reason: 'invalid', status: 405, path: '/connect' },
+      { decision: 'denied', reason: 'invalid', status: 400, path: '/connect/callback' },
+      { decision: 'denied', reason: 'path', status: 404, path: '/connect' },
+    ])
+  })
 })
 
 describe('who is kept from what', () => {

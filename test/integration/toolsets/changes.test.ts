@@ -157,3 +157,11 @@ describe('OAuth scopes', () => {
     expect(at('a', 'mcp:a')).toEqual({ server: 'a', granted: 'mcp:a' })
   })
 })
+
+test('nothing is odd about a toolset before anything is known of the servers', async () => {
+  const toolsets = [toolsetOf({ tools: ['a__in*'] }, { name: 'some', confirm: ['a__in*'] })]
+  await using gateway = await startGateway({ servers: { a: fake.offering('in1') }, gateway: { toolsets } })
+  await using host = await modernPipe.connect(gateway, { toolset: 'some' })
+  expect(await names(host)).toEqual(['a__in1'])
+  expect(JSON.stringify(gateway.log.entries)).not.toContain('matches')
+})
