@@ -37,7 +37,8 @@ export class Stage implements AsyncDisposable {
 
   /** What is started on it ends with `work`. */
   async section<T>(work: (stage: Stage) => Promise<T>): Promise<T> {
-    await using inner = new Stage(this.#root, this.main, this)
+    // Also on the outer stack, for a run that is interrupted; disposed twice, it ends once.
+    await using inner = this.stack.use(new Stage(this.#root, this.main, this))
     return await work(inner)
   }
 
