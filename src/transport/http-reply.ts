@@ -40,6 +40,9 @@ const MAX_OTHER_BYTES = 64 * 1024
 const MAX_REDIRECTS = 3
 /** Smaller bodies are collected. */
 const STREAM_FROM_BYTES = 64 * 1024
+/** Bodies from here on pass as they come; smaller ones only once their server pauses: one that keeps coming is cheaper whole. */
+const STREAM_AT_ONCE_BYTES = 4 * MIB
+const PAUSE_MS = 5
 /** A body that does not say its length is collected so far, so that one over a usual limit is still refused in words. */
 const STREAM_UNKNOWN_FROM_BYTES = 4 * MIB
 const EMPTY = Buffer.alloc(0)
@@ -60,6 +63,8 @@ export class Reply implements HttpHandler {
   /** What of it counts as held: all of a big one. */
   #held = 0
   #mayStream = false
+  /** Runs out when a body of a known length pauses. */
+  #patience: NodeJS.Timeout | undefined
   #length = 0
   #streamed: StreamedResult | undefined
   #isOver = false
@@ -101,9 +106,10 @@ export class Reply implements HttpHandler {
     if (this.#isOver) return
     if (this.#decoder !== undefined) return this.#decoder.push(Buffer.from(chunk))
     if (this.#streamed !== undefined) return this.#pass(chunk, this.#streamed)
-    if (this.#mayStream && this.#size === 0 && this.#length > 0 && this.#begins(chunk)) return
+    if (this.#mayStream && this.#size === 0 && this.#length >= STREAM_AT_ONCE_BYTES && this.#begins(chunk)) return
     this.#keep(chunk)
     if (this.#mayStream && this.#size >= STREAM_UNKNOWN_FROM_BYTES && this.#begins(this.#body.subarray(0, this.#size))) return
+    this.#patience?.refresh()
     if (this.#head?.form === 'json' && this.#size > this.#maxMessageBytes) this.#tooLarge()
     else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
       this.#exchange.abort()
@@ -131,7 +137,14 @@ export class Reply implements HttpHandler {
   #expect(status: number, length: number): void {
     this.#mayStream = status === 200 && this.#events.mayStream === true && (length === 0 || length >= STREAM_FROM_BYTES)
     this.#length = length
-    if (length > 0 && !this.#mayStream && this.#mayHold(length)) this.#body = this.#client.bodies.lease(length)
+    if (length === 0 || (this.#mayStream && length >= STREAM_AT_ONCE_BYTES) || !this.#mayHold(length)) return
+    this.#body = this.#client.bodies.lease(length)
+    if (this.#mayStream) this.#patience = setTimeout(() => this.#paused(), PAUSE_MS)
+  }
+
+  /** The server has more to say, and takes its time: the host gets what there is. */
+  #paused(): void {
+    if (this.#size === 0 || !this.#begins(this.#body.subarray(0, this.#size))) this.#patience?.refresh()
   }
 
   /** Whether the body passes as it comes, now that this much of it is there. */
@@ -140,6 +153,8 @@ export class Reply implements HttpHandler {
     const begun = this.#events.stream?.(bytes, source)
     if (begun === 'more') return false
     this.#mayStream = false
+    clearTimeout(this.#patience)
+    this.#patience = undefined
     if (begun === undefined) {
       if (this.#length > this.#body.length && this.#mayHold(this.#length)) this.#grow(this.#client.bodies.lease(this.#length))
       return false
@@ -189,7 +204,9 @@ export class Reply implements HttpHandler {
     return true
   }
 
+  /** Nothing is waited for or held any more. */
   #release(): void {
+    clearTimeout(this.#patience)
     this.#client.bodies.held.release(this.#held)
     this.#held = 0
   }
