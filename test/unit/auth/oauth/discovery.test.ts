@@ -1,0 +1,131 @@
+/** Which authorization server speaks for a server, and who we are to it: asked in order, believed only where it names itself. */
+import { describe, expect, test } from 'vitest'
+import type { Reach } from '../../../../src/auth/oauth/addresses.ts'
+import { discover } from '../../../../src/auth/oauth/discovery.ts'
+import type { Provider } from '../../../../src/auth/oauth/discovery.ts'
+import { clientFor } from '../../../../src/auth/oauth/registration.ts'
+import type { SignInOptions } from '../../../../src/auth/oauth/options.ts'
+import type { FetchRequest } from '../../../../src/auth/oauth/safe-fetch.ts'
+import { TokenStore } from '../../../../src/auth/oauth/store.ts'
+import { Seal } from '../../../../src/auth/seal.ts'
+
+const SERVER = new URL('https://mcp.example/team/mcp')
+const ISSUER = 'https://as.example/tenant'
+const REACH = {} as Reach
+const RESOURCE = 'https://mcp.example/.well-known/oauth-protected-resource'
+
+/** Answers from `pages`, 404 for all else, and remembers what was asked for. */
+const web = (pages: Readonly<Record<string, object>>) => {
+  const asked: string[] = []
+  const fetch = async ({ url }: FetchRequest) => {
+    asked.push(url)
+    const page = pages[url]
+    return page === undefined ? { status: 404, text: '' } : { status: 200, text: JSON.stringify(page) }
+  }
+  return { asked, fetch }
+}
+const resourcePage = (more: object = {}): object => ({ resource: SERVER.href, authorization_servers: [ISSUER], ...more })
+const issuerPage = (more: object = {}): object => ({ issuer: ISSUER, token_endpoint: `${ISSUER}/token`, ...more })
+const AT_INSERTED = 'https://as.example/.well-known/oauth-authorization-server/tenant'
+const find = (pages: Readonly<Record<string, object>>, metadataUrl?: string): Promise<Provider> =>
+  discover({ server: SERVER, metadataUrl, reach: REACH, fetch: web(pages).fetch })
+
+describe('B242 the well-known places', () => {
+  test('are asked in the given order: the path of the endpoint, the root, and three forms of the issuer', async () => {
+    const last = 'https://as.example/tenant/.well-known/openid-configuration'
+    const { asked, fetch } = web({ [RESOURCE]: resourcePage(), [last]: issuerPage() })
+    await discover({ server: SERVER, metadataUrl: undefined, reach: REACH, fetch })
+    expect(asked).toEqual([
+      `${RESOURCE}/team/mcp`,
+      RESOURCE,
+      AT_INSERTED,
+      'https://as.example/.well-known/openid-configuration/tenant',
+      last,
+    ])
+  })
+
+  test('are not asked where the challenge names the document', async () => {
+    const named = 'https://mcp.example/metadata'
+    const { asked, fetch } = web({ [named]: resourcePage(), [AT_INSERTED]: issuerPage() })
+    await discover({ server: SERVER, metadataUrl: named, reach: REACH, fetch })
+    expect(asked).toEqual([named, AT_INSERTED])
+  })
+
+  test('of a server of 2025-03-26 end at its own origin, with the usual endpoints where nothing answers', async () => {
+    expect(await find({})).toMatchObject({ issuer: 'https://mcp.example', tokenEndpoint: 'https://mcp.example/token' })
+  })
+})
+
+describe('B241 metadata', () => {
+  test.each(['https://mcp.example/team/mcp', 'https://mcp.example/team', 'https://mcp.example'])(
+    'of the server or of a path above it is taken: %s',
+    async (resource) => {
+      const pages = { [RESOURCE]: resourcePage({ resource }), [AT_INSERTED]: issuerPage() }
+      expect((await find(pages)).resource).toBe(resource)
+    },
+  )
+
+  test.each([
+    'https://mcp.example/team/mcp/below',
+    'https://mcp.example/team/mc',
+    'https://mcp.example/other',
+    'https://other.example/team/mcp',
+    'http://mcp.example/team/mcp',
+    'https://mcp.example/team/mcp?x=1',
+    'not a URL',
+    undefined,
+  ])('of another resource is refused: %s', async (resource) => {
+    const pages = { [RESOURCE]: resourcePage({ resource }), [AT_INSERTED]: issuerPage() }
+    await expect(find(pages)).rejects.toMatchObject({ kind: 'auth_required', executed: 'no' })
+  })
+
+  test.each(['https://as.example/tenant/', 'https://as.example', 'https://AS.example/tenant', undefined])(
+    'of another issuer is refused: %s',
+    async (issuer) => {
+      const pages = { [RESOURCE]: resourcePage(), [AT_INSERTED]: issuerPage({ issuer }) }
+      await expect(find(pages)).rejects.toThrow('is of another issuer')
+    },
+  )
+})
+
+describe('B245 what one issuer knows us by', () => {
+  const OPTIONS: SignInOptions = {
+    mode: 'user',
+    perUser: true,
+    client: undefined,
+    clientDocument: undefined,
+    scopes: undefined,
+    isPrivate: false,
+  }
+
+  test('is kept, and told no other: a changed issuer is registered with anew', async () => {
+    const store = new TokenStore(new Seal({ keys: [Buffer.alloc(32, 1)] }), undefined, () => undefined)
+    const registrations: string[] = []
+    const clientAt = async (issuer: string): Promise<string> => {
+      const pages = {
+        [RESOURCE]: resourcePage({ authorization_servers: [issuer] }),
+        [`${issuer}/.well-known/oauth-authorization-server`]: issuerPage({ issuer, registration_endpoint: `${issuer}/register` }),
+      }
+      const { client } = await clientFor({
+        provider: await find(pages),
+        options: OPTIONS,
+        redirectUri: 'http://127.0.0.1:9/connect/callback',
+        document: undefined,
+        scope: undefined,
+        reach: REACH,
+        fetch: async ({ url }) => {
+          registrations.push(url)
+          return { status: 201, text: JSON.stringify({ client_id: `client ${registrations.length}` }) }
+        },
+        store,
+        now: () => 0,
+      })
+      return client.id
+    }
+    expect(await clientAt('https://one.example')).toBe('client 1')
+    expect(await clientAt('https://one.example')).toBe('client 1')
+    expect(await clientAt('https://two.example')).toBe('client 2')
+    expect(await clientAt('https://one.example')).toBe('client 1')
+    expect(registrations).toEqual(['https://one.example/register', 'https://two.example/register'])
+  })
+})
