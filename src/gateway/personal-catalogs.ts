@@ -2,12 +2,12 @@
  * Catalogs of principals that a server lists something of their own, because each signs in there for himself: everybody's catalog
  * with those lists in it. What one is listed, nobody else sees (B250).
  */
-import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
 import type { Curator } from '../catalog/curated-inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { View } from '../catalog/view.ts'
 import type { Scope } from '../rpc/call.ts'
+import { withOwnLists } from './own-lists.ts'
 
 /** A principal's own catalog, and the views of it that were asked for. */
 export interface OwnCatalog {
@@ -52,11 +52,7 @@ export class PersonalCatalogs {
     if (own === undefined) return undefined
     let made = own.made.find((one) => one.from === from)
     if (made === undefined) {
-      const sources = from.sources.map(({ server, inventory }) => {
-        const listed = own.inventories.get(server.key)
-        return { server, inventory: listed === undefined ? inventory : this.#curator.curate(listed, server.curation) }
-      })
-      made = { from, catalog: buildCatalog(sources, this.#options()), views: new Map() }
+      made = { from, catalog: withOwnLists(from, own.inventories, this.#curator, this.#options()), views: new Map() }
       own.made = [made, ...own.made].slice(0, FORMS)
     }
     return made

@@ -2,11 +2,11 @@
  * Catalogs of legacy sessions that some server lists something of their own (`dynamic_lists`; BRIDGING 3.20): everybody's catalog
  * with that server's lists in place of the common ones. Modern hosts never have one (B056).
  */
-import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
 import type { Curator } from '../catalog/curated-inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { HostSession } from '../rpc/call.ts'
+import { withOwnLists } from './own-lists.ts'
 
 interface Own {
   /** By server key. */
@@ -43,11 +43,7 @@ export class SessionCatalogs {
     const own = this.#own.get(session)
     if (own === undefined) return undefined
     if (own.made?.from !== from) {
-      const sources = from.sources.map(({ server, inventory }) => {
-        const listed = own.inventories.get(server.key)
-        return { server, inventory: listed === undefined ? inventory : this.#curator.curate(listed, server.curation) }
-      })
-      own.made = { from, catalog: buildCatalog(sources, this.#options()) }
+      own.made = { from, catalog: withOwnLists(from, own.inventories, this.#curator, this.#options()) }
     }
     return own.made.catalog
   }
