@@ -3,7 +3,7 @@
  * a new set opens a new stream, and the old one ends a little after the new one is acknowledged (make before break; BRIDGING 3.7).
  */
 import { Failure } from '../wire/failure.ts'
-import { ECHO_MS, Echoes } from './echoes.ts'
+import { Echoes } from './echoes.ts'
 
 export type Filter = Readonly<Record<string, unknown>>
 
@@ -99,10 +99,10 @@ export class WatchedSet {
     const old = this.#stream
     if (ids.length === 0) return this.#stand(undefined, [], undefined)
     const stream = this.#open({ [this.#field]: ids })
-    if (old !== undefined) this.#echoes.expect(Infinity)
     const answer = await stream.acknowledged
-    if (old !== undefined) this.#echoes.expect(performance.now() + LINGER_MS + ECHO_MS)
     if (answer === undefined) return this.#retryLater()
+    if (old !== undefined) this.#echoes.follow(old.key, stream.key)
+    void stream.ended.then(() => this.#echoes.forget(stream.key))
     this.#stand(stream, ids, answer[this.#field])
     void stream.ended.then(() => this.#lost(stream))
   }

@@ -8,4 +8,4 @@ test('B048 B131 hosts that are asked and told things all at once hear what is th
   expect(findings).toEqual([])
   expect(left).toEqual({ parked: 0, inFlight: 0, watched: 0, links: 0 })
   expect(Object.keys(turns)).toEqual(expect.arrayContaining(['converse', 'watch']))
-})
+}, 60_000)

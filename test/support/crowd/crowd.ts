@@ -55,8 +55,9 @@ const KINDS: readonly FakeKind[] = [
 const EVERY_TENTH = 10
 /** A host rests for half of this on average, once per host there is: a hundred turns per second in all. */
 const REST_MS = 20
-const STUCK_MS = 60_000
-const SETTLE_MS = 60_000
+const STUCK_MS = 15_000
+/** Beyond the time of a round that nobody answers. */
+const SETTLE_MS = 10_000
 const MAX_FINDINGS = 20
 
 export const runCrowd = async ({ hosts, servers, forMs, parkTtlMs, random }: CrowdOptions): Promise<CrowdReport> => {
@@ -97,7 +98,7 @@ export const runCrowd = async ({ hosts, servers, forMs, parkTtlMs, random }: Cro
         if (failure === undefined) {
           turns[turn.name] = (turns[turn.name] ?? 0) + 1
           durations.push(performance.now() - beganMs)
-        } else report(`${member.id} (${row.name}), ${turn.name}: ${failure}`)
+        } else report(`${member.id} (${row.name}), ${turn.name}, ${member.doing}: ${failure}`)
         // All share one process: whoever is quick, on a pipe of it, would leave no time to the others.
         await pause(random() * hosts * REST_MS)
         isHere = turn.name !== 'vanish' && random() > 0.02
@@ -114,7 +115,7 @@ export const runCrowd = async ({ hosts, servers, forMs, parkTtlMs, random }: Cro
     links: sum(serverStatuses(gateway.running).map(({ links }) => links)) - servers,
     watched: sum(watched.map(({ size }) => size)),
   })
-  for (let waitedMs = 0; waitedMs < SETTLE_MS && sum(Object.values(count())) > 0; waitedMs += 50) await pause(50)
+  for (let waitedMs = 0; waitedMs < parkTtlMs + SETTLE_MS && sum(Object.values(count())) > 0; waitedMs += 50) await pause(50)
   clearInterval(tidying)
   tidy(gateway, keys, report)
   const sorted = durations.toSorted((a, b) => a - b)

@@ -23,6 +23,8 @@ export class Member {
   readonly #report: Report
   #nonces = 0
   questions = 0
+  /** What it waits for, in words. */
+  doing = ''
 
   private constructor(id: string, row: TransportRow, host: Host, report: Report) {
     this.id = id
@@ -40,6 +42,7 @@ export class Member {
   /** Calls `ask` of a server and answers until it is done; `givesUp`: a modern host leaves the first round unanswered. */
   async converse(server: string, asks: readonly Asking[], givesUp = false): Promise<void> {
     const nonce = this.#nonce()
+    this.doing = `conversing with ${server}`
     const params: JsonMap = { name: `${server}__ask`, arguments: { nonce, asks } }
     let result = await this.#host.call('tools/call', params)
     while (result['resultType'] === 'input_required') {
@@ -62,12 +65,16 @@ export class Member {
   async watch(server: string, isCommon: boolean): Promise<void> {
     const original = isCommon ? COMMON : `note://${this.#nonce()}`
     const uri = `${server}+${original}`
+    this.doing = `subscribing to ${uri}`
     const stop = await this.#subscribe(uri)
     const heard = stop.messages.until(
       ({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === uri,
     )
+    this.doing = `touching ${uri}`
     await this.#host.call('tools/call', { name: `${server}__touch`, arguments: { uri: original } })
+    this.doing = `waiting to hear of ${uri}`
     await heard
+    this.doing = `unsubscribing from ${uri}`
     await stop.unsubscribe()
     this.#inspect(stop.messages.entries)
   }

@@ -124,10 +124,10 @@ test('while two streams stand an update is news once, whichever says it first, a
   await added
   expect([set.isNews('a', '1'), set.isNews('a', '1')]).toEqual([true, true])
   const more = set.add('b')
-  const said = (...keys: string[]): boolean[] => keys.map((key) => set.isNews('a', key))
-  expect(said('1', '2', '1', '1', '2', '2'), 'each says three').toEqual([true, false, true, true, false, false])
   opened[1].acknowledge()
   await more
+  const said = (...keys: string[]): boolean[] => keys.map((key) => set.isNews('a', key))
+  expect(said('1', '2', '1', '1', '2', '2'), 'each says three').toEqual([true, false, true, true, false, false])
   expect(said('2', '2', '1', '1'), 'the old one is behind').toEqual([true, true, false, false])
   expect([set.isNews('b', '2'), set.isNews('a', undefined)]).toEqual([true, true])
   await pass(1_500)
@@ -145,5 +145,33 @@ test('an update right behind one that the new stream had not heard comes through
   expect(set.isNews('a', '1'), 'before the new one listens').toBe(true)
   opened[1].acknowledge()
   await more
-  expect([set.isNews('a', '2'), set.isNews('a', '1')], 'one of both is news').toEqual([false, true])
+  expect([set.isNews('a', '2'), set.isNews('a', '1')], 'one of both is news').toEqual([true, false])
+})
+
+test('where one stream follows another and is followed itself, no two updates are taken for one', async () => {
+  const { set, opened } = makeSet()
+  const follow = async (at: number): Promise<void> => {
+    const added = set.add(`${at}`)
+    opened[at].acknowledge()
+    await added
+  }
+  const said = (...keys: string[]): boolean[] => keys.map((key) => set.isNews('a', key))
+  await follow(0)
+  await follow(1)
+  expect(said('1', '2'), 'told to the first two').toEqual([true, false])
+  await follow(2)
+  expect(said('3', '2'), 'to the second and third').toEqual([true, false])
+  await follow(3)
+  expect(said('4', '3'), 'to the third and fourth').toEqual([true, false])
+})
+
+test('a stream that was opened once the one before had ended repeats nothing', async () => {
+  const { set, opened } = makeSet()
+  for (const at of [0, 1]) {
+    const added = set.add('a')
+    opened[at].acknowledge()
+    await added
+    expect(set.isNews('a', String(at + 1))).toBe(true)
+    await set.remove('a')
+  }
 })
