@@ -1,6 +1,6 @@
 /** Messages of legacy hosts inside a session, wherever they come in (BRIDGING 2.1, 2.4, 5.1). */
 import { wordLegacy } from '../era/legacy-host.ts'
-import { complete, Refusal } from '../rpc/call.ts'
+import { complete, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
@@ -28,14 +28,16 @@ const sameResult = (result: Outcome['result']): Outcome['result'] => result
 export const serveLegacy = (message: Envelope, session: Session, way: Exchange, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
-  const exchange = new ProgressExchange(way, progressTokenOf(message.params))
+  const progressToken = progressTokenOf(message.params)
+  const exchange = new ProgressExchange(way, progressToken)
   const running: Running = {
+    id,
     exchange,
     abort: new Cancellation(),
     method: message.method,
     bytes: message.bytes.length,
     isOver: false,
-    questions: new Set(),
+    questions: undefined,
   }
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
@@ -54,7 +56,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   }
   if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, hub)), 200)
   const refusal = hub.admission.refuse(session.principal)
-  session.begin(id, running)
+  session.begin(running)
   try {
     if (refusal !== undefined) throw refusal
     if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
@@ -63,7 +65,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)
     if (message.method === 'logging/setLevel') return answer(setLevel(message, session, hub))
     hub.core
-      .handle(makeCall(message, session, exchange, running, ref))
+      .handle(makeCall(message, session, exchange, progressToken, running, ref))
       .then(answer)
       .catch(fail)
   } catch (error) {
@@ -108,7 +110,14 @@ const setLevel = (message: Envelope, session: Session, hub: Hub): Outcome => {
   return complete(Payload.of({}))
 }
 
-const makeCall = (message: Envelope, session: Session, exchange: ProgressExchange, running: Running, ref: number): Call => {
+const makeCall = (
+  message: Envelope,
+  session: Session,
+  exchange: ProgressExchange,
+  progressToken: Call['progressToken'],
+  running: Running,
+  ref: number,
+): Call => {
   const params = message.params ?? Payload.of({})
   const row = methodRow(message.method, 'legacy')
   return {
@@ -119,10 +128,10 @@ const makeCall = (message: Envelope, session: Session, exchange: ProgressExchang
     caller: session.caller,
     resume: undefined,
     signal: running.abort.signal,
-    progressToken: progressTokenOf(params),
+    progressToken,
     logLevel: session.logLevel,
     paramHeaders: [],
-    unknownHeaders: {},
+    unknownHeaders: NO_HEADERS,
     takesStreams: exchange.takesStreams,
     way: exchange,
     notify: (method, said) => {

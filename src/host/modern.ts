@@ -9,7 +9,7 @@ import {
   wordModern,
 } from '../era/modern-host.ts'
 import type { ModernRequest } from '../era/modern-host.ts'
-import { complete, Refusal } from '../rpc/call.ts'
+import { complete, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
@@ -39,7 +39,6 @@ export interface ModernOrigin {
 }
 
 const DISCOVER_TTL_MS = 60_000
-const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 /** Serves one request; the answer goes the `way`, and nothing more is said once `abort` has fired. */
 export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchange, abort: Cancel, hub: Hub): void => {
