@@ -33,6 +33,8 @@ export class Asked {
   readonly #downstream: Downstream
   readonly #view: View
   readonly #ids: TaskNames
+  /** A task that only we follow is none that the host knows of: what it asked for itself counts. */
+  readonly #knowsTasks: boolean
   #samplings = 0
   #missing: object | undefined
 
@@ -42,6 +44,7 @@ export class Asked {
     this.#downstream = downstream
     this.#view = view
     this.#ids = ids
+    this.#knowsTasks = call.method !== 'tools/call' || call.params.has('task')
   }
 
   readonly ask = async (question: Question): Promise<Answer> => {
@@ -83,9 +86,8 @@ export class Asked {
 
   /** The id under which the host knows a task of the server, if it knows of it. */
   #expose(original: string): string | undefined {
-    const { caller, method, params } = this.#call
-    const isKnown = method !== 'tools/call' || params.has('task')
-    return isKnown ? this.#ids.expose(caller.principal, this.#downstream.options.key, original) : undefined
+    const { principal } = this.#call.caller
+    return this.#knowsTasks ? this.#ids.expose(principal, this.#downstream.options.key, original) : undefined
   }
 
   #note(deviation: DeviationName): void {
