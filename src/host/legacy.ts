@@ -42,9 +42,13 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(running)
-    const result = wordLegacy(outcome)
-    if (result instanceof StreamedResult) passOn(result, id, exchange, signal, fail)
-    else if (!signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
+    try {
+      const result = wordLegacy(outcome)
+      if (result instanceof StreamedResult) passOn(result, id, exchange, signal, fail)
+      else if (!signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
+    } catch (error) {
+      fail(error)
+    }
   }
   const fail = (error: unknown): void => {
     session.finish(running)
@@ -64,10 +68,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     const { maxInFlightPerSession } = hub.options.limits
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)
     if (message.method === 'logging/setLevel') return answer(setLevel(message, session, hub))
-    hub.core
-      .handle(makeCall(message, session, exchange, progressToken, running, ref))
-      .then(answer)
-      .catch(fail)
+    hub.core.handle(makeCall(message, session, exchange, progressToken, running, ref)).then(answer, fail)
   } catch (error) {
     noteError(hub, error, { ...session.caller, session }, message.method)
     fail(error)
