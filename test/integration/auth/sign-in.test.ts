@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../../src/admin/status.ts'
 import { serverLines } from '../../../src/commands/table.ts'
-import type { CredentialOptions } from '../../../src/auth/oauth/options.ts'
 import { Browser } from '../../support/browser.ts'
-import { tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
+import { PER_USER, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import type { FakeKind } from '../../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../../support/fake-host.ts'
@@ -18,14 +17,6 @@ import { toolsetOf } from '../../support/toolsets.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
 
-const PER_USER: CredentialOptions = {
-  mode: 'user',
-  perUser: true,
-  client: undefined,
-  clientDocument: undefined,
-  scopes: undefined,
-  isPrivate: false,
-}
 const able = { capabilities: { elicitation: { form: {}, url: {} } } }
 const SIGN_IN = { name: 'a__sign_in' }
 
