@@ -28,7 +28,7 @@ test('[ext auth/oauth-client-credentials, For MCP clients] every request to such
     const guard = server.intercept
     said.set(key, methods)
     server.intercept = (request, response, body) => {
-      const isTaken = guard?.(request, response, body) === true
+      const isTaken = guard(request, response, body)
       if (!isTaken) methods.set(...declaredIn(body))
       return isTaken
     }
