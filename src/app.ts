@@ -82,8 +82,8 @@ export interface Running extends AsyncDisposable {
   /** How the audit log is doing; `undefined`: none is kept. */
   readonly audit: AuditState | undefined
   /**
-   * Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. Rejects where the path
-   * names nothing.
+   * Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. Rejects with
+   * `NoEndpoint` where the path names nothing.
    */
   attach(streams: HostStreams, path: EndpointPath): Promise<void>
   /** Settles when the one host of a pipe has gone. */
@@ -101,12 +101,21 @@ export interface Running extends AsyncDisposable {
   stop(withinMs?: number): Promise<void>
 }
 
+/** The path of a pipe names no server or toolset, or a server of which toolsets leave nothing. */
+export class NoEndpoint extends Error {
+  constructor(path: EndpointPath) {
+    super(`there is no endpoint ${JSON.stringify(path)}`)
+    this.name = 'NoEndpoint'
+  }
+}
+
 const IDENTITY = { name: 'trunkline', title: 'Trunkline', version: VERSION }
 /** Below this a gateway of many sessions may run out of them (F-29). */
 const FEW_DESCRIPTORS = 4_096
 /** The last of the drain time belongs to the servers' processes. */
 const CHILDREN_STOP_MS = 6_000
 
+/** Rejects with the system's error where an address cannot be bound, and with `NoEndpoint` where the pipe's path names nothing. */
 export const startGateway = async (configuration: Configuration, surroundings: Surroundings): Promise<Running> => {
   const { log, redactor = new Redactor() } = surroundings
   redactor.learn(configuration.secrets)
@@ -223,12 +232,6 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   fleet.apply(configuration.servers)
   const pipes = new Set<Piped>()
   const { pipe } = surroundings
-  const sole =
-    pipe &&
-    servePipe(pipe, scopeOf(gateway, pipe.path ?? {}), hub, (capabilities, session, hops) =>
-      introduction.resolve({ capabilities, session, hops }),
-    )
-  if (sole !== undefined) pipes.add(sole)
 
   const answered = async (inFlight: () => number, withinMs = Infinity): Promise<void> => {
     const drainMs = Math.min(hub.options.drainMs, withinMs)
@@ -255,6 +258,19 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   }
   let ending: Promise<void> | undefined
   const stop = (withinMs?: number): Promise<void> => (ending ??= end(withinMs))
+  const serveSole = async ({ path = {}, ...streams }: NonNullable<typeof pipe>): Promise<Piped> => {
+    const scope = gateway.scopeFor(LOCAL, path)
+    if (scope === undefined) {
+      await stop()
+      throw new NoEndpoint(path)
+    }
+    const sole = servePipe(streams, scope, hub, (capabilities, session, hops) =>
+      introduction.resolve({ capabilities, session, hops }),
+    )
+    pipes.add(sole)
+    return sole
+  }
+  const sole = pipe && (await serveSole(pipe))
   return {
     gateway,
     fleet,
@@ -270,7 +286,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     exhausted: exhaustion.promise,
     hostLeft: sole?.hostLeft ?? new Promise(() => undefined),
     attach: async (streams, path) => {
-      const piped = servePipe(streams, scopeOf(gateway, path), hub, () => undefined)
+      const scope = gateway.scopeFor(LOCAL, path)
+      if (scope === undefined) throw new NoEndpoint(path)
+      const piped = servePipe(streams, scope, hub, () => undefined)
       pipes.add(piped)
       await piped.hostLeft
       await answered(() => piped.listener.inFlight)
@@ -307,12 +325,6 @@ export const startGateway = async (configuration: Configuration, surroundings: S
 /** Memory for messages stays within a quarter of the heap, whatever is configured. */
 const holdAtMost = (held: HeldBytes, { limits }: HostOptions): void => {
   held.max = Math.min(limits.maxInFlightBytes, Math.floor(getHeapStatistics().heap_size_limit / 4))
-}
-
-const scopeOf = (gateway: Gateway, path: EndpointPath): Scope => {
-  const scope = gateway.scopeFor(LOCAL, path)
-  if (scope === undefined) throw new Error(`no endpoint for ${JSON.stringify(path)}`)
-  return scope
 }
 
 const exchangesTokens = ({ servers }: Configuration): boolean => servers.some(({ credential }) => credential?.mode === 'exchange')

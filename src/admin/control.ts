@@ -3,6 +3,7 @@ import type { Running } from '../app.ts'
 import { LOCAL } from '../auth/identity.ts'
 import { authMode } from '../auth/inbound-options.ts'
 import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
+import type { Catalog } from '../catalog/catalog.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
 import type { Redactor } from '../redactor.ts'
@@ -99,8 +100,8 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         rates: gateway.rates.counts,
         audit: running.audit,
         toolsets: gateway.feed.summaries,
-        collisions: gateway.feed.catalog.problems.map(({ message }) => message),
-        warnings: configuration.warnings,
+        collisions: messagesOf(gateway.feed.catalog, 'duplicate'),
+        warnings: [...configuration.warnings, ...messagesOf(gateway.feed.catalog, 'case')],
         problems: reloader.problems,
       })
     },
@@ -137,6 +138,10 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
     restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),
   }
 }
+
+/** What is said of names that meet: `duplicate` takes something from hosts, `case` is only odd. */
+const messagesOf = ({ problems }: Catalog, wanted: Catalog['problems'][number]['kind']): string[] =>
+  problems.flatMap(({ kind, message }) => (kind === wanted ? [message] : []))
 
 const askedAt = async ({ fleet, hub }: Running, server: string) => {
   const downstream = fleet.for(server, SHARED_PRINCIPAL)

@@ -6,6 +6,9 @@ import { estimateTokens } from '../catalog/tokens.ts'
 import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
 import type { AuditState } from '../audit-file.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import { STARTING } from '../downstream/health.ts'
+import type { HealthState } from '../downstream/health.ts'
 import type { RateCount } from '../gateway/rates.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
@@ -21,8 +24,10 @@ export interface ServerStatus {
   readonly state: string
   /** Why it is not healthy. */
   readonly reason: string | undefined
-  /** Somebody must sign in there: `trunkline login`. */
+  /** The operator must sign in there: `trunkline login`. */
   readonly needsSignIn: boolean
+  /** Where hosts are authenticated, of a server at which each caller signs in for itself: those there are now. The state is of the best off. */
+  readonly callers: CallerCount | undefined
   readonly transport: string
   readonly revision: string | undefined
   readonly tools: number
@@ -42,6 +47,12 @@ export interface ServerStatus {
   readonly fidelity: readonly DeviationCount[]
   /** The last lines its process printed on stderr, oldest first, while it is not healthy. */
   readonly stderr: readonly string[]
+}
+
+/** How many a server serves, and how many of them must sign in there first, which their hosts ask them to. */
+export interface CallerCount {
+  readonly all: number
+  readonly unsigned: number
 }
 
 /** One process as `ps --json` prints it. */
@@ -73,30 +84,40 @@ export interface Status {
 export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly string[] =>
   front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
 
-export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): ServerStatus[] => {
+export const serverStatuses = ({
+  fleet,
+  gateway,
+  configuration,
+}: Pick<Running, 'fleet' | 'gateway' | 'configuration'>): ServerStatus[] => {
+  const isAuthenticated = configuration.host.auth !== undefined
   const view = gateway.feed.whole(LATEST_LEGACY, SHARED_PRINCIPAL)
   const { catalog } = view
   const { rows, entries } = view.list('tools')
   return fleet.downstreams$.value.map((common) => {
-    const downstream = common.personal?.find(SHARED_PRINCIPAL) ?? common
-    const { options, health$, inventory$, link, linkCount, inFlight } = downstream
-    const { state, reason, failures, nextTryMs } = health$.value
+    const { personal } = common
+    const callers = personal !== undefined && isAuthenticated ? personal.all : undefined
+    const downstream = (callers === undefined ? personal?.find(SHARED_PRINCIPAL) : bestOff(callers)) ?? common
+    const { options, health$, inventory$, link } = downstream
+    const needsSignIn = isUnsigned(downstream)
+    const { state, reason, failures, nextTryMs } = needsSignIn && callers !== undefined ? STARTING : health$.value
     const inventory = inventory$.value
     const shown = catalog.sources.find(({ server }) => server.key === options.key)?.inventory
     const own = entries.filter((_, at) => rows[at].server.key === options.key)
+    const all = [common, ...(personal?.all ?? [])]
     return {
       key: options.key,
       state,
       reason,
-      needsSignIn: health$.value.failure?.facts.signIn === true,
+      needsSignIn: needsSignIn && callers === undefined,
+      callers: callers && { all: callers.length, unsigned: callers.filter(isUnsigned).length },
       transport: transportName(link?.transport, options.url === undefined),
       revision: link?.revision ?? inventory?.revision,
       tools: own.length,
       resources: (shown?.lists.resources.length ?? 0) + (shown?.lists.templates.length ?? 0),
       prompts: shown?.lists.prompts.length ?? 0,
       tokens: own.length === 0 ? 0 : estimateTokens(joinArray(own)),
-      links: linkCount,
-      inFlight,
+      links: all.reduce((sum, { linkCount }) => sum + linkCount, 0),
+      inFlight: all.reduce((sum, { inFlight }) => sum + inFlight, 0),
       failures,
       nextTryMs,
       leftOut: catalog.leftOut.filter(({ server }) => server === options.key),
@@ -107,6 +128,14 @@ export const serverStatuses = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gate
     }
   })
 }
+
+const isUnsigned = ({ health$ }: Downstream): boolean => health$.value.failure?.facts.signIn === true
+
+/** From the best on. */
+const RANKS: readonly HealthState[] = ['healthy', 'degraded', 'starting', 'down', 'failed', 'draining']
+
+const bestOff = (all: readonly Downstream[]): Downstream | undefined =>
+  all.toSorted((a, b) => RANKS.indexOf(a.health$.value.state) - RANKS.indexOf(b.health$.value.state))[0]
 
 const transportName = (transport: 'pipe' | 'http' | 'sse' | undefined, isPipe: boolean): string =>
   transport === 'pipe' || (transport === undefined && isPipe) ? 'stdio' : (transport ?? 'http')

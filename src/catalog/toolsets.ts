@@ -4,7 +4,7 @@ import { Toolset } from './toolset.ts'
 import type { ToolsetOptions } from './toolset.ts'
 
 /** What a host gets that names none, and whose credential names none. */
-const DEFAULT = 'default'
+export const DEFAULT_TOOLSET = 'default'
 /** Of a scope whose toolset is gone. */
 const NOTHING = new Toolset([])
 
@@ -25,8 +25,8 @@ export class Toolsets {
   /** `undefined`: everything. Where a path names one server it cannot name a toolset, so all that the caller could choose hold. */
   of({ server, toolset }: Scope): Toolset | undefined {
     if (toolset !== undefined) return this.#make(toolset)
-    if (!this.has(DEFAULT)) return undefined
-    return this.#make(server === undefined ? DEFAULT : [...this.#byName.keys()].join(' '))
+    if (!this.has(DEFAULT_TOOLSET)) return undefined
+    return this.#make(server === undefined ? DEFAULT_TOOLSET : [...this.#byName.keys()].join(' '))
   }
 
   #make(names: string): Toolset {

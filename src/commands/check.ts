@@ -31,12 +31,27 @@ export const check = async (invocation: Invocation, { live, locked, host }: Chec
     return EXIT.ok
   }
   const status = await inline(loaded, (control) => control.status())
-  const lost = status.servers.filter(({ state }) => state !== 'healthy' && state !== 'degraded')
-  if (json) await printJson(io, { ok: lost.length === 0, files, ...told(status) })
+  // What only callers can reach is in nobody's way here.
+  const unwell = status.servers.filter(({ state, callers }) => !callers && state !== 'healthy' && state !== 'degraded')
+  const [unsigned, lost] = [true, false].map((isAsked) =>
+    unwell.flatMap(({ key, needsSignIn }) => (needsSignIn === isAsked ? [key] : [])),
+  )
+  const { collisions } = status
+  if (json) await printJson(io, { ok: unwell.length + collisions.length === 0, files, ...told(status) })
   else await printLines(io, reportLines(status, painter(io.stdout, context.env['NO_COLOR'])))
-  if (lost.length === 0) return EXIT.ok
-  const names = lost.map(({ key }) => key).join(', ')
-  throw new CommandError(EXIT.unreachable, `not reachable: ${names}; the reason stands beside each, correct it in ${files[0]}`)
+  if (lost.length > 0)
+    throw new CommandError(
+      EXIT.unreachable,
+      `not reachable: ${lost.join(', ')}; the reason stands beside each, correct it in ${files[0]}`,
+    )
+  if (unsigned.length > 0)
+    throw new CommandError(
+      EXIT.authorization,
+      `needs sign-in: ${unsigned.join(', ')}; sign in with trunkline login ${unsigned[0]}`,
+    )
+  if (collisions.length === 0) return EXIT.ok
+  const what = collisions.length === 1 ? '1 name is wanted twice' : `${collisions.length} names are wanted twice`
+  throw new CommandError(EXIT.mismatch, `${what}; rename one of each (servers.<key>.tools.<name>.name), or filter it out`)
 }
 
 const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers, toolsets, collisions, warnings })

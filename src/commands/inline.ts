@@ -4,6 +4,7 @@ import { localControl } from '../admin/control.ts'
 import type { Control } from '../admin/control.ts'
 import { startGateway } from '../app.ts'
 import { createLog } from '../log.ts'
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { CommandError, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
 import { settled } from './settled.ts'
@@ -29,6 +30,8 @@ export const inline = async <T>({ configuration, context, io }: Loaded, use: (co
   const { host, servers } = configuration
   const silent = { ...configuration, host: { ...host, addresses: [] } }
   await using gateway = await startGateway(silent, { log, path: context.env['PATH'], redactor })
+  // Where callers are not told apart, we are the one that each server has.
+  if (host.auth === undefined) for (const downstream of gateway.fleet.downstreams$.value) downstream.for(SHARED_PRINCIPAL)
   await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
   if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
   const refuse = async () => ({ kind: 'refused', problems: [] }) as const

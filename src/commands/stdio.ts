@@ -5,7 +5,9 @@
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { openPipe } from '../admin/client.ts'
-import { startGateway } from '../app.ts'
+import { NoEndpoint, startGateway } from '../app.ts'
+import { DEFAULT_TOOLSET } from '../catalog/toolsets.ts'
+import type { Configuration } from '../config/options.ts'
 import type { EndpointPath } from '../rpc/call.ts'
 import { CommandError, CRASH_MS, EXIT, load } from './io.ts'
 import type { Invocation, Io, Loaded } from './io.ts'
@@ -26,18 +28,19 @@ export const stdio = async (invocation: Invocation, { inline, server, toolset }:
   if (server !== undefined && toolset !== undefined)
     throw new CommandError(EXIT.usage, '--server and --toolset exclude each other; a toolset may name one server')
   const attached = inline === true ? undefined : await openPipe(invocation.place, path)
-  if (attached === 'unknown') throw unknownEndpoint(path)
+  if (attached === 'unknown') throw unknownEndpoint(path, (await load(invocation)).configuration)
   return attached === undefined ? serve(await load(invocation), path) : relay(invocation.io, attached)
 }
 
 const serve = async (loaded: Loaded, path: EndpointPath): Promise<number> => {
   const { configuration, context, io } = loaded
-  const { servers, gateway } = configuration
-  const isKnown = [servers.some(({ key }) => key === path.server), gateway.toolsets.some(({ name }) => name === path.toolset)]
-  if ((path.server !== undefined && !isKnown[0]) || (path.toolset !== undefined && !isKnown[1])) throw unknownEndpoint(path)
   const voice = openLog(loaded)
   const pipe = { input: io.stdin, output: io.stdout, path }
-  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe })
+  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe }).catch(
+    (error: unknown) => {
+      throw error instanceof NoEndpoint ? unknownEndpoint(path, configuration) : error
+    },
+  )
   await using _services = await openServices(running, loaded, voice, false)
   const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
   await Promise.race([running.hostLeft, interrupted])
@@ -63,7 +66,13 @@ const relay = async (io: Io, socket: Duplex): Promise<number> => {
   throw new CommandError(EXIT.unreachable, 'the running trunkline ended; start it again, or use stdio --inline')
 }
 
-const unknownEndpoint = ({ server, toolset }: EndpointPath): CommandError =>
-  toolset === undefined
-    ? new CommandError(EXIT.config, `no server "${server}" is configured; see which are: trunkline check --json`)
-    : unknownToolset(toolset)
+const unknownEndpoint = ({ server, toolset }: EndpointPath, { servers, gateway }: Configuration): CommandError => {
+  if (server === undefined) return unknownToolset(toolset)
+  const standard = gateway.toolsets.find(({ name }) => name === DEFAULT_TOOLSET)
+  if (standard === undefined || servers.every(({ key }) => key !== server))
+    return new CommandError(EXIT.config, `no server "${server}" is configured; see which are: trunkline check --json`)
+  return new CommandError(
+    EXIT.config,
+    `nothing of server "${server}" is in a toolset, and toolset "${standard.name}" (${standard.place}) says what is served without one; name the server there, or in a toolset of its own`,
+  )
+}

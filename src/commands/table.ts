@@ -32,20 +32,33 @@ const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour]>> =
 
 /** One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. */
 export const serverLines = (servers: readonly ServerStatus[], paint: Paint): string[] => {
-  const cells = servers.map(({ key, state, needsSignIn, transport, revision, tools, tokens, reason }) => [
-    key,
-    needsSignIn ? 'needs sign-in' : state,
-    transport,
-    revision ?? '-',
-    `${tools} tools`,
-    tools === 0 ? '' : `${thousands(tokens)} tok`,
-    needsSignIn ? `→ trunkline login ${key}` : (reason?.split('\n', 1)[0] ?? ''),
-  ])
+  const cells = servers.map((server) => {
+    const { key, state, needsSignIn, callers, transport, revision, tools, tokens } = server
+    return [
+      key,
+      needsSignIn ? 'needs sign-in' : state,
+      transport,
+      revision ?? '-',
+      callers === undefined ? `${tools} tools` : '-',
+      tools === 0 ? '' : `${thousands(tokens)} tok`,
+      remarkOn(server),
+    ]
+  })
   return columns(cells, new Set([4, 5])).map((line, at) => {
     const { state, needsSignIn } = servers[at]
     const [mark, colour] = MARKS[needsSignIn ? 'degraded' : state] ?? ['?', 'yellow']
     return `  ${paint(mark, colour)} ${line}`
   })
+}
+
+/** What is to be done, who is there, or what is wrong. */
+const remarkOn = ({ key, needsSignIn, callers, reason = '' }: ServerStatus): string => {
+  if (needsSignIn) return `→ trunkline login ${key}`
+  const [first] = reason.split('\n', 1)
+  if (callers === undefined) return first
+  const who = callers.all === 1 ? '1 caller' : `${callers.all} callers`
+  const unsigned = callers.unsigned === 0 ? '' : `, ${callers.unsigned} not signed in`
+  return callers.all === 0 ? 'each caller signs in through its host' : `${who}${unsigned}${first && `: ${first}`}`
 }
 
 /** One line per toolset: `toolset review  14 tools  3.2k tok`, and whether its tools are searched for. */

@@ -198,6 +198,10 @@ export const fileSchema = z
         ),
         result_ttl: durationField('How long it is kept.', G.results.ttlMs),
         subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
+        personal_catalogs: countField(
+          'Catalogs kept of callers who sign in at servers for themselves; the one unused for longest goes, and is made anew on demand.',
+          G.maxPersonalCatalogs,
+        ),
       }),
       'Limits of the gateway itself.',
     ),

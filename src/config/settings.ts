@@ -51,10 +51,17 @@ const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>
 const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_principal: 'maxPerPrincipal' } as const
 const RESULT_NAMES = { results: 'maxBytes', result_ttl: 'ttlMs' } as const
 
+const GATEWAY_NAMES = {
+  subscriptions: 'maxSubscriptions',
+  personal_catalogs: 'maxPersonalCatalogs',
+  starts: 'maxStarts',
+  retry_budget: 'retryPercent',
+} as const
+
 export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
   const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
   const timed = fill({ list_budget: 'listBudgetMs' }, named, timeouts)
-  const limited = fill({ subscriptions: 'maxSubscriptions', starts: 'maxStarts', retry_budget: 'retryPercent' }, timed, limits)
+  const limited = fill(GATEWAY_NAMES, timed, limits)
   const cached = fill({ legacy_ttl: 'legacyTtlMs', list_ttl: 'listTtlCapMs', page_items: 'pageMaxItems' }, limited, cache)
   return {
     ...cached,

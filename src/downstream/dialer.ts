@@ -93,6 +93,7 @@ export class Dialer {
       era: options.era,
       verdict: memory.verdict(options),
       declared,
+      hasAccount: options.credential?.mode === 'client',
       identity,
       position: { instance, hops: (await soleHost)?.hops ?? 0 },
       timeouts: { startMs, probeMs, idleMs, totalMs },

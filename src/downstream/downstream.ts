@@ -124,6 +124,7 @@ export class Downstream {
     })
     this.#upkeep = new Upkeep({
       options: () => this.options,
+      principal,
       environment,
       restarts,
       mayConnect: async () => environment.soleHost,

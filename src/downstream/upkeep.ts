@@ -16,6 +16,8 @@ import { isForgotten } from './retries.ts'
 /** What of a server this needs. */
 export interface UpkeepSource {
   readonly options: () => ServerOptions
+  /** Whose connection it is, where each has his own. */
+  readonly principal: string | undefined
   readonly environment: Pick<DownstreamEnvironment, 'backoff' | 'gate' | 'limits' | 'log'>
   readonly restarts: Restarts
   /** A main link, and all that must be known before calls use it. `opened` hears of the link at once. */
@@ -38,6 +40,8 @@ export class Upkeep {
   #refused: Failure | undefined
   #isWanted = false
   #isStopping = false
+  /** It was said that somebody must sign in, and nobody has since. */
+  #isSignInTold = false
   #running: Promise<void> | undefined
   #wake: () => void = () => undefined
   readonly #waiters = new Set<() => void>()
@@ -161,6 +165,7 @@ export class Upkeep {
       if (link === undefined) throw new Failure('shutting_down', 'stopped before it was started')
       if (this.#isStopping) throw new Failure('shutting_down', 'stopped while it was starting')
       this.#link = link
+      this.#isSignInTold = false
       onUp()
       this.#change({ type: 'ready', complaints: complaints() })
       this.#settleWaiters()
@@ -185,10 +190,25 @@ export class Upkeep {
   }
 
   #giveUp(failure: Failure): void {
-    this.#source.environment.log.error({ server: this.#source.options().key, kind: failure.kind }, failure.message)
+    this.#tell(failure)
     this.#change({ type: 'hopeless', failure })
     this.#source.givenUp(failure)
     this.#settleWaiters()
+  }
+
+  /** That somebody has yet to prove who he is, is no error: for the operator something to do, for a caller the usual beginning. */
+  #tell({ kind, facts, message }: Failure): void {
+    const { environment, options, principal } = this.#source
+    const { log } = environment
+    const { key } = options()
+    if (facts.signIn !== true) {
+      log.error({ server: key, kind }, message)
+      return
+    }
+    if (this.#isSignInTold) return
+    this.#isSignInTold = true
+    if (principal === undefined) log.warn({ server: key, kind }, message)
+    else log.info({ server: key, principal, kind }, message)
   }
 
   #change(event: HealthEvent): void {

@@ -19,6 +19,7 @@ import { LegacyLink } from './legacy-downstream.ts'
 import type { Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { ModernLink } from './modern-downstream.ts'
 import type { ModernServer } from './modern-downstream.ts'
+import { withOwnAccount } from './own-account.ts'
 
 /** What was found out about a server: remembered, so that the next start asks only once. */
 export interface Verdict {
@@ -32,6 +33,8 @@ export interface Dialing {
   readonly verdict: Verdict | undefined
   /** Client capabilities to declare: of the host served, or the superset of the catalogue link. */
   readonly declared: Declared
+  /** Whether we come with a token of our own, by client credentials; said to modern servers. */
+  readonly hasAccount: boolean
   readonly identity: Identity
   /** Where we stand among gateways: no way is opened that comes back to us, or leads through too many (T-35). */
   readonly position: Position
@@ -113,8 +116,8 @@ const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
     })
 }
 
-const discover = (id: number, { declared, identity, position }: Dialing): Parts =>
-  discoverMessage(id, declared, identity, nextHop(position.hops))
+const discover = (id: number, { declared, hasAccount, identity, position }: Dialing): Parts =>
+  discoverMessage(id, withOwnAccount(declared, hasAccount), identity, nextHop(position.hops))
 
 const decide = async (message: Envelope, connection: Connection, dialing: Dialing): Promise<PipeAnswer> => {
   let reading: Reading = readDiscover(message)
@@ -203,9 +206,9 @@ const legacy = async (connection: Connection, dialing: Dialing, handshake?: Prom
 }
 
 const modern = (connection: Connection, server: ModernServer, dialing: Dialing): Dialed => {
-  const { identity, declared, events, timeouts, position } = dialing
+  const { identity, declared, hasAccount, events, timeouts, position } = dialing
   refuseCircle(server.gateways, position.instance)
-  const link = new ModernLink(connection, server, { identity, declared }, events, timeouts)
+  const link = new ModernLink(connection, server, { identity, declared, hasAccount }, events, timeouts)
   link.listen()
   return { link, verdict: { era: 'modern', transport: connection.channel.kind } }
 }

@@ -22,6 +22,7 @@ import { gatewaysIn, hopsIn, nextHop } from './gateways.ts'
 import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { Listening, subscriptionOf } from './listening.ts'
+import { withOwnAccount } from './own-account.ts'
 import { RequestMeta } from './request-meta.ts'
 import { resultOf } from './result-of.ts'
 
@@ -53,13 +54,15 @@ export class ModernLink implements Link, Carrier {
   readonly #meta: RequestMeta
   /** What the gateway's own requests declare. */
   readonly #declared: Declared
+  /** See `Dialing`. */
+  readonly #hasAccount: boolean
   readonly #listening: Listening
   #gateways: readonly string[]
 
   constructor(
     connection: Connection,
     server: ModernServer,
-    own: { identity: Identity; declared: Declared },
+    own: { identity: Identity; declared: Declared; hasAccount: boolean },
     events: LinkEvents,
     timeouts: LinkTimeouts,
   ) {
@@ -69,11 +72,12 @@ export class ModernLink implements Link, Carrier {
     this.#gateways = server.gateways
     const isGateway = server.gateways.length > 0
     this.#identity = own.identity
+    this.#hasAccount = own.hasAccount
     const identityJson = Buffer.from(JSON.stringify(own.identity))
     this.#meta = new RequestMeta((meta, { caller, logLevel }) => {
       meta.set(META.version, MODERN_JSON)
       meta.set(META.clientInfo, identityJson)
-      meta.set(META.capabilities, JSON.stringify(modernCapabilities(caller.capabilities)))
+      meta.set(META.capabilities, JSON.stringify(withOwnAccount(modernCapabilities(caller.capabilities), own.hasAccount)))
       if (isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
       else meta.delete(META.hops)
       if (logLevel === undefined) meta.delete(META.logLevel)
@@ -198,7 +202,8 @@ export class ModernLink implements Link, Carrier {
   }
 
   #ownParams(params: Readonly<Record<string, unknown>>, declared = this.#declared): Payload {
-    const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: declared }
+    const capabilities = withOwnAccount(declared, this.#hasAccount)
+    const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: capabilities }
     return Payload.of({ ...params, _meta: meta })
   }
 

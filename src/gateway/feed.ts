@@ -50,7 +50,8 @@ export class Feed {
   /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
-  constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions) {
+  /** `reached` hears of each limit that was. */
+  constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions, reached: (option: string) => void) {
     this.#options = options
     this.#toolsets = new Toolsets(options.toolsets)
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
@@ -60,11 +61,13 @@ export class Feed {
       this.#curator,
       (session) => this.#watchers.look({ session }),
     )
-    this.#personal = new PersonalCatalogs(
-      () => this.#options,
-      this.#curator,
-      (principal) => this.#watchers.look({ principal }),
-    )
+    this.#personal = new PersonalCatalogs({
+      options: () => this.#options,
+      curator: this.#curator,
+      listed: (principal) => listedTo(principal, downstreams$.value),
+      changed: (principal) => this.#watchers.look({ principal }),
+      reached,
+    })
     downstreams$
       .pipe(
         switchMap((downstreams) =>
@@ -200,4 +203,14 @@ export class Feed {
     this.catalog$.next(catalog)
     this.#watchers.look()
   }
+}
+
+/** By server key, of the connections that this principal has now. */
+const listedTo = (principal: string, downstreams: readonly Downstream[]): ReadonlyMap<string, Inventory> => {
+  const listed = new Map<string, Inventory>()
+  for (const { personal, options } of downstreams) {
+    const inventory = personal?.find(principal)?.inventory$.value
+    if (inventory !== undefined) listed.set(options.key, inventory)
+  }
+  return listed
 }

@@ -78,7 +78,7 @@ export class Gateway {
   constructor(fleet: Fleet, seal: Seal, signIns: SignIns, options: GatewayOptions, reached: (option: string) => void) {
     this.#fleet = fleet
     this.#options = options
-    this.feed = new Feed(fleet.downstreams$, options)
+    this.feed = new Feed(fleet.downstreams$, options, reached)
     this.#lists = new Lists(
       this.feed,
       () => fleet.downstreams$.value,

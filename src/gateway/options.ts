@@ -24,6 +24,8 @@ export interface GatewayOptions {
   readonly pageMaxBytes: number
   /** Resources that one session, or one stream of changes, watches. */
   readonly maxSubscriptions: number
+  /** Catalogs kept of principals that some server lists something of their own. */
+  readonly maxPersonalCatalogs: number
   /** Servers that start at the same time. */
   readonly maxStarts: number
   /** Calls sent a second time, in per cent of all; 0: none. */
@@ -56,6 +58,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   pageMaxItems: 5_000,
   pageMaxBytes: 4 * 1024 * 1024,
   maxSubscriptions: 256,
+  maxPersonalCatalogs: 1_000,
   maxStarts: 4,
   retryPercent: 10,
   tasks: true,

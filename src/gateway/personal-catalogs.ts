@@ -1,6 +1,7 @@
 /**
  * Catalogs of principals that a server lists something of their own, because each signs in there for himself: everybody's catalog
- * with those lists in it. What one is listed, nobody else sees (B250).
+ * with those lists in it. What one is listed, nobody else sees (B250). So many are kept; the one looked at longest ago goes first,
+ * and is made again of what its principal's connections say when that principal is back.
  */
 import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
 import type { Curator } from '../catalog/curated-inventory.ts'
@@ -16,45 +17,84 @@ export interface OwnCatalog {
   readonly views: Map<Scope, (View | undefined)[]>
 }
 
+export interface PersonalSource {
+  readonly options: () => CatalogOptions & { readonly maxPersonalCatalogs: number }
+  readonly curator: Curator
+  /** What the connections that a principal has now list to it, by server key. */
+  readonly listed: (principal: string) => ReadonlyMap<string, Inventory>
+  /** Something in the lists of this principal alone is new. */
+  readonly changed: (principal: string) => void
+  /** A limit was. */
+  readonly reached: (option: string) => void
+}
+
 interface Own {
   /** By server key. */
-  readonly inventories: Map<string, Inventory>
+  readonly inventories: ReadonlyMap<string, Inventory>
   /** One per catalog it was made from: everybody's, and that of hosts that run apps. */
   made: readonly OwnCatalog[]
+  /** The number of the last look at it. */
+  look: number
 }
 
 const FORMS = 2
 
 export class PersonalCatalogs {
-  readonly #options: () => CatalogOptions
+  readonly #source: PersonalSource
   readonly #own = new Map<string, Own>()
-  readonly #curator: Curator
-  readonly #changed: (principal: string) => void
+  #looks = 0
+  /** Some principal that is not here may have lists of its own all the same. */
+  #hasDropped = false
 
-  /** `changed`: something in the lists of this principal alone. */
-  constructor(options: () => CatalogOptions, curator: Curator, changed: (principal: string) => void) {
-    this.#options = options
-    this.#curator = curator
-    this.#changed = changed
+  constructor(source: PersonalSource) {
+    this.#source = source
   }
 
   set(principal: string, key: string, inventory: Inventory): void {
-    const own = this.#own.get(principal)
+    const own = this.#find(principal)
     if (own?.inventories.get(key) === inventory) return
-    const inventories = new Map(own?.inventories).set(key, inventory)
-    this.#own.set(principal, { inventories, made: [] })
-    this.#changed(principal)
+    this.#keep(principal, new Map(own?.inventories).set(key, inventory))
+    this.#source.changed(principal)
   }
 
   /** `undefined`: the principal sees what everybody sees. */
   of(principal: string | undefined, from: Catalog): OwnCatalog | undefined {
-    const own = principal === undefined || this.#own.size === 0 ? undefined : this.#own.get(principal)
+    const own = principal === undefined || this.#own.size === 0 ? undefined : this.#find(principal)
     if (own === undefined) return undefined
+    own.look = ++this.#looks
     let made = own.made.find((one) => one.from === from)
     if (made === undefined) {
-      made = { from, catalog: withOwnLists(from, own.inventories, this.#curator, this.#options()), views: new Map() }
+      const { curator, options } = this.#source
+      made = { from, catalog: withOwnLists(from, own.inventories, curator, options()), views: new Map() }
       own.made = [made, ...own.made].slice(0, FORMS)
     }
     return made
+  }
+
+  #find(principal: string): Own | undefined {
+    const own = this.#own.get(principal)
+    if (own !== undefined || !this.#hasDropped) return own
+    const inventories = this.#source.listed(principal)
+    return inventories.size === 0 ? undefined : this.#keep(principal, inventories)
+  }
+
+  #keep(principal: string, inventories: ReadonlyMap<string, Inventory>): Own {
+    const own: Own = { inventories, made: [], look: ++this.#looks }
+    this.#own.set(principal, own)
+    while (this.#own.size > this.#source.options().maxPersonalCatalogs) this.#dropOldest()
+    return own
+  }
+
+  #dropOldest(): void {
+    let oldest: string | undefined
+    let look = Infinity
+    for (const [principal, own] of this.#own) {
+      if (own.look >= look) continue
+      oldest = principal
+      look = own.look
+    }
+    if (oldest !== undefined) this.#own.delete(oldest)
+    this.#hasDropped = true
+    this.#source.reached('limits.personal_catalogs')
   }
 }

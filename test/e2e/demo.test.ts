@@ -3,12 +3,11 @@
  * clients. A copy stands for the repository, since the demo finds its files beside itself.
  */
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../examples/run.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import type { GatewayProcess } from '../support/gateway-process.ts'
 import { connectHost } from '../support/hosts.ts'
@@ -31,14 +30,6 @@ const calls = {
   'everything-sse': { tool: 'echo', args: { message: 'over HTTP+SSE' }, says: /over HTTP\+SSE/ },
 } satisfies Record<string, { tool: string; args: Record<string, unknown>; says: RegExp }>
 const keys = Object.keys(calls) as (keyof typeof calls)[]
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** Makes the folder; returns the path of the configuration in it. */
 const copyDemo = async (folder: string): Promise<string> => {

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import schema from '../../schema/v1.json' with { type: 'json' }
 import { serverStatuses } from '../../src/admin/status.ts'
-import { LOCAL } from '../../src/auth/identity.ts'
 import { DEFAULT_PARKING } from '../../src/era/parking-options.ts'
 import { DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
 import { Session } from '../../src/host/session.ts'
@@ -25,7 +24,8 @@ import type { JsonMap } from '../support/fakes/messages.ts'
 import { send } from '../support/fakes/raw-http.ts'
 import { exchangeRaw } from '../support/fakes/raw-tcp.ts'
 import type { Turn } from '../support/fakes/turn.ts'
-import { startGateway } from '../support/gateway.ts'
+import { PER_USER } from '../support/credentials.ts'
+import { asPrincipal, startGateway } from '../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
 
 /** What whoever meets the limit is told, or the log where nobody can be told; and what was counted. */
@@ -94,12 +94,11 @@ const second =
       },
       row,
     )()
-const asPrincipal =
+const asSomebody =
   (setup: GatewaySetup, drive: (host: Host, gateway: TestGateway) => Promise<unknown>, capabilities: JsonMap = {}): Drive =>
   async () => {
     await using gateway = await startGateway(setup)
-    const one: TestGateway = { ...gateway, openPipe: () => gateway.openPipe({ ...LOCAL, principal: 'somebody' }) }
-    await using host = await modernPipe.connect(one, { capabilities })
+    await using host = await modernPipe.connect(asPrincipal(gateway, 'somebody'), { capabilities })
     return met(await drive(host, gateway), gateway)
   }
 const ONCE = { amount: 1, periodMs: 3_600_000, text: '1/h' }
@@ -239,21 +238,21 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     return { says, counts: counts.all }
   },
   'listen.limits.in_flight': second({ hostLimits: { maxInFlight: 1 } }),
-  'limits.rate_per_principal': asPrincipal(
+  'limits.rate_per_principal': asSomebody(
     {
       servers: { a: server() },
       gateway: { rates: [{ option: 'limits.rate_per_principal', rate: ONCE, of: { kind: 'principal' } }] },
     },
     twice,
   ),
-  'servers.limits.rate': asPrincipal(
+  'servers.limits.rate': asSomebody(
     {
       servers: { a: server() },
       gateway: { rates: [{ option: 'servers.a.limits.rate', rate: ONCE, of: { kind: 'server', server: 'a' } }] },
     },
     twice,
   ),
-  'listen.limits.in_flight_per_principal': asPrincipal(
+  'listen.limits.in_flight_per_principal': asSomebody(
     { servers: { a: server({ 'tools/call': held }) }, hostLimits: { maxInFlightPerPrincipal: 1 } },
     async (host, gateway) => {
       host.begin('tools/call', CALL)
@@ -300,7 +299,7 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     await using host = await modernHttp.connect(gateway, { capabilities: { roots: {} } })
     return answer(host)
   }),
-  'limits.parked_per_principal': asPrincipal(parked({ maxPerPrincipal: 0 }), (host) => answer(host), { roots: {} }),
+  'limits.parked_per_principal': asSomebody(parked({ maxPerPrincipal: 0 }), (host) => answer(host), { roots: {} }),
   'limits.results': async () => {
     const { says } = await gone()
     const counts = new LimitCounts({ warn: () => undefined })
@@ -343,6 +342,15 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     },
     legacyHttp,
   ),
+  'limits.personal_catalogs': async () => {
+    const setup = { servers: { a: server() }, options: { a: { credential: PER_USER } }, gateway: { maxPersonalCatalogs: 1 } }
+    await using gateway = await startGateway(setup)
+    for (const principal of ['ann', 'bob']) {
+      await using host = await modernPipe.connect(asPrincipal(gateway, principal))
+      await answer(host)
+    }
+    return met(await logged(gateway, 'limits.personal_catalogs'), gateway)
+  },
   'servers.limits.concurrency': second({ options: { a: { limits: { maxConcurrent: 1, maxQueued: 0 } } } }),
   'servers.limits.queue': second({ options: { a: { limits: { maxConcurrent: 1, maxQueued: 0 } } } }),
   'servers.limits.links': async () => {

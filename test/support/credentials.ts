@@ -1,5 +1,6 @@
 /** Credentials for tests of who may come in: static tokens, and what a configuration says of them. */
 import type { AuthOptions, ResourceServerOptions, StaticToken } from '../../src/auth/inbound-options.ts'
+import type { CredentialOptions } from '../../src/auth/oauth/options.ts'
 import { hashLine, readHash } from '../../src/auth/static-tokens.ts'
 import type { AuthorizationServer } from './authorization-server.ts'
 
@@ -16,6 +17,16 @@ export const staticToken = (id: string, facts: Partial<StaticToken> = {}): Stati
 
 /** Static tokens `A` and `B`, of one principal each. */
 export const TWO_TOKENS: AuthOptions = { tokens: [staticToken('A'), staticToken('B')], oauth: undefined, map: [] }
+
+/** Each caller signs in at the server for itself; one that asks for no token takes everybody. */
+export const PER_USER: CredentialOptions = {
+  mode: 'user',
+  perUser: true,
+  client: undefined,
+  clientDocument: undefined,
+  scopes: undefined,
+  isPrivate: false,
+}
 
 /** Tokens of `server`, for the endpoint at `audience`. */
 export const oauthOf = (

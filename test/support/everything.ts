@@ -1,10 +1,9 @@
 /** server-everything from npm: a server with every feature of its era, over each transport that it has. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
+import { freePort } from '../../examples/run.ts'
 import type { Target } from './processes.ts'
 
 const server = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
@@ -17,6 +16,7 @@ export const everythingCommand = (): Extract<Target, { command: string }> => ({
 
 /** Starts it over HTTP and resolves once it listens; disposing it ends the process. */
 export const startEverything = async (transport: 'streamableHttp' | 'sse'): Promise<{ url: string } & AsyncDisposable> => {
+  // It takes its port from the environment and does not say which one the system gave.
   const port = await freePort()
   const child = spawn(process.execPath, [server, transport], { env: { PORT: String(port) }, stdio: ['ignore', 'ignore', 'pipe'] })
   const exited = once(child, 'exit')
@@ -29,14 +29,4 @@ export const startEverything = async (transport: 'streamableHttp' | 'sse'): Prom
       await exited
     },
   }
-}
-
-/** It takes its port from the environment and does not say which one the system gave. */
-const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

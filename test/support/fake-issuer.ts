@@ -119,8 +119,8 @@ export class FakeIssuer implements AsyncDisposable {
   #token(params: URLSearchParams) {
     this.exchanges.push(params)
     const kind = params.get('grant_type')
-    const isExchange = kind === 'urn:ietf:params:oauth:grant-type:token-exchange'
-    const grant = isExchange ? grantOf(params) : kind === 'refresh_token' ? this.#refreshed(params) : this.#redeemed(params)
+    const isGiven = kind === 'client_credentials' || kind === 'urn:ietf:params:oauth:grant-type:token-exchange'
+    const grant = isGiven ? grantOf(params) : kind === 'refresh_token' ? this.#refreshed(params) : this.#redeemed(params)
     if (grant === undefined) return { status: 400, json: { error: 'invalid_grant' } }
     this.grants.push(params.get('grant_type') ?? '')
     this.#refreshable.set(grant.refresh, grant)

@@ -66,6 +66,12 @@ export interface TestGateway extends AsyncDisposable {
   ready(): Promise<void>
 }
 
+/** The same gateway, where pipes are opened as this principal. */
+export const asPrincipal = (gateway: TestGateway, principal: string): TestGateway => ({
+  ...gateway,
+  openPipe: () => gateway.openPipe({ ...LOCAL, principal }),
+})
+
 /** Starts fakes and gateway; resolves once all servers are ready, unless `early` or `pipe` is set. */
 export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> => {
   const fakes = new Map<string, FakeDownstream>(setup.fakes)

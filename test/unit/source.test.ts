@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { leastMs } from '../support/cpu.ts'
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
@@ -24,22 +25,12 @@ const attacks = (source: string): string[] => {
   const letters = [...new Set(`${source.replaceAll(/\\[pPu]\{?[^}]*\}?|\\./g, ' ')}a0 -/"\\{\n`)]
   return letters.flatMap((letter) => ['\u0000', ''].map((end) => letter.repeat(BIG) + end))
 }
-/** Milliseconds of CPU: once if that was little, else the least of three. */
-const costMs = (run: () => void): number => {
-  let least = Infinity
-  for (let attempt = 0; attempt < 3 && least > BUDGET_MS; attempt++) {
-    const before = process.cpuUsage()
-    run()
-    least = Math.min(least, process.cpuUsage(before).user / 1_000)
-  }
-  return least
-}
 
 test('T-27 every regular expression of the source reads its worst at 50 ms per 64 KiB', () => {
   expect(expressions.length).toBeGreaterThan(60)
   const slow = expressions.flatMap(({ name, source, flags }) => {
     const pattern = new RegExp(source, flags.replace(/[gy]/g, ''))
-    const bad = attacks(source).find((text) => costMs(() => pattern.test(text)) > BUDGET_MS)
+    const bad = attacks(source).find((text) => leastMs(() => pattern.test(text), BUDGET_MS) > BUDGET_MS)
     return bad === undefined ? [] : [`${name}: /${source}/ on ${JSON.stringify(bad[0])}`]
   })
   expect(slow).toEqual([])

@@ -3,9 +3,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { CredentialOptions } from '../../../src/auth/oauth/options.ts'
+import { serverStatuses } from '../../../src/admin/status.ts'
+import { serverLines } from '../../../src/commands/table.ts'
 import { Browser } from '../../support/browser.ts'
-import { tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
+import { PER_USER, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import type { FakeKind } from '../../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../../support/fake-host.ts'
@@ -16,14 +17,6 @@ import { toolsetOf } from '../../support/toolsets.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
 
-const PER_USER: CredentialOptions = {
-  mode: 'user',
-  perUser: true,
-  client: undefined,
-  clientDocument: undefined,
-  scopes: undefined,
-  isPrivate: false,
-}
 const able = { capabilities: { elicitation: { form: {}, url: {} } } }
 const SIGN_IN = { name: 'a__sign_in' }
 
@@ -204,6 +197,7 @@ describe('two callers', () => {
       sent.push(JSON.stringify(request.headers) + body)
       return guard(request, response, body)
     }
+    const status = () => serverStatuses(stage.gateway.running)[0]
     const signIn = async (host: typeof a, letter: string) => {
       const asked = await host.call('tools/call', SIGN_IN)
       const browser = new Browser()
@@ -215,13 +209,37 @@ describe('two callers', () => {
     await signIn(a, 'A')
     expect([names(await a.call('tools/list')), names(await b.call('tools/list'))]).toEqual([['a__echo'], ['a__sign_in']])
     await expect(b.call('tools/call', { name: 'a__echo' })).rejects.toMatchObject({ code: -32602 })
+    expect(status()).toMatchObject({ state: 'healthy', needsSignIn: false, callers: { all: 2, unsigned: 1 }, links: 1 })
     await signIn(b, 'B')
+    expect(status()).toMatchObject({ callers: { all: 2, unsigned: 0 }, links: 2 })
     sent.length = 0
     await a.call('tools/call', { name: 'a__echo', arguments: {} })
     await b.call('tools/call', { name: 'a__echo', arguments: {} })
     const tokens = sent.flatMap((text) => /"authorization":"Bearer (access-[^"]+)"/.exec(text ?? '')?.[1] ?? [])
     expect(new Set(tokens).size).toBe(2)
     expect(sent.join()).not.toContain('tlk_')
+  })
+
+  test('6.4 ps counts them, and the log tells of each once, for information; nothing of it is an error', async () => {
+    await using stage = await scene({ host: { auth: TWO_TOKENS } })
+    const { log, running } = stage.gateway
+    const lines = () => serverLines(serverStatuses(running), (text) => text)
+    expect(lines()).toEqual([expect.stringMatching(/○ a {2}starting .* each caller signs in through its host$/)])
+    await using a = await modernHttp.connect(stage.gateway, { ...able, token: () => tokenOf('A') })
+    await a.call('tools/list')
+    await a.call('tools/call', SIGN_IN)
+    running.fleet.get('a')?.retryNow()
+    await a.call('tools/call', SIGN_IN)
+    expect(lines()).toEqual([expect.stringMatching(/○ a {2}starting .* 1 caller, 1 not signed in$/)])
+    await using b = await modernHttp.connect(stage.gateway, { ...able, token: () => tokenOf('B') })
+    await b.call('tools/list')
+    const told = log.entries.filter(({ text }) => text.includes('needs sign-in'))
+    expect(told.map(({ level, facts }) => [level, facts['server']])).toEqual([
+      ['info', 'a'],
+      ['info', 'a'],
+    ])
+    expect(new Set(told.map(({ facts }) => facts['principal'])).size).toBe(2)
+    expect(log.entries.filter(({ level }) => level === 'error')).toEqual([])
   })
 
   test('B248 T-08 the link of one leads the other nowhere', async () => {

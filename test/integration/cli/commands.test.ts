@@ -113,6 +113,24 @@ test('check --live ends with 4 when a server cannot be reached, and tells the st
   expect(await cli.run(['check', '--live'])).toMatchObject({ code: 0, stdout: expect.stringContaining('healthy') })
 })
 
+test('check --live ends with 6 when two servers want one name, until one is renamed; a difference in case is a warning', async () => {
+  await using cli = await commandLine()
+  const others = 'filter: { allow: [echo, ECHO] }'
+  const configure = (second: string): Promise<void> => {
+    const [a, b] = [`, ${others} }`, `, ${others}${second} }`].map((end) => cli.fake().replace(/ }$/, end))
+    return cli.write('trunkline.yaml', `naming: { prefix: never }\nservers:\n  a: ${a}\n  b: ${b}\n`)
+  }
+  await configure('')
+  const { code, stdout, errors } = await cli.here('check', '--live', '--json')
+  const message = 'tools: "echo" belongs to a, which is configured first; "echo" of b is left out'
+  expect([code, JSON.parse(stdout)]).toMatchObject([6, { ok: false, collisions: [message], warnings: [] }])
+  expect(lastJson(errors).error.message).toMatch(/^1 name is wanted twice; rename one of each \(servers\.<key>\.tools/)
+  await configure(', tools: { echo: { name: ECHO } }')
+  const warning = 'tools: "ECHO" of b differs from "echo" of a only by case'
+  const renamed = await cli.here('check', '--live', '--json')
+  expect([renamed.code, JSON.parse(renamed.stdout)]).toMatchObject([0, { ok: true, collisions: [], warnings: [warning] }])
+})
+
 describe('without a running process', () => {
   test('tools lists what hosts would see, by query, with an estimate of its cost', async () => {
     await using cli = await commandLine()

@@ -1,17 +1,22 @@
 /** `trunkline login`: the operator signs in, with the running process or without one. */
 import { expect, test } from 'vitest'
 import { Browser } from '../../support/browser.ts'
+import { hashLine } from '../../../src/auth/static-tokens.ts'
 import { commandLine } from '../../support/cli.ts'
+import { tokenOf } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
 
-const scene = async () => {
+const scene = async (credential = 'scopes: [read]', more = '') => {
   const issuer = await FakeIssuer.start()
   const server = await FakeDownstream.start(fake.offering('echo'))
   protect(server, issuer)
   const cli = await commandLine()
   const { url } = server.address as { url: URL }
-  await cli.write('trunkline.yaml', `servers:\n  a:\n    url: ${url.href}\n    credentials: { oauth: { scopes: [read] } }\n`)
+  await cli.write(
+    'trunkline.yaml',
+    `${more}servers:\n  a:\n    url: ${url.href}\n    credentials: { oauth: { ${credential} } }\n`,
+  )
   const stop = async (): Promise<void> => {
     for (const item of [cli, server, issuer]) await item[Symbol.asyncDispose]()
   }
@@ -45,6 +50,33 @@ test('6.4 without a running process login opens a page of its own, and the token
   expect(await login.ended).toBe(0)
   expect((await cli.run(['call', 'a__echo'])).code).toBe(0)
   expect(stage.issuer.grants).toEqual(['authorization_code'])
+})
+
+test('6.4 check --live ends with 3 and the command until somebody has signed in, for the operator or where all are one caller', async () => {
+  for (const credential of ['per_user: true', 'per_user: false']) {
+    await using stage = await scene(credential)
+    const { cli } = stage
+    const before = await cli.here('check', '--live', '--json')
+    expect([before.code, JSON.parse(before.stdout)]).toMatchObject([3, { ok: false, servers: [{ needsSignIn: true }] }])
+    expect(before.stderr).toContain('sign in with trunkline login a')
+    const login = cli.spawn(['login', 'a'])
+    await new Browser().signIn(await firstLine(login.child.stdout))
+    expect(await login.ended).toBe(0)
+    expect(await cli.here('check', '--live')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/● a {2}healthy .* 1 tools/),
+    })
+  }
+})
+
+test('6.4 where hosts are authenticated and each caller signs in, check --live says so and asks the operator for nothing', async () => {
+  const hash = hashLine(tokenOf('A'))
+  await using stage = await scene('per_user: true', `auth: { tokens: [{ id: A, hash: "${hash}" }] }\n`)
+  const { code, stdout } = await stage.cli.here('check', '--live')
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^ {2}○ a {2}starting .* - .* {2}each caller signs in through its host$/m),
+  ])
 })
 
 test('login of a server that nobody signs in to is an error of usage', async () => {

@@ -1,5 +1,6 @@
 /** `trunkline stdio`: attached to a running process or by itself, the host sees the same bytes. */
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { describe, expect, test } from 'vitest'
@@ -88,6 +89,26 @@ describe('trunkline stdio', () => {
       code: 2,
       errors: [expect.stringContaining('no server "b" is configured')],
     })
+  })
+
+  test('--server of one that no toolset holds ends with 2 and names the default toolset with its place, inline and attached', async () => {
+    await using cli = await commandLine()
+    await cli.write(
+      'trunkline.yaml',
+      `servers:\n  a: ${cli.fake('good', 'log')}\n  b: ${cli.fake('good', 'starts')}\ntoolsets:\n  default: { servers: [a] }\n`,
+    )
+    const refused = {
+      code: 2,
+      stdout: '',
+      errors: [
+        expect.stringMatching(/^nothing of server "b" is in a toolset.*"default" \(trunkline\.yaml:5:3\).*name the server/),
+      ],
+    }
+    expect(await cli.here(...STDIO, '--server', 'b')).toMatchObject(refused)
+    expect(existsSync(cli.path('starts'))).toBe(false)
+    const up = await cli.up()
+    await up.said(/server is ready/)
+    expect(await cli.here(...STDIO, '--server', 'b')).toMatchObject(refused)
   })
 
   test('the end of stdin lets calls under way end, attached as inline', async () => {

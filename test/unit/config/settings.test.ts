@@ -30,7 +30,7 @@ listen:
       in_flight: 9, in_flight_per_session: 10, headers_timeout: 11s, request_timeout: 12s, keep_alive: 13s, session_idle: 14s,
       session_max: 15s, sse_keep_alive: 16s, write_stall: 17s, max_queued: 18KiB,
       sessions_per_principal: 19, events: 20, event_bytes: 21KiB, session_event_bytes: 22KiB, event_age: 23s }
-limits: { park_ttl: 24s, parked: 25, parked_per_principal: 26, subscriptions: 27, rate_per_principal: 28/m }
+limits: { park_ttl: 24s, parked: 25, parked_per_principal: 26, subscriptions: 27, personal_catalogs: 29, rate_per_principal: 28/m }
 naming: { prefix: never, max_length: 64, collision: error }
 timeouts: { list_budget: 1s }
 cache: { legacy_ttl: 1m, list_ttl: 2m, page_items: 3 }
@@ -94,6 +94,7 @@ state: { dir: ./state }
       pageMaxItems: 3,
       parking: { ...DEFAULT_GATEWAY.parking, ttlMs: 24_000, maxParked: 25, maxPerPrincipal: 26 },
       maxSubscriptions: 27,
+      maxPersonalCatalogs: 29,
       rates: [
         { option: 'limits.rate_per_principal', rate: { amount: 28, periodMs: 60_000, text: '28/m' }, of: { kind: 'principal' } },
       ],

@@ -5,6 +5,7 @@ import { complete } from '../../../src/rpc/call.ts'
 import type { Answer, Call, HostSession, Outcome, Question } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/payload.ts'
 import type { JsonObject } from '../../../src/wire/payload.ts'
+import { callOf } from '../../support/calls.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -42,30 +43,15 @@ const play = (
     onEnd: () => undefined,
   }
   const accept = async (): Promise<Answer> => ({ result: Payload.of({ action: 'accept' }) })
-  const call: Call = {
-    ref: 1,
+  const call = callOf({
     method: more.method ?? 'tools/call',
-    target: 'a__x',
-    params: Payload.of({ name: 'a__x' }),
-    caller: {
-      principal: 'local',
-      revision: '2025-11-25',
-      capabilities: {},
-      scope: { server: undefined },
-      session,
-    },
-    resume: undefined,
+    caller: { revision: '2025-11-25', session },
     signal: abort.signal,
-    progressToken: undefined,
-    logLevel: undefined,
-    paramHeaders: [],
-    unknownHeaders: {},
-    notify: () => undefined,
     ask: (question) => {
       asked.push(question.params?.text('url') ?? question.params?.text('message'))
       return (more.answer ?? accept)(question)
     },
-  }
+  })
   const server = async ({ resume }: Call): Promise<Outcome> => {
     const round = rounds[Math.min(calls.length, rounds.length - 1)]
     calls.push({ atMs: Date.now() - startedMs, state: resume?.state, responses: resume?.responses && textOf(resume.responses) })

@@ -1,13 +1,13 @@
 /** How long a legacy server may be silent while somebody thinks about what it asked (BRIDGING 3.9). */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { LegacyLink } from '../../../src/era/legacy-downstream.ts'
-import type { Answer, Call } from '../../../src/rpc/call.ts'
-import { Cancellation } from '../../../src/rpc/cancellation.ts'
+import type { Answer } from '../../../src/rpc/call.ts'
 import { Connection } from '../../../src/rpc/connection.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
 import type { Channel, ChannelEvents } from '../../../src/transport/channel.ts'
 import { readServerMessage } from '../../../src/wire/envelope.ts'
 import { Payload } from '../../../src/wire/payload.ts'
+import { callOf } from '../../support/calls.ts'
 
 const LIMITS = { idleMs: 1_000, totalMs: 60_000, startMs: 1_000 }
 
@@ -29,21 +29,7 @@ const begin = async (sweeper: Sweeper) => {
   const ask = (): Promise<Answer> => new Promise((resolve) => answers.push(resolve))
   const told = { listChanged: ignore, updated: ignore, taskChanged: ignore, message: ignore, elicitationComplete: ignore }
   const link = new LegacyLink(connection, { ...told, ask, oddity: ignore }, LIMITS)
-  const call: Call = {
-    ref: 1,
-    method: 'tools/call',
-    target: 'x',
-    params: Payload.of({ name: 'x' }),
-    caller: { principal: 'local', revision: '2026-07-28', capabilities: {}, scope: { server: undefined }, session: undefined },
-    resume: undefined,
-    signal: new Cancellation(),
-    progressToken: undefined,
-    logLevel: undefined,
-    paramHeaders: [],
-    unknownHeaders: {},
-    notify: ignore,
-    ask: undefined,
-  }
+  const call = callOf()
   let end = ''
   link.handle(call).catch((error: Error) => (end = error.message))
   const { receive } = await events.promise.then((given) => ({ receive: given.receive.bind(given) }))

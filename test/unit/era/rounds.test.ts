@@ -7,42 +7,27 @@ import { DEFAULT_PARKING } from '../../../src/era/parking-options.ts'
 import { Rounds } from '../../../src/gateway/rounds.ts'
 import type { Call, Outcome, Question } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/payload.ts'
+import { callOf } from '../../support/calls.ts'
 
 const seal = new Seal({ keys: [randomBytes(32)] })
 const REFUSED = { code: -32602, message: 'invalid or expired requestState' }
 
-const callOf = (principal: string, params: object): Call => ({
-  ref: 1,
-  method: 'tools/call',
-  target: 'a__x',
-  params: Payload.of({ name: 'a__x', arguments: {}, ...params }),
-  caller: {
-    principal,
-    revision: '2026-07-28',
-    capabilities: { elicitation: {} },
-    scope: { server: undefined },
-    session: undefined,
-  },
-  resume: undefined,
-  signal: new AbortController().signal,
-  progressToken: undefined,
-  logLevel: undefined,
-  paramHeaders: [],
-  unknownHeaders: {},
-  notify: () => undefined,
-  ask: undefined,
-})
+const callFrom = (principal: string, params: object): Call =>
+  callOf({
+    params: Payload.of({ name: 'a__x', arguments: {}, ...params }),
+    caller: { principal, capabilities: { elicitation: {} } },
+  })
 const stateOf = ({ result }: Outcome): string => (result as Payload).text('requestState') ?? ''
 
 describe('B062 a state of one principal', () => {
   test('is refused to another where a server of this era gave it', () => {
     const rounds = new Rounds(seal, () => 60_000)
     const required: Outcome = { kind: 'input_required', result: Payload.of({ requestState: 'own' }), state: 'own' }
-    const closed = rounds.close(required, callOf('ann', {}), 'a', 'x')
+    const closed = rounds.close(required, callFrom('ann', {}), 'a', 'x')
     const token = Buffer.concat(closed.result.parts()).toString()
     const { requestState } = JSON.parse(token) as { requestState: string }
-    expect(rounds.open(callOf('ann', { requestState }))).toMatchObject({ server: 'a', resume: { state: 'own' } })
-    expect(() => rounds.open(callOf('bob', { requestState }))).toThrow(expect.objectContaining(REFUSED))
+    expect(rounds.open(callFrom('ann', { requestState }))).toMatchObject({ server: 'a', resume: { state: 'own' } })
+    expect(() => rounds.open(callFrom('bob', { requestState }))).toThrow(expect.objectContaining(REFUSED))
   })
 
   test('is refused to another where it stands for a parked call, which waits on for its own', async () => {
@@ -55,10 +40,10 @@ describe('B062 a state of one principal', () => {
       const answer = await call.ask?.(question)
       return { kind: 'complete', result: Payload.of({ got: answer !== undefined && 'result' in answer }) }
     })
-    const round = await handle(callOf('ann', {}))
+    const round = await handle(callFrom('ann', {}))
     const retry = { requestState: stateOf(round), inputResponses: { 'input-1': { action: 'decline' } } }
-    expect(() => handle(callOf('bob', retry))).toThrow(expect.objectContaining(REFUSED))
-    const done = await handle(callOf('ann', retry))
+    expect(() => handle(callFrom('bob', retry))).toThrow(expect.objectContaining(REFUSED))
+    const done = await handle(callFrom('ann', retry))
     expect(Buffer.concat(done.result.parts()).toString()).toBe('{"got":true}')
   })
 
@@ -72,9 +57,9 @@ describe('B062 a state of one principal', () => {
       const text = answer !== undefined && 'error' in answer ? answer.error.text('message') : undefined
       return { kind: 'complete', result: Payload.of({ text }) }
     })
-    expect((await handle(callOf('ann', {}))).kind).toBe('input_required')
-    const second = await handle(callOf('ann', {}))
+    expect((await handle(callFrom('ann', {}))).kind).toBe('input_required')
+    const second = await handle(callFrom('ann', {}))
     expect(Buffer.concat(second.result.parts()).toString()).toMatch(/limits\.parked_per_principal \(1\) reached/)
-    expect((await handle(callOf('bob', {}))).kind).toBe('input_required')
+    expect((await handle(callFrom('bob', {}))).kind).toBe('input_required')
   })
 })

@@ -11,6 +11,8 @@ import { noteDenial, noteRoute } from '../../../src/rpc/record.ts'
 import { Failure } from '../../../src/wire/failure.ts'
 import { Payload } from '../../../src/wire/payload.ts'
 import { StreamedResult } from '../../../src/wire/streamed-result.ts'
+import { callOf } from '../../support/calls.ts'
+import type { CallFacts } from '../../support/calls.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -35,28 +37,13 @@ const record = (more: { bodies?: boolean; secrets?: readonly string[]; trouble?:
   }
 }
 
-const callOf = (over: Partial<Call> = {}, principal = 'bob'): Call => ({
-  ref: 7,
-  method: 'tools/call',
-  target: 'a__x',
-  params: Payload.of({ name: 'a__x', arguments: { text: 'hello' } }),
-  caller: {
-    principal,
-    revision: '2026-07-28',
-    capabilities: {},
-    scope: { server: undefined, toolset: 'ops' },
-    session: undefined,
-  },
-  resume: undefined,
-  signal: new Cancellation().signal,
-  progressToken: undefined,
-  logLevel: undefined,
-  paramHeaders: [],
-  unknownHeaders: {},
-  notify: () => undefined,
-  ask: undefined,
-  ...over,
-})
+const byBob = (facts: CallFacts = {}): Call =>
+  callOf({
+    ref: 7,
+    params: Payload.of({ name: 'a__x', arguments: { text: 'hello' } }),
+    ...facts,
+    caller: { principal: 'bob', scope: { server: undefined, toolset: 'ops' }, ...facts.caller },
+  })
 
 const answering =
   (result: object): Handler =>
@@ -74,7 +61,7 @@ const failing =
 describe('a call is one line', () => {
   test('who, what, where, how long, how much', async () => {
     const { through, lines } = record()
-    await through(answering({ content: [] }), callOf())
+    await through(answering({ content: [] }), byBob())
     expect(lines()).toEqual([
       {
         time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as unknown,
@@ -131,7 +118,7 @@ describe('a call is one line', () => {
     ],
   ])('%s', async (_, inner, expected) => {
     const { through, lines } = record({ hiddenBy: () => 'toolsets.ops' })
-    await through(inner, callOf()).catch(() => undefined)
+    await through(inner, byBob()).catch(() => undefined)
     expect(lines()).toEqual([expect.objectContaining(expected)])
   })
 
@@ -141,7 +128,7 @@ describe('a call is one line', () => {
       noteDenial(call, 'declined', 'toolsets.ops.confirm')
       return Promise.resolve(complete(Payload.of({ content: [], isError: true })))
     }
-    await through(decline, callOf())
+    await through(decline, byBob())
     expect(lines()).toMatchObject([{ decision: 'denied', reason: 'declined', rule: 'toolsets.ops.confirm' }])
     expect(lines()[0]).not.toHaveProperty('outcome')
   })
@@ -150,13 +137,13 @@ describe('a call is one line', () => {
     const { through, lines } = record()
     const abort = new Cancellation()
     const inner: Handler = () => (abort.abort(), Promise.reject(new Failure('cancelled', 'x')))
-    await through(inner, callOf({ signal: abort.signal })).catch(() => undefined)
+    await through(inner, byBob({ signal: abort.signal })).catch(() => undefined)
     expect(lines()).toMatchObject([{ decision: 'allowed', outcome: 'cancelled' }])
   })
 
   test('the error goes on as it came', async () => {
     const error = new Refusal(-32602, 'x')
-    await expect(record().through(failing(error), callOf())).rejects.toBe(error)
+    await expect(record().through(failing(error), byBob())).rejects.toBe(error)
   })
 })
 
@@ -171,7 +158,7 @@ describe('a result that passes on while it comes is written down when it is over
   const nowhere = { write: () => undefined, end: () => undefined, fail: () => undefined }
   const watch = async (result: StreamedResult) => {
     const { through, lines } = record({ bodies: true })
-    await through(() => Promise.resolve(complete(result)), callOf())
+    await through(() => Promise.resolve(complete(result)), byBob())
     expect(lines()).toEqual([])
     return lines
   }
@@ -215,7 +202,7 @@ test('what cannot be written is not done: the server is not called, and the erro
   const call = through(() => {
     calls++
     return Promise.resolve(complete(Payload.of({})))
-  }, callOf())
+  }, byBob())
   await expect(call).rejects.toMatchObject({
     kind: 'store_unavailable',
     executed: 'no',
@@ -238,13 +225,13 @@ describe('bodies', () => {
 
   test('are written only if asked for, as they came, in one line', async () => {
     const off = record()
-    await off.through(answering({ content: ['secret-result'] }), callOf({ params }))
+    await off.through(answering({ content: ['secret-result'] }), byBob({ params }))
     expect(off.texts[0]).not.toMatch(/arguments|secret-result/)
     const on = record({ bodies: true })
     await on.through((call) => {
       call.params.set('name', '"x"')
       return answering({ content: ['a result'] })(call)
-    }, callOf({ params }))
+    }, byBob({ params }))
     expect(on.texts[0]).toContain(
       '"params":{   "name": "a__x",  "arguments": {"n": 1.0, "t": "a\\nb"} },"result":{"content":["a result"]}}',
     )
@@ -252,7 +239,7 @@ describe('bodies', () => {
 
   test('larger ones are left out, and that is said', async () => {
     const { through, lines } = record({ bodies: true })
-    await through(answering({ content: ['x'.repeat(70_000)] }), callOf())
+    await through(answering({ content: ['x'.repeat(70_000)] }), byBob())
     expect(lines()[0]).toMatchObject({ omitted: ['result'], params: { name: 'a__x' } })
     expect(lines()[0]).not.toHaveProperty('result')
   })
@@ -261,7 +248,7 @@ describe('bodies', () => {
     const { through, texts } = record({ bodies: true, secrets: ['hunter2'] })
     await through(
       answering({ content: [{ 'x-hunter2': 'hunter2' }] }),
-      callOf({ params: Payload.of({ a: 'it is hunter2' }) }, 'hunter2'),
+      byBob({ params: Payload.of({ a: 'it is hunter2' }), caller: { principal: 'hunter2' } }),
     )
     expect(texts[0]).not.toContain('hunter2')
     expect(JSON.parse(texts[0] ?? '')).toMatchObject({ principal: '***', params: { a: 'it is ***' } })
@@ -290,7 +277,7 @@ test('T-15 one event is one line of the audit log, whatever is in it', async () 
       const { audit, through, texts, lines } = record({ bodies: true, secrets: ['a-secret'] })
       const params = Payload.at(spaced({ name, arguments: { [text]: text } }))
       const inner = isDenied ? failing(new Refusal(-32602, text)) : answering({ content: [text] })
-      await through(inner, callOf({ target: name, params }, principal)).catch(() => undefined)
+      await through(inner, byBob({ target: name, params, caller: { principal } })).catch(() => undefined)
       audit.denied({ reason: 'path', path: text, name, detail: text })
       expect(texts).toHaveLength(2)
       for (const line of texts) expect(line).not.toMatch(/[\r\n]/)

@@ -1,25 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { driveTask } from '../../../src/gateway/driving.ts'
 import { complete } from '../../../src/rpc/call.ts'
-import type { Call, Handler } from '../../../src/rpc/call.ts'
-import { Cancellation } from '../../../src/rpc/cancellation.ts'
+import type { Handler } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/payload.ts'
+import { callOf } from '../../support/calls.ts'
 
-const call: Call = {
-  ref: 1,
-  method: 'tools/call',
-  target: 'x',
-  params: Payload.of({ name: 'x' }),
-  caller: { principal: 'local', revision: '2025-11-25', capabilities: {}, scope: { server: undefined }, session: undefined },
-  resume: undefined,
-  signal: new Cancellation(),
-  progressToken: undefined,
-  logLevel: undefined,
-  paramHeaders: [],
-  unknownHeaders: {},
-  notify: () => undefined,
-  ask: undefined,
-}
+const call = callOf({ caller: { revision: '2025-11-25' } })
 /** A task that wants to be looked at so often; `undefined`: it does not say. */
 const taskOf = (status: string, pollIntervalMs: unknown): Payload =>
   Payload.of({ taskId: 't', status, pollIntervalMs, ...(status === 'completed' && { result: { content: [] } }) })

@@ -10,6 +10,7 @@ import { TokenBucket } from '../../../src/rpc/rate.ts'
 import type { Rate } from '../../../src/rpc/rate.ts'
 import { Failure } from '../../../src/wire/failure.ts'
 import { Payload } from '../../../src/wire/payload.ts'
+import { callOf } from '../../support/calls.ts'
 
 const rate = (text: string): Rate => {
   const parsed = parseRate(text)
@@ -62,27 +63,8 @@ const TOOLSET: RateRule = { option: 'toolsets.ops.limits.rate', rate: rate('3/m'
 const SERVER: RateRule = { option: 'servers.a.limits.rate', rate: rate('2/s'), of: { kind: 'server', server: 'a' } }
 const TOOL: RateRule = { option: 'servers.a.tools.x.rate', rate: rate('1/m'), of: { kind: 'tool', server: 'a', original: 'x' } }
 
-const callOf = (principal: string, toolset?: string, method = 'tools/call'): Call => ({
-  ref: 1,
-  method,
-  target: 'a__x',
-  params: Payload.of({}),
-  caller: {
-    principal,
-    revision: '2026-07-28',
-    capabilities: {},
-    scope: { server: undefined, ...(toolset !== undefined && { toolset }) },
-    session: undefined,
-  },
-  resume: undefined,
-  signal: new AbortController().signal,
-  progressToken: undefined,
-  logLevel: undefined,
-  paramHeaders: [],
-  unknownHeaders: {},
-  notify: () => undefined,
-  ask: undefined,
-})
+const callFrom = (principal: string, toolset?: string, method = 'tools/call'): Call =>
+  callOf({ method, caller: { principal, scope: { server: undefined, ...(toolset !== undefined && { toolset }) } } })
 
 /** Rates on a clock that the test turns, and what became of a call: the option that refused it, or nothing. */
 const watched = (...rules: readonly RateRule[]) => {
@@ -104,9 +86,9 @@ const watched = (...rules: readonly RateRule[]) => {
   return {
     rates,
     clock,
-    enter: (...of: Parameters<typeof callOf>) => refusedBy(() => handle(callOf(...of))),
+    enter: (...of: Parameters<typeof callFrom>) => refusedBy(() => handle(callFrom(...of))),
     reach: (original: string, server = 'a', method = 'tools/call') =>
-      refusedBy(() => rates.checkRoute(callOf('p', undefined, method), server, original)),
+      refusedBy(() => rates.checkRoute(callFrom('p', undefined, method), server, original)),
   }
 }
 
@@ -161,8 +143,8 @@ describe('rate limits', () => {
 
   test('the error says which option, for how long, and that nothing was done', async () => {
     const { rates } = watched(TOOL)
-    rates.checkRoute(callOf('p'), 'a', 'x')
-    expect(() => rates.checkRoute(callOf('p'), 'a', 'x')).toThrow(
+    rates.checkRoute(callFrom('p'), 'a', 'x')
+    expect(() => rates.checkRoute(callFrom('p'), 'a', 'x')).toThrow(
       expect.objectContaining({
         kind: 'rate_limited',
         executed: 'no',

@@ -43,7 +43,7 @@ describe('decoding a header value', () => {
     ['raw characters above ASCII', 'caf\u00e9'],
     ['a control character', 'a\u0000b'],
     ['edge white space', ' a'],
-  ])('refuses %s', (_what, value) => {
+  ])('B192 refuses %s', (_what, value) => {
     expect(decodeHeaderValue(value)).toBeUndefined()
   })
 })

@@ -1,0 +1,58 @@
+/** So many catalogs of single callers are kept; whose was dropped notices nothing (B250, T-29). */
+import { expect, test } from 'vitest'
+import type { Caller } from '../../../src/rpc/call.ts'
+import { EVERYTHING } from '../../../src/rpc/call.ts'
+import { PER_USER } from '../../support/credentials.ts'
+import { fake } from '../../support/fake-downstream.ts'
+import { modernPipe } from '../../support/fake-host.ts'
+import { asPrincipal, startGateway } from '../../support/gateway.ts'
+
+const ECHO = { name: 'a__echo', arguments: {} }
+const LISTED = { tools: [{ name: 'a__echo' }, { name: 'b__echo' }] }
+
+const scene = async () => {
+  const gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'modern http', tools: ['echo'] }), b: fake.of({ kind: 'modern http', tools: ['echo'] }) },
+    options: { a: { credential: PER_USER }, b: { credential: PER_USER } },
+    gateway: { maxPersonalCatalogs: 1 },
+  })
+  const meet = (principal: string) => modernPipe.connect(asPrincipal(gateway, principal))
+  const dropped = () => gateway.running.limits.all.find(({ option }) => option === 'limits.personal_catalogs')?.count ?? 0
+  return { gateway, meet, dropped, [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose]() }
+}
+
+test('B250 a caller whose catalog was dropped calls, lists and watches as before, over the connections it has', async () => {
+  await using stage = await scene()
+  const { gateway, dropped } = stage
+  const { feed } = gateway.running.gateway
+  await using ann = await stage.meet('ann')
+  await using bob = await stage.meet('bob')
+  expect(await ann.call('tools/list')).toMatchObject(LISTED)
+  const told: string[] = []
+  const watching = { principal: 'ann', scope: EVERYTHING, revision: '2026-07-28', capabilities: {} } as Caller
+  const stop = feed.changes(watching).subscribe((list) => told.push(list))
+  expect(dropped()).toBe(0)
+  for (const times of [1, 2]) {
+    expect(await bob.call('tools/list')).toMatchObject(LISTED)
+    expect(dropped()).toBe(2 * times - 1)
+    expect(await ann.call('tools/call', ECHO)).toMatchObject({ resultType: 'complete' })
+    expect(dropped()).toBe(2 * times)
+  }
+  await bob.call('tools/list')
+  gateway.running.gateway.apply(gateway.running.configuration.gateway)
+  expect(told).toEqual([])
+  stop.unsubscribe()
+  expect(gateway.fake('a').all('server/discover')).toHaveLength(2)
+})
+
+test('B250 one whose connections were closed meanwhile, too, has them opened again by its next call', async () => {
+  await using stage = await scene()
+  await using ann = await stage.meet('ann')
+  await using bob = await stage.meet('bob')
+  await ann.call('tools/list')
+  for (const { personal } of stage.gateway.running.fleet.downstreams$.value) personal?.sweep(Infinity)
+  await bob.call('tools/list')
+  expect(stage.dropped()).toBe(1)
+  expect(await ann.call('tools/call', ECHO)).toMatchObject({ resultType: 'complete' })
+  expect(await ann.call('tools/list')).toMatchObject(LISTED)
+})
