@@ -1,5 +1,15 @@
 /** What the bench's fake servers answer, over any transport: a handshake of their era, three tools, and texts that carry the caller's nonce. */
-import { filler, REVISION, type ServerKind, SLOW_TOOL, TOOLS } from './payload.ts'
+import {
+  BIG_PIECE_BYTES,
+  BIG_PIECES,
+  BIG_TOOL,
+  filler,
+  NONCE_LENGTH,
+  REVISION,
+  type ServerKind,
+  SLOW_TOOL,
+  TOOLS,
+} from './payload.ts'
 
 interface Meta {
   readonly progressToken?: number | string
@@ -48,12 +58,13 @@ export const createAnswers = (kind: ServerKind, toolCount = 0): ((request: Reque
   const isModern = kind === 'modern'
   const modern = isModern ? { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO } } : {}
   const cacheable = isModern ? { ttlMs: 3_600_000, cacheScope: 'public', ...modern } : {}
-  const texts = new Map<string, Buffer>(
-    Object.entries({ ...TOOLS, [SLOW_TOOL]: TOOLS.t1m }).map(([name, size]) => [name, filler(size)]),
+  const texts = new Map<string, readonly Buffer[]>(
+    Object.entries({ ...TOOLS, [SLOW_TOOL]: TOOLS.t1m }).map(([name, size]) => [name, [filler(size)]]),
   )
-  const own = [...texts].map(([name, { length }]) => ({
+  texts.set(BIG_TOOL, Array<Buffer>(BIG_PIECES).fill(filler(BIG_PIECE_BYTES + 2 * NONCE_LENGTH)))
+  const own = [...texts].map(([name, text]) => ({
     name,
-    description: `Answers ${length} bytes of text.`,
+    description: `Answers ${text.reduce((sum, { length }) => sum + length, 0)} bytes of text.`,
     inputSchema: INPUT_SCHEMA,
   }))
   const tools = [...own, ...Array.from({ length: Math.max(0, toolCount - own.length) }, (_, index) => bulkTool(index))]
@@ -72,7 +83,7 @@ export const createAnswers = (kind: ServerKind, toolCount = 0): ((request: Reque
     if (text === undefined || nonce === undefined) return errorPieces(id, -32602, `Unknown tool or no nonce: ${name}`)
     return [
       `{"result":{"content":[{"type":"text","text":"${nonce}`,
-      text,
+      ...text,
       `${nonce}"}],${callTail}"isError":false},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`,
     ]
   }

@@ -6,6 +6,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { beside } from './beside.ts'
 import { coldStarts } from './cold-start.ts'
 import { type Figures, renderComparison, shortFigures } from './compare.ts'
 import { peakMiB, processTree } from './cpu.ts'
@@ -62,10 +63,12 @@ const effort = (): Effort => {
   return { ...warm, rounds, forMs: 300, sessions: 1_000, servers: [1, 10, 100] }
 }
 
+const SECTIONS = { 'cold start': coldStarts, sessions, lists, 'first bytes': firstBytes, peaks, 'beside 100 MB': beside }
+
 /** What only `--full` measures, one section after the other so that none disturbs another. */
 const measureSections = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
   const figures: Figure[] = []
-  for (const [name, section] of Object.entries({ 'cold start': coldStarts, sessions, lists, 'first bytes': firstBytes, peaks })) {
+  for (const [name, section] of Object.entries(SECTIONS)) {
     log(name)
     await stage.attempt(name, async () => {
       figures.push(...(await stage.section((inner) => section(inner, subjects, effort))))

@@ -152,6 +152,9 @@ before a server of the legacy era. The yardstick of a call's CPU is the same gat
 call beside servers the gateway with one.`,
   'big and slow results': `First bytes: the server writes half a result (or a word of progress), and 50 ms later the rest; the least of five calls by round.
 Memory: the peak of a fresh process. The yardstick is raw.`,
+  'small calls beside 100 MB': `One host calls a tool of 100 B, one call after another, alone and then while another host has JSON results of 100 MB passed to it from the same
+server, one after another (the gateway: \`max_message\` raised to 128 MiB). All share the machine's cores: times are reported, no verdict.
+Memory: the peak beside 100 MB less what was resident before it. The yardstick is raw.`,
 }
 
 /** The page. The same text goes to the terminal. `notes`: what a person wrote to go with it. */

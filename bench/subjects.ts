@@ -25,6 +25,8 @@ export interface StartContext {
   readonly folder: string
   /** The gateway as users run it. */
   readonly main: string
+  /** The largest message that must pass, a size as the gateway writes it; its own default unless said. */
+  readonly largest?: string
 }
 
 export interface Subject {
@@ -75,9 +77,13 @@ const configured = ({ kind, url, command: [file, ...args] }: Place): object => {
  * Keys `a`, `s1`, `s2`, …: the tools of the first server are `a__…` however many there are. 32 answers of 1 MB at once on the one stream
  * of a host of HTTP+SSE are more than may be queued by default.
  */
-const trunkline = async ({ servers, isPiped, folder, main }: StartContext): Promise<Command> => {
+const trunkline = async ({ servers, isPiped, folder, main, largest }: StartContext): Promise<Command> => {
   const entries = servers.map((place, index) => [index === 0 ? 'a' : `s${index}`, configured(place)])
-  const config = { listen: { limits: { max_queued: '64MiB' } }, servers: Object.fromEntries(entries) }
+  const config = {
+    listen: { limits: { max_queued: '64MiB' } },
+    ...(largest === undefined ? {} : { defaults: { limits: { max_message: largest } } }),
+    servers: Object.fromEntries(entries),
+  }
   if (isPiped) return { args: [main, 'stdio', '--inline', ...(await withConfig(folder, config))], isPiped }
   return { args: await gatewayCommand(folder, config, main) }
 }

@@ -50,7 +50,13 @@ test('the benchmark measures every subject in every cell and section and counts 
     expect(rows.map(named).sort()).toEqual(expected.sort())
     expect(rows.filter(({ bad, calls, inFlight }) => bad > 0 || calls < inFlight)).toEqual([])
     const ours = figures.filter(({ subject }) => subject === 'trunkline')
-    expect([...new Set(ours.map(({ section }) => section))]).toEqual(['cold start', 'sessions', 'lists', 'big and slow results'])
+    expect([...new Set(ours.map(({ section }) => section))]).toEqual([
+      'cold start',
+      'sessions',
+      'lists',
+      'big and slow results',
+      'small calls beside 100 MB',
+    ])
     expect(figures.filter(({ value }) => !Number.isFinite(value.median))).toEqual([])
     expect([...new Set(goals.map(({ id }) => id))]).toEqual(['G1', 'G2', 'G3', 'G4', 'G5', 'G6', 'G7', 'G8', 'G9'])
     expect(profiles.filter(({ groups }) => groups.length === 0)).toEqual([])
