@@ -7,6 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { beside } from './beside.ts'
+import { changes } from './changes.ts'
 import { coldStarts } from './cold-start.ts'
 import { type Figures, renderComparison, shortFigures } from './compare.ts'
 import { peakMiB, processTree } from './cpu.ts'
@@ -44,7 +45,7 @@ const { values } = parseArgs({
 
 const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--subjects direct,raw,…] [--peers DIR] [--json FILE] [--read FILE] [--write] [--compare]
   --quick      one short round: shows that everything works, says nothing about speed
-  --full       every transport, cold start, sessions, lists, streams, profiles, and the goals
+  --full       every transport, cold start, sessions, lists, changes, streams, profiles, and the goals
   --rounds     rounds that count, 9 by default
   --subjects   of ${SUBJECTS.map(({ name }) => name).join(', ')}, and the peers; all by default
   --peers      a folder in which npm installed mcp-hub, mcp-proxy and supergateway
@@ -63,7 +64,7 @@ const effort = (): Effort => {
   return { ...warm, rounds, forMs: 300, sessions: 1_000, servers: [1, 10, 100] }
 }
 
-const SECTIONS = { 'cold start': coldStarts, sessions, lists, 'first bytes': firstBytes, peaks, 'beside 100 MB': beside }
+const SECTIONS = { 'cold start': coldStarts, sessions, lists, changes, 'first bytes': firstBytes, peaks, 'beside 100 MB': beside }
 
 /** What only `--full` measures, one section after the other so that none disturbs another. */
 const measureSections = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {

@@ -123,6 +123,12 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): reado
       unit: '×',
       atMost: 1.05,
     },
+    {
+      id: 'G5',
+      what: 'a change of one list among 100 servers ÷ alone',
+      measured: ours('CPU of a change, 100 × 50')?.ratio,
+      unit: '×',
+    },
     ...['trunkline', 'trunkline, its server hangs'].map((subject): Line => {
       const measured = of(subject, 'to the first answer')?.more
       const beside = rawTook('to the first answer')

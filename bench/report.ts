@@ -150,6 +150,9 @@ const SECTION_NOTES: Readonly<Record<string, string>> = {
 before a server of the legacy era. The yardstick of a call's CPU is the same gateway with one session.`,
   lists: `One \`tools/list\` after another. Raw and no proxy stand before one server that answers as long a list; the yardstick is raw, for a
 call beside servers the gateway with one.`,
+  'lists that change': `One server of 50 tools, alone or beside 99 like it, changes its list ten times a second; a host is told each time. Changes that come
+close together are read once: what they cost beyond the same gateway without them is divided by the readings. The yardstick is the
+gateway with that one server.`,
   'big and slow results': `First bytes: the server writes half a result (or a word of progress), and 50 ms later the rest; the least of five calls by round.
 Memory: the peak of a fresh process. The yardstick is raw.`,
   'small calls beside 100 MB': `One host calls a tool of 100 B, one call after another, alone and then while another host has JSON results of 100 MB passed to it from the same

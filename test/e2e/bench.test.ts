@@ -54,6 +54,7 @@ test('the benchmark measures every subject in every cell and section and counts 
       'cold start',
       'sessions',
       'lists',
+      'lists that change',
       'big and slow results',
       'small calls beside 100 MB',
     ])
