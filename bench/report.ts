@@ -137,7 +137,7 @@ ${figureTable(own)}
       : [
           `## Where the time goes
 
-From the processes' own CPU profiles, as \`npm run profile\` writes them with a flame graph beside; the profiler itself costs some.
+From CPU profiles of the gateway run from its sources, as \`npm run profile\` writes them with a flame graph beside; the profiler itself costs some.
 
 ${profiles.map(profileText).join('\n')}`,
         ]
