@@ -47,6 +47,10 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): reado
     const [one, other] = [row(above, between, tool), row(below, between, tool)]
     return one && other && spread(one.cpuByRound.map((cpu, round) => cpu / other.cpuByRound[round]))
   }
+  const withJwt = (between: string, tool: Size) => {
+    const verified = row('trunkline-jwt', between, tool)?.ratio
+    return verified && `with a JWT ${verified.median.toFixed(2)}×`
+  }
   const of = (subject: string, what: string) => figures.find((one) => one.subject === subject && one.what === what)
   const ours = (what: string) => of('trunkline', what)
   const rawTook = (what: string) => {
@@ -76,6 +80,7 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): reado
           measured: ratio(between, tool),
           unit: '×',
           atMost,
+          beside: withJwt(between, tool),
         }
       }),
     ),

@@ -31,6 +31,7 @@ const BETWEEN: Record<string, readonly string[]> = {
   pipe: ['stdio → stdio'],
   'raw-json': SAME.slice(0, 2),
   'sdk-proxy': ['legacy → legacy', 'stdio → stdio'],
+  'trunkline-jwt': SAME.slice(0, 2),
   trunkline: [...HOSTS, 'sse-reply'].flatMap((server) => HOSTS.map((host) => `${host} → ${server}`)),
 }
 const CELLS = ['t100', 't10k', 't1m'].flatMap((tool) => [`${tool} × 1`, `${tool} × 32`])
