@@ -27,6 +27,7 @@ import { carried, levelFor } from './link-owner.ts'
 import type { LinkOwner } from './link-owner.ts'
 import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
+import type { Use } from './links.ts'
 import { Offers } from './offers.ts'
 import type { ServerOptions } from './options.ts'
 import { Restarts } from './restarts.ts'
@@ -274,9 +275,7 @@ export class Downstream {
     if (main.era === 'modern') return main.handle(call)
     if (this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
       return this.#upkeep.over(main, () => main.handle(call))
-    return this.#links.lease(call, (link, level) =>
-      level === undefined ? link.handle(call) : link.setLevel(level).then(() => link.handle(call)),
-    )
+    return this.#links.lease(call, onLink)
   }
 
   async #again(error: unknown, call: Call): Promise<Outcome> {
@@ -402,3 +401,7 @@ export class Downstream {
     if (this.health$.value.failures > 0 || isSuccessor) reconnected(this)
   }
 }
+
+/** Before the call, its server hears of the log level, where that is another. */
+const onLink: Use = (call, link, level) =>
+  level === undefined ? link.handle(call) : link.setLevel(level).then(() => link.handle(call))

@@ -10,6 +10,8 @@ export class Fleet {
   readonly #environment: DownstreamEnvironment
   readonly #starts = new PQueue()
   readonly #leaving = new Map<Downstream, Promise<void>>()
+  /** Those that are there now. */
+  #byKey: ReadonlyMap<string, Downstream> = new Map()
 
   /** Everything a server needs, but for what the fleet itself knows. */
   constructor(environment: Omit<DownstreamEnvironment, 'gate' | 'isSuccessor'>) {
@@ -27,7 +29,7 @@ export class Fleet {
   }
 
   get(key: string): Downstream | undefined {
-    return this.downstreams$.value.find((downstream) => downstream.options.key === key)
+    return this.#byKey.get(key)
   }
 
   /** The one that calls of this principal go to. */
@@ -53,7 +55,7 @@ export class Fleet {
    * drained for at most `drainMs` and ended.
    */
   apply(servers: readonly ServerOptions[], restart: ReadonlySet<string> = new Set(), drainMs = 0): void {
-    const before = new Map(this.downstreams$.value.map((downstream) => [downstream.options.key, downstream]))
+    const before = new Map(this.#byKey)
     const after = servers.map((options) => {
       const existing = before.get(options.key)
       if (existing === undefined) return new Downstream(options, this.#environment)
@@ -63,6 +65,7 @@ export class Fleet {
       return existing
     })
     const known = new Set(this.downstreams$.value)
+    this.#byKey = new Map(after.map((downstream) => [downstream.options.key, downstream]))
     this.downstreams$.next(after)
     for (const downstream of after) if (!known.has(downstream)) downstream.start()
     for (const downstream of before.values()) void this.#end(downstream, drainMs)

@@ -58,9 +58,9 @@ export class Hearing {
       ask: (question, call) =>
         owner.isolation === 'shared'
           ? asking.ask(question, undefined, undefined, undefined)
-          : asking.ask(question, call, [...owner.waiting].at(-1), [...owner.sessions].at(-1)),
-      ...(owner.isolation === 'session' && { isHostStalled: () => [...owner.sessions].at(-1)?.isStalled === true }),
-      elicitationComplete: (id) => asking.completed(id, owner.isolation === 'session' ? [...owner.sessions].at(-1) : undefined),
+          : asking.ask(question, call, [...owner.waiting].at(-1), owner.latest),
+      ...(owner.isolation === 'session' && { isHostStalled: () => owner.latest?.isStalled === true }),
+      elicitationComplete: (id) => asking.completed(id, owner.isolation === 'session' ? owner.latest : undefined),
     }
   }
 

@@ -18,8 +18,10 @@ export interface LinkOwner {
   /** Others of other principals have used it, too. */
   isMixed: boolean
   readonly declared: Declared
-  /** The legacy sessions that have called on it and have not ended; who called last is last. */
+  /** The legacy sessions that have called on it and have not ended. */
   readonly sessions: Set<HostSession>
+  /** Who of them called last. */
+  latest: HostSession | undefined
   /** The calls that wait for it to be opened, oldest first. */
   readonly waiting: Set<Call>
   /** The most verbose level that anybody on it has asked for. */
@@ -38,15 +40,31 @@ export const carried = ({ capabilities }: Pick<Caller, 'capabilities'>): Declare
   }
 }
 
-/** The owner of the link that a call of this caller goes over. `serial`: tells calls apart that share nothing. */
-export const ownerOf = (caller: Caller, sharing: Sharing, serial: () => number): LinkOwner => {
+/** What says over which link a call goes. */
+export type LinkKey = Pick<LinkOwner, 'key' | 'isolation' | 'principal' | 'declared'>
+
+/** The link that a call of this caller goes over. `serial`: tells calls apart that share nothing. */
+export const linkKeyOf = (caller: Caller, sharing: Sharing, serial: () => number): LinkKey => {
   const { principal, session } = caller
   const isolation = sharing === 'session' && session === undefined ? 'principal' : sharing
-  const declared = isolation === 'shared' ? {} : carried(caller)
-  const id = { session: session?.id, principal, shared: '', call: isolation === 'call' ? serial() : '' }[isolation]
-  const key = `${isolation}:${id} ${JSON.stringify(declared)}`
-  return { key, isolation, principal, isMixed: false, declared, sessions: new Set(), waiting: new Set(), level: undefined }
+  if (isolation === 'shared') return { key: isolation, isolation, principal, declared: {} }
+  const declared = carried(caller)
+  const id = { session: session?.id, principal, call: isolation === 'call' ? serial() : '' }[isolation]
+  return { key: `${isolation}:${id} ${JSON.stringify(declared)}`, isolation, principal, declared }
 }
+
+/** Whoever opens it is the first on it. */
+export const ownerOf = ({ key, isolation, principal, declared }: LinkKey): LinkOwner => ({
+  key,
+  isolation,
+  principal,
+  isMixed: false,
+  declared,
+  sessions: new Set(),
+  latest: undefined,
+  waiting: new Set(),
+  level: undefined,
+})
 
 /** Sessions that may hear and answer what no call of theirs caused: none where principals mix (B051, B052). */
 export const listeners = ({ isMixed, sessions }: LinkOwner): readonly HostSession[] => (isMixed ? [] : [...sessions])

@@ -3,14 +3,14 @@
  * (BRIDGING 3.0). A session's own link goes with it; one that several use stays until it has been idle, whoever opened it.
  */
 import type { Link } from '../era/link.ts'
-import type { Call, Caller, HostSession, Outcome } from '../rpc/call.ts'
+import type { Call, Caller, Capabilities, HostSession, Outcome } from '../rpc/call.ts'
 import type { Sweepable } from '../rpc/sweeper.ts'
 import { Failure } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import { HeldTasks } from './held-tasks.ts'
-import { levelFor, ownerOf } from './link-owner.ts'
-import type { LinkOwner } from './link-owner.ts'
-import type { ServerOptions } from './options.ts'
+import { levelFor, linkKeyOf, ownerOf } from './link-owner.ts'
+import type { LinkKey, LinkOwner } from './link-owner.ts'
+import type { ServerOptions, Sharing } from './options.ts'
 import { isForgotten } from './retries.ts'
 
 interface Held {
@@ -36,8 +36,15 @@ export interface LinksEnvironment {
   readonly nowMs: () => number
 }
 
-/** Runs on the caller's link; `level`: what the server is to be asked for first, if anything. */
-export type Use = (link: Link, level: LogLevel | undefined) => Promise<Outcome>
+/** Runs `call` on its caller's link; `level`: what the server is to be asked for first, if anything. */
+export type Use = (call: Call, link: Link, level: LogLevel | undefined) => Promise<Outcome>
+
+/** The links of one session. */
+interface Used {
+  readonly all: Set<Held>
+  /** What its calls find again without a search, as long as it says the same of itself. */
+  usual: { readonly held: Held; readonly capabilities: Capabilities; readonly sharing: Sharing } | undefined
+}
 
 export class Links implements Sweepable {
   #options: ServerOptions
@@ -46,7 +53,7 @@ export class Links implements Sweepable {
   readonly #all = new Map<LinkOwner, Held>()
   /** What calls find. A link that stands here no more is left: it ends once nothing uses it. */
   readonly #found = new Map<string, Held>()
-  readonly #bySession = new WeakMap<HostSession, Set<Held>>()
+  readonly #bySession = new WeakMap<HostSession, Used>()
   readonly #tasks: HeldTasks
   #serial = 0
 
@@ -75,7 +82,7 @@ export class Links implements Sweepable {
   }
 
   withOwners(session: HostSession): { readonly owner: LinkOwner; readonly link: Link }[] {
-    const used = [...(this.#bySession.get(session) ?? [])]
+    const used = [...(this.#bySession.get(session)?.all ?? [])]
     return used.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
   }
 
@@ -86,7 +93,7 @@ export class Links implements Sweepable {
     held.leases++
     try {
       const link = held.opened ?? (await awaited(held, call))
-      const outcome = await use(link, levelFor(owner, call.logLevel))
+      const outcome = await use(call, link, levelFor(owner, call.logLevel))
       this.#tasks.heed(call, outcome, owner)
       return outcome
     } catch (error) {
@@ -130,42 +137,51 @@ export class Links implements Sweepable {
   #hold(caller: Caller): Held {
     const { session } = caller
     const { sharing } = this.#options
-    if (sharing === 'session' && session !== undefined) {
-      const [own] = this.#bySession.get(session) ?? []
-      if (own !== undefined) return own
-    }
-    const owner = ownerOf(caller, sharing, () => ++this.#serial)
-    const isExclusive = session === undefined && Object.keys(owner.declared).length > 0 && this.#environment.isShared()
+    const own = session && this.#holdAgain(session, caller, sharing)
+    if (own !== undefined) return own
+    const wanted = linkKeyOf(caller, sharing, () => ++this.#serial)
+    const isExclusive = session === undefined && Object.keys(wanted.declared).length > 0 && this.#environment.isShared()
     let resting: Held | undefined
     for (let at = 0; ; at++) {
-      const key = at === 0 ? owner.key : `${owner.key} ${at}`
+      const key = at === 0 ? wanted.key : `${wanted.key} ${at}`
       const existing = this.#found.get(key)
       if (existing !== undefined && isExclusive && existing.leases > 0) continue
       if (existing !== undefined && isExclusive && existing.restsUntilMs > this.#environment.nowMs()) {
         resting ??= existing
         continue
       }
-      const held = existing ?? (resting !== undefined && this.#isFull(owner) ? resting : this.#open({ ...owner, key }))
+      const held = existing ?? (resting !== undefined && this.#isFull(wanted) ? resting : this.#open({ ...wanted, key }))
       if (caller.principal !== held.owner.principal) held.owner.isMixed = true
-      if (session !== undefined) this.#join(held, session)
+      if (session !== undefined) this.#join(held, session, caller)
       return held
     }
   }
 
+  /** The link of the session's calls before this one. */
+  #holdAgain(session: HostSession, { capabilities }: Caller, sharing: Sharing): Held | undefined {
+    const used = this.#bySession.get(session)
+    const usual = used?.usual
+    const isSame = usual?.capabilities === capabilities && usual.sharing === sharing && !this.#isLeft(usual.held)
+    const held = isSame ? usual.held : sharing === 'session' ? used?.all.values().next().value : undefined
+    if (held !== undefined) held.owner.latest = session
+    return held
+  }
+
   /** Links of sessions are bounded by the limit of sessions, not by this one. */
-  #isFull({ isolation, principal }: LinkOwner): boolean {
+  #isFull({ isolation, principal }: LinkKey): boolean {
     const others = [...this.#all.keys()].filter((owner) => owner.isolation !== 'session' && owner.principal === principal)
     return isolation !== 'session' && others.length >= this.#options.limits.maxLinks
   }
 
-  #open(owner: LinkOwner): Held {
+  #open(wanted: LinkKey): Held {
     const { maxLinks } = this.#options.limits
-    if (this.#isFull(owner))
+    if (this.#isFull(wanted))
       throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, {
         executed: 'no',
         retryable: true,
         limit: 'limits.links',
       })
+    const owner = ownerOf(wanted)
     const link = this.#environment.open(owner)
     const held: Held = { owner, link, opened: undefined, leases: 0, idleSinceMs: this.#environment.nowMs(), restsUntilMs: 0 }
     this.#all.set(owner, held)
@@ -179,22 +195,28 @@ export class Links implements Sweepable {
   }
 
   /** The session uses this link until it ends. */
-  #join(held: Held, session: HostSession): void {
-    const { sessions } = held.owner
-    if (sessions.delete(session)) return void sessions.add(session)
-    sessions.add(session)
-    const used = this.#bySession.get(session)
-    if (used !== undefined) return void used.add(held)
-    this.#bySession.set(session, new Set([held]))
-    session.onEnd(() => this.#ended(session))
+  #join(held: Held, session: HostSession, { capabilities }: Caller): void {
+    const { owner } = held
+    const { sharing } = this.#options
+    owner.sessions.add(session)
+    owner.latest = session
+    let used = this.#bySession.get(session)
+    if (used === undefined) {
+      this.#bySession.set(session, (used = { all: new Set(), usual: undefined }))
+      session.onEnd(() => this.#ended(session))
+    }
+    used.all.add(held)
+    used.usual = sharing === 'call' ? undefined : { held, capabilities, sharing }
   }
 
   #ended(session: HostSession): void {
-    const used = this.#bySession.get(session) ?? []
+    const used = this.#bySession.get(session)?.all ?? []
     this.#bySession.delete(session)
     for (const held of used) {
-      held.owner.sessions.delete(session)
-      if (held.owner.isolation === 'session') this.#leave(held)
+      const { owner } = held
+      owner.sessions.delete(session)
+      if (owner.latest === session) owner.latest = [...owner.sessions].at(-1)
+      if (owner.isolation === 'session') this.#leave(held)
     }
   }
 
@@ -211,7 +233,7 @@ export class Links implements Sweepable {
   #unlist(held: Held): void {
     const { key, sessions } = held.owner
     if (!this.#isLeft(held)) this.#found.delete(key)
-    for (const session of sessions) this.#bySession.get(session)?.delete(held)
+    for (const session of sessions) this.#bySession.get(session)?.all.delete(held)
   }
 
   #closeIfUnused(held: Held): void {

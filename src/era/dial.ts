@@ -99,7 +99,9 @@ const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: bo
 const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
   const { startMs } = dialing.timeouts
   return connection
-    .request((id) => ({ id, parts: discover(id, dialing), headers: DISCOVER_HEADERS }), {
+    .request({
+      build: (id) => ({ id, parts: discover(id, dialing), headers: DISCOVER_HEADERS }),
+      read: (message) => message,
       idleMs: startMs,
       totalMs: startMs,
       limit: 'timeouts.start',

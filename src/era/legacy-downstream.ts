@@ -5,7 +5,7 @@
 import { complete, ServerError } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
-import type { Channel, HttpChannel } from '../transport/channel.ts'
+import type { Channel, HttpChannel, Outgoing } from '../transport/channel.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { requestMessage } from '../wire/message.ts'
@@ -21,6 +21,8 @@ import { gatewaysIn, hopsIn, nextHop, refuseCircle } from './gateways.ts'
 import type { Position } from './gateways.ts'
 import { LinkTasks } from './link-tasks.ts'
 import { RequestMeta } from './request-meta.ts'
+import { CarriedCall } from './carried-call.ts'
+import type { Carrier } from './carried-call.ts'
 import { resultOf } from './result-of.ts'
 import { modernCreation } from './task-shapes.ts'
 import { offeredLists } from './link.ts'
@@ -40,7 +42,7 @@ interface Handshake {
   readonly instructions: string | undefined
 }
 
-export class LegacyLink implements Link {
+export class LegacyLink implements Link, Carrier {
   readonly era = 'legacy'
   readonly connection: Connection
   readonly closed: Promise<Failure | undefined>
@@ -127,38 +129,48 @@ export class LegacyLink implements Link {
     void http?.openStream()
   }
 
-  readonly handle = async (call: Call): Promise<Outcome> => {
-    const isOfTask = METHODS[call.method]?.way === 'task'
-    if (isOfTask && call.caller.session === undefined) return this.#tasks.handle(call)
-    const isTask = call.method === 'tools/call' && call.params.has('task')
-    const { idleMs } = this.#timeouts
-    const totalMs = call.totalMs ?? this.#timeouts.totalMs
-    const progress = ({ method, params }: Envelope): void => {
-      if (params !== undefined) call.notify(method, params)
-    }
+  readonly handle = (call: Call): Promise<Outcome> => {
+    const { method, caller, params } = call
+    if (isOfTask(method) && caller.session === undefined) return this.#tasks.handle(call)
+    if (method === 'tools/call' && params.has('task')) return this.#asTask(call)
+    const { idleMs, totalMs } = this.#timeouts
+    const ownTotalMs = call.totalMs ?? totalMs
+    return this.connection.request(new CarriedCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
+  }
+
+  /** A tool that is to run as a task. It is cancelled by its id, which only the answer tells (B142). */
+  async #asTask(call: Call): Promise<Outcome> {
+    const { idleMs, totalMs } = this.#timeouts
+    const carried = new CarriedCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)
+    const progress = (message: Envelope): void => carried.progress(message)
     let sentAs = 0
-    const message = await this.connection.request(
-      (id) => {
+    const result = await this.connection.request({
+      build: (id) => {
         sentAs = id
-        const parts = requestMessage(id, call.method, this.#params(call, id))
-        return call.takesStreams === true && !isTask
-          ? { id, parts, isRelayed: true, stream: { idleMs } }
-          : { id, parts, isRelayed: true }
+        return carried.build(id)
       },
-      {
-        idleMs: call.method === 'tasks/result' ? totalMs : idleMs,
-        totalMs,
-        call,
-        // A task is cancelled by its id, which only the answer tells (B142).
-        ...(!isTask && { signal: call.signal }),
-        cancel: isTask ? () => undefined : this.#cancel,
-        progress,
-      },
-    )
-    const result = resultOf(message)
-    const created = isTask ? modernCreation(result) : undefined
-    if (created !== undefined) return this.#created(created, call, () => this.connection.outlive(sentAs, progress))
-    if (isOfTask) this.#tasks.seen(call.target, call.method === 'tasks/result' ? 'completed' : result.text('status'))
+      read: resultOf,
+      idleMs,
+      totalMs: carried.totalMs,
+      call,
+      cancel: () => undefined,
+      progress,
+    })
+    const created = modernCreation(result)
+    return created === undefined
+      ? complete(result)
+      : this.#created(created, call, () => this.connection.outlive(sentAs, progress))
+  }
+
+  write(call: Call, id: number): Outgoing {
+    const parts = requestMessage(id, call.method, this.#params(call, id))
+    return call.takesStreams === true
+      ? { id, parts, isRelayed: true, stream: { idleMs: this.#timeouts.idleMs } }
+      : { id, parts, isRelayed: true }
+  }
+
+  read({ method, target }: Call, result: Payload): Outcome {
+    if (isOfTask(method)) this.#tasks.seen(target, method === 'tasks/result' ? 'completed' : result.text('status'))
     return complete(result)
   }
 
@@ -243,16 +255,17 @@ export class LegacyLink implements Link {
     limit = 'timeouts.start',
   ): Promise<Payload> {
     const body = [Buffer.from(JSON.stringify(params))]
-    const message = await this.connection.request((id) => ({ id, parts: requestMessage(id, method, body) }), {
+    return this.connection.request({
+      build: (id) => ({ id, parts: requestMessage(id, method, body) }),
+      read: resultOf,
       idleMs: limitMs,
       totalMs: limitMs,
       limit,
-      cancel: method === 'initialize' ? () => undefined : this.#cancel,
+      cancel: method === 'initialize' ? () => undefined : this.cancel,
     })
-    return resultOf(message)
   }
 
-  readonly #cancel = (id: number, reason: string): void => {
+  readonly cancel = (id: number, reason: string): void => {
     this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
   }
 
@@ -271,3 +284,5 @@ export class LegacyLink implements Link {
     } else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
   }
 }
+
+const isOfTask = (method: string): boolean => METHODS[method]?.way === 'task'

@@ -93,8 +93,8 @@ export class Listening {
     let key = ''
     const close = (): void => abort.abort()
     const ended = this.#connection
-      .request(
-        (id) => {
+      .request({
+        build: (id) => {
           key = String(id)
           return {
             id,
@@ -102,12 +102,13 @@ export class Listening {
             headers: this.#events.headers(params),
           }
         },
-        { idleMs: Infinity, totalMs: Infinity, signal: abort.signal, cancel: (id) => this.#cancel(id) },
-      )
-      .then(
-        () => undefined,
-        () => undefined,
-      )
+        read: () => undefined,
+        idleMs: Infinity,
+        totalMs: Infinity,
+        signal: abort.signal,
+        cancel: (id) => this.#cancel(id),
+      })
+      .catch(() => undefined)
       .finally(() => {
         this.#streams.delete(key)
         resolve(undefined)

@@ -5,7 +5,7 @@
 import { complete } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
-import type { Channel } from '../transport/channel.ts'
+import type { Channel, Outgoing } from '../transport/channel.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { encodeHeaderValue } from '../wire/header-value.ts'
@@ -16,6 +16,8 @@ import { headersFor } from '../wire/param-headers.ts'
 import { join, Payload } from '../wire/payload.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { declaresTasks, withTasks } from '../wire/tasks.ts'
+import { CarriedCall } from './carried-call.ts'
+import type { Carrier } from './carried-call.ts'
 import { gatewaysIn, hopsIn, nextHop } from './gateways.ts'
 import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
@@ -38,7 +40,7 @@ export interface ModernServer {
   readonly gateways: readonly string[]
 }
 
-export class ModernLink implements Link {
+export class ModernLink implements Link, Carrier {
   readonly era = 'modern'
   readonly revision = MODERN
   readonly connection: Connection
@@ -113,38 +115,35 @@ export class ModernLink implements Link {
     return this.connection.inFlight
   }
 
-  readonly handle = async (call: Call): Promise<Outcome> => {
-    const { idleMs } = this.#timeouts
-    const totalMs = call.totalMs ?? this.#timeouts.totalMs
-    const message = await this.connection.request(
-      (id) => {
-        this.#describe(call, id)
-        const headers = this.#headers(call.method, call.params, call)
-        const parts = requestMessage(id, call.method, call.params.parts())
-        return call.takesStreams === true
-          ? { id, parts, headers, isRelayed: true, stream: { idleMs, after: 'resultType' } }
-          : { id, parts, headers, isRelayed: true }
-      },
-      {
-        idleMs,
-        totalMs,
-        call,
-        signal: call.signal,
-        cancel: this.#cancel,
-        progress: (progress) => progress.params && call.notify(progress.method, progress.params),
-      },
-    )
-    return outcomeOf(call, resultOf(message))
+  readonly handle = (call: Call): Promise<Outcome> => {
+    const { idleMs, totalMs } = this.#timeouts
+    return this.connection.request(new CarriedCall(call, this, idleMs, call.totalMs ?? totalMs))
+  }
+
+  write(call: Call, id: number): Outgoing {
+    this.#describe(call, id)
+    const headers = this.#headers(call.method, call.params, call)
+    const parts = requestMessage(id, call.method, call.params.parts())
+    return call.takesStreams === true
+      ? { id, parts, headers, isRelayed: true, stream: { idleMs: this.#timeouts.idleMs, after: 'resultType' } }
+      : { id, parts, headers, isRelayed: true }
+  }
+
+  read(call: Call, result: Payload): Outcome {
+    return outcomeOf(call, result)
   }
 
   async fetch(method: string, params: Readonly<Record<string, unknown>>, declared = this.#declared): Promise<Payload> {
     const { startMs } = this.#timeouts
     const payload = this.#ownParams(params, declared)
-    const message = await this.connection.request(
-      (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
-      { idleMs: startMs, totalMs: startMs, limit: 'timeouts.start', cancel: this.#cancel },
-    )
-    return resultOf(message)
+    return this.connection.request({
+      build: (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
+      read: resultOf,
+      idleMs: startMs,
+      totalMs: startMs,
+      limit: 'timeouts.start',
+      cancel: this.cancel,
+    })
   }
 
   async survey(): Promise<void> {
@@ -217,7 +216,7 @@ export class ModernLink implements Link {
     return headers
   }
 
-  readonly #cancel = (id: number, reason: string): void => {
+  readonly cancel = (id: number, reason: string): void => {
     // Over HTTP closing the stream says it (B140).
     if (this.transport !== 'http')
       this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])

@@ -5,14 +5,13 @@
  */
 import { CALL_TOOL, DEFAULT_ANSWERS, DESCRIBE_TOOL, isMetaTool, MAX_ANSWERS, SEARCH_TOOLS } from '../catalog/meta-tools.ts'
 import { summaryOf } from '../catalog/tool-text.ts'
-import { complete } from '../rpc/call.ts'
+import { complete, NO_HEADERS } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Layer, Outcome } from '../rpc/call.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { Feed } from './feed.ts'
 import { Searches } from './searches.ts'
 
-const NO_HEADERS: Call['unknownHeaders'] = {}
 const OPEN = Buffer.from('{')
 const COMMA = Buffer.from(',')
 const CLOSE = Buffer.from('}')

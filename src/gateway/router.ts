@@ -82,17 +82,18 @@ export class Router {
     if (call.method === 'resources/read' && isOverflow(call.target)) return this.#readOverflow(call)
     const isModern = call.caller.session === undefined
     const round = isModern ? this.#rounds.open(call) : undefined
-    const route =
-      round === undefined
-        ? (this.#lookUp(call) ?? (await this.#findLater(call)))
-        : (this.#goBack(call, round) ?? (await this.#goBackLater(call, round)))
+    let view = this.#feed.viewOf(call.caller)
+    let route = round === undefined ? this.#lookUp(call, view) : this.#goBack(call, round, view)
+    if (route === undefined) {
+      route = await (round === undefined ? this.#findLater(call) : this.#goBackLater(call, round))
+      view = this.#feed.viewOf(call.caller)
+    }
     const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     noteRoute(call, route.serverKey, route.original)
     // A legacy host that was asked within its call goes on with that call.
     if (this.#rates.limitsRoutes && (isModern || call.resume === undefined))
       this.#rates.checkRoute(call, route.serverKey, route.original)
-    const view = this.#feed.viewOf(call.caller)
     const fault = this.#restore(call, route, downstream, view)
     if (fault !== undefined) {
       noteDenial(call, 'invalid')
@@ -110,7 +111,7 @@ export class Router {
       totalMs: rule?.totalMs,
       resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
       takesStreams: call.takesStreams === true && rule?.result === undefined && passesAsItCame(call, downstream),
-      ask: (question) => asking.ask(question),
+      ask: asking.ask,
     }
     let outcome: Outcome
     try {
@@ -152,9 +153,9 @@ export class Router {
   }
 
   /** A retry goes to whoever was asked first, whatever it is called by now; what has been hidden since does not exist. */
-  #goBack(call: Call, { server, original }: OpenedRound): Route | undefined {
+  #goBack(call: Call, { server, original }: OpenedRound, view = this.#feed.viewOf(call.caller)): Route | undefined {
     const kind = LISTED[call.method as keyof typeof LISTED]
-    return findOriginal(this.#feed.viewOf(call.caller), kind, server, original)
+    return findOriginal(view, kind, server, original)
   }
 
   async #goBackLater(call: Call, round: OpenedRound): Promise<Route> {

@@ -19,6 +19,8 @@ export class SessionCatalogs {
   readonly #options: () => CatalogOptions
   readonly #curator: Curator
   readonly #own = new WeakMap<HostSession, Own>()
+  /** A session has ever been listed something of its own: until then no call looks for it. */
+  #isUsed = false
   readonly #changed: (session: HostSession) => void
 
   /** `changed`: something in the lists of this session alone. */
@@ -30,6 +32,7 @@ export class SessionCatalogs {
 
   /** `undefined`: the server lists it what it lists to everybody. */
   set(session: HostSession, key: string, inventory: Inventory | undefined): void {
+    this.#isUsed = true
     const inventories = this.#own.get(session)?.inventories ?? new Map<string, Inventory>()
     if (inventory === undefined) inventories.delete(key)
     else inventories.set(key, inventory)
@@ -40,7 +43,7 @@ export class SessionCatalogs {
 
   /** The catalog of this session; `undefined`: everybody's, `from`. */
   of(session: HostSession, from: Catalog): Catalog | undefined {
-    const own = this.#own.get(session)
+    const own = this.#isUsed ? this.#own.get(session) : undefined
     if (own === undefined) return undefined
     if (own.made?.from !== from) {
       own.made = { from, catalog: withOwnLists(from, own.inventories, this.#curator, this.#options()) }

@@ -66,7 +66,7 @@ export class Tasks {
       ...call,
       target: original,
       resume: responses && { state: undefined, responses },
-      ask: (question) => asked.ask(question),
+      ask: asked.ask,
     })
     if (outcome.result instanceof Payload) this.#expose(outcome.result, call.method, seen)
     return call.method === 'tasks/result' ? complete(project(outcome.result, call, downstream.fidelity)) : outcome
@@ -86,11 +86,7 @@ export class Tasks {
 
   /** The questions of one call; those that belong to a task the host knows of name it as the host knows it (B182). */
   asked(call: Call, downstream: Downstream, view = this.#feed.viewOf(call.caller)): Asked {
-    const { caller, method, params } = call
-    const isKnown = method !== 'tools/call' || params.has('task')
-    return new Asked(call, askerOf(downstream, view), downstream.fidelity, (original) =>
-      isKnown ? this.#ids.expose(caller.principal, downstream.options.key, original) : undefined,
-    )
+    return new Asked(call, downstream, view, this.#ids)
   }
 
   /** Those of the ids that are this caller's. */

@@ -1,6 +1,6 @@
 /** Messages of legacy hosts inside a session, wherever they come in (BRIDGING 2.1, 2.4, 5.1). */
 import { wordLegacy } from '../era/legacy-host.ts'
-import { complete, Refusal } from '../rpc/call.ts'
+import { complete, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
@@ -28,21 +28,27 @@ const sameResult = (result: Outcome['result']): Outcome['result'] => result
 export const serveLegacy = (message: Envelope, session: Session, way: Exchange, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
-  const exchange = new ProgressExchange(way, progressTokenOf(message.params))
+  const progressToken = progressTokenOf(message.params)
+  const exchange = new ProgressExchange(way, progressToken)
   const running: Running = {
+    id,
     exchange,
     abort: new Cancellation(),
     method: message.method,
     bytes: message.bytes.length,
     isOver: false,
-    questions: new Set(),
+    questions: undefined,
   }
   const { signal } = running.abort
   const answer = (outcome: Outcome): void => {
     session.finish(running)
-    const result = wordLegacy(outcome)
-    if (result instanceof StreamedResult) passOn(result, id, exchange, signal, fail)
-    else if (!signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
+    try {
+      const result = wordLegacy(outcome)
+      if (result instanceof StreamedResult) passOn(result, id, exchange, signal, fail)
+      else if (!signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
+    } catch (error) {
+      fail(error)
+    }
   }
   const fail = (error: unknown): void => {
     session.finish(running)
@@ -54,7 +60,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   }
   if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, hub)), 200)
   const refusal = hub.admission.refuse(session.principal)
-  session.begin(id, running)
+  session.begin(running)
   try {
     if (refusal !== undefined) throw refusal
     if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
@@ -62,10 +68,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     const { maxInFlightPerSession } = hub.options.limits
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)
     if (message.method === 'logging/setLevel') return answer(setLevel(message, session, hub))
-    hub.core
-      .handle(makeCall(message, session, exchange, running, ref))
-      .then(answer)
-      .catch(fail)
+    hub.core.handle(makeCall(message, session, exchange, progressToken, running, ref)).then(answer, fail)
   } catch (error) {
     noteError(hub, error, { ...session.caller, session }, message.method)
     fail(error)
@@ -108,7 +111,14 @@ const setLevel = (message: Envelope, session: Session, hub: Hub): Outcome => {
   return complete(Payload.of({}))
 }
 
-const makeCall = (message: Envelope, session: Session, exchange: ProgressExchange, running: Running, ref: number): Call => {
+const makeCall = (
+  message: Envelope,
+  session: Session,
+  exchange: ProgressExchange,
+  progressToken: Call['progressToken'],
+  running: Running,
+  ref: number,
+): Call => {
   const params = message.params ?? Payload.of({})
   const row = methodRow(message.method, 'legacy')
   return {
@@ -119,10 +129,10 @@ const makeCall = (message: Envelope, session: Session, exchange: ProgressExchang
     caller: session.caller,
     resume: undefined,
     signal: running.abort.signal,
-    progressToken: progressTokenOf(params),
+    progressToken,
     logLevel: session.logLevel,
     paramHeaders: [],
-    unknownHeaders: {},
+    unknownHeaders: NO_HEADERS,
     takesStreams: exchange.takesStreams,
     way: exchange,
     notify: (method, said) => {

@@ -9,7 +9,7 @@ import {
   wordModern,
 } from '../era/modern-host.ts'
 import type { ModernRequest } from '../era/modern-host.ts'
-import { complete, Refusal } from '../rpc/call.ts'
+import { complete, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
@@ -39,7 +39,6 @@ export interface ModernOrigin {
 }
 
 const DISCOVER_TTL_MS = 60_000
-const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 /** Serves one request; the answer goes the `way`, and nothing more is said once `abort` has fired. */
 export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchange, abort: Cancel, hub: Hub): void => {
@@ -75,9 +74,13 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.isPipe, hub)
     const answer = (outcome: Outcome): void => {
       if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
-      const result = word(outcome)
-      if (result instanceof StreamedResult) passOn(result, id, exchange, abort.signal, fail)
-      else if (!abort.signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
+      try {
+        const result = word(outcome)
+        if (result instanceof StreamedResult) passOn(result, id, exchange, abort.signal, fail)
+        else if (!abort.signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
+      } catch (error) {
+        fail(error)
+      }
     }
     if (message.method === 'server/discover') return answer(complete(discovery(caller, hub)))
     const refusal = hub.admission.refuse(origin.principal)
@@ -85,7 +88,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     const call = makeCall(message, request, caller, origin, exchange, abort, ref, hub)
     held = message.bytes.length
     hub.admission.begin(origin.principal, held)
-    hub.core.handle(call).then(answer).catch(fail)
+    hub.core.handle(call).then(answer, fail)
   } catch (error) {
     noteError(hub, error, origin, message.method)
     fail(error)

@@ -20,6 +20,7 @@ import type { Subscriber } from './hub.ts'
 
 /** A host's request that is under way. */
 export interface Running {
+  readonly id: Id
   readonly exchange: Exchange
   readonly abort: Cancel
   readonly method: string
@@ -27,8 +28,8 @@ export interface Running {
   readonly bytes: number
   /** Its answer is out: whatever still comes for it goes the session's own way. */
   isOver: boolean
-  /** How to take back what the host was asked for it and has not answered. */
-  readonly questions: Set<() => void>
+  /** How to take back what the host was asked for it and has not answered, once it has been asked anything. */
+  questions: Set<() => void> | undefined
 }
 
 /** Where messages go that belong to no request. */
@@ -61,7 +62,7 @@ export class Session implements HostSession, Subscriber {
   /** Runs when it sees another part than before. */
   onSee: (() => void) | undefined
   /** Oldest first; at most `in_flight_per_session`, so that looking through it is the fastest way to find one. */
-  readonly #running: { readonly id: Id; readonly running: Running }[] = []
+  readonly #running: Running[] = []
   /** Made when first needed, like the next: most sessions are never asked, and there may be ten thousand. */
   #questions: Map<Id, (answer: Answer) => void> | undefined
   /** A list of one from its first on: an empty one that is added to has room for seventeen. */
@@ -102,9 +103,7 @@ export class Session implements HostSession, Subscriber {
     return this.#running.length
   }
   get isStalled(): boolean {
-    return (
-      this.#outlet?.flow?.isStalled === true || this.#running.some(({ running }) => running.exchange.flow?.isStalled === true)
-    )
+    return this.#outlet?.flow?.isStalled === true || this.#running.some(({ exchange }) => exchange.flow?.isStalled === true)
   }
   get hasOutlet(): boolean {
     return this.#outlet !== undefined
@@ -155,7 +154,7 @@ export class Session implements HostSession, Subscriber {
 
   /** Asks on the stream of one request; once that is over, whoever still thinks about it need not any more. */
   askDuring(running: Running, question: Question): Promise<Answer> {
-    return this.#ask(this.outletOf(running), question, running.isOver ? undefined : running.questions)
+    return this.#ask(this.outletOf(running), question, running.isOver ? undefined : (running.questions ??= new Set()))
   }
 
   /** Settles with an error answer if there is no way to ask, if the question is taken back, or when the session ends. */
@@ -206,18 +205,16 @@ export class Session implements HostSession, Subscriber {
     settle?.(answer)
   }
 
-  begin(id: Id, running: Running): void {
-    this.#running.push({ id, running })
+  begin(running: Running): void {
+    this.#running.push(running)
     this.#admission.begin(this.principal, running.bytes)
   }
 
   finish(running: Running): void {
     this.activeMs = performance.now()
-    for (const withdraw of running.questions) withdraw()
+    for (const withdraw of running.questions ?? []) withdraw()
     running.isOver = true
-    const at = this.#running.findIndex((each) => each.running === running)
-    if (at === -1) return
-    this.#running.splice(at, 1)
+    if (!remove(this.#running, running)) return
     this.#admission.end(this.principal, running.bytes)
   }
 
@@ -227,7 +224,7 @@ export class Session implements HostSession, Subscriber {
 
   /** `notifications/cancelled`: ends the newest request of that id, if there is one. */
   cancel(id: Id | undefined): void {
-    const running = this.#running.findLast((each) => each.id === id)?.running
+    const running = this.#running.findLast((each) => each.id === id)
     if (running === undefined) return
     this.finish(running)
     running.abort.abort()
@@ -236,7 +233,7 @@ export class Session implements HostSession, Subscriber {
 
   /** Gives up the request of this exchange: nobody came back for its answer. */
   abandon(exchange: Exchange): void {
-    const running = this.#running.find((each) => each.running.exchange === exchange)?.running
+    const running = this.#running.find((each) => each.exchange === exchange)
     if (running === undefined) return
     this.finish(running)
     running.abort.abort()
@@ -258,7 +255,7 @@ export class Session implements HostSession, Subscriber {
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    for (const { running } of this.#running.splice(0)) {
+    for (const running of this.#running.splice(0)) {
       this.#admission.end(this.principal, running.bytes)
       running.abort.abort()
       running.exchange.end()
@@ -272,6 +269,15 @@ export class Session implements HostSession, Subscriber {
   #hears(params: JsonObject | undefined): boolean {
     return this.hears(params instanceof Payload ? params.text('level') : undefined)
   }
+}
+
+/** False if it was not there. Unlike `splice` it makes nothing, for it runs with every call. */
+const remove = <T>(list: T[], item: T): boolean => {
+  const at = list.indexOf(item)
+  if (at === -1) return false
+  for (let next = at + 1; next < list.length; next++) list[next - 1] = list[next]
+  list.pop()
+  return true
 }
 
 const noAnswer = (message: string): Answer => ({ error: Payload.of({ code: -32603, message }) })

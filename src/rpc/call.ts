@@ -123,6 +123,9 @@ export type Outcome =
   /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
   | { readonly kind: 'task'; readonly result: Payload }
 
+/** `unknownHeaders` of a call that has none. */
+export const NO_HEADERS: Call['unknownHeaders'] = {}
+
 export type Handler = (call: Call) => Promise<Outcome>
 export type Layer = (inner: Handler) => Handler
 

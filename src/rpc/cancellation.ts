@@ -20,7 +20,9 @@ export interface Cancel {
 
 /** Signal and controller in one; listeners are told once, in order. */
 export class Cancellation implements Cancel, CancelSignal {
-  #listeners: CancelListener[] | undefined
+  /** Nearly always the only one. */
+  #first: CancelListener | undefined
+  #others: CancelListener[] | undefined
   #isAborted = false
 
   get signal(): CancelSignal {
@@ -31,23 +33,23 @@ export class Cancellation implements Cancel, CancelSignal {
   }
 
   addEventListener(_type: 'abort', listener: CancelListener): void {
-    if (this.#listeners === undefined) this.#listeners = [listener]
-    else this.#listeners.push(listener)
+    if (this.#first === undefined) this.#first = listener
+    else (this.#others ??= []).push(listener)
   }
 
   removeEventListener(_type: 'abort', listener: CancelListener): void {
-    const at = this.#listeners?.indexOf(listener) ?? -1
-    if (at !== -1) this.#listeners?.splice(at, 1)
+    if (this.#first === listener) this.#first = this.#others?.shift()
+    else this.#others = this.#others?.filter((other) => other !== listener)
   }
 
   abort(): void {
     if (this.#isAborted) return
     this.#isAborted = true
-    const listeners = this.#listeners ?? []
-    this.#listeners = undefined
+    const listeners = [this.#first, ...(this.#others ?? [])]
+    this.#first = this.#others = undefined
     for (const listener of listeners) {
       if (typeof listener === 'function') listener()
-      else listener.handleEvent()
+      else listener?.handleEvent()
     }
   }
 }

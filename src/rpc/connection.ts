@@ -29,7 +29,12 @@ export interface ConnectionEvents {
   oddity(reason: string, sample: string): void
 }
 
-export interface RequestOptions {
+/** A request of ours, and what becomes of it. */
+export interface Request<T> {
+  /** What is sent under this id; asked once. */
+  build(id: number): Outgoing
+  /** What the answer comes to; what it throws is what the request fails with. A JSON-RPC error is an answer like any other. */
+  read(message: Envelope): T
   /** Silence after which the request fails; `Infinity` for streams that are meant to be quiet. */
   readonly idleMs: number
   readonly totalMs: number
@@ -44,17 +49,46 @@ export interface RequestOptions {
   readonly cancel: (id: number, reason: string) => void
 }
 
-interface Pending {
+/** A request without an answer. */
+class Pending {
   readonly id: number
-  readonly options: RequestOptions
+  readonly request: Request<unknown>
   readonly startedMs: number
   activeMs: number
   /** While above 0 a person is being asked: silence does not count. */
-  pauses: number
-  resolve(message: Envelope): void
-  reject(failure: Failure): void
+  pauses = 0
+  readonly reject: (reason: unknown) => void
+  readonly #resolve: (answer: unknown) => void
+  readonly #onCancelled: (id: number) => void
+
+  constructor(
+    id: number,
+    request: Request<unknown>,
+    nowMs: number,
+    resolve: (answer: unknown) => void,
+    reject: (reason: unknown) => void,
+    onCancelled: (id: number) => void,
+  ) {
+    this.id = id
+    this.request = request
+    this.startedMs = this.activeMs = nowMs
+    this.#resolve = resolve
+    this.reject = reject
+    this.#onCancelled = onCancelled
+  }
+
+  answer(message: Envelope): void {
+    try {
+      this.#resolve(this.request.read(message))
+    } catch (error) {
+      this.reject(error)
+    }
+  }
+
   /** The host has cancelled. */
-  handleEvent(): void
+  handleEvent(): void {
+    this.#onCancelled(this.id)
+  }
 }
 
 /** Never-issued ids tolerated within a minute before the connection is closed (T-19). */
@@ -96,7 +130,7 @@ export class Connection implements Sweepable, ChannelEvents {
   /** The calls of hosts that are under way here, oldest first. */
   calls(): Call[] {
     const oldestFirst = this.#pending.values().sort((a, b) => a.id - b.id)
-    return oldestFirst.flatMap(({ options }) => (options.call === undefined ? [] : [options.call]))
+    return oldestFirst.flatMap(({ request: { call } }) => (call === undefined ? [] : [call]))
   }
 
   /** The one call under way here, if there is exactly one: what comes without attribution can only be its. */
@@ -105,28 +139,19 @@ export class Connection implements Sweepable, ChannelEvents {
     return calls.length === 1 ? calls[0] : undefined
   }
 
-  /** Sends one request; `build` is given the id. Rejects with `Failure`; a JSON-RPC error is an answer like any other. */
-  request(build: (id: number) => Outgoing, options: RequestOptions): Promise<Envelope> {
-    return new Promise((resolve, reject) => {
+  /** Sends a request. Rejects with `Failure`, or with what its `read` throws. */
+  request<T>(request: Request<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const { signal } = request
       if (this.#ended !== undefined) return reject(notSent(this.#ended))
-      if (options.signal?.aborted) return reject(new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' }))
+      if (signal?.aborted) return reject(new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' }))
       const id = this.#nextId++
-      const nowMs = this.#sweeper.nowMs
-      const pending: Pending = {
-        id,
-        options,
-        startedMs: nowMs,
-        activeMs: nowMs,
-        pauses: 0,
-        resolve,
-        reject,
-        handleEvent: () => this.#cancelled(id),
-      }
-      options.signal?.addEventListener('abort', pending)
+      const pending = new Pending(id, request, this.#sweeper.nowMs, resolve as (answer: unknown) => void, reject, this.#cancelled)
+      signal?.addEventListener('abort', pending)
       if (this.#pending.size === 0) this.#sweeper.watch(this)
       this.#pending.set(id, pending)
       try {
-        this.channel.send(build(id))
+        this.channel.send(request.build(id))
       } catch (error) {
         const settled = this.#take(id)
         settled?.reject(error instanceof Failure ? error : new Failure('lost', 'sending failed', { executed: 'no' }, error))
@@ -153,7 +178,7 @@ export class Connection implements Sweepable, ChannelEvents {
   /** Stops the idle clock of the request that carries `call` until the returned function is called. */
   pause(call: Call): () => void {
     for (const pending of this.#pending.values()) {
-      if (pending.options.call !== call) continue
+      if (pending.request.call !== call) continue
       pending.pauses++
       return () => {
         pending.pauses--
@@ -183,7 +208,7 @@ export class Connection implements Sweepable, ChannelEvents {
     const on = during === undefined ? undefined : this.#pending.get(during)
     if (on !== undefined) on.activeMs = this.#sweeper.nowMs
     if (message.kind === 'response') return this.#settle(message)
-    const call = on?.options.call
+    const call = on?.request.call
     if (message.kind === 'request') return this.#events.request(message, call)
     if (message.method !== 'notifications/progress') this.#events.notification(message, call)
     else this.#progress(message)
@@ -209,18 +234,18 @@ export class Connection implements Sweepable, ChannelEvents {
 
   sweep(nowMs: number): void {
     for (const pending of this.#pending.values()) {
-      const { idleMs, totalMs } = pending.options
+      const { idleMs, totalMs } = pending.request
       const silent = pending.pauses === 0 && nowMs - pending.activeMs >= idleMs
       if (!silent && nowMs - pending.startedMs < totalMs) continue
       const limitMs = silent ? idleMs : totalMs
       this.#giveUp(pending.id, `no answer within ${limitMs} ms`)
-      const { limit = silent ? 'timeouts.idle' : 'timeouts.total' } = pending.options
+      const { limit = silent ? 'timeouts.idle' : 'timeouts.total' } = pending.request
       const amount = Math.round(limitMs / 1000)
       pending.reject(new Failure('timeout', `no answer within ${limitMs} ms (${limit})`, { amount, limit }))
     }
   }
 
-  #cancelled(id: number): void {
+  readonly #cancelled = (id: number): void => {
     const pending = this.#pending.get(id)
     this.#giveUp(id, 'cancelled by the host')
     pending?.reject(new Failure('cancelled', 'cancelled by the host'))
@@ -237,14 +262,14 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   #giveUp(id: number, reason: string): void {
-    this.#take(id)?.options.cancel(id, reason)
+    this.#take(id)?.request.cancel(id, reason)
     this.channel.abandon(id)
   }
 
   #settle(message: Envelope): void {
     const id = message.id === undefined ? NaN : Number(message.id)
     const pending = Number.isSafeInteger(id) ? this.#take(id) : undefined
-    if (pending !== undefined) return pending.resolve(message)
+    if (pending !== undefined) return pending.answer(message)
     this.#events.oddity('an answer nobody waits for', message.id ?? 'no id')
     // Late answers to what was given up are normal; ids that never were are not.
     if (Number.isSafeInteger(id) && id > 0 && id < this.#nextId) return
@@ -258,13 +283,13 @@ export class Connection implements Sweepable, ChannelEvents {
     const pending = token === undefined ? undefined : this.#pending.get(Number(token))
     if (pending === undefined) return this.#outliving.get(Number(token))?.(message)
     pending.activeMs = this.#sweeper.nowMs
-    pending.options.progress?.(message)
+    pending.request.progress?.(message)
   }
 
   #take(id: number): Pending | undefined {
     const pending = this.#pending.delete(id)
     if (pending === undefined) return undefined
-    pending.options.signal?.removeEventListener('abort', pending)
+    pending.request.signal?.removeEventListener('abort', pending)
     if (this.#pending.size === 0) this.#sweeper.unwatch(this)
     return pending
   }

@@ -181,7 +181,10 @@ export class HttpRequest {
   count(name: string): number {
     const { rawHeaders } = this.#request
     let count = 0
-    for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === name) count++
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const sent = rawHeaders[at]
+      if (sent?.length === name.length && sent.toLowerCase() === name) count++
+    }
     return count
   }
 

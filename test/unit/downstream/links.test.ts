@@ -58,7 +58,7 @@ const task = (taskId: string, ttlMs: number | null = 1_000): Outcome => ({ kind:
 /** The link that a call ran on, as an index of what was opened. */
 const run = async ({ links, opened }: ReturnType<typeof makeLinks>, made: Call, outcome = done): Promise<number> => {
   let at = -1
-  await links.lease(made, async (link) => {
+  await links.lease(made, async (_, link) => {
     at = opened.findIndex(({ close }) => close === link.close)
     return outcome
   })

@@ -26,6 +26,9 @@ test('what a channel takes no more is an oddity if nobody waits for it, and reje
   connection.notify('notifications/initialized')
   expect(oddities).toEqual(Array(3).fill('a message could not be sent'))
 
-  const limits = { idleMs: 1_000, totalMs: 1_000, cancel: () => undefined }
-  await expect(connection.request((id) => ({ id, parts: [] }), limits)).rejects.toMatchObject({ kind: 'exited', executed: 'no' })
+  const request = { read: () => undefined, idleMs: 1_000, totalMs: 1_000, cancel: () => undefined }
+  await expect(connection.request({ ...request, build: (id) => ({ id, parts: [] }) })).rejects.toMatchObject({
+    kind: 'exited',
+    executed: 'no',
+  })
 })
