@@ -115,7 +115,7 @@ const measure = async (values: Values): Promise<Report> => {
     machine: machine(),
     versions: await versions(peers.versions),
     options: { ...options, cells: CELLS },
-    run: `npm run bench -- ${values.full ? '--full ' : ''}--write`,
+    run: commandOf(values),
     rows,
     memory: Object.fromEntries(memory),
     commands: Object.fromEntries(started.map(({ name, what }) => [name, { what, command: stage.commands.get(name)! }])),
@@ -127,6 +127,18 @@ const measure = async (values: Values): Promise<Report> => {
     profiles,
   }
 }
+
+/** How anyone repeats the run; `DIR`: a folder with the peers. */
+const commandOf = ({ quick, full, rounds, subjects, peers }: Values): string =>
+  [
+    'npm run bench --',
+    ...(quick ? ['--quick'] : []),
+    ...(full ? ['--full'] : []),
+    ...(rounds === OPTIONS.rounds.default ? [] : ['--rounds', rounds]),
+    ...(subjects === undefined ? [] : ['--subjects', subjects]),
+    ...(peers === undefined ? [] : ['--peers', 'DIR']),
+    '--write',
+  ].join(' ')
 
 /** Says what is wrong with a run; true when nothing is. What a peer cannot do is told on the page and no fault of the run. */
 const isSound = ({ rows, failed, peers }: Report): boolean => {
