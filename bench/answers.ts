@@ -1,5 +1,15 @@
 /** What the bench's fake servers answer, over any transport: a handshake of their era, three tools, and texts that carry the caller's nonce. */
-import { filler, REVISION, type ServerKind, SLOW_TOOL, TOOLS } from './payload.ts'
+import {
+  BIG_PIECE_BYTES,
+  BIG_PIECES,
+  BIG_TOOL,
+  filler,
+  NONCE_LENGTH,
+  REVISION,
+  type ServerKind,
+  SLOW_TOOL,
+  TOOLS,
+} from './payload.ts'
 
 interface Meta {
   readonly progressToken?: number | string
@@ -24,7 +34,6 @@ export const errorPieces = (id: Request['id'], code: number, message: string): P
 ]
 
 const SERVER_INFO = { name: 'bench', version: '1.0.0' }
-const CAPABILITIES = { tools: {} }
 const INPUT_SCHEMA = { type: 'object', properties: { nonce: { type: 'string' } }, required: ['nonce'] }
 
 /** Any revision of the legacy era that is asked for, because peers know different ones. */
@@ -42,26 +51,33 @@ const bulkTool = (index: number) => ({
 
 /**
  * Answers requests as a server of `kind` does; undefined: there is no such method. Members stand in the order in which the official
- * SDK prints them. Beyond the tools of the bench it offers so many that `tools/list` has `toolCount`.
+ * SDK prints them. Beyond the tools of the bench it offers so many that `tools/list` has `toolCount`. `news`: what the description of the
+ * first tool says in each list, for a server whose list changes.
  */
-export const createAnswers = (kind: ServerKind, toolCount = 0): ((request: Request) => Pieces | undefined) => {
+export const createAnswers = (
+  kind: ServerKind,
+  toolCount = 0,
+  news?: () => string,
+): ((request: Request) => Pieces | undefined) => {
   const isModern = kind === 'modern'
   const modern = isModern ? { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO } } : {}
   const cacheable = isModern ? { ttlMs: 3_600_000, cacheScope: 'public', ...modern } : {}
-  const texts = new Map<string, Buffer>(
-    Object.entries({ ...TOOLS, [SLOW_TOOL]: TOOLS.t1m }).map(([name, size]) => [name, filler(size)]),
+  const capabilities = { tools: news === undefined ? {} : { listChanged: true } }
+  const texts = new Map<string, readonly Buffer[]>(
+    Object.entries({ ...TOOLS, [SLOW_TOOL]: TOOLS.t1m }).map(([name, size]) => [name, [filler(size)]]),
   )
-  const own = [...texts].map(([name, { length }]) => ({
+  texts.set(BIG_TOOL, Array<Buffer>(BIG_PIECES).fill(filler(BIG_PIECE_BYTES + 2 * NONCE_LENGTH)))
+  const own = [...texts].map(([name, text]) => ({
     name,
-    description: `Answers ${length} bytes of text.`,
+    description: `Answers ${text.reduce((sum, { length }) => sum + length, 0)} bytes of text.`,
     inputSchema: INPUT_SCHEMA,
   }))
   const tools = [...own, ...Array.from({ length: Math.max(0, toolCount - own.length) }, (_, index) => bulkTool(index))]
   const results: Record<string, object> = {
     'tools/list': { tools, ...cacheable },
     ...(isModern
-      ? { 'server/discover': { supportedVersions: [REVISION.modern], capabilities: CAPABILITIES, ...cacheable } }
-      : { initialize: { capabilities: CAPABILITIES, serverInfo: SERVER_INFO }, ping: {} }),
+      ? { 'server/discover': { supportedVersions: [REVISION.modern], capabilities, ...cacheable } }
+      : { initialize: { capabilities, serverInfo: SERVER_INFO }, ping: {} }),
   }
   const callTail = isModern ? `${JSON.stringify(modern).slice(1, -1)},` : ''
 
@@ -72,15 +88,22 @@ export const createAnswers = (kind: ServerKind, toolCount = 0): ((request: Reque
     if (text === undefined || nonce === undefined) return errorPieces(id, -32602, `Unknown tool or no nonce: ${name}`)
     return [
       `{"result":{"content":[{"type":"text","text":"${nonce}`,
-      text,
+      ...text,
       `${nonce}"}],${callTail}"isError":false},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`,
     ]
   }
 
+  const resultOf = (request: Request): object | undefined => {
+    const known = results[request.method]
+    if (request.method === 'initialize') return { ...known, protocolVersion: negotiated(request, kind) }
+    if (request.method !== 'tools/list' || news === undefined) return known
+    const [first, ...others] = tools
+    return { ...known, tools: [{ ...first, description: news() }, ...others] }
+  }
+
   return (request) => {
     if (request.method === 'tools/call') return answerCall(request)
-    const known = results[request.method]
-    const result = request.method === 'initialize' ? { ...known, protocolVersion: negotiated(request, kind) } : known
+    const result = resultOf(request)
     return result && [JSON.stringify({ result, jsonrpc: '2.0', id: request.id })]
   }
 }

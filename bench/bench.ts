@@ -1,12 +1,14 @@
 /**
  * `npm run bench`: CPU per call of the gateway beside a raw pass-through, raw with JSON, the SDK wired as a proxy, no proxy at all, nginx
  * and what npm has. `--full`: every transport, cold start, memory, lists, streams, profiles and the goals. Ends with 1 when a reply was
- * bad or a subject did not start. Speed never decides the exit code.
+ * bad or a subject did not start, with 2 when it was asked for what there is not. Speed never decides the exit code.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { beside } from './beside.ts'
+import { changes } from './changes.ts'
 import { coldStarts } from './cold-start.ts'
+import { awaitWritable, numberOf, parseOptions, runProgram, UsageError } from './command-line.ts'
 import { type Figures, renderComparison, shortFigures } from './compare.ts'
 import { peakMiB, processTree } from './cpu.ts'
 import { openField, openStage, type Stage } from './field.ts'
@@ -26,24 +28,22 @@ const PAGE = join(ROOT, 'docs/benchmarks.md')
 const NOTES = join(ROOT, 'bench/notes.md')
 const COMMITTED = join(ROOT, 'bench/figures.json')
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    full: { type: 'boolean', default: false },
-    rounds: { type: 'string', default: '9' },
-    subjects: { type: 'string' },
-    peers: { type: 'string' },
-    json: { type: 'string' },
-    read: { type: 'string' },
-    write: { type: 'boolean', default: false },
-    compare: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-})
+const OPTIONS = {
+  quick: { type: 'boolean', default: false },
+  full: { type: 'boolean', default: false },
+  rounds: { type: 'string', default: '9' },
+  subjects: { type: 'string' },
+  peers: { type: 'string' },
+  json: { type: 'string' },
+  read: { type: 'string' },
+  write: { type: 'boolean', default: false },
+  compare: { type: 'boolean', default: false },
+} as const
+type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>
 
 const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--subjects direct,raw,…] [--peers DIR] [--json FILE] [--read FILE] [--write] [--compare]
   --quick      one short round: shows that everything works, says nothing about speed
-  --full       every transport, cold start, sessions, lists, streams, profiles, and the goals
+  --full       every transport, cold start, sessions, lists and their changes, streams, profiles, and the goals
   --rounds     rounds that count, 9 by default
   --subjects   of ${SUBJECTS.map(({ name }) => name).join(', ')}, and the peers; all by default
   --peers      a folder in which npm installed mcp-hub, mcp-proxy and supergateway
@@ -54,18 +54,20 @@ const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--subjects dire
 
 const log = (text: string): void => void process.stderr.write(`${text}\n`)
 
-const effort = (): Effort => {
+const effortOf = (values: Values): Effort => {
+  const rounds = numberOf('--rounds', values.rounds)
   if (values.quick) return { rounds: 1, warmUp: 0, forMs: 20, warmUpMs: 0, sessions: 20, servers: [2] }
-  const rounds = Number(values.rounds)
   // The longest of a full run: some ninety contestants warm up in six cells each.
   const warm = values.full ? { warmUp: 1, warmUpMs: 1_000 } : { warmUp: 2, warmUpMs: 1_500 }
   return { ...warm, rounds, forMs: 300, sessions: 1_000, servers: [1, 10, 100] }
 }
 
+const SECTIONS = { 'cold start': coldStarts, sessions, lists, changes, 'first bytes': firstBytes, peaks, 'beside 100 MB': beside }
+
 /** What only `--full` measures, one section after the other so that none disturbs another. */
 const measureSections = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
   const figures: Figure[] = []
-  for (const [name, section] of Object.entries({ 'cold start': coldStarts, sessions, lists, 'first bytes': firstBytes, peaks })) {
+  for (const [name, section] of Object.entries(SECTIONS)) {
     log(name)
     await stage.attempt(name, async () => {
       figures.push(...(await stage.section((inner) => section(inner, subjects, effort))))
@@ -74,18 +76,21 @@ const measureSections = async (stage: Stage, subjects: readonly Subject[], effor
   return figures
 }
 
+/** Those of `names`, with commas between; all without it. */
+const chosen = (names: string | undefined, known: readonly Subject[], absent: Readonly<Record<string, string>>) => {
+  const wanted = names?.split(',') ?? known.map(({ name }) => name)
+  const unknown = wanted.find((wish) => !known.some(({ name }) => name === wish))
+  if (unknown === undefined) return known.filter(({ name }) => wanted.includes(name))
+  if (absent[unknown] !== undefined) throw new UsageError(`--subjects: ${unknown} is not here: ${absent[unknown]}`)
+  throw new UsageError(`--subjects: no subject "${unknown}"; there are ${known.map(({ name }) => name).join(', ')}`)
+}
+
 const overHttp = ([host, server]: Between): boolean => /^(legacy|modern)$/.test(host) && /^(legacy|modern)$/.test(server)
 
-const measure = async (): Promise<Report> => {
-  if (!(Number(values.rounds) >= 1)) throw new Error(`--rounds: expected a number from 1, got ${values.rounds}`)
+const measure = async (values: Values): Promise<Report> => {
+  const options = effortOf(values)
   const peers = await findPeers(values.peers)
-  const known = [...SUBJECTS, ...peers.subjects]
-  const names = known.map(({ name }) => name)
-  const wanted = values.subjects?.split(',') ?? names
-  const unknown = wanted.find((name) => !names.includes(name))
-  if (unknown !== undefined) throw new Error(`--subjects: no subject "${unknown}"; there are ${names.join(', ')}`)
-  const subjects = known.filter(({ name }) => wanted.includes(name))
-  const options = effort()
+  const subjects = chosen(values.subjects, [...SUBJECTS, ...peers.subjects], peers.absent)
 
   await using stage = await openStage()
   const interrupted = (): void => void stage[Symbol.asyncDispose]().finally(() => process.exit(130))
@@ -110,7 +115,7 @@ const measure = async (): Promise<Report> => {
     machine: machine(),
     versions: await versions(peers.versions),
     options: { ...options, cells: CELLS },
-    run: `npm run bench -- ${values.full ? '--full ' : ''}--write`,
+    run: commandOf(values),
     rows,
     memory: Object.fromEntries(memory),
     commands: Object.fromEntries(started.map(({ name, what }) => [name, { what, command: stage.commands.get(name)! }])),
@@ -122,6 +127,18 @@ const measure = async (): Promise<Report> => {
     profiles,
   }
 }
+
+/** How anyone repeats the run; `DIR`: a folder with the peers. */
+const commandOf = ({ quick, full, rounds, subjects, peers }: Values): string =>
+  [
+    'npm run bench --',
+    ...(quick ? ['--quick'] : []),
+    ...(full ? ['--full'] : []),
+    ...(rounds === OPTIONS.rounds.default ? [] : ['--rounds', rounds]),
+    ...(subjects === undefined ? [] : ['--subjects', subjects]),
+    ...(peers === undefined ? [] : ['--peers', 'DIR']),
+    '--write',
+  ].join(' ')
 
 /** Says what is wrong with a run; true when nothing is. What a peer cannot do is told on the page and no fault of the run. */
 const isSound = ({ rows, failed, peers }: Report): boolean => {
@@ -138,16 +155,24 @@ const inShort = ({ date, machine, versions, rows, figures }: Report): Figures =>
   figures: shortFigures(rows, figures),
 })
 
+const read = async <T>(option: string, file: string): Promise<T> => {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as T
+  } catch (error) {
+    throw new UsageError(`${option}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
 const run = async (): Promise<boolean> => {
-  const report = values.read === undefined ? await measure() : (JSON.parse(await readFile(values.read, 'utf8')) as Report)
+  const values = parseOptions(process.argv.slice(2), OPTIONS)
+  if (values.json !== undefined) await awaitWritable('--json', values.json)
+  const committed = values.compare ? await read<Figures>('--compare', COMMITTED) : undefined
+  const report = values.read === undefined ? await measure(values) : await read<Report>('--read', values.read)
   const page = render(report, await readFile(NOTES, 'utf8'))
   process.stdout.write(page)
   if (values.json !== undefined) await writeFile(values.json, JSON.stringify(report, undefined, 1))
   const sound = isSound(report)
-  if (values.compare) {
-    const committed = JSON.parse(await readFile(COMMITTED, 'utf8')) as Figures
-    process.stdout.write(`\n${renderComparison(committed, inShort(report))}`)
-  }
+  if (committed !== undefined) process.stdout.write(`\n${renderComparison(committed, inShort(report))}`)
   if (values.write && sound) {
     await writeFile(PAGE, page)
     await writeFile(COMMITTED, `${JSON.stringify(inShort(report), undefined, 2)}\n`)
@@ -155,5 +180,4 @@ const run = async (): Promise<boolean> => {
   return sound
 }
 
-if (values.help) log(USAGE)
-else process.exitCode = (await run()) ? 0 : 1
+await runProgram(USAGE, run)

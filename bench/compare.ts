@@ -20,7 +20,12 @@ const round = (value: number): number => Number(value.toPrecision(3))
 export const shortFigures = (rows: readonly Row[], figures: readonly Figure[]): Figures['figures'] => {
   const calls = rows.flatMap(({ subject, between, tool, inFlight, ratio }) =>
     SUBJECT.test(subject) && ratio !== undefined
-      ? [[`CPU per call ÷ raw, ${between.join(' → ')}, ${SIZE[tool]} × ${inFlight}`, round(ratio.median)] as const]
+      ? [
+          [
+            `${subject === 'trunkline' ? '' : `${subject}: `}CPU per call ÷ raw, ${between.join(' → ')}, ${SIZE[tool]} × ${inFlight}`,
+            round(ratio.median),
+          ] as const,
+        ]
       : [],
   )
   const others = figures.flatMap(({ section, subject, what, unit, value, ratio }) =>

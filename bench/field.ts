@@ -120,7 +120,7 @@ export const openHostOf = async (subject: Subject, reach: Reach, kind: HostKind)
   const at = reach instanceof URL ? new URL(path, reach) : reach
   const until = performance.now() + LIST_MS
   const attempt = async (): Promise<Host> => {
-    const host = await openHost(at, kind)
+    const host = await openHost(at, kind, subject.bearer)
     const { tools } = await host.request('tools/list')
     if (JSON.stringify(tools).includes(`"${subject.prefix}t100"`)) return host
     await host[Symbol.asyncDispose]()

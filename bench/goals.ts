@@ -47,12 +47,17 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): reado
     const [one, other] = [row(above, between, tool), row(below, between, tool)]
     return one && other && spread(one.cpuByRound.map((cpu, round) => cpu / other.cpuByRound[round]))
   }
+  const withJwt = (between: string, tool: Size) => {
+    const verified = row('trunkline-jwt', between, tool)?.ratio
+    return verified && `with a JWT ${verified.median.toFixed(2)}×`
+  }
   const of = (subject: string, what: string) => figures.find((one) => one.subject === subject && one.what === what)
   const ours = (what: string) => of('trunkline', what)
   const rawTook = (what: string) => {
     const raw = of('raw', what)
-    return raw && `raw ${raw.value.median.toFixed(2)} ms`
+    return raw && `raw ${raw.value.median.toFixed(2)} ${raw.unit}`
   }
+  const grown = ours('memory grown by 100 MB')
   const beside = figures.find(({ what }) => /^CPU of a call beside \d+ idle$/.test(what))
   const among = figures.filter(({ what }) => /^CPU of a call beside \d+ that made calls$/.test(what)).at(-1)
   const most = figures.findLast(({ what }) => /^CPU of a call, \d+ servers$/.test(what))
@@ -75,6 +80,7 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): reado
           measured: ratio(between, tool),
           unit: '×',
           atMost,
+          beside: withJwt(between, tool),
         }
       }),
     ),
@@ -122,6 +128,12 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): reado
       unit: '×',
       atMost: 1.05,
     },
+    {
+      id: 'G5',
+      what: 'a change of one list among 100 servers ÷ alone',
+      measured: ours('CPU of a change, 100 × 50')?.ratio,
+      unit: '×',
+    },
     ...['trunkline', 'trunkline, its server hangs'].map((subject): Line => {
       const measured = of(subject, 'to the first answer')?.more
       const beside = rawTook('to the first answer')
@@ -133,6 +145,13 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): reado
       return { id: 'G8', what: `${what}, beyond raw`, measured: ours(what)?.more, unit: 'ms', atMost: 1, beside: rawTook(what) }
     }),
     { id: 'G8', what: 'peak memory ÷ raw, 32 × 1 MB', measured: ours('peak memory, 32 × 1 MB')?.ratio, unit: '×', atMost: 1 },
+    {
+      id: 'G8',
+      what: 'p99 of 100 B beside 100 MB, ÷ raw',
+      measured: ours('100 B beside 100 MB, p99')?.ratio,
+      unit: '×',
+    },
+    { id: 'G8', what: 'memory grown by 100 MB', measured: grown?.value, unit: 'MiB', beside: rawTook('memory grown by 100 MB') },
     {
       id: 'G9',
       what: among?.what ?? 'CPU of a call beside 1000 that made calls',

@@ -4,10 +4,13 @@ import { header, type OnMessage } from './http.ts'
 import type { Lane } from './lane.ts'
 import { type Era, REVISION } from './payload.ts'
 
+/** The line of a head that says who the host is. */
+export const authorization = (bearer: string): string => `Authorization: Bearer ${bearer}\r\n`
+
 /** The head and body of a POST. `headers` are whole lines. */
-export const post = (url: URL, headers: string, message: string): string =>
+export const post = (url: URL, bearer: string, headers: string, message: string): string =>
   `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nUser-Agent: bench\r\nContent-Type: application/json\r\n` +
-  `Accept: application/json, text/event-stream\r\n${headers}Content-Length: ${message.length}\r\n\r\n${message}`
+  `Accept: application/json, text/event-stream\r\n${authorization(bearer)}${headers}Content-Length: ${message.length}\r\n\r\n${message}`
 
 /** One exchange on a connection of its own. */
 const exchange = async (url: URL, message: string, onReply: OnMessage = () => {}): Promise<void> => {
@@ -26,7 +29,7 @@ const exchange = async (url: URL, message: string, onReply: OnMessage = () => {}
 }
 
 /** Disposing it ends the session. */
-export const httpLane = (url: URL, era: Era): Lane => {
+export const httpLane = (url: URL, era: Era, bearer: string): Lane => {
   let session = ''
 
   const headers = (method: string, name: string | undefined): string => {
@@ -37,7 +40,7 @@ export const httpLane = (url: URL, era: Era): Lane => {
   }
 
   return {
-    frame: (message, method, name) => post(url, headers(method, name), message),
+    frame: (message, method, name) => post(url, bearer, headers(method, name), message),
     open: async () => {
       const { send, lost, close } = await openConnection(url)
       return { send: (framed, _, onReply) => send(framed, onReply), lost, close }
@@ -48,7 +51,8 @@ export const httpLane = (url: URL, era: Era): Lane => {
     },
     async [Symbol.asyncDispose]() {
       if (session === '') return
-      const ended = exchange(url, `DELETE ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nMcp-Session-Id: ${session}\r\n\r\n`)
+      const head = `DELETE ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\n${authorization(bearer)}`
+      const ended = exchange(url, `${head}Mcp-Session-Id: ${session}\r\n\r\n`)
       await ended.catch(() => {}) // the other side may be gone, which whoever called has heard by then
     },
   }

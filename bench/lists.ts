@@ -12,7 +12,7 @@ import { quantile } from './stats.ts'
 import type { Place, Subject } from './subjects.ts'
 
 const SECTION = 'lists'
-const TOOLS_EACH = 50
+export const TOOLS_EACH = 50
 const SETTLE_MS = 60_000
 
 interface Contestant {
@@ -24,7 +24,7 @@ interface Contestant {
 }
 
 /** Until the list is whole: servers come one after another. */
-const awaitTools = async (host: Host, count: number): Promise<void> => {
+export const awaitTools = async (host: Host, count: number): Promise<void> => {
   const until = performance.now() + SETTLE_MS
   for (;;) {
     const { tools, nextCursor } = (await host.request('tools/list')) as { tools: readonly object[]; nextCursor?: string }

@@ -3,6 +3,7 @@
  * Requests are joined from prepared strings and replies are checked at their ends, so a call costs the host a few µs.
  */
 import { parseReply, type Reply } from './connection.ts'
+import { TOKEN } from './credentials.ts'
 import { httpLane } from './http-lane.ts'
 import type { Lane, LaneConnection, Pipe } from './lane.ts'
 import { type HostKind, NONCE_LENGTH, REVISION } from './payload.ts'
@@ -54,17 +55,17 @@ export interface Host extends AsyncDisposable {
 /** Where a host goes: an MCP URL, or a pipe of its own. */
 export type Reach = URL | Pipe
 
-const openLane = async (reach: Reach, kind: HostKind): Promise<Lane> => {
+const openLane = async (reach: Reach, kind: HostKind, bearer: string): Promise<Lane> => {
   if (!(reach instanceof URL)) return stdioLane(reach)
-  return kind === 'http-sse' ? openSseLane(reach) : httpLane(reach, kind === 'modern' ? 'modern' : 'legacy')
+  return kind === 'http-sse' ? openSseLane(reach, bearer) : httpLane(reach, kind === 'modern' ? 'modern' : 'legacy', bearer)
 }
 
 const excerpt = (head: string, body: Buffer): string =>
   `${head}\r\n\r\n${body.toString('latin1', 0, 300)} … ${body.toString('latin1', Math.max(300, body.length - 100))}`
 
-/** A host of `kind` at `reach`; unless it is modern it has made its handshake, and ends its session when disposed. */
-export const openHost = async (reach: Reach, kind: HostKind): Promise<Host> => {
-  const lane = await openLane(reach, kind)
+/** A host of `kind` at `reach`; unless it is modern it has made its handshake, and ends its session when disposed. `bearer`: its token. */
+export const openHost = async (reach: Reach, kind: HostKind, bearer = TOKEN): Promise<Host> => {
+  const lane = await openLane(reach, kind, bearer)
   const salt = Math.floor(Math.random() * 1e12)
   let id = FIRST_ID
   let listBytes: number | undefined

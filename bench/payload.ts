@@ -23,6 +23,11 @@ export const REVISION: Record<ServerKind, string> = {
 export const SLOW_TOOL = 'slow'
 export const SLOW_MS = 50
 
+/** Answers 100 MB: one piece so many times, so that no side need hold it. */
+export const BIG_TOOL = 'big'
+export const BIG_PIECES = 100
+export const BIG_PIECE_BYTES = TOOLS.t1m
+
 /** Hexadecimal, this many characters. */
 export const NONCE_LENGTH = 12
 

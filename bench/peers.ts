@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { UsageError } from './command-line.ts'
 import type { Command } from './process.ts'
 import { freePort, type StartContext, type Subject } from './subjects.ts'
 
@@ -119,7 +120,9 @@ export interface Peers {
   readonly versions: Readonly<Record<string, string>>
 }
 
-/** Everything beside the project's own subjects that this machine has. */
+const PEERS = [mcpHub, mcpProxy, supergateway]
+
+/** Everything beside the project's own subjects that this machine has; a folder that was named has at least one of the peers. */
 export const findPeers = async (dir: string | undefined): Promise<Peers> => {
   const subjects: Subject[] = []
   const absent: Record<string, string> = {}
@@ -129,7 +132,7 @@ export const findPeers = async (dir: string | undefined): Promise<Peers> => {
     const { stderr } = await promisify(execFile)('nginx', ['-v'])
     versions['nginx'] = stderr.trim().replace(/.*\//, '')
   } else absent['nginx'] = 'not installed'
-  for (const peer of [mcpHub, mcpProxy, supergateway]) {
+  for (const peer of PEERS) {
     const { name } = peer('')
     if (dir === undefined) absent[name] = 'no --peers DIR'
     else {
@@ -140,6 +143,10 @@ export const findPeers = async (dir: string | undefined): Promise<Peers> => {
         subjects.push(peer(dir))
       }
     }
+  }
+  if (dir !== undefined && !PEERS.some((peer) => peer('').name in versions)) {
+    const names = PEERS.map((peer) => peer('').name).join(' ')
+    throw new UsageError(`--peers: ${dir} has none of them; npm install --prefix ${dir} ${names}`)
   }
   return { subjects, absent, versions }
 }

@@ -1,10 +1,10 @@
 /**
- * Takes profiles of the gateway's call path; `npm run profile -- [--out DIR] [--seconds N]` writes each as a flame graph (SVG), as folded
- * stacks and as a `.cpuprofile` for DevTools.
+ * Takes profiles of the gateway's call path; `npm run profile` writes each as a flame graph (SVG), as folded stacks and as a
+ * `.cpuprofile` for DevTools.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { numberOf, parseOptions, runProgram } from './command-line.ts'
 import { openHostOf, openStage, type Stage } from './field.ts'
 import { flameGraph } from './flame-graph.ts'
 import { type CpuProfile, openInspector } from './inspector.ts'
@@ -25,6 +25,9 @@ export const WALKS: readonly Walk[] = [
   { host: 'legacy', server: 'legacy', tool: 't1m' },
 ]
 
+const nameOf = ({ host, server, tool }: Walk): string =>
+  `${host} → ${server}, ${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[tool]}`
+
 export interface Taken extends Breakdown {
   readonly name: string
 }
@@ -35,7 +38,9 @@ const takeOne = async (
   { host: kind, server, tool }: Walk,
   forMs: number,
 ): Promise<CpuProfile> => {
-  const started = await stage.start(trunkline, [await stage.server(server)], false, ['--inspect=127.0.0.1:0'])
+  // From its sources: in the bundle that is measured elsewhere nothing tells which room a function is of.
+  const unbundled: Subject = { ...trunkline, command: (context) => trunkline.command({ ...context, main: 'src/main.ts' }) }
+  const started = await stage.start(unbundled, [await stage.server(server)], false, ['--inspect=127.0.0.1:0'])
   const host = stage.stack.use(await openHostOf(trunkline, started.reach, kind))
   const burst = (ms: number) =>
     host.burst({ ask: { tool: trunkline.prefix + tool, size: TOOLS[tool] }, inFlight: 32, forMs: ms, meter: () => 0 })
@@ -57,7 +62,7 @@ export const takeProfiles = async (
   const trunkline = SUBJECTS.find(({ name }) => name === 'trunkline')!
   const taken: Taken[] = []
   for (const walk of walks) {
-    const name = `${walk.host} → ${walk.server}, ${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[walk.tool]}`
+    const name = nameOf(walk)
     const profile = await stage.section((inner) => takeOne(inner, trunkline, walk, forMs))
     await onProfile(name, profile)
     taken.push({ name, ...breakdown(profile) })
@@ -65,23 +70,32 @@ export const takeProfiles = async (
   return taken
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { out: { type: 'string', default: '.profile' }, seconds: { type: 'string', default: '5' } },
+const USAGE = `npm run profile -- [--out DIR] [--seconds N]
+  Profiles the gateway under calls: ${WALKS.map(nameOf).join('; ')}.
+  --out        where each goes as .svg (flame graph), .folded (stacks) and .cpuprofile (DevTools); .profile by default
+  --seconds    how long each is watched, after as long to warm up; 5 by default`
+
+const run = async (): Promise<boolean> => {
+  const { out, seconds } = parseOptions(process.argv.slice(2), {
+    out: { type: 'string', default: '.profile' },
+    seconds: { type: 'string', default: '5' },
   })
-  if (!(Number(values.seconds) > 0)) throw new Error(`--seconds: expected a number above 0, got ${values.seconds}`)
-  await mkdir(values.out, { recursive: true })
+  const forMs = numberOf('--seconds', seconds, true) * 1e3
+  await mkdir(out, { recursive: true })
   await using stage = await openStage()
-  const taken = await takeProfiles(stage, WALKS, Number(values.seconds) * 1e3, async (name, profile) => {
-    const file = join(values.out, name.replaceAll(/[^\w]+/g, '-'))
+  const taken = await takeProfiles(stage, WALKS, forMs, async (name, profile) => {
+    const file = join(out, name.replaceAll(/[^\w]+/g, '-'))
     const stacks = folded(profile)
     await writeFile(`${file}.cpuprofile`, JSON.stringify(profile))
     await writeFile(`${file}.folded`, [...stacks].map(([stack, time]) => `${stack} ${Math.round(time)}\n`).join(''))
     await writeFile(`${file}.svg`, flameGraph(stacks, `tools/call, ${name}, 32 in flight: time on the CPU`))
-    console.log(`${file}.svg, .folded, .cpuprofile`)
+    process.stdout.write(`${file}.svg, .folded, .cpuprofile\n`)
   })
   for (const { name, groups, functions } of taken) {
     const lines = [...groups, ...functions].map(({ name, share }) => `${(100 * share).toFixed(1).padStart(6)} %  ${name}`)
-    console.log(`\n${name}\n${lines.join('\n')}`)
+    process.stdout.write(`\n${name}\n${lines.join('\n')}\n`)
   }
+  return true
 }
+
+if (import.meta.main) await runProgram(USAGE, run)

@@ -137,7 +137,7 @@ ${figureTable(own)}
       : [
           `## Where the time goes
 
-From the processes' own CPU profiles, as \`npm run profile\` writes them with a flame graph beside; the profiler itself costs some.
+From CPU profiles of the gateway run from its sources, as \`npm run profile\` writes them with a flame graph beside; the profiler itself costs some.
 
 ${profiles.map(profileText).join('\n')}`,
         ]
@@ -150,8 +150,14 @@ const SECTION_NOTES: Readonly<Record<string, string>> = {
 before a server of the legacy era. The yardstick of a call's CPU is the same gateway with one session.`,
   lists: `One \`tools/list\` after another. Raw and no proxy stand before one server that answers as long a list; the yardstick is raw, for a
 call beside servers the gateway with one.`,
+  'lists that change': `One server of 50 tools, alone or beside 99 like it, changes its list ten times a second; a host is told each time. Changes that come
+close together are read once: what they cost beyond the same gateway without them is divided by the readings. The yardstick is the
+gateway with that one server.`,
   'big and slow results': `First bytes: the server writes half a result (or a word of progress), and 50 ms later the rest; the least of five calls by round.
 Memory: the peak of a fresh process. The yardstick is raw.`,
+  'small calls beside 100 MB': `One host calls a tool of 100 B, one call after another, alone and then while another host has JSON results of 100 MB passed to it from the same
+server, one after another (the gateway: \`max_message\` raised to 128 MiB). All share the machine's cores: times are reported, no verdict.
+Memory: the peak beside 100 MB less what was resident before it. The yardstick is raw.`,
 }
 
 /** The page. The same text goes to the terminal. `notes`: what a person wrote to go with it. */
@@ -169,7 +175,8 @@ Written by \`${report.run}\` on ${report.date}: ${machine.cores} cores (${machin
 
 One host calls a tool of one server through each subject; the result is a text of 100 B, 10 KB or 1 MB. Hosts and servers are written on
 bare sockets and pipes: \`legacy\` and \`modern\` are Streamable HTTP of 2025-11-25 (with sessions) and 2026-07-28, \`sse-reply\` is a legacy
-server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Everything is up at once; in each of ${options.rounds} rounds (${options.warmUp} longer
+server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Hosts send a token with every request over HTTP; the gateway
+lets in nobody without, \`trunkline-jwt\` by verifying it. Everything is up at once; in each of ${options.rounds} rounds (${options.warmUp} longer
 ones before, to warm up) every subject has one burst of ${options.forMs} ms per column, in an order that rotates. The host looks at every reply:
 status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
 ${goals.length === 0 ? '' : `\n## Goals\n\n${goalTable(goals)}\n`}

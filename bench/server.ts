@@ -5,6 +5,7 @@
 import { createServer, type Socket } from 'node:net'
 import { announce } from './announce.ts'
 import { createAnswers, errorPieces, type Pieces, type Request } from './answers.ts'
+import { JWKS } from './credentials.ts'
 import { header, messageReader } from './http.ts'
 import { REVISION, type ServerKind, SLOW_MS, SLOW_TOOL } from './payload.ts'
 
@@ -72,6 +73,7 @@ const complaint = (head: string, { method, params }: Request): [status: string, 
 const serve = (socket: Socket, head: string, body: Buffer) => {
   if (head.startsWith('DELETE '))
     return reply(socket, sessions.delete(header(head, 'mcp-session-id')) ? '200 OK' : '404 Not Found')
+  if (head.startsWith('GET /jwks ')) return reply(socket, '200 OK', [JWKS])
   if (!head.startsWith('POST ')) return reply(socket, '405 Method Not Allowed', [], 'Allow: POST, DELETE\r\n')
   const request = JSON.parse(body.toString()) as Request
   const wrong = complaint(head, request)

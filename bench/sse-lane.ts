@@ -2,14 +2,14 @@
 import { connect } from 'node:net'
 import { type Connection, openConnection } from './connection.ts'
 import type { OnMessage } from './http.ts'
-import { post as posted } from './http-lane.ts'
+import { authorization, post as posted } from './http-lane.ts'
 import { type Lane, Pending } from './lane.ts'
 import { endlessReply, splitter } from './streams.ts'
 
 const DATA = 'data: '
 
 /** Resolves when the stream at `url` has said where to post. */
-export const openSseLane = async (url: URL): Promise<Lane> => {
+export const openSseLane = async (url: URL, bearer: string): Promise<Lane> => {
   const pending = new Pending()
   const endpoint = Promise.withResolvers<URL>()
   const lost = Promise.withResolvers<never>()
@@ -32,7 +32,8 @@ export const openSseLane = async (url: URL): Promise<Lane> => {
   })
   socket.on('error', (error) => lost.reject(error))
   socket.on('close', () => lost.reject(new Error('the stream was closed')))
-  socket.write(`GET ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nUser-Agent: bench\r\nAccept: text/event-stream\r\n\r\n`)
+  const head = `GET ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nUser-Agent: bench\r\nAccept: text/event-stream\r\n`
+  socket.write(`${head}${authorization(bearer)}\r\n`)
   const messages = await Promise.race([endpoint.promise, lost.promise])
 
   /** The server may close the connection for posts while it idles, because only the stream is busy: the next post opens another. */
@@ -66,7 +67,7 @@ export const openSseLane = async (url: URL): Promise<Lane> => {
     }
   }
   return {
-    frame: (message) => posted(messages, '', message),
+    frame: (message) => posted(messages, bearer, '', message),
     open,
     tell: async (framed) => {
       const connection = await openConnection(messages)

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { once } from 'node:events'
+import { BY_TOKEN, byJwt, JWT } from './credentials.ts'
 import type { HostKind, ServerKind } from './payload.ts'
 import type { Command } from './process.ts'
 
@@ -25,6 +26,8 @@ export interface StartContext {
   readonly folder: string
   /** The gateway as users run it. */
   readonly main: string
+  /** The largest message that must pass, a size as the gateway writes it; its own default unless said. */
+  readonly largest?: string
 }
 
 export interface Subject {
@@ -36,6 +39,8 @@ export interface Subject {
   readonly prefix: string
   /** Where hosts of HTTP+SSE go; `/sse` unless said. */
   readonly ssePath?: string
+  /** The token of its hosts; the static one unless said. */
+  readonly bearer?: string
   /** Writes what it needs into the folder. */
   readonly command: (context: StartContext) => Command | Promise<Command>
 }
@@ -73,11 +78,16 @@ const configured = ({ kind, url, command: [file, ...args] }: Place): object => {
 
 /**
  * Keys `a`, `s1`, `s2`, …: the tools of the first server are `a__…` however many there are. 32 answers of 1 MB at once on the one stream
- * of a host of HTTP+SSE are more than may be queued by default.
+ * of a host of HTTP+SSE are more than may be queued by default, and thousands of sessions more than one caller has.
  */
-const trunkline = async ({ servers, isPiped, folder, main }: StartContext): Promise<Command> => {
+const trunkline = async ({ servers, isPiped, folder, main, largest }: StartContext, auth: object): Promise<Command> => {
   const entries = servers.map((place, index) => [index === 0 ? 'a' : `s${index}`, configured(place)])
-  const config = { listen: { limits: { max_queued: '64MiB' } }, servers: Object.fromEntries(entries) }
+  const config = {
+    listen: { limits: { max_queued: '64MiB', sessions_per_principal: 10_000 } },
+    auth,
+    ...(largest === undefined ? {} : { defaults: { limits: { max_message: largest } } }),
+    servers: Object.fromEntries(entries),
+  }
   if (isPiped) return { args: [main, 'stdio', '--inline', ...(await withConfig(folder, config))], isPiped }
   return { args: await gatewayCommand(folder, config, main) }
 }
@@ -139,9 +149,17 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     name: 'trunkline',
-    what: 'this gateway: sessions, routing, prefix, limits, and both eras',
+    what: 'this gateway: static tokens, sessions, routing, prefix, limits, and both eras',
     between: EVERY,
     prefix: 'a__',
-    command: trunkline,
+    command: (context) => trunkline(context, BY_TOKEN),
+  },
+  {
+    name: 'trunkline-jwt',
+    what: 'the same, its hosts with a JWT of an authorization server, which is verified once a minute',
+    between: SAME.slice(0, 2),
+    prefix: 'a__',
+    bearer: JWT,
+    command: (context) => trunkline(context, byJwt(context.servers[0].url)),
   },
 ]

@@ -7,6 +7,7 @@ import { runsToolsAsTasks } from '../wire/tasks.ts'
 import type { Curation } from './curation.ts'
 import type { Entry, Inventory, LeftOut, ListKind } from './inventory.ts'
 import { mergeList } from './merge.ts'
+import type { Part } from './merge.ts'
 import { uriMode } from './naming.ts'
 import type { NamingOptions } from './naming.ts'
 import { indexRefused } from './refused.ts'
@@ -69,6 +70,8 @@ export interface Catalog {
   readonly byPrefix: ReadonlyMap<string, CatalogServer>
   /** In the order in which they are listed (BRIDGING 4.3). */
   readonly lists: Readonly<Record<ListKind, readonly Exposed[]>>
+  /** The same rows by source, in the order of `sources`. */
+  readonly parts: Readonly<Record<ListKind, readonly Part[]>>
   /** By exposed name, URI or template. */
   readonly index: Readonly<Record<ListKind, ReadonlyMap<string, Exposed>>>
   readonly problems: readonly Problem[]
@@ -96,13 +99,16 @@ export const servesApps = (server: CatalogServer, { sources }: Catalog): boolean
 export const runsTasks = ({ inventory }: CatalogSource, { naming }: Catalog): boolean =>
   naming.tasks !== false && runsToolsAsTasks(inventory?.capabilities ?? {})
 
-/** Merges inventories; `sources` in configuration order, keys and prefixes unique. */
-export const buildCatalog = (sources: readonly CatalogSource[], naming: CatalogOptions): Catalog => {
+/**
+ * Merges inventories; `sources` in configuration order, keys and prefixes unique. What is as it was in the catalog `before` is taken over
+ * from there, which changes nothing but the work: a change of one server costs little more among many than alone.
+ */
+export const buildCatalog = (sources: readonly CatalogSource[], naming: CatalogOptions, before?: Catalog): Catalog => {
   const byPrefix = new Map(sources.map(({ server }) => [server.prefix, server]))
-  const tools = mergeList('tools', sources, naming)
-  const resources = mergeList('resources', sources, naming)
-  const templates = mergeList('templates', sources, naming)
-  const prompts = mergeList('prompts', sources, naming)
+  const tools = mergeList('tools', sources, naming, before)
+  const resources = mergeList('resources', sources, naming, before)
+  const templates = mergeList('templates', sources, naming, before)
+  const prompts = mergeList('prompts', sources, naming, before)
   const merged = [tools, resources, templates, prompts]
   const own = sources.flatMap(({ server, inventory }) =>
     (inventory?.leftOut ?? []).map((left) => ({ ...left, server: server.key })),
@@ -112,6 +118,7 @@ export const buildCatalog = (sources: readonly CatalogSource[], naming: CatalogO
     naming,
     byPrefix,
     lists: { tools: tools.rows, resources: resources.rows, templates: templates.rows, prompts: prompts.rows },
+    parts: { tools: tools.parts, resources: resources.parts, templates: templates.parts, prompts: prompts.parts },
     index: { tools: tools.index, resources: resources.index, templates: templates.index, prompts: prompts.index },
     problems: merged.flatMap((list) => list.problems),
     leftOut: [...own, ...merged.flatMap((list) => list.leftOut)],

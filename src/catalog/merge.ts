@@ -1,27 +1,48 @@
 /** One list of all servers, under exposed names: who owns what, and in which order it is listed (BRIDGING 4.2 to 4.4). */
 import { isModernRevision } from '../wire/revisions.ts'
-import type { CatalogServer, CatalogSource, Exposed, LeftOutOf, Problem } from './catalog.ts'
+import type { Catalog, CatalogServer, CatalogSource, Exposed, LeftOutOf, Problem } from './catalog.ts'
 import type { Entry, Inventory, ListKind } from './inventory.ts'
 import { exposeNames, uriMode } from './naming.ts'
 import type { NamingOptions } from './naming.ts'
 import { exposeTemplate, exposeUri, isAbsoluteTemplate, isAbsoluteUri, prefixUri, restoreUri } from './uris.ts'
 
+/** What one source has in a merged list. */
+export interface Part {
+  /** As its inventory has them. */
+  readonly entries: readonly Entry[]
+  /** As they are listed. */
+  readonly rows: readonly Exposed[]
+  /** Every entry has the exposed form it is to have, which depends on nothing but its server: its rows hold until another claims one. */
+  readonly isOwn: boolean
+}
+
 export interface MergedList {
   readonly rows: readonly Exposed[]
+  /** In the order of the sources. */
+  readonly parts: readonly Part[]
   readonly index: ReadonlyMap<string, Exposed>
   readonly problems: readonly Problem[]
   readonly leftOut: readonly LeftOutOf[]
 }
 
-/** Merges one list; `sources` in configuration order, which decides who owns a duplicate. */
-export const mergeList = (kind: ListKind, sources: readonly CatalogSource[], naming: NamingOptions): MergedList => {
+/**
+ * Merges one list; `sources` in configuration order, which decides who owns a duplicate. Of a source that is as it was in the catalog
+ * `before`, the rows are the very same ones.
+ */
+export const mergeList = (
+  kind: ListKind,
+  sources: readonly CatalogSource[],
+  naming: NamingOptions,
+  before?: Catalog,
+): MergedList => {
   const rows: Exposed[] = []
   const index = new Map<string, Exposed>()
   const problems: Problem[] = []
   const leftOut: LeftOutOf[] = []
   const prefixes = new Set(sources.length === 1 ? [] : sources.map(({ server }) => server.prefix))
-  for (const [position, { server, inventory }] of sources.entries()) {
-    if (inventory === undefined) continue
+
+  const claim = ({ server }: CatalogSource, position: number, inventory: Inventory): Part => {
+    const oddities = problems.length + leftOut.length
     const leave = (name: string, reason: string): void => void leftOut.push({ kind, name, reason, server: server.key })
     const entries = inListOrder(inventory, kind, leave)
     const exposedOf = exposure(kind, server, entries, naming, (prefix) => prefixes.has(prefix))
@@ -44,12 +65,37 @@ export const mergeList = (kind: ListKind, sources: readonly CatalogSource[], nam
       index.set(exposed, row)
       claimed.set(entry, row)
     }
-    for (const entry of entries) {
-      const row = claimed.get(entry)
-      if (row !== undefined) rows.push(row)
-    }
+    const isOwn = problems.length + leftOut.length === oddities && !(isUriList(kind) && uriMode(server, naming) === 'identity')
+    return { entries: inventory.lists[kind], rows: entries.flatMap((entry) => claimed.get(entry) ?? []), isOwn }
   }
-  return { rows, index, problems: [...problems, ...sameButCase(kind, rows)], leftOut }
+
+  const parts = sources.map((source, position): Part => {
+    const { inventory } = source
+    if (inventory === undefined) return NOTHING
+    const kept = keptPart(kind, source, position, naming, before)
+    const isFree = kept?.rows.every(({ exposed }) => !index.has(exposed)) === true
+    if (isFree) for (const row of kept.rows) index.set(row.exposed, row)
+    const part = isFree ? kept : claim(source, position, inventory)
+    for (const row of part.rows) rows.push(row)
+    return part
+  })
+  return { rows, parts, index, problems: [...problems, ...sameButCase(kind, rows, index)], leftOut }
+}
+
+const NOTHING: Part = { entries: [], rows: [], isOwn: false }
+
+/** What the source had before, where that depends on nothing that differs now. */
+const keptPart = (
+  kind: ListKind,
+  { server, inventory }: CatalogSource,
+  position: number,
+  naming: NamingOptions,
+  before: Catalog | undefined,
+): Part | undefined => {
+  const source = before?.sources[position]
+  const part = before?.parts[kind][position]
+  const isSame = before?.naming === naming && source?.server === server && source.inventory?.revision === inventory?.revision
+  return isSame && part?.isOwn === true && part.entries === inventory?.lists[kind] ? part : undefined
 }
 
 /** Code-point order: UTF-16 units keep it but for surrogates, which stand below U+E000 and mean characters above. */
@@ -111,8 +157,8 @@ const duplicate = (list: ListKind, owner: Exposed, server: CatalogServer, entry:
   return { kind: 'duplicate', list, exposed: owner.exposed, owner: owner.server.key, other: server.key, message }
 }
 
-const sameButCase = (list: ListKind, rows: readonly Exposed[]): Problem[] => {
-  if (isUriList(list)) return []
+const sameButCase = (list: ListKind, rows: readonly Exposed[], index: ReadonlyMap<string, Exposed>): Problem[] => {
+  if (isUriList(list) || !hasSameButCase(rows, index)) return []
   const problems: Problem[] = []
   const seen = new Map<string, Exposed>()
   for (const row of rows) {
@@ -126,4 +172,16 @@ const sameButCase = (list: ListKind, rows: readonly Exposed[]): Problem[] => {
     problems.push({ kind: 'case', list, exposed, owner: first.server.key, other: server.key, message })
   }
   return problems
+}
+
+/** The rule is that there are none, which is seen by looking at names with capitals alone. */
+const hasSameButCase = (rows: readonly Exposed[], index: ReadonlyMap<string, Exposed>): boolean => {
+  const lowered = new Set<string>()
+  for (const { exposed } of rows) {
+    const lower = exposed.toLowerCase()
+    if (lower === exposed) continue
+    if (lowered.has(lower) || index.has(lower)) return true
+    lowered.add(lower)
+  }
+  return false
 }

@@ -36,6 +36,13 @@ export interface Selection {
   readonly revision: Revision
 }
 
+/** What one server has in a list: rows and, at the same places, their bytes. */
+interface Segment {
+  readonly rows: readonly Exposed[]
+  readonly entries: readonly Buffer[]
+  readonly digest: string
+}
+
 /** One list of a view: rows and, at the same places, their bytes. */
 export interface ReadyList {
   readonly kind: ListKind
@@ -51,6 +58,8 @@ export interface ReadyList {
 export class Views {
   readonly #ready = new WeakMap<Entry, Map<string, Buffer>>()
   readonly #views = new WeakMap<Catalog, Map<string, View>>()
+  /** By the rows of a server, which stay the same ones from catalog to catalog while nothing of it changes. */
+  readonly #segments = new WeakMap<readonly Exposed[], Map<string, Segment>>()
   /** By catalog, toolset and scopes: the same for every revision, and for a server seen alone. */
   readonly #shown = new WeakMap<Catalog, Map<string, Shown>>()
 
@@ -61,7 +70,7 @@ export class Views {
     let view = views.get(id)
     if (view === undefined) {
       const shown = this.#shownIn(catalog, selection)
-      views.set(id, (view = new View(id, narrowed(catalog, selection), selection, shown, this.#readyBytes)))
+      views.set(id, (view = new View(id, narrowed(catalog, selection), selection, shown, this.#readyBytes, this.#segmentOf)))
     }
     return view
   }
@@ -74,6 +83,15 @@ export class Views {
     let shown = known.get(key)
     if (shown === undefined) known.set(key, (shown = new Shown(catalog, { toolset, grants })))
     return shown
+  }
+
+  /** `key`: all that shapes its bytes besides the rows. */
+  readonly #segmentOf = (rows: readonly Exposed[], key: string, make: () => Segment): Segment => {
+    let variants = this.#segments.get(rows)
+    if (variants === undefined) this.#segments.set(rows, (variants = new Map()))
+    let segment = variants.get(key)
+    if (segment === undefined) variants.set(key, (segment = make()))
+    return segment
   }
 
   readonly #readyBytes = (entry: Entry, exposure: Exposure): Buffer => {
@@ -94,6 +112,7 @@ export class View {
   readonly #shown: Shown | undefined
   readonly #form: ListForm
   readonly #readyBytes: (entry: Entry, exposure: Exposure) => Buffer
+  readonly #segmentOf: (rows: readonly Exposed[], key: string, make: () => Segment) => Segment
   readonly #lists = new Map<ListKind, ReadyList>()
   #toolsToSearch: ReadyList | undefined
   #bare: BareIndex | undefined
@@ -105,6 +124,7 @@ export class View {
     { toolset, revision }: Selection,
     shown: Shown | undefined,
     readyBytes: (entry: Entry, exposure: Exposure) => Buffer,
+    segmentOf: (rows: readonly Exposed[], key: string, make: () => Segment) => Segment,
   ) {
     this.id = id
     this.catalog = catalog
@@ -112,6 +132,7 @@ export class View {
     this.#shown = shown
     this.#form = listForm(revision)
     this.#readyBytes = readyBytes
+    this.#segmentOf = segmentOf
   }
 
   /** Whether anything of the server is in it. */
@@ -205,17 +226,32 @@ export class View {
       .map((row, at) => ({ row, bytes: entries[at] }))
       .filter(({ row }) => this.isAlways(row) && !isMetaTool(row.exposed))
     const listed = [...own, ...always]
-    return readyList(
-      'tools',
+    const found = segment(
       listed.map(({ row }) => row),
       listed.map(({ bytes }) => bytes),
     )
+    return readyList('tools', [found])
   }
 
   #makeList(kind: ListKind): ReadyList {
-    const rows = this.catalog.lists[kind].filter((row) => this.shows(row))
-    const entries = rows.map((row) => this.#bytesOf(kind, row))
-    return readyList(kind, rows, entries)
+    const segments = this.catalog.parts[kind].map(({ rows }) => this.#segment(kind, rows))
+    return readyList(
+      kind,
+      segments.filter(({ rows }) => rows.length > 0),
+    )
+  }
+
+  #segment(kind: ListKind, all: readonly Exposed[]): Segment {
+    const make = (rows: readonly Exposed[]): Segment =>
+      segment(
+        rows,
+        rows.map((row) => this.#bytesOf(kind, row)),
+      )
+    if (this.#shown !== undefined) return make(all.filter((row) => this.shows(row)))
+    if (all.length === 0) return make(all)
+    const { server, position } = all[0]
+    const key = `${this.#form} ${runsTasks(this.catalog.sources[position], this.catalog)} ${servesApps(server, this.catalog)}`
+    return this.#segmentOf(all, key, () => make(all))
   }
 
   #bytesOf(kind: ListKind, { server, position, entry, exposed }: Exposed): Buffer {
@@ -239,13 +275,26 @@ export class View {
   }
 }
 
-const readyList = (kind: ListKind, rows: readonly Exposed[], entries: readonly Buffer[]): ReadyList => ({
-  kind,
+const segment = (rows: readonly Exposed[], entries: readonly Buffer[]): Segment => ({
   rows,
   entries,
-  whole: joinArray(entries),
   digest: digestBytes(entries),
 })
+
+const readyList = (kind: ListKind, segments: readonly Segment[]): ReadyList => {
+  const entries = segments.flatMap((one) => one.entries)
+  let whole: Buffer | undefined
+  return {
+    kind,
+    rows: segments.flatMap(({ rows }) => rows),
+    entries,
+    // Made for whoever is listed it; who only watches for changes looks at digests.
+    get whole() {
+      return (whole ??= joinArray(entries))
+    },
+    digest: digestBytes(segments.map(({ digest }) => Buffer.from(digest))),
+  }
+}
 
 const COMMA = Buffer.from(',')
 

@@ -172,9 +172,9 @@ export class Feed {
     if (this.#unsettled !== undefined) this.#swap(this.#unsettled)
   }
 
-  #build(downstreams: readonly Downstream[]): Catalog {
+  #build(downstreams: readonly Downstream[], before?: Catalog): Catalog {
     const sources = downstreams.map(({ options, inventory$ }) => this.#source(options, inventory$.value))
-    return buildCatalog(sources, this.#options)
+    return buildCatalog(sources, this.#options, before)
   }
 
   #buildForApps(downstreams: readonly Downstream[], catalog: Catalog): Catalog {
@@ -187,7 +187,7 @@ export class Feed {
     const sources = downstreams.map((downstream) =>
       this.#source(downstream.options, (hasOwn(downstream) ? downstream.appsInventory$ : downstream.inventory$).value),
     )
-    return buildCatalog(sources, this.#options)
+    return buildCatalog(sources, this.#options, catalog)
   }
 
   /** What the configuration leaves of what a server offers. */
@@ -198,7 +198,7 @@ export class Feed {
   #swap(downstreams: readonly Downstream[]): void {
     this.#unsettled = undefined
     this.#current = new Map()
-    const catalog = this.#build(downstreams)
+    const catalog = this.#build(downstreams, this.catalog)
     this.#appsCatalog = this.#buildForApps(downstreams, catalog)
     this.catalog$.next(catalog)
     this.#watchers.look()

@@ -15,5 +15,5 @@ export const withOwnLists = (
     const listed = own.get(server.key)
     return { server, inventory: listed === undefined ? inventory : curator.curate(listed, server.curation) }
   })
-  return buildCatalog(sources, options)
+  return buildCatalog(sources, options, from)
 }

@@ -20,7 +20,7 @@ interface Report {
   readonly failed: object
   readonly figures: readonly { readonly section: string; readonly subject: string; readonly value: { readonly median: number } }[]
   readonly goals: readonly { readonly id: string }[]
-  readonly profiles: readonly { readonly groups: readonly unknown[] }[]
+  readonly profiles: readonly { readonly groups: readonly { readonly name: string }[] }[]
 }
 
 const SAME = ['legacy → legacy', 'modern → modern', 'legacy → sse-reply', 'http-sse → http-sse']
@@ -31,6 +31,7 @@ const BETWEEN: Record<string, readonly string[]> = {
   pipe: ['stdio → stdio'],
   'raw-json': SAME.slice(0, 2),
   'sdk-proxy': ['legacy → legacy', 'stdio → stdio'],
+  'trunkline-jwt': SAME.slice(0, 2),
   trunkline: [...HOSTS, 'sse-reply'].flatMap((server) => HOSTS.map((host) => `${host} → ${server}`)),
 }
 const CELLS = ['t100', 't10k', 't1m'].flatMap((tool) => [`${tool} × 1`, `${tool} × 32`])
@@ -50,10 +51,17 @@ test('the benchmark measures every subject in every cell and section and counts 
     expect(rows.map(named).sort()).toEqual(expected.sort())
     expect(rows.filter(({ bad, calls, inFlight }) => bad > 0 || calls < inFlight)).toEqual([])
     const ours = figures.filter(({ subject }) => subject === 'trunkline')
-    expect([...new Set(ours.map(({ section }) => section))]).toEqual(['cold start', 'sessions', 'lists', 'big and slow results'])
+    expect([...new Set(ours.map(({ section }) => section))]).toEqual([
+      'cold start',
+      'sessions',
+      'lists',
+      'lists that change',
+      'big and slow results',
+      'small calls beside 100 MB',
+    ])
     expect(figures.filter(({ value }) => !Number.isFinite(value.median))).toEqual([])
     expect([...new Set(goals.map(({ id }) => id))]).toEqual(['G1', 'G2', 'G3', 'G4', 'G5', 'G6', 'G7', 'G8', 'G9'])
-    expect(profiles.filter(({ groups }) => groups.length === 0)).toEqual([])
+    expect(profiles.flatMap(({ groups }) => groups.map(({ name }) => name))).toContain('`transport/`')
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -1,6 +1,8 @@
 /** Two runs of the benchmark beside each other. */
 import { expect, test } from 'vitest'
-import { differences, renderComparison, worsened } from '../../bench/compare.ts'
+import { differences, renderComparison, shortFigures, worsened } from '../../bench/compare.ts'
+import type { Row } from '../../bench/rounds.ts'
+import { spread } from '../../bench/stats.ts'
 
 const run = (figures: Record<string, number>) => ({ date: '2026-01-01', machine: 'one', node: '24.0.0', figures })
 
@@ -18,4 +20,26 @@ test('runs on another machine say so, and a run that worsened nowhere says that'
   const text = renderComparison({ ...run({ a: 1 }), machine: 'other' }, run({ a: 1 }))
   expect(text).toContain('Nothing worsened by more than 15 %')
   expect(text).toContain('Then: other, node 24.0.0. Now: one, node 24.0.0.')
+})
+
+test('each row of this gateway has a name of its own, those of others have none', () => {
+  const row = (subject: string, ratio: number): Row => ({
+    subject,
+    between: ['legacy', 'modern'],
+    tool: 't100',
+    inFlight: 32,
+    calls: 1,
+    bad: 0,
+    firstBad: undefined,
+    cpuPerCall: spread([1]),
+    cpuByRound: [1],
+    ratio: spread([ratio]),
+    callsPerSecond: spread([1]),
+    p50: 1,
+    p99: 1,
+  })
+  expect(shortFigures([row('raw', 1), row('trunkline', 0.7), row('trunkline-jwt', 0.8)], [])).toEqual({
+    'CPU per call ÷ raw, legacy → modern, 100 B × 32': 0.7,
+    'trunkline-jwt: CPU per call ÷ raw, legacy → modern, 100 B × 32': 0.8,
+  })
 })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
 import { compareNames } from '../../../src/catalog/merge.ts'
-import { ALWAYS, NEVER, entryOf, promptOf, resourceOf, serverOf, sourceOf, templateOf, toolOf } from './fixtures.ts'
+import { ALWAYS, NEVER, entryOf, inventoryOf, promptOf, resourceOf, serverOf, sourceOf, templateOf, toolOf } from './fixtures.ts'
 
 const toolsOf = (catalog: Catalog): string[] => catalog.lists.tools.map((row) => `${row.server.key}:${row.exposed}`)
 
@@ -30,6 +30,49 @@ describe('order', () => {
       ALWAYS,
     )
     expect(toolsOf(catalog)).toEqual(['b:b__x'])
+  })
+})
+
+describe('beside the catalog before', () => {
+  const names = fc.uniqueArray(fc.constantFrom('x', 'X', 'y', 'a__x', 'z'), { maxLength: 4 })
+  const uris = fc.uniqueArray(fc.constantFrom('https://one.test/', 'file:///two', 'a+file:///two', './three'), { maxLength: 3 })
+  const lists = fc.record({
+    tools: names.map((all) => all.map((name) => toolOf(name))),
+    resources: uris.map((all) => all.map(resourceOf)),
+  })
+  const revisions = fc.constantFrom('2025-11-25' as const, '2026-07-28' as const)
+  const servers = [serverOf('a'), serverOf('b', { alias: { z: 'a__x' } }), serverOf('c', { uris: 'identity' })]
+  const known = fc.tuple(
+    ...servers.map((server) => fc.tuple(lists, revisions).map(([own, revision]) => sourceOf(server, own, revision))),
+  )
+
+  test('a catalog is the same whatever the one before it was', () => {
+    const changed = fc.tuple(known, known, fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }), fc.constantFrom(ALWAYS, NEVER))
+    fc.assert(
+      fc.property(changed, ([first, other, isChanged, naming]) => {
+        const second = first.map((source, at) => (isChanged[at] ? other[at] : source))
+        const { parts: _, ...built } = buildCatalog(second, naming, buildCatalog(first, naming))
+        const { parts: _own, ...alone } = buildCatalog(second, naming)
+        expect(built).toEqual(alone)
+      }),
+    )
+  })
+
+  test('what did not change is taken over: its rows are the very same ones', () => {
+    const sources = [sourceOf('a', { tools: [toolOf('x')] }), sourceOf('b', { tools: [toolOf('y')] })]
+    const before = buildCatalog(sources, ALWAYS)
+    const after = buildCatalog([sources[0], { ...sources[1], inventory: inventoryOf({ tools: [toolOf('z')] }) }], ALWAYS, before)
+    expect(after.parts.tools[0]).toBe(before.parts.tools[0])
+    expect(toolsOf(after)).toEqual(['a:a__x', 'b:b__z'])
+  })
+
+  test('B163 a name that a server configured before it takes is lost, also where nothing else of the loser changed', () => {
+    const sources = [sourceOf('a', { tools: [toolOf('y')] }), sourceOf('b', { tools: [toolOf('x')] })]
+    const before = buildCatalog(sources, NEVER)
+    const taken = [{ ...sources[0], inventory: inventoryOf({ tools: [toolOf('x')] }) }, sources[1]]
+    const after = buildCatalog(taken, NEVER, before)
+    expect(toolsOf(after)).toEqual(['a:x'])
+    expect(toolsOf(buildCatalog(sources, NEVER, after))).toEqual(['a:y', 'b:x'])
   })
 })
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
-import type { CatalogOptions, CatalogServer } from '../../../src/catalog/catalog.ts'
+import type { Catalog, CatalogOptions, CatalogServer } from '../../../src/catalog/catalog.ts'
 import type { Entry, ListKind } from '../../../src/catalog/inventory.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import type { Revision } from '../../../src/wire/revisions.ts'
@@ -136,6 +136,24 @@ describe('views', () => {
     expect(after.list('tools').digest).not.toBe(before.list('tools').digest)
     expect(after.list('prompts').digest).toBe(before.list('prompts').digest)
     expect(views.of(catalog, { revision: '2025-03-26' })).toBe(before)
+  })
+
+  test('rows taken over from the catalog before are worded for each revision, and for servers with and without tasks', () => {
+    const views = new Views()
+    const tool = toolOf('x', { execution: { taskSupport: 'optional' } })
+    const changing = (name: string) => [sourceOf('a', { tools: [tool] }), sourceOf('b', { tools: [toolOf(name)] })]
+    const [a] = changing('y')
+    const first = buildCatalog([a, changing('y')[1]], ALWAYS)
+    const second = buildCatalog([a, changing('z')[1]], ALWAYS, first)
+    const without = { ...a, inventory: { ...a.inventory!, capabilities: {} } }
+    const third = buildCatalog([without, changing('z')[1]], ALWAYS, second)
+    const firstOf = (catalog: Catalog, revision: Revision) => views.of(catalog, { revision }).list('tools').entries[0].toString()
+    const form = (catalog: Catalog, revision: Revision) => firstOf(catalog, revision).includes('execution')
+    expect([first, second].map((catalog) => form(catalog, '2025-11-25'))).toEqual([true, true])
+    expect([first, second].map((catalog) => form(catalog, '2026-07-28'))).toEqual([false, false])
+    expect(third.parts.tools[0]).toBe(first.parts.tools[0])
+    expect(form(third, '2025-11-25')).toBe(firstOf(buildCatalog([without], ALWAYS), '2025-11-25').includes('execution'))
+    expect(form(third, '2025-11-25')).toBe(false)
   })
 
   test('B115 B022 any definition: exposing changes the name and nothing else', () => {
