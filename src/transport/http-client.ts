@@ -10,6 +10,8 @@ import { Failure } from '../wire/failure.ts'
 import { join } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { BodyPool } from './body-pool.ts'
+import { replyHead } from './reply-head.ts'
+import type { ReplyHead } from './reply-head.ts'
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -28,7 +30,7 @@ export interface HttpRequest {
  * comes before `request` has returned, and nothing after `abort()`. A chunk is lent until `onData` returns: keep copies.
  */
 export interface HttpHandler {
-  onHead(status: number, headers: IncomingHttpHeaders): void
+  onHead(head: ReplyHead): void
   onData(chunk: Buffer): void
   onEnd(): void
   /** `unreachable` (not executed) if nothing was written yet, else `lost`; `bad_response` for an encoded answer. */
@@ -153,7 +155,7 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.#isOver || status < 200) return
     const encoding = headers['content-encoding']
-    if (encoding === undefined || encoding === 'identity') this.#handler.onHead(status, headers)
+    if (encoding === undefined || encoding === 'identity') this.#handler.onHead(replyHead(status, headers))
     else this.#fail(refusedEncoding(encoding, status))
   }
 

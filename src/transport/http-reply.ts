@@ -2,20 +2,13 @@
  * One HTTP request and its whole reply: redirects followed where that is safe, SSE taken apart into events, any other body
  * collected under the cap. What the reply means is for the channel to say.
  */
-import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../wire/failure.ts'
 import { SseDecoder } from '../wire/sse.ts'
 import type { SseEvent } from '../wire/sse.ts'
 import { BIG_BYTES } from './body-pool.ts'
 import type { ResultSource, StreamedResult } from '../wire/streamed-result.ts'
 import type { HttpClient, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
-import type { HttpHead } from './http-failure.ts'
-
-export interface ReplyHead extends HttpHead {
-  readonly form: 'json' | 'sse' | 'other'
-  /** Where the reply came from, after redirects. */
-  readonly url: URL
-}
+import type { ReplyHead } from './reply-head.ts'
 
 /** In this order: head, events, one end or failure. Nothing comes after `abort()`. */
 export interface ReplyEvents {
@@ -47,10 +40,16 @@ const PAUSE_MS = 5
 const STREAM_UNKNOWN_FROM_BYTES = 4 * MIB
 const EMPTY = Buffer.alloc(0)
 
+/** Who is told of the head of an accepted reply before the others are. */
+export interface HeadWatcher {
+  onHead(head: ReplyHead): void
+}
+
 /** Sends `request`; same-origin 307 and 308 are followed three times, every other redirect fails. */
 export class Reply implements HttpHandler {
   readonly #client: HttpClient
   readonly #events: ReplyEvents
+  readonly #watcher: HeadWatcher | undefined
   readonly #maxMessageBytes: number
   #request: HttpRequest
   #exchange: HttpExchange
@@ -69,12 +68,18 @@ export class Reply implements HttpHandler {
   #streamed: StreamedResult | undefined
   #isOver = false
 
-  constructor(client: HttpClient, request: HttpRequest, maxMessageBytes: number, events: ReplyEvents) {
+  constructor(client: HttpClient, request: HttpRequest, maxMessageBytes: number, events: ReplyEvents, watcher?: HeadWatcher) {
     this.#client = client
+    this.#watcher = watcher
     this.#request = request
     this.#maxMessageBytes = maxMessageBytes
     this.#events = events
     this.#exchange = client.request(request, this)
+  }
+
+  /** Where the reply comes from, after redirects. */
+  get url(): URL {
+    return this.#request.url
   }
 
   abort(): void {
@@ -91,15 +96,16 @@ export class Reply implements HttpHandler {
     return () => this.#exchange.resume()
   }
 
-  onHead(status: number, headers: IncomingHttpHeaders): void {
-    if (status >= 300 && status < 400) return this.#redirect(status, headers.location)
-    const head: ReplyHead = { status, headers, form: formOf(headers['content-type']), url: this.#request.url }
+  onHead(head: ReplyHead): void {
+    const { status, form, length } = head
+    if (status >= 300 && status < 400) return this.#redirect(status, head.headers.location)
     this.#head = head
-    const length = Number(headers['content-length'] ?? 0)
-    if (head.form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
-    if (head.form === 'sse') this.#decoder = this.#decode()
-    else if (head.form === 'json') this.#expect(status, length)
-    if (!this.#isOver) this.#events.onHead?.(head)
+    if (form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
+    if (form === 'sse') this.#decoder = this.#decode()
+    else if (form === 'json') this.#expect(status, length)
+    if (this.#isOver) return
+    this.#watcher?.onHead(head)
+    this.#events.onHead?.(head)
   }
 
   onData(chunk: Buffer): void {
@@ -123,7 +129,7 @@ export class Reply implements HttpHandler {
     this.#isOver = true
     this.#release()
     this.#streamed?.finish()
-    this.#events.onEnd(this.#head, this.#streamed === undefined ? this.#body.subarray(0, this.#size) : EMPTY)
+    this.#events.onEnd(this.#head, this.#streamed === undefined ? this.#collected() : EMPTY)
   }
 
   onError(failure: Failure): void {
@@ -211,6 +217,10 @@ export class Reply implements HttpHandler {
     this.#held = 0
   }
 
+  #collected(): Buffer {
+    return this.#size === this.#body.length ? this.#body : this.#body.subarray(0, this.#size)
+  }
+
   #grow(room: Buffer): void {
     this.#body.copy(room, 0, 0, this.#size)
     this.#body = room
@@ -260,10 +270,3 @@ export const tooLarge = (maxMessageBytes: number): Failure =>
     amount: maxMessageBytes / MIB,
     limit: 'limits.max_message',
   })
-
-const formOf = (contentType: string | undefined): ReplyHead['form'] => {
-  if (contentType === 'application/json') return 'json'
-  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  if (type === 'text/event-stream') return 'sse'
-  return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json')) ? 'json' : 'other'
-}

@@ -10,28 +10,42 @@ export interface Garbage {
   readonly id: Id | undefined
 }
 
+/** Whoever the messages are for. */
+export interface Recipient {
+  receive(message: Envelope): void
+  refuse(garbage: Garbage): void
+}
+
 /** A message begins with it; a batch does not. */
 export const OPEN_BRACE = 0x7b
 
-/** Calls `receive` or `refuse` for each message, in order; batches come from servers of 2025-03-26 and before. */
-export const readIncoming = (bytes: Buffer, receive: (message: Envelope) => void, refuse: (garbage: Garbage) => void): void => {
+/** Tells `recipient` of each message, in order; batches come from servers of 2025-03-26 and before. */
+export const readIncoming = (bytes: Buffer, recipient: Recipient): void => {
   // Only `[` needs the look for a batch: a message begins with a brace.
-  const batch = bytes[0] === OPEN_BRACE ? undefined : attempt(() => splitBatch(bytes), bytes, refuse)
-  if (batch === 'refused') return
-  for (const each of batch ?? [bytes]) {
-    const message = attempt(() => readServerMessage(each), each, refuse)
-    if (message !== 'refused') receive(message)
+  if (bytes[0] === OPEN_BRACE) return readOne(bytes, recipient)
+  let batch: Buffer[] | undefined
+  try {
+    batch = splitBatch(bytes)
+  } catch (error) {
+    return recipient.refuse(garbageOf(bytes, error))
   }
+  for (const each of batch ?? [bytes]) readOne(each, recipient)
 }
 
-const attempt = <T>(read: () => T, bytes: Buffer, refuse: (garbage: Garbage) => void): T | 'refused' => {
+const readOne = (bytes: Buffer, recipient: Recipient): void => {
+  let message: Envelope
   try {
-    return read()
+    message = readServerMessage(bytes)
   } catch (error) {
-    if (!(error instanceof EnvelopeError)) throw error
-    refuse({ reason: error.message, sample: sampleOf(bytes), id: error.id })
-    return 'refused'
+    return recipient.refuse(garbageOf(bytes, error))
   }
+  recipient.receive(message)
+}
+
+/** Every other error is a mistake of ours, and thrown on. */
+const garbageOf = (bytes: Buffer, error: unknown): Garbage => {
+  if (!(error instanceof EnvelopeError)) throw error
+  return { reason: error.message, sample: sampleOf(bytes), id: error.id }
 }
 
 /** Enough of a message to recognize it in a log. */

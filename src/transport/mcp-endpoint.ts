@@ -7,11 +7,12 @@ import type { Revision } from '../wire/revisions.ts'
 import type { Bearer, Outgoing } from './channel.ts'
 import type { HttpClient, HttpRequest } from './http-client.ts'
 import { Reply } from './http-reply.ts'
-import type { ReplyEvents } from './http-reply.ts'
+import type { HeadWatcher, ReplyEvents } from './http-reply.ts'
+import type { ReplyHead } from './reply-head.ts'
 
 const ACCEPTED = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 
-export class McpEndpoint {
+export class McpEndpoint implements HeadWatcher {
   readonly #client: HttpClient
   readonly #url: URL
   readonly #static: Readonly<Record<string, string>>
@@ -62,30 +63,15 @@ export class McpEndpoint {
     if (this.#bearer !== undefined && this.#bearer.value !== this.#sent) this.#postHeaders = undefined
     const headers = (this.#postHeaders ??= { ...this.#headers(), ...ACCEPTED })
     const request: HttpRequest = { method: 'POST', url: this.#url, headers, ownHeaders: more, body: message.parts }
-    return this.#open(request, mayOpenSession ? this.#heardOf(events) : events)
+    return this.#open(request, events, mayOpenSession ? this : undefined)
   }
 
-  /** The same events; a session that the answer names becomes ours. */
-  #heardOf(events: ReplyEvents): ReplyEvents {
-    return {
-      onHead: (head) => {
-        const session = head.headers['mcp-session-id']
-        if (head.status < 300 && typeof session === 'string' && this.#session === undefined) {
-          this.#session = session
-          this.#postHeaders = undefined
-        }
-        events.onHead?.(head)
-      },
-      onEvent: (event) => events.onEvent(event),
-      onEnd: (head, body) => events.onEnd(head, body),
-      onError: (failure) => events.onError(failure),
-      ...(events.onOversize !== undefined && { onOversize: () => events.onOversize?.() }),
-      ...(events.mayStream === true && {
-        mayStream: true,
-        stream: (bytes, source) => events.stream?.(bytes, source),
-        onStreamed: () => events.onStreamed?.(),
-      }),
-    }
+  /** The head of an answer that may open the session. */
+  onHead({ status, headers }: ReplyHead): void {
+    const session = headers['mcp-session-id']
+    if (status >= 300 || typeof session !== 'string' || this.#session !== undefined) return
+    this.#session = session
+    this.#postHeaders = undefined
   }
 
   /** Opens the standalone stream, or resumes the one on which the event `lastEventId` came. */
@@ -110,8 +96,8 @@ export class McpEndpoint {
     })
   }
 
-  #open(request: HttpRequest, events: ReplyEvents): Reply {
-    return new Reply(this.#client, request, this.#maxMessageBytes, events)
+  #open(request: HttpRequest, events: ReplyEvents, watcher?: HeadWatcher): Reply {
+    return new Reply(this.#client, request, this.#maxMessageBytes, events, watcher)
   }
 
   #headers(): Record<string, string> {

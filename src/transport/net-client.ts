@@ -4,15 +4,16 @@
  *
  * One request at a time on a connection, and never a second try: a request that was written may have been executed.
  */
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Failure } from '../wire/failure.ts'
+import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { BodyPool } from './body-pool.ts'
 import { DEFAULT_HTTP_CLIENT, headersLate, interrupted, refusedEncoding, unreachable } from './http-client.ts'
 import type { HttpClient, HttpClientOptions, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import { NetConnection } from './net-connection.ts'
 import type { ConnectionUser } from './net-connection.ts'
-import { RequestHeads } from './request-head.ts'
+import { HeadTemplate } from './request-head.ts'
+import type { ResponseHead } from './response-head.ts'
 import { WriteBatch } from './write-batch.ts'
 
 const READ_BUFFER_BYTES = 64 * 1024
@@ -26,6 +27,14 @@ interface Origin {
   readonly free: NetConnection[]
 }
 
+/** What requests have in common that share their headers, their method and their URL. */
+interface Route {
+  readonly head: HeadTemplate
+  readonly origin: Origin
+}
+
+const NO_BODY: Parts = []
+
 export class NetClient implements HttpClient {
   readonly bodies: BodyPool
   readonly #options: HttpClientOptions
@@ -34,7 +43,8 @@ export class NetClient implements HttpClient {
   readonly #connections = new Set<NetConnection>()
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
   readonly #batch = new WriteBatch()
-  readonly #heads = new RequestHeads()
+  /** By the headers that many requests share. */
+  #routes = new WeakMap<HttpRequest['headers'], Route>()
   #sweepTimer: NodeJS.Timeout | undefined
 
   /** `others` serves the origins that are not `http://`; it is closed with this one. */
@@ -45,11 +55,15 @@ export class NetClient implements HttpClient {
   }
 
   request(request: HttpRequest, handler: HttpHandler): HttpExchange {
-    if (request.url.protocol !== 'http:') return this.#others.request(request, handler)
+    const known = this.#routes.get(request.headers)
+    const isKnown = known !== undefined && known.head.fits(request)
+    if (!isKnown && request.url.protocol !== 'http:') return this.#others.request(request, handler)
     const exchange = new Exchange(handler)
     try {
-      const head = this.#heads.write(request)
-      exchange.begin(this.#connection(request.url), head, request.body ?? [], request.headersTimeoutMs)
+      const { head, origin } = isKnown ? known : this.#route(request)
+      const { ownHeaders, body, headersTimeoutMs } = request
+      const text = head.write(ownHeaders, body === undefined ? undefined : byteLength(body))
+      exchange.begin(this.#connection(origin), text, body ?? NO_BODY, headersTimeoutMs)
     } catch (error) {
       queueMicrotask(() => exchange.fail(unreachable(error as Error)))
     }
@@ -60,13 +74,13 @@ export class NetClient implements HttpClient {
     clearInterval(this.#sweepTimer)
     this.#sweepTimer = undefined
     this.#origins.clear()
+    this.#routes = new WeakMap()
     for (const connection of this.#connections) connection.break(new Error('the client was closed'))
     await this.#others.close()
   }
 
   /** A free connection to the origin, or a new one; callers bound how many there are (`limits.concurrency`). */
-  #connection(url: URL): NetConnection {
-    const origin = this.#origin(url)
+  #connection(origin: Origin): NetConnection {
     const nowMs = performance.now()
     for (let free = origin.free.pop(); free !== undefined; free = origin.free.pop()) {
       if (free.isUsable(nowMs)) return free
@@ -86,6 +100,12 @@ export class NetClient implements HttpClient {
     this.#connections.add(connection)
     this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
     return connection
+  }
+
+  #route(request: HttpRequest): Route {
+    const route = { head: new HeadTemplate(request), origin: this.#origin(request.url) }
+    this.#routes.set(request.headers, route)
+    return route
   }
 
   #origin(url: URL): Origin {
@@ -139,11 +159,11 @@ class Exchange implements HttpExchange, ConnectionUser {
     if (!this.#isOver) this.#connection?.resume()
   }
 
-  onHead(status: number, headers: IncomingHttpHeaders): void {
+  onHead(head: ResponseHead): void {
     clearTimeout(this.#timer)
-    const encoding = headers['content-encoding']
-    if (encoding === undefined || encoding === 'identity') this.#handler.onHead(status, headers)
-    else this.fail(refusedEncoding(encoding, status))
+    const { encoding } = head
+    if (encoding === undefined || encoding === 'identity') this.#handler.onHead(head)
+    else this.fail(refusedEncoding(encoding, head.status))
   }
 
   onData(bytes: Buffer): void {

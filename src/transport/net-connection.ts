@@ -7,8 +7,9 @@
  */
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
-import { byteLength, join } from '../wire/payload.ts'
+import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import type { ResponseHead } from './response-head.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { ResponseEvents } from './response-reader.ts'
 import type { WriteBatch } from './write-batch.ts'
@@ -49,6 +50,7 @@ export class NetConnection implements ResponseEvents {
   #isPaused = false
   /** A small request that waits for the end of this turn. */
   #batched: Buffer | undefined
+  readonly #writeBatched = (): void => this.#flush()
   #error: Error | undefined
   /** Monotonic time until which it may be used again. */
   #usableUntilMs = Infinity
@@ -101,21 +103,19 @@ export class NetConnection implements ResponseEvents {
   destroy(): void {
     this.#user = undefined
     // What was sent is sent: a cancellation is often the last thing before its connection is closed.
-    this.#writeBatched()
+    this.#flush()
     this.#socket.destroy()
   }
 
   /** Ends it at once; its user hears why. */
   break(error: Error): void {
-    this.#writeBatched()
+    this.#flush()
     this.#socket.destroy(error)
   }
 
-  onHead(status: number, headers: Parameters<ResponseEvents['onHead']>[1]): void {
-    const promised = /\btimeout=(\d{1,6})\b/.exec(String(headers['keep-alive'] ?? ''))?.[1]
-    const idleMs = promised === undefined ? DEFAULT_IDLE_MS : Number(promised) * 1_000 - IDLE_MARGIN_MS
-    this.#idleMs = Math.min(idleMs, MAX_IDLE_MS)
-    this.#user?.onHead(status, headers)
+  onHead(head: ResponseHead): void {
+    this.#idleMs = head.keptMs === undefined ? DEFAULT_IDLE_MS : Math.min(head.keptMs - IDLE_MARGIN_MS, MAX_IDLE_MS)
+    this.#user?.onHead(head)
   }
 
   onData(bytes: Buffer): void {
@@ -125,10 +125,10 @@ export class NetConnection implements ResponseEvents {
   #write(head: string, body: Parts): void {
     if (this.#user === undefined) return
     const socket = this.#socket
-    if (byteLength(body) < JOIN_BELOW_BYTES) {
-      const bytes = join([Buffer.from(head, 'latin1'), ...body])
-      this.#batched = bytes
-      return this.#options.batch.add(() => this.#writeBatched())
+    const length = byteLength(body)
+    if (length < JOIN_BELOW_BYTES) {
+      this.#batched = joined(head, body, length)
+      return this.#options.batch.add(this.#writeBatched)
     }
     this.#isWritten = true
     socket.cork()
@@ -137,7 +137,7 @@ export class NetConnection implements ResponseEvents {
     socket.uncork()
   }
 
-  #writeBatched(): void {
+  #flush(): void {
     const bytes = this.#batched
     if (bytes === undefined) return
     this.#batched = undefined
@@ -152,7 +152,7 @@ export class NetConnection implements ResponseEvents {
     if (this.#user === undefined) this.#socket.destroy()
     else {
       try {
-        this.#reader.push(buffer.subarray(0, length))
+        this.#reader.push(buffer, length)
       } catch (error) {
         this.#socket.destroy(error as Error)
         return true
@@ -188,4 +188,15 @@ export class NetConnection implements ResponseEvents {
     this.#options.onFree(this, false)
     user?.onBroken(this.#error ?? new Error('the connection was closed'), this.#isWritten)
   }
+}
+
+/** Copied once, into one piece of memory. */
+const joined = (head: string, body: Parts, length: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(head.length + length)
+  let at = bytes.write(head, 'latin1')
+  for (const part of body) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  return bytes
 }

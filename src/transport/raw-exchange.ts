@@ -3,9 +3,9 @@ import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import type { Outgoing } from './channel.ts'
 import type { HttpHead } from './http-failure.ts'
-import type { ReplyHead } from './http-reply.ts'
 import { readIncoming } from './incoming.ts'
 import type { McpEndpoint } from './mcp-endpoint.ts'
+import type { ReplyHead } from './reply-head.ts'
 
 /** `message` is the first response in the body or stream, whatever the status; other messages are not looked at. */
 export interface RawAnswer extends HttpHead {
@@ -22,10 +22,10 @@ export const rawExchange = (endpoint: McpEndpoint, message: Outgoing, timeoutMs:
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>()
   let head: ReplyHead | undefined
   const read = ({ status, headers }: ReplyHead, bytes: Buffer): void => {
-    const take = (message: Envelope): void => {
+    const receive = (message: Envelope): void => {
       if (message.kind === 'response') resolve({ status, headers, message })
     }
-    readIncoming(bytes, take, () => undefined)
+    readIncoming(bytes, { receive, refuse: () => undefined })
   }
   const reply = endpoint.post(message, {
     onHead: (from) => {

@@ -13,11 +13,12 @@ import { StreamedResult } from '../wire/streamed-result.ts'
 import type { ResultSource } from '../wire/streamed-result.ts'
 import type { Outgoing } from './channel.ts'
 import { bodyMayAnswer, failureOfStatus, statusDecides } from './http-failure.ts'
-import type { Reply, ReplyEvents, ReplyHead } from './http-reply.ts'
+import type { Reply, ReplyEvents } from './http-reply.ts'
 import { OPEN_BRACE, readIncoming } from './incoming.ts'
-import type { Garbage } from './incoming.ts'
+import type { Garbage, Recipient } from './incoming.ts'
 import { asEventId, waitBefore } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
+import type { ReplyHead } from './reply-head.ts'
 
 /** What the exchanges of one channel need of it. */
 export interface ExchangePorts {
@@ -39,9 +40,9 @@ export interface ResumeOptions extends ReconnectOptions {
   readonly maxResumes: number
 }
 
-export class RequestExchange implements ReplyEvents {
-  /** The id we minted, as it stands in the response. */
-  readonly id: string
+export class RequestExchange implements ReplyEvents, Recipient {
+  /** The id we minted. */
+  readonly id: number
   readonly #message: Outgoing
   readonly #ports: ExchangePorts
   readonly #options: ResumeOptions
@@ -57,8 +58,8 @@ export class RequestExchange implements ReplyEvents {
   #retryMs: number | undefined
   #tries = 0
 
-  constructor(message: Outgoing & { readonly id: number }, ports: ExchangePorts, options: ResumeOptions) {
-    this.id = String(message.id)
+  constructor(id: number, message: Outgoing, ports: ExchangePorts, options: ResumeOptions) {
+    this.id = id
     this.#message = message
     this.#ports = ports
     this.#options = options
@@ -114,7 +115,7 @@ export class RequestExchange implements ReplyEvents {
       this.#tries = 0
     }
     this.#retryMs = event.retry ?? this.#retryMs
-    if (event.event === 'message' && event.data.length > 0) this.#read(event.data)
+    if (event.event === 'message' && event.data.length > 0) readIncoming(event.data, this)
   }
 
   onEnd(head: ReplyHead, body: Buffer): void {
@@ -134,7 +135,7 @@ export class RequestExchange implements ReplyEvents {
 
   stream(bytes: Buffer, source: ResultSource): StreamedResult | 'more' | undefined {
     const { idleMs, after } = this.#message.stream ?? { idleMs: 0 }
-    const begun = StreamedResult.begin(bytes, this.id, { ...source, abort: () => this.#end(undefined) }, after)
+    const begun = StreamedResult.begin(bytes, String(this.id), { ...source, abort: () => this.#end(undefined) }, after)
     if (begun === undefined || begun === 'more') return begun
     this.#streamed = begun
     this.#silence = setTimeout(() => {
@@ -151,22 +152,21 @@ export class RequestExchange implements ReplyEvents {
     this.#silence?.refresh()
   }
 
-  #read(bytes: Buffer): void {
-    readIncoming(
-      bytes,
-      (message) => this.#receive(message),
-      (garbage) => {
-        this.#ports.garbage(garbage)
-        if (garbage.id === this.id) this.#end(new Failure('bad_response', `the response is unusable: ${garbage.reason}`))
-      },
-    )
-  }
-
-  #receive(message: Envelope): void {
+  /** A message of its reply, whose way back it is. */
+  receive(message: Envelope): void {
     if (this.#state === 'over') return
     // On the reply to a request an error without an id can only mean this request.
     const isOurs = message.kind === 'response' && message.id === undefined
-    this.#ports.receive(isOurs ? { ...message, id: this.id } : message, this)
+    this.#ports.receive(isOurs ? this.#adopted(message) : message, this)
+  }
+
+  refuse(garbage: Garbage): void {
+    this.#ports.garbage(garbage)
+    if (garbage.id === String(this.id)) this.#end(new Failure('bad_response', `the response is unusable: ${garbage.reason}`))
+  }
+
+  #adopted(message: Envelope): Envelope {
+    return { ...message, id: String(this.id) }
   }
 
   /** A reply that is no stream. */
@@ -178,7 +178,7 @@ export class RequestExchange implements ReplyEvents {
       if (answer !== undefined) this.#ports.receive(answer, this)
       return this.#end(failureOfStatus(head, hadSession, Date.now()))
     }
-    if (form === 'json' && body.length > 0) this.#read(body)
+    if (form === 'json' && body.length > 0) readIncoming(body, this)
     if (this.#state === 'answered' && this.#message.isRelayed === true && body[0] === OPEN_BRACE) this.#ports.relayed(body)
     // The usual way: no failure is made (its stack trace was 7 % of a call) where nobody waits for one.
     if (this.#state !== 'sent') return this.#end(undefined)
@@ -189,11 +189,11 @@ export class RequestExchange implements ReplyEvents {
   /** The response in the body of an error status; `mayAdopt`: an error under another id, or none, counts as ours. */
   #answerIn(body: Buffer, mayAdopt: boolean): Envelope | undefined {
     let answer: Envelope | undefined
-    const take = (message: Envelope): void => {
-      const isAdopted = mayAdopt && message.error !== undefined
-      if (message.kind === 'response' && (message.id === this.id || isAdopted)) answer = { ...message, id: this.id }
+    const receive = (message: Envelope): void => {
+      const isOurs = message.id === String(this.id) || (mayAdopt && message.error !== undefined)
+      if (message.kind === 'response' && isOurs) answer = this.#adopted(message)
     }
-    readIncoming(body, take, () => undefined)
+    readIncoming(body, { receive, refuse: () => undefined })
     return answer
   }
 

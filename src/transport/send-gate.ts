@@ -6,9 +6,14 @@
 /** How long messages wait behind `notifications/initialized` when the server does not take it. */
 export const DEFAULT_GATE_MS = 5_000
 
+/** The sending of one message. */
+export interface Startable {
+  start(): void
+}
+
 export class SendGate {
   readonly #maxWaitMs: number
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: Startable[] = []
   #state: 'fresh' | 'shut' | 'open' = 'fresh'
   #timer: NodeJS.Timeout | undefined
 
@@ -16,17 +21,17 @@ export class SendGate {
     this.#maxWaitMs = maxWaitMs
   }
 
-  /** Calls `start` now, or once the gate opens. */
-  pass(hasId: boolean, start: () => void): void {
+  /** Starts the sending of a message now, or once the gate opens. */
+  pass(hasId: boolean, message: Startable): void {
     if (this.#state === 'shut') {
-      this.#waiting.push(start)
+      this.#waiting.push(message)
       return
     }
     if (this.#state === 'fresh' && !hasId) {
       this.#state = 'shut'
       this.#timer = setTimeout(() => this.open(), this.#maxWaitMs)
     }
-    start()
+    message.start()
   }
 
   /** A message without an id was taken, or failed. */
@@ -34,7 +39,7 @@ export class SendGate {
     if (this.#state !== 'shut') return
     this.#state = 'open'
     clearTimeout(this.#timer)
-    for (const start of this.#waiting.splice(0)) start()
+    for (const message of this.#waiting.splice(0)) message.start()
   }
 
   /** Forgets what waits. */

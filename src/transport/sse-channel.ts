@@ -3,6 +3,7 @@
  *
  * That URI is the server's to choose, and our credentials go there: it must be of the same origin (BRIDGING 5.2).
  */
+import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { SseEvent } from '../wire/sse.ts'
@@ -10,9 +11,10 @@ import type { Bearer, Channel, ChannelEvents, Outgoing } from './channel.ts'
 import type { HttpClient } from './http-client.ts'
 import { failureOfStatus } from './http-failure.ts'
 import { Reply, tooLarge } from './http-reply.ts'
-import type { ReplyHead } from './http-reply.ts'
 import { readIncoming, sampleOf } from './incoming.ts'
+import type { Garbage, Recipient } from './incoming.ts'
 import { lowerCased } from './mcp-endpoint.ts'
+import type { ReplyHead } from './reply-head.ts'
 import { DEFAULT_GATE_MS, SendGate } from './send-gate.ts'
 
 export interface SseOptions {
@@ -32,7 +34,7 @@ export const DEFAULT_SSE: SseOptions = {
   unclaimedMs: 5_000,
 }
 
-export class SseChannel implements Channel {
+export class SseChannel implements Channel, Recipient {
   readonly kind = 'sse'
   readonly #client: HttpClient
   readonly #url: URL
@@ -78,22 +80,19 @@ export class SseChannel implements Channel {
     const { endpointTimeoutMs, maxMessageBytes } = this.#options
     const late = new Failure('timeout', `no endpoint event within ${endpointTimeoutMs} ms`, { executed: 'no', retryable: true })
     this.#timer = setTimeout(() => this.#end(late), endpointTimeoutMs)
-    let from = this.#url
-    this.#stream = new Reply(
+    const stream = new Reply(
       this.#client,
       { method: 'GET', url: this.#url, headers: { ...this.#proven(), accept: 'text/event-stream' } },
       maxMessageBytes,
       {
-        onHead: (head) => {
-          from = head.url
-        },
-        onEvent: (event) => this.#onEvent(event, from),
+        onEvent: (event) => this.#onEvent(event, stream.url),
         onEnd: (head) => this.#end(endOf(head)),
         onError: (failure) => this.#end(failure),
         // The stream is everybody's: it outlives one bad message.
         onOversize: () => this.#oversize(),
       },
     )
+    this.#stream = stream
     return this.#opened.promise
   }
 
@@ -111,7 +110,7 @@ export class SseChannel implements Channel {
     }
     const endpoint = this.#endpoint
     if (id !== undefined) this.#pending.set(String(id), false)
-    this.#gate.pass(id !== undefined, () => this.#post(message, endpoint))
+    this.#gate.pass(id !== undefined, { start: () => this.#post(message, endpoint) })
     return true
   }
 
@@ -155,21 +154,18 @@ export class SseChannel implements Channel {
       clearTimeout(this.#timer)
       this.#endpoint = endpoint
       this.#opened.resolve()
-    } else if (event === 'message' && data.length > 0) this.#read(data)
+    } else if (event === 'message' && data.length > 0) readIncoming(data, this)
   }
 
-  #read(bytes: Buffer): void {
-    readIncoming(
-      bytes,
-      (message) => {
-        if (message.kind === 'response' && message.id !== undefined) this.#pending.delete(message.id)
-        this.#events?.receive(message)
-      },
-      ({ reason, sample, id }) => {
-        this.#events?.garbage(reason, sample)
-        if (id !== undefined) this.#lose(id, new Failure('bad_response', `the response is unusable: ${reason}`))
-      },
-    )
+  /** A message of the stream. */
+  receive(message: Envelope): void {
+    if (message.kind === 'response' && message.id !== undefined) this.#pending.delete(message.id)
+    this.#events?.receive(message)
+  }
+
+  refuse({ reason, sample, id }: Garbage): void {
+    this.#events?.garbage(reason, sample)
+    if (id !== undefined) this.#lose(id, new Failure('bad_response', `the response is unusable: ${reason}`))
   }
 
   #oversize(): void {

@@ -5,9 +5,10 @@
 import type { Failure } from '../wire/failure.ts'
 import type { SseEvent } from '../wire/sse.ts'
 import { failureOfStatus } from './http-failure.ts'
-import type { Reply, ReplyEvents, ReplyHead } from './http-reply.ts'
+import type { Reply, ReplyEvents } from './http-reply.ts'
 import { asEventId, waitBefore } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
+import type { ReplyHead } from './reply-head.ts'
 
 export interface StreamPorts {
   get(lastEventId: string | undefined, events: ReplyEvents): Reply

@@ -14,7 +14,7 @@ import { failureOfStatus } from './http-failure.ts'
 import { tooLarge } from './http-reply.ts'
 import type { Reply, ReplyEvents } from './http-reply.ts'
 import { readIncoming, sampleOf } from './incoming.ts'
-import type { Garbage } from './incoming.ts'
+import type { Garbage, Recipient } from './incoming.ts'
 import { McpEndpoint } from './mcp-endpoint.ts'
 import { rawExchange } from './raw-exchange.ts'
 import type { RawAnswer } from './raw-exchange.ts'
@@ -94,11 +94,11 @@ export class StreamableChannel implements Channel, ExchangePorts {
     const { id } = message
     if (this.#closing !== undefined) {
       if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, notOpen()))
-    } else if (id === undefined) this.#gate.pass(false, () => this.#notify(message))
+    } else if (id === undefined) this.#gate.pass(false, { start: () => this.#notify(message) })
     else {
-      const exchange = new RequestExchange({ ...message, id }, this, this.#options)
+      const exchange = new RequestExchange(id, message, this, this.#options)
       this.#pending.set(id, exchange)
-      this.#gate.pass(true, () => exchange.start())
+      this.#gate.pass(true, exchange)
     }
     return true
   }
@@ -118,9 +118,10 @@ export class StreamableChannel implements Channel, ExchangePorts {
   openStream(): Promise<boolean> {
     if (this.#closing !== undefined) return Promise.resolve(false)
     if (this.#stream === undefined) {
+      const everybody: Recipient = { receive: (message) => this.#receive(message), refuse: (garbage) => this.garbage(garbage) }
       const ports = {
         get: this.#endpoint.get.bind(this.#endpoint),
-        message: (bytes: Buffer) => this.#read(bytes),
+        message: (bytes: Buffer) => readIncoming(bytes, everybody),
         oversize: () => this.#events?.garbage(tooLarge(this.#options.maxMessageBytes).message, ''),
         expired: (failure: Failure) => void (this.#closing ??= this.#shut(failure)),
       }
@@ -152,7 +153,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#gate.close()
     for (const stop of this.#loose) stop()
     for (const { id, isSent } of unanswered)
-      this.#events?.lost(Number(id), new Failure('lost', 'the channel was closed', { executed: isSent ? 'unknown' : 'no' }))
+      this.#events?.lost(id, new Failure('lost', 'the channel was closed', { executed: isSent ? 'unknown' : 'no' }))
     if (reason === undefined) await this.#endpoint.leave(this.#options.closeTimeoutMs)
     this.#closed.resolve(reason)
   }
@@ -171,7 +172,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
   }
 
   receive(message: Envelope, exchange: RequestExchange): void {
-    this.#receive(message, Number(exchange.id))
+    this.#receive(message, exchange.id)
   }
 
   relayed(body: Buffer): void {
@@ -183,18 +184,10 @@ export class StreamableChannel implements Channel, ExchangePorts {
   }
 
   ended(exchange: RequestExchange, failure: Failure | undefined): void {
-    const id = Number(exchange.id)
+    const { id } = exchange
     this.#lingering.delete(id)
     const wasPending = this.#pending.delete(id) !== undefined
     if (failure !== undefined && wasPending) this.#events?.lost(id, failure)
-  }
-
-  #read(bytes: Buffer): void {
-    readIncoming(
-      bytes,
-      (message) => this.#receive(message),
-      (garbage) => this.garbage(garbage),
-    )
   }
 
   #receive(message: Envelope, during?: number): void {
@@ -208,7 +201,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
 
   /** Most streams end together with the response; the sweep closes those that would go on holding a connection. */
   #linger(exchange: RequestExchange): void {
-    this.#lingering.set(Number(exchange.id), exchange)
+    this.#lingering.set(exchange.id, exchange)
     this.#lingerTimer ??= setTimeout(() => this.#endLingering(), this.#options.lingerMs).unref()
   }
 

@@ -21,9 +21,9 @@ const ask = (client: HttpClient, request: Partial<HttpRequest> & { url: URL }, o
   const exchange = client.request(
     { method: 'GET', headers: {}, ...request },
     {
-      onHead: (code) => {
+      onHead: (head) => {
         calls.push('head')
-        status = code
+        status = head.status
       },
       onData: (chunk) => {
         calls.push('data')

@@ -1,6 +1,7 @@
 /** Parsers of byte streams: lines, events both ways, HTTP answers. How the bytes are cut must never show. */
 import { createParser } from 'eventsource-parser'
-import { ResponseError, ResponseReader } from '../../../src/transport/response-reader.ts'
+import { ResponseError } from '../../../src/transport/response-head.ts'
+import { ResponseReader } from '../../../src/transport/response-reader.ts'
 import { LineFramer } from '../../../src/wire/lines.ts'
 import { encodeEvent, SseDecoder } from '../../../src/wire/sse.ts'
 import { chunkSizes, inChunks, must, same } from './target.ts'
@@ -114,7 +115,7 @@ const readAnswer = (chunks: readonly Buffer[]): unknown => {
   const reader = new ResponseReader()
   const seen = { status: 0, headers: {}, body: '', error: '', isDone: false }
   reader.begin({
-    onHead: (status, headers) => Object.assign(seen, { status, headers: { ...headers } }),
+    onHead: ({ status, headers }) => Object.assign(seen, { status, headers: { ...headers } }),
     onData: (bytes) => (seen.body += bytes.toString('latin1')),
   })
   try {

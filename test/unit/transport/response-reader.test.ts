@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ResponseError, ResponseReader } from '../../../src/transport/response-reader.ts'
+import { ResponseError } from '../../../src/transport/response-head.ts'
+import { ResponseReader } from '../../../src/transport/response-reader.ts'
 
 interface Read {
   readonly status: number | undefined
@@ -16,9 +17,9 @@ const read = (text: string, { size = text.length, isClosed = false } = {}): Read
   let headers: Record<string, unknown> = {}
   let body = ''
   reader.begin({
-    onHead: (code, all) => {
-      status = code
-      headers = { ...all }
+    onHead: (head) => {
+      status = head.status
+      headers = { ...head.headers }
     },
     onData: (bytes) => (body += bytes.toString('latin1')),
   })

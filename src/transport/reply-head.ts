@@ -1,0 +1,26 @@
+/** The head of a server's answer, as every HTTP client tells it. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { HttpHead } from './http-failure.ts'
+
+/** Answers with the same head may share one object. */
+export interface ReplyHead extends HttpHead {
+  readonly form: 'json' | 'sse' | 'other'
+  /** Bytes of the body, where `Content-Length` says it; else 0. */
+  readonly length: number
+}
+
+/** A head of which all that is known are its headers. */
+export const replyHead = (status: number, headers: IncomingHttpHeaders): ReplyHead => ({
+  status,
+  headers,
+  form: formOf(headers['content-type']),
+  length: Number(headers['content-length'] ?? 0),
+})
+
+/** What a `Content-Type` makes of a body. */
+export const formOf = (contentType: string | undefined): ReplyHead['form'] => {
+  if (contentType === 'application/json') return 'json'
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (type === 'text/event-stream') return 'sse'
+  return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json')) ? 'json' : 'other'
+}

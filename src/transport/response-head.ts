@@ -1,0 +1,142 @@
+/**
+ * The head of one HTTP/1.1 response, and all that it decides: how the body ends, whether the connection goes on ([RFC 9112]).
+ *
+ * The surprise: a server says nearly the same with every response, so a head is read as what differs from the one before it. What
+ * two readers could understand differently is refused.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { formOf } from './reply-head.ts'
+import type { ReplyHead } from './reply-head.ts'
+
+/** The server did not speak HTTP/1.1, or not strictly. */
+export class ResponseError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ResponseError'
+  }
+}
+
+const MAX_HEADERS = 100
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
+const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t ]*([\t\x20-\x7e\x80-\xff]*?)[\t ]*$/
+
+interface StatusLine {
+  /** As it came, with its CRLF. */
+  readonly line: string
+  readonly status: number
+  readonly minor: string
+}
+
+interface Field {
+  /** As it came, with its CRLF. */
+  readonly line: string
+  readonly name: string
+  readonly value: string
+}
+
+export class ResponseHead implements ReplyHead {
+  readonly status: number
+  readonly form: ReplyHead['form']
+  readonly length: number
+  /** Where the body ends ([RFC 9112] 6.3). */
+  readonly framing: 'none' | 'counted' | 'chunked' | 'until-close'
+  /** Whether the connection may carry another request after this response. */
+  readonly keepsAlive: boolean
+  /** How long the server keeps it then, where it says so. */
+  readonly keptMs: number | undefined
+  readonly encoding: string | undefined
+  readonly #start: StatusLine
+  readonly #fields: readonly Field[]
+  #headers: IncomingHttpHeaders | undefined
+
+  /** Every line of `text` ends in CRLF, the last one too. Throws `ResponseError`. */
+  static read(text: string, before: ResponseHead | undefined): ResponseHead {
+    const start = before !== undefined && text.startsWith(before.#start.line) ? before.#start : readStatus(lineAt(text, 0))
+    const known = before === undefined ? [] : before.#fields
+    const fields: Field[] = []
+    for (let at = start.line.length; at < text.length;) {
+      const same = known[fields.length]
+      const field = same !== undefined && text.startsWith(same.line, at) ? same : readField(lineAt(text, at))
+      if (fields.push(field) > MAX_HEADERS) throw new ResponseError(`more than ${MAX_HEADERS} headers`)
+      at += field.line.length
+    }
+    return new ResponseHead(start, fields)
+  }
+
+  private constructor(start: StatusLine, fields: readonly Field[]) {
+    this.#start = start
+    this.#fields = fields
+    this.status = start.status
+    this.form = formOf(valueOf(fields, 'content-type'))
+    const length = valueOf(fields, 'content-length')
+    this.framing = this.isFinal ? framingOf(start.status, valueOf(fields, 'transfer-encoding'), length) : 'none'
+    this.length = Number(length ?? 0)
+    const connection = valueOf(fields, 'connection')
+    const isKept = start.minor === '1' ? !listed(connection, 'close') : listed(connection, 'keep-alive')
+    this.keepsAlive = isKept && this.framing !== 'until-close'
+    const seconds = /\btimeout=(\d{1,6})\b/.exec(valueOf(fields, 'keep-alive') ?? '')?.[1]
+    this.keptMs = seconds === undefined ? undefined : Number(seconds) * 1_000
+    this.encoding = valueOf(fields, 'content-encoding')
+  }
+
+  /** False: the response itself is still to come. */
+  get isFinal(): boolean {
+    return this.status >= 200
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return (this.#headers ??= headersOf(this.#fields))
+  }
+}
+
+const lineAt = (text: string, at: number): string => text.slice(at, text.indexOf('\r\n', at) + 2)
+
+const readStatus = (line: string): StatusLine => {
+  const [, minor, status] = STATUS_LINE.exec(line.slice(0, -2)) ?? []
+  if (minor === undefined) throw new ResponseError(`no HTTP/1.1 status line: ${excerptOf(line)}`)
+  return { line, status: Number(status), minor }
+}
+
+const readField = (line: string): Field => {
+  const [, name, value = ''] = HEADER_LINE.exec(line.slice(0, -2)) ?? []
+  if (name === undefined) throw new ResponseError(`no header: ${excerptOf(line)}`)
+  return { line, name: name.toLowerCase(), value }
+}
+
+/** Whether this is a line of a head or of trailers, here without its CRLF. */
+export const isField = (line: string): boolean => HEADER_LINE.test(line)
+
+const excerptOf = (line: string): string => JSON.stringify(line.slice(0, -2).slice(0, 80))
+
+/** A header that stands there more than once is a list. */
+const valueOf = (fields: readonly Field[], name: string): string | undefined => {
+  let found: string | undefined
+  for (const field of fields) if (field.name === name) found = found === undefined ? field.value : `${found}, ${field.value}`
+  return found
+}
+
+const headersOf = (fields: readonly Field[]): IncomingHttpHeaders => {
+  const headers: IncomingHttpHeaders = Object.create(null)
+  for (const { name, value } of fields) {
+    const before = headers[name]
+    if (name === 'set-cookie') headers[name] = [...(headers[name] ?? []), value]
+    else headers[name] = before === undefined ? value : `${String(before)}, ${value}`
+  }
+  return headers
+}
+
+/** Two answers to the question where a body ends are an attack on somebody. */
+const framingOf = (status: number, coding: string | undefined, length: string | undefined): ResponseHead['framing'] => {
+  if (coding !== undefined && length !== undefined) throw new ResponseError('both Transfer-Encoding and Content-Length')
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new ResponseError(`Transfer-Encoding: ${coding}`)
+  if (length !== undefined && !/^\d{1,15}$/.test(length)) throw new ResponseError(`Content-Length: ${length}`)
+  if (status === 204 || status === 304 || Number(length) === 0) return 'none'
+  return coding !== undefined ? 'chunked' : length !== undefined ? 'counted' : 'until-close'
+}
+
+const listed = (header: string | undefined, option: string): boolean =>
+  header !== undefined &&
+  header
+    .toLowerCase()
+    .split(',')
+    .some((each) => each.trim() === option)
