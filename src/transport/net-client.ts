@@ -5,14 +5,13 @@
  * One request at a time on a connection, and never a second try: a request that was written may have been executed.
  */
 import type { Failure } from '../wire/failure.ts'
-import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { BodyPool } from './body-pool.ts'
 import { DEFAULT_HTTP_CLIENT, headersLate, interrupted, refusedEncoding, unreachable } from './http-client.ts'
 import type { HttpClient, HttpClientOptions, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import { NetConnection } from './net-connection.ts'
 import type { ConnectionUser } from './net-connection.ts'
-import { HeadTemplate } from './request-head.ts'
+import { RequestHead } from './request-head.ts'
 import type { ResponseHead } from './response-head.ts'
 import { WriteBatch } from './write-batch.ts'
 
@@ -29,11 +28,9 @@ interface Origin {
 
 /** What requests have in common that share their headers, their method and their URL. */
 interface Route {
-  readonly head: HeadTemplate
+  readonly head: RequestHead
   readonly origin: Origin
 }
-
-const NO_BODY: Parts = []
 
 export class NetClient implements HttpClient {
   readonly bodies: BodyPool
@@ -61,9 +58,8 @@ export class NetClient implements HttpClient {
     const exchange = new Exchange(handler)
     try {
       const { head, origin } = isKnown ? known : this.#route(request)
-      const { ownHeaders, body, headersTimeoutMs } = request
-      const text = head.write(ownHeaders, body === undefined ? undefined : byteLength(body))
-      exchange.begin(this.#connection(origin), text, body ?? NO_BODY, headersTimeoutMs)
+      const bytes = head.write(request)
+      exchange.begin(this.#connection(origin), bytes, request.headersTimeoutMs)
     } catch (error) {
       queueMicrotask(() => exchange.fail(unreachable(error as Error)))
     }
@@ -103,7 +99,7 @@ export class NetClient implements HttpClient {
   }
 
   #route(request: HttpRequest): Route {
-    const route = { head: new HeadTemplate(request), origin: this.#origin(request.url) }
+    const route = { head: new RequestHead(request), origin: this.#origin(request.url) }
     this.#routes.set(request.headers, route)
     return route
   }
@@ -139,10 +135,10 @@ class Exchange implements HttpExchange, ConnectionUser {
     this.#handler = handler
   }
 
-  begin(connection: NetConnection, head: string, body: Parts, headersTimeoutMs: number | undefined): void {
+  begin(connection: NetConnection, request: Parts, headersTimeoutMs: number | undefined): void {
     this.#connection = connection
     if (headersTimeoutMs !== undefined) this.#timer = setTimeout(() => this.fail(headersLate()), headersTimeoutMs)
-    connection.send(head, body, this)
+    connection.send(request, this)
   }
 
   abort(): void {

@@ -7,7 +7,6 @@
  */
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
-import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseReader } from './response-reader.ts'
@@ -32,8 +31,6 @@ export interface NetConnectionOptions {
   onFree(connection: NetConnection, isUsable: boolean): void
 }
 
-/** Up to here a head and its body are joined: one short copy is cheaper than a gathered write. */
-const JOIN_BELOW_BYTES = 64 * 1024
 /** Servers that do not say how long they keep a connection: node:http takes 5 s. */
 const DEFAULT_IDLE_MS = 4_000
 /** Given up this much before the server does, so that no request crosses its close. */
@@ -49,7 +46,7 @@ export class NetConnection implements ResponseEvents {
   #isWritten = false
   #isPaused = false
   /** A small request that waits for the end of this turn. */
-  #batched: Buffer | undefined
+  #batched: Uint8Array | undefined
   readonly #writeBatched = (): void => this.#flush()
   #error: Error | undefined
   /** Monotonic time until which it may be used again. */
@@ -80,13 +77,13 @@ export class NetConnection implements ResponseEvents {
     return this.#socket.writable && nowMs < this.#usableUntilMs
   }
 
-  /** Sends a request; its response goes to `user`. */
-  send(head: string, body: Parts, user: ConnectionUser): void {
+  /** Sends a request, one in a single piece together with what else this turn sends; its response goes to `user`. */
+  send(request: Parts, user: ConnectionUser): void {
     this.#user = user
     this.#reader.begin(this)
     this.#usableUntilMs = Infinity
-    if (this.#socket.connecting) this.#socket.once('connect', () => this.#write(head, body))
-    else this.#write(head, body)
+    if (this.#socket.connecting) this.#socket.once('connect', () => this.#write(request))
+    else this.#write(request)
   }
 
   pause(): void {
@@ -122,18 +119,16 @@ export class NetConnection implements ResponseEvents {
     this.#user?.onData(bytes)
   }
 
-  #write(head: string, body: Parts): void {
+  #write(request: Parts): void {
     if (this.#user === undefined) return
-    const socket = this.#socket
-    const length = byteLength(body)
-    if (length < JOIN_BELOW_BYTES) {
-      this.#batched = joined(head, body, length)
+    if (request.length === 1) {
+      this.#batched = request[0]
       return this.#options.batch.add(this.#writeBatched)
     }
+    const socket = this.#socket
     this.#isWritten = true
     socket.cork()
-    socket.write(head, 'latin1')
-    for (const part of body) socket.write(part)
+    for (const part of request) socket.write(part)
     socket.uncork()
   }
 
@@ -188,15 +183,4 @@ export class NetConnection implements ResponseEvents {
     this.#options.onFree(this, false)
     user?.onBroken(this.#error ?? new Error('the connection was closed'), this.#isWritten)
   }
-}
-
-/** Copied once, into one piece of memory. */
-const joined = (head: string, body: Parts, length: number): Buffer => {
-  const bytes = Buffer.allocUnsafe(head.length + length)
-  let at = bytes.write(head, 'latin1')
-  for (const part of body) {
-    bytes.set(part, at)
-    at += part.length
-  }
-  return bytes
 }

@@ -1,4 +1,6 @@
-/** The head of an HTTP/1.1 request as text. What could end a line early never becomes part of one. */
+/** The head of an HTTP/1.1 request, and the request. What could end a line early never becomes part of one. */
+import { byteLength } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
 import type { HttpRequest } from './http-client.ts'
 
 type Headers = HttpRequest['headers']
@@ -8,21 +10,27 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 /** Each hop has its own. */
 const RESERVED = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding', 'upgrade'])
 
+/** Up to here a head and its body are joined: one short copy is cheaper than a gathered write. */
+const JOIN_BELOW_BYTES = 64 * 1024
+
 /** What requests have in common that share their method, their URL and their headers: checked and written once. */
-export class HeadTemplate {
+export class RequestHead {
   readonly #method: HttpRequest['method']
   readonly #url: URL
   readonly #headers: Headers
-  readonly #start: string
-  readonly #lines: string
+  /** The request line and `host`. */
+  readonly #line: Buffer
+  /** The same and the shared headers. */
+  readonly #start: Buffer
 
   /** Throws `TypeError` for a header that cannot be sent. */
   constructor({ method, url, headers }: HttpRequest) {
+    const line = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`
     this.#method = method
     this.#url = url
     this.#headers = { 'accept-encoding': 'identity', ...headers }
-    this.#start = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`
-    this.#lines = linesOf(this.#headers)
+    this.#line = Buffer.from(line, 'latin1')
+    this.#start = Buffer.from(line + linesOf(this.#headers), 'latin1')
   }
 
   /** Whether a request with the same headers has the rest in common, too. */
@@ -30,16 +38,28 @@ export class HeadTemplate {
     return url === this.#url && method === this.#method
   }
 
-  /** Latin1 text up to and with the empty line; `length` is that of the body, if there is one. Throws `TypeError` as above. */
-  write(own: Headers | undefined, length: number | undefined): string {
-    const lines = own === undefined ? this.#lines : this.#linesWith(own)
-    if (length === undefined && this.#method !== 'POST') return `${this.#start}${lines}\r\n`
-    return `${this.#start}${lines}content-length: ${length ?? 0}\r\n\r\n`
+  /** A request that fits, as it goes on the wire: a small one in one piece. Throws `TypeError` as above. */
+  write({ ownHeaders, body }: HttpRequest): Parts {
+    const isReplaced = ownHeaders !== undefined && this.#isReplacedBy(ownHeaders)
+    const start = isReplaced ? this.#line : this.#start
+    const length = body === undefined ? 0 : byteLength(body)
+    let rest = ownHeaders === undefined ? '' : linesOf(isReplaced ? { ...this.#headers, ...ownHeaders } : ownHeaders)
+    if (body !== undefined || this.#method === 'POST') rest += `content-length: ${length}\r\n`
+    rest += '\r\n'
+    if (length >= JOIN_BELOW_BYTES) return [start, Buffer.from(rest, 'latin1'), ...(body ?? [])]
+    const bytes = Buffer.allocUnsafe(start.length + rest.length + length)
+    bytes.set(start)
+    let at = start.length + bytes.write(rest, start.length, 'latin1')
+    for (const part of body ?? []) {
+      bytes.set(part, at)
+      at += part.length
+    }
+    return [bytes]
   }
 
-  #linesWith(own: Headers): string {
-    for (const name in own) if (name in this.#headers) return linesOf({ ...this.#headers, ...own })
-    return this.#lines + linesOf(own)
+  #isReplacedBy(own: Headers): boolean {
+    for (const name in own) if (name in this.#headers) return true
+    return false
   }
 }
 
