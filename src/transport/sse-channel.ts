@@ -34,6 +34,8 @@ export const DEFAULT_SSE: SseOptions = {
   unclaimedMs: 5_000,
 }
 
+const POSTED = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+
 export class SseChannel implements Channel, Recipient {
   readonly kind = 'sse'
   readonly #client: HttpClient
@@ -48,6 +50,10 @@ export class SseChannel implements Channel, Recipient {
   readonly #posts = new Set<Reply>()
   readonly #timers = new Set<NodeJS.Timeout>()
   #headers: Readonly<Record<string, string>>
+  /** What every POST carries: made anew when the revision or the proof is another. */
+  #postHeaders: Readonly<Record<string, string>> | undefined
+  /** The proof that `#postHeaders` were made with. */
+  #sent: string | undefined
   #events: ChannelEvents | undefined
   #stream: Reply | undefined
   #endpoint: URL | undefined
@@ -99,6 +105,7 @@ export class SseChannel implements Channel, Recipient {
   /** What the handshake agreed on; servers of the first revision do not look at it. */
   setRevision(revision: Revision): void {
     this.#headers = { ...this.#headers, 'mcp-protocol-version': revision }
+    this.#postHeaders = undefined
   }
 
   send(message: Outgoing): boolean {
@@ -194,7 +201,10 @@ export class SseChannel implements Channel, Recipient {
     // Abandoned while it waited.
     if (id !== undefined && !this.#pending.has(id)) return
     if (id !== undefined) this.#pending.set(id, true)
-    const headers = { ...this.#proven(), accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+    const proof = this.#bearer?.value
+    if (this.#postHeaders === undefined || proof !== this.#sent) this.#postHeaders = { ...this.#proven(), ...POSTED }
+    this.#sent = proof
+    const headers = this.#postHeaders
     const done = (): void => {
       this.#posts.delete(post)
       if (id === undefined) this.#gate.open()

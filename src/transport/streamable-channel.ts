@@ -43,6 +43,9 @@ export const DEFAULT_STREAMABLE: StreamableOptions = {
   lingerMs: 1_000,
 }
 
+/** Of an id that is one of ours. */
+const MAX_DIGITS = 15
+
 export class StreamableChannel implements Channel, ExchangePorts {
   readonly kind = 'http'
   readonly #endpoint: McpEndpoint
@@ -243,6 +246,15 @@ export class StreamableChannel implements Channel, ExchangePorts {
 }
 
 /** An id of ours; `"1"` is none, nor is anything else that we do not write. */
-const numberOf = (id: Id | undefined): number => (id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : NaN)
+const numberOf = (id: Id | undefined): number => {
+  if (id === undefined || id.length === 0 || id.length > MAX_DIGITS) return NaN
+  let number = 0
+  for (let at = 0; at < id.length; at++) {
+    const digit = id.charCodeAt(at) - 0x30
+    if (digit < 0 || digit > 9) return NaN
+    number = number * 10 + digit
+  }
+  return number
+}
 
 const notOpen = (): Failure => new Failure('lost', 'the channel is closed', { executed: 'no' })

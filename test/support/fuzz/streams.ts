@@ -111,8 +111,19 @@ const encoder: Target = {
   },
 }
 
-const readAnswer = (chunks: readonly Buffer[]): unknown => {
+/** The reader of a connection that has carried `answer`; a new one, if it cannot go on behind that. */
+const readerBehind = (answer: Buffer): ResponseReader => {
   const reader = new ResponseReader()
+  reader.begin({ onHead: () => undefined, onData: () => undefined })
+  try {
+    reader.push(answer)
+  } catch {
+    return new ResponseReader()
+  }
+  return reader.isDone ? reader : new ResponseReader()
+}
+
+const readAnswer = (chunks: readonly Buffer[], reader = new ResponseReader()): unknown => {
   const seen = { status: 0, headers: {}, body: '', error: '', isDone: false }
   reader.begin({
     onHead: ({ status, headers }) => Object.assign(seen, { status, headers: { ...headers } }),
@@ -127,6 +138,8 @@ const readAnswer = (chunks: readonly Buffer[]): unknown => {
   }
   return { ...seen, isDone: reader.isDone, body: seen.error === '' ? seen.body : '' }
 }
+
+const EARLIER = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: y\r\nConnection: close\r\n\r\nhello')
 
 const answers: Target = {
   name: 'HTTP answers',
@@ -153,6 +166,7 @@ const answers: Target = {
   check: (input) => {
     const whole = readAnswer([Buffer.from(input)])
     for (const size of chunkSizes(input)) same(readAnswer(inChunks(input, size)), whole)
+    for (const before of [input, EARLIER]) same(readAnswer([Buffer.from(input)], readerBehind(Buffer.from(before))), whole)
   },
 }
 

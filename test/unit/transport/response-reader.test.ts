@@ -77,6 +77,65 @@ test('a connection is not used again after close, after HTTP/1.0, or with bytes 
   expect(read(`${OK}${empty}HTTP/1.1`).keepsAlive).toBe(false)
 })
 
+/** What one connection's reader tells of answers that come one after the other. */
+const readAll = (...texts: string[]): unknown[] => {
+  const reader = new ResponseReader()
+  return texts.map((text) => {
+    const seen: unknown[] = []
+    reader.begin({
+      onHead: ({ status, form, length, keepsAlive, keptMs, headers }) =>
+        seen.push({ status, form, length, keepsAlive, keptMs, headers: { ...headers } }),
+      onData: (bytes) => seen.push(bytes.toString('latin1')),
+    })
+    // Behind what came stands what the connection's memory held before.
+    const lent = Buffer.from(`${text}5\r\nhello\r\n\r\n`, 'latin1')
+    reader.push(lent, text.length)
+    lent.fill(0)
+    return [...seen, reader.isDone]
+  })
+}
+
+test('what an answer says does not depend on those before it on the connection', () => {
+  const json = 'Content-Type: application/json\r\n'
+  const answers = [
+    `${OK}${json}Content-Length: 5\r\nKeep-Alive: timeout=7\r\n\r\nhello`,
+    `${OK}${json}Content-Length: 5\r\nKeep-Alive: timeout=7\r\n\r\nworld`,
+    `${OK}${json}Content-Length: 50\r\nKeep-Alive: timeout=7\r\n\r\n${'x'.repeat(50)}`,
+    `${OK}${json}Content-Length: 5\r\n\r\nhello`,
+    `${OK}Content-Length: 5\r\n${json}\r\nhello`,
+    `HTTP/1.1 404 OK\r\n${json}Content-Length: 5\r\nConnection: close\r\n\r\nhello`,
+    `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${OK}${json}Content-Length: 5\r\n\r\nhello`,
+    `${OK}\r\n`,
+    `${CHUNKED}5\r\nhello\r\n0\r\n\r\n`,
+    `${CHUNKED}5\r\nworld\r\n0\r\n\r\n`,
+    `HTTP/1.0 200 OK\r\n${json}Content-Length: 0\r\n\r\n`,
+    `${OK}X: ${'x'.repeat(2_000)}\r\nContent-Length: 2\r\n\r\nok`,
+    `${OK}X: ${'x'.repeat(2_000)}\r\nContent-Length: 2\r\n\r\nno`,
+  ]
+  const repeated = answers.flatMap((answer) => [answer, answer])
+  expect(readAll(...repeated)).toEqual(repeated.flatMap((answer) => readAll(answer)))
+  expect(readAll(answers[0] ?? '', answers[1] ?? '')[1]).toEqual([
+    {
+      status: 200,
+      form: 'json',
+      length: 5,
+      keepsAlive: true,
+      keptMs: 7_000,
+      headers: { 'content-type': 'application/json', 'content-length': '5', 'keep-alive': 'timeout=7' },
+    },
+    'world',
+    true,
+  ])
+})
+
+test('T-20 a head that begins like the one before it is refused like any other', () => {
+  const good = `${OK}Content-Length: 2\r\nX: y\r\n\r\nok`
+  expect(() => readAll(good, `${OK}Content-Length: 2\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n`)).toThrow(ResponseError)
+  expect(() => readAll(good, `${OK}Content-Length: 2\r\nX: y\r\nContent-Length: 2\r\n\r\nok`)).toThrow(ResponseError)
+  expect(() => readAll(good, `${OK}Content-Length: 2\r\nX: y\r\n z\r\n\r\nok`)).toThrow(ResponseError)
+  expect(() => readAll(good, `${OK}Content-Length: 2\r\nX: y\n\r\n\r\nok`)).toThrow(ResponseError)
+})
+
 test('repeated headers are joined, cookies are listed, and no name is special', () => {
   const { headers } = read(`${OK}a: 1\r\nA: 2\r\nset-cookie: x\r\nset-cookie: y\r\n__proto__: z\r\ncontent-length: 0\r\n\r\n`)
   expect(Object.entries(headers)).toEqual([
