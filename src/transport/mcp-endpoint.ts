@@ -18,7 +18,7 @@ export class McpEndpoint implements HeadWatcher {
   readonly #static: Readonly<Record<string, string>>
   readonly #maxMessageBytes: number
   readonly #bearer: Bearer | undefined
-  /** What `#postHeaders` were made with. */
+  /** The proof that `#postHeaders` were made with. */
   #sent: string | undefined
   #session: string | undefined
   #revision: Revision | undefined
@@ -60,8 +60,10 @@ export class McpEndpoint implements HeadWatcher {
   post(message: Outgoing, events: ReplyEvents): Reply {
     const more = message.headers === undefined ? undefined : lowerCased(message.headers)
     const mayOpenSession = this.#session === undefined && more?.['mcp-method'] === undefined
-    if (this.#bearer !== undefined && this.#bearer.value !== this.#sent) this.#postHeaders = undefined
-    const headers = (this.#postHeaders ??= { ...this.#headers(), ...ACCEPTED })
+    const proof = this.#bearer?.value
+    if (this.#postHeaders === undefined || proof !== this.#sent) this.#postHeaders = { ...this.#headers(), ...ACCEPTED }
+    this.#sent = proof
+    const headers = this.#postHeaders
     const request: HttpRequest = { method: 'POST', url: this.#url, headers, ownHeaders: more, body: message.parts }
     return this.#open(request, events, mayOpenSession ? this : undefined)
   }
@@ -102,10 +104,8 @@ export class McpEndpoint implements HeadWatcher {
 
   #headers(): Record<string, string> {
     const headers: Record<string, string> = { ...this.#static }
-    if (this.#bearer !== undefined) {
-      this.#sent = this.#bearer.value
-      if (this.#sent !== undefined) headers['authorization'] = this.#sent
-    }
+    const proof = this.#bearer?.value
+    if (proof !== undefined) headers['authorization'] = proof
     if (this.#session !== undefined) headers['mcp-session-id'] = this.#session
     if (this.#revision !== undefined) headers['mcp-protocol-version'] = this.#revision
     return headers

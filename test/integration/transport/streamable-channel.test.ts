@@ -75,6 +75,31 @@ describe('requests', () => {
     ])
   })
 
+  test('a new proof goes with every request from then on, whichever of them is the first', async () => {
+    await using server = await scripted(
+      withSession((seen, response) => (seen.method === 'GET' ? sse(response) : json(response, 200, result(seen.message.id)))),
+    )
+    const bearer = { value: 'Bearer old' }
+    const events = new Recorder()
+    const channel = new StreamableChannel(client, server.url, {}, FAST, bearer)
+    await channel.open(events)
+    await begin({ channel, events })
+    channel.send(request(1))
+    await events.end(1)
+    bearer.value = 'Bearer new'
+    expect(await channel.openStream()).toBe(true)
+    channel.send(request(2))
+    await events.end(2)
+    await channel.close()
+    expect(server.seen.map(({ method, headers }) => [method, headers.authorization])).toEqual([
+      ['POST', 'Bearer old'],
+      ['POST', 'Bearer old'],
+      ['GET', 'Bearer new'],
+      ['POST', 'Bearer new'],
+      ['DELETE', 'Bearer new'],
+    ])
+  })
+
   test('a modern request opens no session, whatever the server says', async () => {
     await using server = await scripted((seen, response) =>
       json(response, 200, result(seen.message.id), { 'mcp-session-id': 'x' }),
