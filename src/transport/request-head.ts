@@ -1,4 +1,4 @@
-/** The head of an HTTP/1.1 request, and the request. What could end a line early never becomes part of one. */
+/** HTTP/1.1 requests as bytes. What could end a line early never becomes part of one. */
 import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { HttpRequest } from './http-client.ts'
@@ -9,7 +9,6 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 /** Each hop has its own. */
 const RESERVED = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding', 'upgrade'])
-
 /** Up to here a head and its body are joined: one short copy is cheaper than a gathered write. */
 const JOIN_BELOW_BYTES = 64 * 1024
 
@@ -18,18 +17,14 @@ export class RequestHead {
   readonly #method: HttpRequest['method']
   readonly #url: URL
   readonly #headers: Headers
-  /** The request line and `host`. */
-  readonly #line: Buffer
-  /** The same and the shared headers. */
   readonly #start: Buffer
 
   /** Throws `TypeError` for a header that cannot be sent. */
   constructor({ method, url, headers }: HttpRequest) {
-    const line = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`
     this.#method = method
     this.#url = url
     this.#headers = { 'accept-encoding': 'identity', ...headers }
-    this.#line = Buffer.from(line, 'latin1')
+    const line = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`
     this.#start = Buffer.from(line + linesOf(this.#headers), 'latin1')
   }
 
@@ -39,17 +34,17 @@ export class RequestHead {
   }
 
   /** A request that fits, as it goes on the wire: a small one in one piece. Throws `TypeError` as above. */
-  write({ ownHeaders, body }: HttpRequest): Parts {
-    const isReplaced = ownHeaders !== undefined && this.#isReplacedBy(ownHeaders)
-    const start = isReplaced ? this.#line : this.#start
+  write({ ownHeaders, body }: Pick<HttpRequest, 'ownHeaders' | 'body'>): Parts {
+    if (ownHeaders !== undefined && this.#isReplacedBy(ownHeaders)) return this.#with(ownHeaders).write({ body })
     const length = body === undefined ? 0 : byteLength(body)
-    let rest = ownHeaders === undefined ? '' : linesOf(isReplaced ? { ...this.#headers, ...ownHeaders } : ownHeaders)
+    let rest = ownHeaders === undefined ? '' : linesOf(ownHeaders)
     if (body !== undefined || this.#method === 'POST') rest += `content-length: ${length}\r\n`
     rest += '\r\n'
-    if (length >= JOIN_BELOW_BYTES) return [start, Buffer.from(rest, 'latin1'), ...(body ?? [])]
-    const bytes = Buffer.allocUnsafe(start.length + rest.length + length)
-    bytes.set(start)
-    let at = start.length + bytes.write(rest, start.length, 'latin1')
+    if (length >= JOIN_BELOW_BYTES) return [this.#start, Buffer.from(rest, 'latin1'), ...(body ?? [])]
+    const start = this.#start.length
+    const bytes = Buffer.allocUnsafe(start + rest.length + length)
+    bytes.set(this.#start)
+    let at = start + bytes.write(rest, start, 'latin1')
     for (const part of body ?? []) {
       bytes.set(part, at)
       at += part.length
@@ -60,6 +55,10 @@ export class RequestHead {
   #isReplacedBy(own: Headers): boolean {
     for (const name in own) if (name in this.#headers) return true
     return false
+  }
+
+  #with(own: Headers): RequestHead {
+    return new RequestHead({ method: this.#method, url: this.#url, headers: { ...this.#headers, ...own } })
   }
 }
 
