@@ -4,6 +4,7 @@
  */
 import { META } from './meta.ts'
 import { METHODS } from './methods.ts'
+import { LEGACY_REVISIONS, MODERN_REVISIONS } from './revisions.ts'
 
 interface Word {
   readonly text: string
@@ -19,7 +20,7 @@ const WORDS: readonly string[] = `
   content isError structuredContent contents messages type text resource resource_link`
   .trim()
   .split(/\s+/)
-  .concat(Object.values(META), Object.keys(METHODS))
+  .concat(Object.values(META), Object.keys(METHODS), LEGACY_REVISIONS, MODERN_REVISIONS)
 
 /** Each once, and as the engine keeps the names of members: the same object as a literal of the code, which makes comparing free. */
 const interned = (texts: readonly string[]): readonly string[] =>
