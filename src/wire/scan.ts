@@ -51,6 +51,8 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const COMMA = 0x2c
 const COLON = 0x3a
+/** Up to here a look at each of them is cheaper than a set of them. */
+const FEW_KEYS = 32
 /** No byte: the end. */
 const END = -1
 
@@ -97,6 +99,7 @@ export class Scanner {
     let at = afterSpace(bytes, this.position)
     if (byteAt(bytes, at) !== OPEN_BRACE) throw syntax('expected an object', at)
     const found: Member[] = []
+    let keys: Set<string> | undefined
     at = this.#enter(at)
     if (byteAt(bytes, at) === CLOSE_BRACE) {
       this.position = this.#leave(at)
@@ -107,12 +110,14 @@ export class Scanner {
       const keyStart = at
       at = stringEnd(bytes, at, this.#strict)
       const key = this.#plainKey(keyStart + 1, at - 1)
-      for (const other of found) if (other.key === key) throw new ScanError('key', `duplicate key "${key}"`, keyStart)
+      if (keys === undefined ? isAmong(found, key) : keys.has(key)) throw new ScanError('key', `duplicate key "${key}"`, keyStart)
       if (found.length >= maxKeysPerObject) throw this.#limit('maxKeysPerObject', at)
       const start = this.#colon(at)
       const members = into === undefined ? undefined : this.#look(into, key, start)
       const end = members === undefined ? this.#value(start) : this.position
       found.push({ key, keyStart, start, end, members })
+      keys?.add(key)
+      if (found.length === FEW_KEYS) keys = new Set(found.map((member) => member.key))
       at = afterSpace(bytes, end)
       const next = byteAt(bytes, at)
       if (next === CLOSE_BRACE) {
@@ -245,3 +250,8 @@ export class Scanner {
 }
 
 const byteAt = (bytes: Buffer, at: number): number => (at < bytes.length ? bytes[at] : END)
+
+const isAmong = (members: readonly Member[], key: string): boolean => {
+  for (const member of members) if (member.key === key) return true
+  return false
+}
