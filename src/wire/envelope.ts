@@ -7,8 +7,9 @@
 import { isUtf8 } from 'node:buffer'
 import { readEnds } from './message-ends.ts'
 import { Payload, stringAt } from './payload.ts'
-import { ScanError, Scanner } from './scan.ts'
-import type { Member, ScanLimits } from './scan.ts'
+import { Scanner } from './scan.ts'
+import { ScanError } from './scan-error.ts'
+import type { Into, Member, ScanLimits, Span } from './scan.ts'
 
 /**
  * A JSON-RPC id as the JSON text it came in: `"1"` (with quotes) is not `1`. Echoing it is writing it again; two ids are the
@@ -55,10 +56,11 @@ const OPEN_BRACKET = 0x5b
 const EMPTY: readonly Member[] = []
 
 /** Reads one message from a host: everything is checked. Throws `EnvelopeError`. */
-export const readHostMessage = (bytes: Buffer, limits: ScanLimits): Envelope => read(bytes, { limits, strict: true })
+export const readHostMessage = (bytes: Buffer, limits: ScanLimits): Envelope =>
+  read(bytes, { limits, strict: true }, intoHostMessage)
 
 /** Reads one message from a configured server: its structure is checked, its payload relayed. Throws `EnvelopeError`. */
-export const readServerMessage = (bytes: Buffer): Envelope => read(bytes, { strict: false })
+export const readServerMessage = (bytes: Buffer): Envelope => read(bytes, { strict: false }, intoServerMessage)
 
 /** The messages of a JSON-RPC batch ([2025-03-26 basic/index]), or `undefined` if this is a single message. */
 export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undefined => {
@@ -73,36 +75,26 @@ export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undef
   }
 }
 
-const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }): Envelope => {
+const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }, into: Into): Envelope => {
   if (!isUtf8(bytes)) throw new EnvelopeError(-32700, 'the message is not UTF-8', undefined)
   const scanner = new Scanner(bytes, options)
-  const objects: Objects = { params: undefined, result: undefined, error: undefined }
-  let members: readonly Member[] = EMPTY
+  let members = EMPTY
   try {
     const first = scanner.peek()
     if (first === OPEN_BRACKET) throw new EnvelopeError(-32600, 'batches are not part of this revision', undefined)
     if (first !== OPEN_BRACE) refuseScalar(scanner)
-    members = scanner.members((key) => {
-      if (key !== 'params' && key !== 'result' && key !== 'error') return false
-      if (scanner.peek() !== OPEN_BRACE) return false
-      const start = scanner.position
-      let meta: Payload | undefined
-      const inner = scanner.members((name) => {
-        if (!options.strict || name !== '_meta' || scanner.peek() !== OPEN_BRACE) return false
-        const from = scanner.position
-        const members = scanner.members()
-        meta = new Payload(bytes, { start: from, end: scanner.position }, members)
-        return true
-      })
-      objects[key] = new Payload(bytes, { start, end: scanner.position }, inner, meta)
-      return true
-    })
+    members = scanner.members(into)
     scanner.expectEnd()
   } catch (error) {
     throw asEnvelopeError(error, findId(bytes))
   }
-  return classify(bytes, members, objects)
+  return classify(bytes, members)
 }
+
+const intoMeta: Into = (key, scanner) => (key === '_meta' ? scanner.object() : undefined)
+const intoHostMessage: Into = (key, scanner) => (mayHoldObject(key) ? scanner.object(intoMeta) : undefined)
+const intoServerMessage: Into = (key, scanner) => (mayHoldObject(key) ? scanner.object() : undefined)
+const mayHoldObject = (key: string): boolean => key === 'params' || key === 'result' || key === 'error'
 
 /** JSON, but no message: another mistake than no JSON at all ([JSON-RPC 2.0, 5.1]). */
 const refuseScalar = (scanner: Scanner): never => {
@@ -111,46 +103,49 @@ const refuseScalar = (scanner: Scanner): never => {
   throw new EnvelopeError(-32600, 'a message is a JSON object', undefined)
 }
 
-/** The members of an envelope that are objects, read where they stand. */
-type Objects = Record<'params' | 'result' | 'error', Payload | undefined>
-
-const classify = (bytes: Buffer, members: readonly Member[], { params, result, error }: Objects): Envelope => {
-  const at = (key: string): Member | undefined => {
-    for (const member of members) if (member.key === key) return member
-    return undefined
+const classify = (bytes: Buffer, members: readonly Member[]): Envelope => {
+  let version: Member | undefined
+  let idMember: Member | undefined
+  let methodMember: Member | undefined
+  let params: Member | undefined
+  let result: Member | undefined
+  let error: Member | undefined
+  for (const member of members) {
+    const { key } = member
+    if (key === 'jsonrpc') version = member
+    else if (key === 'id') idMember = member
+    else if (key === 'method') methodMember = member
+    else if (key === 'params') params = member
+    else if (key === 'result') result = member
+    else if (key === 'error') error = member
   }
-  const idMember = at('id')
   const id = idMember && idText(bytes, idMember)
-  const methodMember = at('method')
   const refuse = (message: string): EnvelopeError => new EnvelopeError(-32600, message, id)
-  const version = at('jsonrpc')
   if (version === undefined || stringAt(bytes, version) !== '2.0') throw refuse('jsonrpc must be "2.0"')
   if (methodMember !== undefined) {
     const method = stringAt(bytes, methodMember)
     if (method === undefined) throw refuse('method must be a string')
-    if (at('result') ?? at('error')) throw refuse('a message has either a method or an outcome')
+    if (result ?? error) throw refuse('a message has either a method or an outcome')
     if (idMember !== undefined && id === undefined) throw refuse('id must be a string or a number')
-    if (at('params') !== undefined && params === undefined) throw refuse('params must be an object')
-    return {
-      bytes,
-      kind: id === undefined ? 'notification' : 'request',
-      id,
-      method,
-      params,
-      result: undefined,
-      error: undefined,
-    }
+    const payload = objectOf(bytes, params)
+    if (params !== undefined && payload === undefined) throw refuse('params must be an object')
+    const kind = id === undefined ? 'notification' : 'request'
+    return { bytes, kind, id, method, params: payload, result: undefined, error: undefined }
   }
-  if ((at('result') === undefined) === (at('error') === undefined)) throw refuse('a message has a method, a result or an error')
-  if (result === undefined && error === undefined) throw refuse('result and error must be objects')
-  if (result !== undefined && id === undefined) throw refuse('a result needs the id of its request')
-  return { bytes, kind: 'response', id, method: '', params: undefined, result, error }
+  if ((result === undefined) === (error === undefined)) throw refuse('a message has a method, a result or an error')
+  const outcome = { result: objectOf(bytes, result), error: objectOf(bytes, error) }
+  if (outcome.result === undefined && outcome.error === undefined) throw refuse('result and error must be objects')
+  if (outcome.result !== undefined && id === undefined) throw refuse('a result needs the id of its request')
+  return { bytes, kind: 'response', id, method: '', params: undefined, ...outcome }
 }
 
-const idText = (bytes: Buffer, span: { start: number; end: number }): Id | undefined => {
+const objectOf = (bytes: Buffer, member: Member | undefined): Payload | undefined =>
+  member?.members && new Payload(bytes, member, member.members)
+
+const idText = (bytes: Buffer, span: Span): Id | undefined => {
   const first = bytes[span.start]
   const isString = first === 0x22
-  const isNumber = first === 0x2d || (first !== undefined && first >= 0x30 && first <= 0x39)
+  const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39)
   return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined
 }
 

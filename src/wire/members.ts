@@ -24,7 +24,7 @@ export const membersAt = (bytes: Buffer, start: number): Member[] => {
     scanner.peek()
     scanner.position++
     const value = scanner.skip()
-    found.push({ key: stringAt(bytes, key) ?? '', keyStart: key.start, start: value.start, end: value.end })
+    found.push({ key: stringAt(bytes, key) ?? '', keyStart: key.start, start: value.start, end: value.end, members: undefined })
   }
   return found
 }

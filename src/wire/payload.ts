@@ -35,15 +35,20 @@ export const byteLength = (parts: Parts): number => {
 }
 
 export const join = (parts: Parts): Buffer => {
-  const only = parts.length === 1 ? parts[0] : undefined
-  if (only !== undefined) return bufferOf(only)
-  return Buffer.concat(parts)
+  if (parts.length === 1) return bufferOf(parts[0])
+  const joined = Buffer.allocUnsafe(byteLength(parts))
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return joined
 }
 
 /** The same bytes as a string of one character per byte: cheaper to append to text that is written as latin1 than a buffer is. */
 export const latin1Of = (parts: Parts): string => {
   let text = ''
-  for (const part of parts) text += bufferOf(part).toString('latin1')
+  for (const part of parts) text += part.length === 1 ? String.fromCharCode(part[0]) : bufferOf(part).toString('latin1')
   return text
 }
 
@@ -54,7 +59,15 @@ interface Edit extends Span {
   readonly parts: Parts
 }
 
+/** What a member was given for a value, or a new member has for one. */
+type Made = Parts | Draft
+/** Given to a member that is left out. An object: comparing one with the others costs nothing. */
+const CUT: Parts = []
+/** No index. */
+const NONE = -1
+
 const COMMA = Buffer.from(',')
+const OPEN_BRACE = 0x7b
 const BACKSLASH = 0x5c
 /** Up to here a loop is faster than a native search. */
 const SHORT_STRING = 64
@@ -64,21 +77,19 @@ export class Payload implements JsonObject {
   readonly start: number
   readonly end: number
   readonly members: readonly Member[]
-  /** New values of existing members; `undefined`: the member is left out. */
-  #changed: Map<Member, Parts | Draft | undefined> | undefined
+  /** New values, each at the index of its member. */
+  #changed: (Made | undefined)[] | undefined
   /** New members, put in front of the others. */
-  #added: Map<string, Parts | Draft> | undefined
+  #added: Map<string, Made> | undefined
   #edits: Edit[] | undefined
-  #nested: Map<Member, Payload> | undefined
-  /** `_meta`, where the scan has read it on its way. */
-  readonly #meta: Payload | undefined
+  /** Members that were asked for as objects, at their index. */
+  #nested: (Payload | undefined)[] | undefined
 
-  constructor(bytes: Buffer, span: Span, members: readonly Member[], meta?: Payload) {
+  constructor(bytes: Buffer, span: Span, members: readonly Member[]) {
     this.bytes = bytes
     this.start = span.start
     this.end = span.end
     this.members = members
-    this.#meta = meta
   }
 
   /** Reads the object that starts at `start`; throws `ScanError`. */
@@ -100,11 +111,15 @@ export class Payload implements JsonObject {
     return undefined
   }
 
+  #indexOf(key: string): number {
+    const { members } = this
+    for (let index = 0; index < members.length; index++) if (members[index].key === key) return index
+    return NONE
+  }
+
   has(key: string): boolean {
-    const member = this.member(key)
-    if (member !== undefined)
-      return this.#changed === undefined || !this.#changed.has(member) || this.#changed.get(member) !== undefined
-    return this.#added?.has(key) ?? false
+    const index = this.#indexOf(key)
+    return index === NONE ? this.#added?.has(key) === true : this.#changed?.[index] !== CUT
   }
 
   /** The value's bytes as they came, or `undefined`. */
@@ -115,11 +130,9 @@ export class Payload implements JsonObject {
 
   /** The value's bytes as they will leave: a changed member counts as changed. */
   final(key: string): Buffer | undefined {
-    const member = this.member(key)
-    const isChanged = member !== undefined && this.#changed?.has(member) === true
-    const made = isChanged ? this.#changed?.get(member) : member === undefined ? this.#added?.get(key) : undefined
-    if (made !== undefined) return join(made instanceof Draft ? made.parts() : made)
-    return isChanged ? undefined : this.raw(key)
+    const made = this.#made(key)
+    if (made === CUT) return undefined
+    return made === undefined ? this.raw(key) : join(partsOf(made))
   }
 
   /** The value as text if it came as a string, else `undefined`. */
@@ -136,39 +149,37 @@ export class Payload implements JsonObject {
 
   /** A member that is an object, as a payload of its own; its changes become part of this one's. */
   object(key: string): Payload | undefined {
-    const member = this.member(key)
-    if (member === undefined || this.bytes[member.start] !== 0x7b) return undefined
-    this.#nested ??= new Map()
-    let nested = this.#nested.get(member)
-    if (nested !== undefined) return nested
-    nested = key === '_meta' && this.#meta !== undefined ? this.#meta : Payload.at(this.bytes, member.start)
-    this.#nested.set(member, nested)
+    const index = this.#indexOf(key)
+    if (index === NONE) return undefined
+    const known = this.#nested?.[index]
+    if (known !== undefined) return known
+    const member = this.members[index]
+    if (this.bytes[member.start] !== OPEN_BRACE) return undefined
+    const nested =
+      member.members === undefined ? Payload.at(this.bytes, member.start) : new Payload(this.bytes, member, member.members)
+    this.#nested ??= places(this.members)
+    this.#nested[index] = nested
     return nested
   }
 
   set(key: string, json: string | Uint8Array | Parts): void {
-    const member = this.member(key)
-    if (member !== undefined) (this.#changed ??= new Map()).set(member, toParts(json))
-    else (this.#added ??= new Map()).set(key, toParts(json))
+    this.#put(this.#indexOf(key), key, toParts(json))
   }
 
   /** Puts a member inside the object member `outer`, which is created if it is missing or no object. */
   setIn(outer: string, key: string, json: string | Uint8Array): void {
-    const member = this.member(outer)
-    const isReplaced = member !== undefined && this.#changed?.has(member) === true
-    const inner = isReplaced ? undefined : this.object(outer)
+    const made = this.#made(outer)
+    const inner = made === undefined ? this.object(outer) : undefined
     if (inner !== undefined) return inner.set(key, json)
-    const made = member === undefined ? this.#added?.get(outer) : this.#changed?.get(member)
-    const draft = made instanceof Draft ? made : made === undefined ? new Draft() : Draft.from(made)
+    const draft = made instanceof Draft ? made : made === undefined || made === CUT ? new Draft() : Draft.from(made)
     draft.set(key, json)
-    if (member === undefined) (this.#added ??= new Map()).set(outer, draft)
-    else (this.#changed ??= new Map()).set(member, draft)
+    this.#put(this.#indexOf(outer), outer, draft)
   }
 
   delete(key: string): void {
-    const member = this.member(key)
-    if (member !== undefined) (this.#changed ??= new Map()).set(member, undefined)
-    else this.#added?.delete(key)
+    const index = this.#indexOf(key)
+    if (index === NONE) this.#added?.delete(key)
+    else this.#put(index, key, CUT)
   }
 
   /** Replaces a span somewhere inside a value. */
@@ -182,33 +193,53 @@ export class Payload implements JsonObject {
   }
 
   parts(): Parts {
-    const isAsItCame =
-      this.#changed === undefined && this.#added === undefined && this.#edits === undefined && this.#nested === undefined
-    if (isAsItCame) return [this.bytes.subarray(this.start, this.end)]
+    if (this.#isAsItCame) return [this.bytes.subarray(this.start, this.end)]
     const splice = new Splice(this.bytes)
     this.#write(splice)
     return splice.parts()
   }
 
+  get #isAsItCame(): boolean {
+    if (this.#changed !== undefined || this.#added !== undefined || this.#edits !== undefined) return false
+    if (this.#nested !== undefined)
+      for (const nested of this.#nested) if (nested !== undefined && !nested.#isAsItCame) return false
+    return true
+  }
+
+  /** What was put in place of the member, or as a new one. */
+  #made(key: string): Made | undefined {
+    const index = this.#indexOf(key)
+    return index === NONE ? this.#added?.get(key) : this.#changed?.[index]
+  }
+
+  #put(index: number, key: string, made: Made): void {
+    if (index !== NONE) (this.#changed ??= places(this.members))[index] = made
+    else if (made !== CUT) (this.#added ??= new Map()).set(key, made)
+  }
+
   #write(splice: Splice): void {
     const { members } = this
-    const isDeleted = (member: Member): boolean => this.#changed?.has(member) === true && this.#changed.get(member) === undefined
+    const changed = this.#changed
     this.#edits?.sort((a, b) => a.start - b.start)
     splice.keep(this.start, this.start + 1)
-    this.#writeAdded(splice, this.#changed === undefined ? members.length > 0 : !members.every(isDeleted))
+    this.#writeAdded(splice, changed === undefined ? members.length > 0 : isAnyKept(changed))
     let at = this.start + 1
-    let previous = -1
+    let previous = NONE
     for (let index = 0; index < members.length; index++) {
+      const made = changed?.[index]
+      if (made === CUT) continue
       const member = members[index]
-      if (member === undefined || isDeleted(member)) continue
       // Between neighbours stands what stood there; where a member was left out, one comma.
-      if (previous === -1) at = index === 0 ? at : member.keyStart
+      if (previous === NONE) at = index === 0 ? at : member.keyStart
       else if (previous !== index - 1) {
         splice.put(COMMA)
         at = member.keyStart
       }
       this.#copy(splice, at, member.start)
-      this.#writeValue(splice, member)
+      const nested = this.#nested?.[index]
+      if (made !== undefined) for (const part of partsOf(made)) splice.put(part)
+      else if (nested !== undefined) nested.#write(splice)
+      else this.#copy(splice, member.start, member.end)
       at = member.end
       previous = index
     }
@@ -221,23 +252,16 @@ export class Payload implements JsonObject {
     let left = this.#added.size
     for (const [key, made] of this.#added) {
       splice.put(Buffer.from(`${JSON.stringify(key)}:`))
-      for (const part of made instanceof Draft ? made.parts() : made) splice.put(part)
+      for (const part of partsOf(made)) splice.put(part)
       if (--left > 0 || more) splice.put(COMMA)
     }
   }
 
-  #writeValue(splice: Splice, member: Member): void {
-    const changed = this.#changed?.get(member)
-    const nested = this.#nested?.get(member)
-    if (changed !== undefined) for (const part of changed instanceof Draft ? changed.parts() : changed) splice.put(part)
-    else if (nested !== undefined) nested.#write(splice)
-    else this.#copy(splice, member.start, member.end)
-  }
-
   /** The bytes from `from` to `to`, with the replacements that fall between. */
   #copy(splice: Splice, from: number, to: number): void {
+    if (this.#edits === undefined) return splice.keep(from, to)
     let at = from
-    for (const edit of this.#edits ?? []) {
+    for (const edit of this.#edits) {
       if (edit.start < at || edit.end > to) continue
       splice.keep(at, edit.start)
       for (const part of edit.parts) splice.put(part)
@@ -246,6 +270,16 @@ export class Payload implements JsonObject {
     splice.keep(at, to)
   }
 }
+
+const isAnyKept = (changed: readonly unknown[]): boolean => {
+  for (const made of changed) if (made !== CUT) return true
+  return false
+}
+
+const partsOf = (made: Made): Parts => (made instanceof Draft ? made.parts() : made)
+
+/** A place for something at the index of each member. */
+const places = <T>(members: readonly Member[]): (T | undefined)[] => members.map(() => undefined)
 
 /** The text of the JSON string at `span`; `undefined` if it is no string. */
 export const stringAt = (bytes: Buffer, span: Span): string | undefined => {

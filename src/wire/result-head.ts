@@ -1,5 +1,6 @@
 /** Where the `content` of a tool's result begins in a response of which only the beginning has come. */
-import { ScanError, Scanner } from './scan.ts'
+import { Scanner } from './scan.ts'
+import { ScanError } from './scan-error.ts'
 
 const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b
@@ -24,13 +25,12 @@ export const findContent = (bytes: Buffer): HeadPlace | 'more' | undefined => {
   let resultStart = -1
   try {
     scanner.members((key) => {
-      if (key !== 'result' || scanner.peek() !== OPEN_BRACE) return false
+      if (key !== 'result' || scanner.peek() !== OPEN_BRACE) return undefined
       resultStart = scanner.position
-      scanner.members((name) => {
+      return scanner.members((name) => {
         if (name === 'content' && scanner.peek() === OPEN_BRACKET) throw FOUND
-        return false
+        return undefined
       })
-      return true
     })
   } catch (error) {
     if (error === FOUND) return { resultStart, keyStart: head.lastIndexOf(KEY, scanner.position) }

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { Payload } from './payload.ts'
-import { ScanError } from './scan.ts'
+import { ScanError } from './scan-error.ts'
 
 /** What leaves differently. */
 export interface ResultChanges {

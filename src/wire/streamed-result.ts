@@ -18,7 +18,7 @@ import type { Parts } from './payload.ts'
 import { findContent } from './result-head.ts'
 import type { HeadPlace } from './result-head.ts'
 import { ResultWalk } from './result-walk.ts'
-import { ScanError } from './scan.ts'
+import { ScanError } from './scan-error.ts'
 
 /** Where the result goes. Bytes are lent until `write` returns; after `end` or `fail` nothing comes. */
 export interface ResultSink {

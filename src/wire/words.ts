@@ -4,10 +4,13 @@
  */
 import { META } from './meta.ts'
 import { METHODS } from './methods.ts'
+import { LEGACY_REVISIONS, MODERN_REVISIONS } from './revisions.ts'
 
 interface Word {
   readonly text: string
   readonly bytes: Buffer
+  /** Another word in the same slot. */
+  readonly next: Word | undefined
 }
 
 const WORDS: readonly string[] = `
@@ -17,25 +20,38 @@ const WORDS: readonly string[] = `
   content isError structuredContent contents messages type text resource resource_link`
   .trim()
   .split(/\s+/)
-  .concat(Object.values(META), Object.keys(METHODS))
+  .concat(Object.values(META), Object.keys(METHODS), LEGACY_REVISIONS, MODERN_REVISIONS)
 
-const byLength = (): readonly (readonly Word[])[] => {
-  const lists: Word[][] = []
-  for (const text of new Set(WORDS)) (lists[text.length] ??= []).push({ text, bytes: Buffer.from(text, 'latin1') })
-  return Array.from(lists, (list) => list ?? [])
+/** Each once, and as the engine keeps the names of members: the same object as a literal of the code, which makes comparing free. */
+const interned = (texts: readonly string[]): readonly string[] =>
+  Object.keys(Object.fromEntries(texts.map((text) => [text, true])))
+
+const SLOTS = 256
+
+/** Length, first and last byte tell almost all words apart. */
+const slotOf = (length: number, first: number, last: number): number => (length * 13 + first * 5 + last * 5) & (SLOTS - 1)
+
+const bySlot = (): readonly (Word | undefined)[] => {
+  const slots = Array.from<Word | undefined>({ length: SLOTS })
+  for (const text of interned(WORDS)) {
+    const bytes = Buffer.from(text, 'latin1')
+    const slot = slotOf(bytes.length, bytes[0], bytes[bytes.length - 1])
+    slots[slot] = { text, bytes, next: slots[slot] }
+  }
+  return slots
 }
-const BY_LENGTH = byLength()
+const BY_SLOT = bySlot()
 
 /** The word that stands from `start` to `end`, if it is one. */
 export const wordAt = (bytes: Buffer, start: number, end: number): string | undefined => {
-  const words = BY_LENGTH[end - start]
-  if (words === undefined) return undefined
-  for (const word of words) if (isAt(word.bytes, bytes, start)) return word.text
-  return undefined
+  if (start >= end) return undefined
+  let word = BY_SLOT[slotOf(end - start, bytes[start], bytes[end - 1])]
+  while (word !== undefined && !isAt(word.bytes, bytes, start, end)) word = word.next
+  return word?.text
 }
 
-/** From behind: words of one length differ late more often than early. */
-const isAt = (word: Buffer, bytes: Buffer, start: number): boolean => {
+const isAt = (word: Buffer, bytes: Buffer, start: number, end: number): boolean => {
+  if (word.length !== end - start) return false
   for (let at = word.length - 1; at >= 0; at--) if (word[at] !== bytes[start + at]) return false
   return true
 }

@@ -7,7 +7,8 @@ import { EnvelopeError, readHostMessage, readServerMessage, splitBatch } from '.
 import type { Envelope } from '../../../src/wire/envelope.ts'
 import { decodeHeaderValue, encodeHeaderValue } from '../../../src/wire/header-value.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../../../src/wire/param-headers.ts'
-import { ScanError, Scanner } from '../../../src/wire/scan.ts'
+import { Scanner } from '../../../src/wire/scan.ts'
+import { ScanError } from '../../../src/wire/scan-error.ts'
 import { must, outcome, same } from './target.ts'
 import type { Target } from './target.ts'
 

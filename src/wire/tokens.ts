@@ -1,0 +1,82 @@
+/**
+ * The pieces of JSON text: where a string, a number, a word and white space end. Each takes the offset where its piece begins and
+ * returns the offset behind it; what is no such piece is thrown as `ScanError`.
+ */
+import { ScanError } from './scan-error.ts'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+/** What a string is read byte by byte for, with its quote, before `indexOf` takes over on lenient input. */
+const SHORT_STRING = 50
+/** What follows a backslash, but for `u`. */
+const ESCAPES: readonly number[] = Array.from('"\\/bfnrt', (character) => character.charCodeAt(0))
+
+/** Where no white space stands, from `at` on. */
+export const afterSpace = (bytes: Buffer, at: number): number => {
+  let next = at
+  while (next < bytes.length && isSpace(bytes[next])) next++
+  return next
+}
+
+/** `strict`: a control character is refused wherever it stands, else where the string is short. */
+export const stringEnd = (bytes: Buffer, from: number, strict: boolean): number => {
+  const end = strict ? bytes.length : Math.min(from + SHORT_STRING, bytes.length)
+  let at = from + 1
+  while (at < end) {
+    const byte = bytes[at]
+    if (byte === QUOTE) return at + 1
+    if (byte === BACKSLASH) at = escapeEnd(bytes, at)
+    else if (byte < 0x20) throw syntax('control character in a string', at)
+    else at++
+  }
+  return closingQuote(bytes, at) + 1
+}
+
+/** The closing quote from `from` on, by native search: a quote behind an even number of backslashes. */
+const closingQuote = (bytes: Buffer, from: number): number => {
+  let at = from < bytes.length ? bytes.indexOf(QUOTE, from) : -1
+  while (at !== -1) {
+    let back = at - 1
+    while (back >= from && bytes[back] === BACKSLASH) back--
+    if ((at - back) % 2 === 1) return at
+    at = bytes.indexOf(QUOTE, at + 1)
+  }
+  throw syntax('unterminated string', bytes.length)
+}
+
+const escapeEnd = (bytes: Buffer, at: number): number => {
+  if (bytes[at + 1] !== 0x75) {
+    if (!ESCAPES.includes(bytes[at + 1])) throw syntax('bad escape', at)
+    return at + 2
+  }
+  for (let digit = at + 2; digit < at + 6; digit++) if (!isHex(bytes[digit])) throw syntax('bad \\u escape', digit)
+  return at + 6
+}
+
+export const numberEnd = (bytes: Buffer, from: number): number => {
+  let at = bytes[from] === 0x2d ? from + 1 : from
+  at = bytes[at] === 0x30 ? at + 1 : digitsEnd(bytes, at)
+  if (at < bytes.length && bytes[at] === 0x2e) at = digitsEnd(bytes, at + 1)
+  if (at >= bytes.length || (bytes[at] | 0x20) !== 0x65) return at
+  const isSigned = bytes[at + 1] === 0x2b || bytes[at + 1] === 0x2d
+  return digitsEnd(bytes, isSigned ? at + 2 : at + 1)
+}
+
+const digitsEnd = (bytes: Buffer, from: number): number => {
+  let at = from
+  while (at < bytes.length && isDigit(bytes[at])) at++
+  if (at === from) throw syntax('expected a digit', at)
+  return at
+}
+
+export const wordEnd = (bytes: Buffer, at: number, word: 'true' | 'false' | 'null'): number => {
+  for (let index = 0; index < word.length; index++)
+    if (bytes[at + index] !== word.charCodeAt(index)) throw syntax('unexpected character', at)
+  return at + word.length
+}
+
+export const syntax = (what: string, at: number): ScanError => new ScanError('syntax', `${what} at byte ${at}`, at)
+
+const isSpace = (byte: number): boolean => byte <= 0x20 && (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)
+export const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
+const isHex = (byte: number): boolean => isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)
