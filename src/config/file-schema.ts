@@ -127,6 +127,11 @@ export const fileSchema = z
             ),
             allowed_origins: field(z.array(origin), 'Origins of web pages that may come in, exact.', H.allowedOrigins),
             public_url: field(origin, 'How browsers reach us, if not at a bound address: `https://mcp.example.com`.'),
+            server: field(
+              choice('own', 'node'),
+              'What reads plain requests; all others are always read by node:http.',
+              H.httpServer,
+            ),
             sse: field(flag, '`/sse` and `/messages` for hosts that know nothing newer.', H.sse),
           }),
           'The HTTP listener.',

@@ -105,6 +105,7 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
         allowed_hosts: 'allowedHosts',
         allowed_origins: 'allowedOrigins',
         public_url: 'publicUrl',
+        server: 'httpServer',
         sse: 'sse',
       },
       fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),

@@ -1,5 +1,5 @@
 /** Where what nobody foresaw ends: with the request, connection or line that caused it, never with the process (F-31). */
-import type { HttpRequest } from '../transport/http-server.ts'
+import type { HttpRequest } from '../transport/http-request.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'

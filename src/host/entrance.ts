@@ -1,6 +1,6 @@
 /** One HTTP request before it is known what it says: where it came in, what it carries and takes, and how it is refused. */
 import type { Scope } from '../rpc/call.ts'
-import type { HttpRequest, Unread } from '../transport/http-server.ts'
+import type { HttpRequest, Unread } from '../transport/http-request.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Failure } from '../wire/failure.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'

@@ -4,7 +4,8 @@
  */
 import type { Flow } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
-import type { EventStream, HttpRequest } from '../transport/http-server.ts'
+import type { EventStream } from '../transport/event-stream.ts'
+import type { HttpRequest } from '../transport/http-request.ts'
 import { Failure } from '../wire/failure.ts'
 import { CLOSE } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'

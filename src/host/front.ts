@@ -11,7 +11,8 @@ import type { EndpointPath, Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { ConnectionCaps } from '../transport/connection-caps.ts'
 import { listenHttp } from '../transport/http-server.ts'
-import type { HttpRequest, Listening } from '../transport/http-server.ts'
+import type { HttpRequest } from '../transport/http-request.ts'
+import type { HttpServerOptions, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
 import { ConnectPages } from './connect.ts'
 import { turnAway } from './entrance.ts'
@@ -88,7 +89,7 @@ export class Front {
     const publicUrl = publicUrlOf(this.#hub.options)
     const [first] = this.#listening.values()
     if (publicUrl !== undefined || first !== undefined) return publicUrl ?? originOf(first)
-    this.#door ??= listenHttp(DOOR, this.#hub.options.limits, this.#hub.bodies, this.#caps, {
+    this.#door ??= listenHttp(DOOR, serverOptions(this.#hub.options), this.#hub.bodies, this.#caps, {
       request: (request) => this.#onDoor(request),
       trouble: (error) => this.#troubled(error),
       reached: this.#hub.limits.hit,
@@ -154,10 +155,10 @@ export class Front {
     setTimeout(() => void listening.close(), drainMs).unref()
   }
 
-  async #bind(address: Address, { addresses, limits }: HostOptions): Promise<Listening | undefined> {
+  async #bind(address: Address, options: HostOptions): Promise<Listening | undefined> {
     const isLoopback = isLoopbackAddress(address.host)
     try {
-      return await listenHttp(address, limits, this.#hub.bodies, this.#caps, {
+      return await listenHttp(address, serverOptions(options), this.#hub.bodies, this.#caps, {
         request: (request) => withinRequest(request, this.#hub, () => this.#handle(request, isLoopback)),
         trouble: (error) => this.#troubled(error),
         reached: this.#hub.limits.hit,
@@ -165,7 +166,8 @@ export class Front {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // A machine without IPv6 still has its other loopback address.
-      const isNoIpv6 = address.host === '::1' && addresses.length > 1 && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')
+      const isNoIpv6 =
+        address.host === '::1' && options.addresses.length > 1 && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')
       if (isNoIpv6) return undefined
       throw Object.assign(error as Error, { address: nameOf(address), port: address.port })
     }
@@ -280,6 +282,8 @@ export class Front {
 /** Hosts know the one of an OAuth gateway by its audience. */
 const publicUrlOf = ({ publicUrl, auth }: HostOptions): string | undefined =>
   publicUrl ?? (auth?.oauth === undefined ? undefined : new URL(auth.oauth.audience).origin)
+
+const serverOptions = ({ limits, httpServer }: HostOptions): HttpServerOptions => ({ ...limits, httpServer })
 
 const DOOR: Address = { host: '127.0.0.1', port: 0 }
 

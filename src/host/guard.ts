@@ -11,7 +11,7 @@ import type { Fetch } from '../auth/oauth/safe-fetch.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import { ProtectedResource } from '../auth/protected-resource.ts'
 import type { Challenge } from '../auth/protected-resource.ts'
-import type { HttpRequest } from '../transport/http-server.ts'
+import type { HttpRequest } from '../transport/http-request.ts'
 import type { Hub } from './hub.ts'
 
 const ISSUER_METADATA = '/.well-known/oauth-authorization-server'

@@ -1,5 +1,6 @@
 /** Options of the side that faces the hosts: addresses, checks, sessions, streams. */
 import type { AuthOptions } from '../auth/inbound-options.ts'
+import type { HttpServerChoice } from '../transport/http-server.ts'
 
 export interface Address {
   readonly host: string
@@ -54,6 +55,8 @@ export interface HostOptions {
   readonly addresses: readonly Address[]
   /** Path of Streamable HTTP, `/mcp` by default. */
   readonly path: string
+  /** What reads plain requests. */
+  readonly httpServer: HttpServerChoice
   /** `/sse` and `/messages`. */
   readonly sse: boolean
   /** Names beside the loopback ones that the `Host` header may carry. */
@@ -118,6 +121,7 @@ export const DEFAULT_HOST: HostOptions = {
     { host: '::1', port: 7420 },
   ],
   path: '/mcp',
+  httpServer: 'own',
   sse: true,
   allowedHosts: [],
   allowedOrigins: [],

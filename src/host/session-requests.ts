@@ -4,7 +4,7 @@
  */
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../rpc/call.ts'
-import type { HttpRequest } from '../transport/http-server.ts'
+import type { HttpRequest } from '../transport/http-request.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { resultMessage } from '../wire/message.ts'

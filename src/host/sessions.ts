@@ -7,7 +7,7 @@ import { sweepStream } from './exchange.ts'
 import type { PostExchange } from './exchange.ts'
 import type { HostLimits } from './options.ts'
 import type { Session } from './session.ts'
-import type { EventStream } from '../transport/http-server.ts'
+import type { EventStream } from '../transport/event-stream.ts'
 
 /** A session and what of HTTP belongs to it. */
 export interface HttpSession {

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../rpc/call.ts'
-import type { EventStream } from '../transport/http-server.ts'
+import type { EventStream } from '../transport/event-stream.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'

@@ -2,8 +2,8 @@
  * The body of an answer that is written as it is made. Little pieces wait for each other, a millisecond at most, in memory that is used
  * again; a host that does not take them is told of, and loses its connection when it takes nothing for too long.
  */
-import type { ServerResponse } from 'node:http'
 import type { BodyPool } from './body-pool.ts'
+import type { Outgoing } from './http-request.ts'
 
 export interface BodyFlow {
   /** The host takes less than comes. */
@@ -18,7 +18,7 @@ const ROOM_BYTES = 1024 * 1024
 const GATHER_MS = 1
 
 export class BodyWriter {
-  readonly #response: ServerResponse
+  readonly #response: Outgoing
   readonly #bodies: BodyPool
   readonly #flow: BodyFlow
   #room: Buffer | undefined
@@ -26,7 +26,7 @@ export class BodyWriter {
   #timer: NodeJS.Timeout | undefined
   #isFull = false
 
-  constructor(response: ServerResponse, bodies: BodyPool, flow: BodyFlow) {
+  constructor(response: Outgoing, bodies: BodyPool, flow: BodyFlow) {
     this.#response = response
     this.#bodies = bodies
     this.#flow = flow

@@ -5,7 +5,7 @@ import { Session } from '../../../src/host/session.ts'
 import { Sessions } from '../../../src/host/sessions.ts'
 import type { HttpSession } from '../../../src/host/sessions.ts'
 import { LimitCounts } from '../../../src/rpc/limit-counts.ts'
-import type { EventStream } from '../../../src/transport/http-server.ts'
+import type { EventStream } from '../../../src/transport/event-stream.ts'
 
 const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 } as const
 const sessionOf = (principal: string): Session =>

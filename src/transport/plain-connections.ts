@@ -1,0 +1,84 @@
+/** The connections of one listener on which only plain requests have come so far, and what they share. */
+import type { Socket } from 'node:net'
+import type { Shared } from './http-request.ts'
+import { PlainConnection } from './plain-connection.ts'
+import type { PlainShared } from './plain-connection.ts'
+
+const SWEEP_MS = 1_000
+
+export interface PlainOptions {
+  readonly headersTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  readonly maxHeaderLines: number
+}
+
+export class PlainConnections implements PlainShared {
+  readonly batch: Shared['batch']
+  readonly bodies: Shared['bodies']
+  readonly writeStallMs: number
+  readonly events: Shared['events']
+  readonly keepAliveTimeoutMs: number
+  readonly maxHeaderLines: number
+  readonly #connections = new Set<PlainConnection>()
+  /** Gives a connection to node:http. */
+  readonly #accept: (socket: Socket) => void
+  readonly #timer: NodeJS.Timeout
+  #nowMs = performance.now()
+  #date = new Date().toUTCString()
+  #isClosing = false
+
+  constructor(options: PlainOptions, shared: Shared, accept: (socket: Socket) => void) {
+    this.batch = shared.batch
+    this.bodies = shared.bodies
+    this.writeStallMs = shared.writeStallMs
+    this.events = shared.events
+    this.keepAliveTimeoutMs = options.keepAliveTimeoutMs
+    this.maxHeaderLines = options.maxHeaderLines
+    this.#accept = accept
+    this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.headersTimeoutMs)).unref()
+  }
+
+  get nowMs(): number {
+    return this.#nowMs
+  }
+  get date(): string {
+    return this.#date
+  }
+  get isClosing(): boolean {
+    return this.#isClosing
+  }
+
+  add(socket: Socket): void {
+    this.#connections.add(new PlainConnection(socket, this))
+  }
+
+  handOver(connection: PlainConnection, socket: Socket, early: Buffer): void {
+    this.#connections.delete(connection)
+    // What is put back comes first, once somebody listens again.
+    socket.pause()
+    if (early.length > 0) socket.unshift(early)
+    this.#accept(socket)
+    socket.resume()
+  }
+
+  closed(connection: PlainConnection): void {
+    this.#connections.delete(connection)
+  }
+
+  /** None is kept from now on; what is under way goes on. */
+  closeIdle(): void {
+    this.#isClosing = true
+    for (const connection of this.#connections) connection.closeIdle()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    for (const connection of this.#connections) connection.destroy()
+  }
+
+  #sweep(): void {
+    this.#nowMs = performance.now()
+    this.#date = new Date().toUTCString()
+    for (const connection of this.#connections) connection.sweep(this.#nowMs)
+  }
+}

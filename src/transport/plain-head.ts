@@ -1,0 +1,90 @@
+/**
+ * The head of a plain request: a POST of HTTP/1.1 as every MCP client writes it, each header once, in printable ASCII, its body of a
+ * stated length. This is no parser of HTTP but knows one form of it: whatever differs by a byte is not plain, and node:http reads it.
+ *
+ * The next request on a connection mostly has the same head but for the length of its body: that is told by comparing bytes.
+ */
+
+/** Beyond this a head is nothing usual. */
+const MAX_HEAD_BYTES = 8 * 1024
+const END = Buffer.from('\r\n\r\n')
+const REQUEST_LINE = /^POST (\/[\w/.~%?&=+,:@!$'()*;-]*) HTTP\/1\.1\r\n/
+const LINE = /([A-Za-z][A-Za-z0-9-]*): ([!-~](?:[ -~]*[!-~])?)\r\n/y
+const LENGTH = /^(?:0|[1-9]\d{0,7})$/
+const MAX_DIGITS = 8
+const ZERO = 48
+/** What would change how the rest is read, or the connection. */
+const NOT_PLAIN = new Set(['transfer-encoding', 'expect', 'upgrade', 'te', 'trailer', 'proxy-connection', 'set-cookie'])
+
+/** What of a request with a known head has come: its body, part of it, or more than that. */
+export type PlainBody = Buffer | 'more' | 'beyond'
+
+export class PlainHead {
+  /** Path and query. */
+  readonly target: string
+  /** By names in lower case; without `content-length`, which may be another in the next request. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly lines: number
+  /** The bytes before and behind the digits of the length. */
+  readonly #before: Buffer
+  readonly #after: Buffer
+
+  private constructor(target: string, headers: Readonly<Record<string, string>>, lines: number, before: Buffer, after: Buffer) {
+    this.target = target
+    this.headers = headers
+    this.lines = lines
+    this.#before = before
+    this.#after = after
+  }
+
+  /** The head that `bytes` begin with; `'more'`: it may still become one, `undefined`: never. */
+  static read(bytes: Buffer): PlainHead | 'more' | undefined {
+    const end = bytes.indexOf(END) + END.length
+    if (end < END.length) return bytes.length < MAX_HEAD_BYTES ? 'more' : undefined
+    if (end > MAX_HEAD_BYTES) return undefined
+    const text = bytes.toString('latin1', 0, end)
+    const first = REQUEST_LINE.exec(text)
+    if (first === null) return undefined
+    const headers: Record<string, string> = Object.create(null)
+    let lengthAt = -1
+    let length = ''
+    let lines = 0
+    let at = first[0].length
+    for (; at < end - 2; at = LINE.lastIndex) {
+      LINE.lastIndex = at
+      const [, name = '', value = ''] = LINE.exec(text) ?? []
+      const key = name.toLowerCase()
+      if (key === '' || key in headers || NOT_PLAIN.has(key)) return undefined
+      lines++
+      if (key !== 'content-length') headers[key] = value
+      else if (lengthAt === -1 && LENGTH.test(value)) {
+        length = value
+        lengthAt = at + name.length + 2
+      } else return undefined
+    }
+    if (lengthAt === -1 || headers.host === undefined || !isKeptAlive(headers.connection)) return undefined
+    // A copy: the bytes of a whole request are not kept for the sake of its head.
+    const copy = Buffer.from(bytes.subarray(0, end))
+    const before = copy.subarray(0, lengthAt)
+    return new PlainHead(first[1] ?? '', headers, lines, before, copy.subarray(lengthAt + length.length))
+  }
+
+  /** What has come of the request that `bytes` begin with; `undefined`: it has another head. */
+  bodyIn(bytes: Buffer): PlainBody | undefined {
+    const before = this.#before
+    const after = this.#after
+    if (bytes.length < before.length || bytes.compare(before, 0, before.length, 0, before.length) !== 0) return undefined
+    let length = 0
+    let at = before.length
+    for (let digit = 0; (digit = (bytes[at] ?? 0) - ZERO) >= 0 && digit <= 9; at++) length = length * 10 + digit
+    const digits = at - before.length
+    if (digits === 0 || digits > MAX_DIGITS || (digits > 1 && bytes[before.length] === ZERO)) return undefined
+    const start = at + after.length
+    if (bytes.length < start || bytes.compare(after, 0, after.length, at, start) !== 0) return undefined
+    const end = start + length
+    if (bytes.length === end) return bytes.subarray(start)
+    return bytes.length < end ? 'more' : 'beyond'
+  }
+}
+
+const isKeptAlive = (connection = 'keep-alive'): boolean => connection.toLowerCase() === 'keep-alive'
