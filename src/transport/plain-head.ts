@@ -9,7 +9,8 @@
 const MAX_HEAD_BYTES = 8 * 1024
 const END = Buffer.from('\r\n\r\n')
 const REQUEST_LINE = /^POST (\/[\w/.~%?&=+,:@!$'()*;-]*) HTTP\/1\.1\r\n/
-const LINE = /([A-Za-z][A-Za-z0-9-]*): ([!-~](?:[ -~]*[!-~])?)\r\n/y
+const NAME = /^[A-Za-z][A-Za-z0-9-]*$/
+const VALUE = /^[!-~][ -~]*$/
 const LENGTH = /^(?:0|[1-9]\d{0,7})$/
 const MAX_DIGITS = 8
 const ZERO = 48
@@ -49,17 +50,18 @@ export class PlainHead {
     let lengthAt = -1
     let length = ''
     let lines = 0
-    let at = first[0].length
-    for (; at < end - 2; at = LINE.lastIndex) {
-      LINE.lastIndex = at
-      const [, name = '', value = ''] = LINE.exec(text) ?? []
-      const key = name.toLowerCase()
-      if (key === '' || key in headers || NOT_PLAIN.has(key)) return undefined
+    for (let at = first[0].length, next = 0; at < end - 2; at = next + 2) {
+      next = text.indexOf('\r\n', at)
+      const colon = text.indexOf(':', at)
+      const name = text.slice(at, Math.min(colon, next)).toLowerCase()
+      const value = text.slice(colon + 2, next)
+      if (!NAME.test(name) || text[colon + 1] !== ' ' || !VALUE.test(value) || value.endsWith(' ')) return undefined
+      if (name in headers || NOT_PLAIN.has(name)) return undefined
       lines++
-      if (key !== 'content-length') headers[key] = value
+      if (name !== 'content-length') headers[name] = value
       else if (lengthAt === -1 && LENGTH.test(value)) {
         length = value
-        lengthAt = at + name.length + 2
+        lengthAt = colon + 2
       } else return undefined
     }
     if (lengthAt === -1 || headers.host === undefined || !isKeptAlive(headers.connection)) return undefined

@@ -20,7 +20,7 @@ describe('what a configuration says beside its servers', () => {
     await using files = await yaml(`
 version: 1
 listen:
-  http: { bind: [localhost:1, "[::1]:0"], path: /a/mcp, allowed_hosts: [gw.test], allowed_origins: ["https://app.test"], sse: false }
+  http: { bind: [localhost:1, "[::1]:0"], path: /a/mcp, allowed_hosts: [gw.test], allowed_origins: ["https://app.test"], server: node, sse: false }
   revisions: { min: 2025-03-26, max: "2025-11-25" }
   stream_after: { legacy: 0s, modern: 1s }
   poll_after: 2s
@@ -45,6 +45,7 @@ state: { dir: ./state }
         { host: '::1', port: 0 },
       ],
       path: '/a/mcp',
+      httpServer: 'node',
       sse: false,
       allowedHosts: ['gw.test'],
       allowedOrigins: ['https://app.test'],
