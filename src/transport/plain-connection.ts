@@ -10,7 +10,7 @@ import type { Socket } from 'node:net'
 import { byteLength, latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { HttpRequest, tellStalled } from './http-request.ts'
-import type { Headers, Outgoing, Shared, Unread } from './http-request.ts'
+import type { HeadNotes, Headers, Outgoing, Shared, Unread } from './http-request.ts'
 import { PlainHead } from './plain-head.ts'
 import { PlainResponse } from './plain-response.ts'
 
@@ -185,6 +185,10 @@ class PlainRequest extends HttpRequest {
     this.#connection = connection
     this.#socket = socket
     this.#plain = shared
+  }
+
+  get notes(): HeadNotes {
+    return this.#head.notes
   }
 
   header(name: string): string | undefined {
