@@ -7,12 +7,13 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { byteLength, latin1Of } from '../wire/payload.ts'
+import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { HttpRequest, tellStalled } from './http-request.ts'
 import type { HeadNotes, Headers, Outgoing, Shared, Unread } from './http-request.ts'
 import { PlainHead } from './plain-head.ts'
 import { PlainResponse } from './plain-response.ts'
+import type { WriteRoom } from './write-room.ts'
 
 /** What may be in a value, as node:http has it. */
 const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
@@ -26,6 +27,7 @@ const MAX_EARLY_BYTES = 64 * 1024
 
 /** What the plain connections of one listener use. */
 export interface PlainShared extends Shared {
+  readonly room: WriteRoom
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderLines: number
   /** Time of the last sweep, monotonic. */
@@ -165,6 +167,7 @@ export class PlainConnection {
 }
 
 const NOTHING = Buffer.alloc(0)
+const NO_BODY: Parts = []
 const ignore = (): void => undefined
 
 class PlainRequest extends HttpRequest {
@@ -238,10 +241,9 @@ class PlainRequest extends HttpRequest {
     this.#isAnswered = true
     const isKept = this.#isKept(headers)
     const head = this.#headOf(status, headers, isKept, `Content-Length: ${body === undefined ? 0 : byteLength(body)}\r\n`)
-    const text = body === undefined ? head : head + latin1Of(body)
     this.shared.batch.add(() => {
       if (this.#socket.destroyed) return
-      this.#socket.write(text, 'latin1')
+      this.#plain.room.write(this.#socket, head, body ?? NO_BODY)
       this.#connection.answered(isKept)
     })
   }
