@@ -242,7 +242,7 @@ class PlainRequest extends HttpRequest {
     const isKept = this.#isKept(headers)
     const head = this.#headOf(status, headers, isKept, `Content-Length: ${body === undefined ? 0 : byteLength(body)}\r\n`)
     this.shared.batch.add(() => {
-      if (this.#socket.destroyed) return
+      if (!this.#socket.writable) return
       this.#plain.room.write(this.#socket, head, body ?? NO_BODY)
       this.#connection.answered(isKept)
     })
