@@ -231,9 +231,9 @@ class PlainRequest extends HttpRequest {
   }
 
   protected sendWhole(status: number, headers: Headers, body: Parts | undefined): void {
-    this.#isAnswered = true
     const isKept = this.#isKept(headers)
     const head = this.#headOf(status, headers, isKept, `Content-Length: ${body === undefined ? 0 : byteLength(body)}\r\n`)
+    this.#isAnswered = true
     const text = body === undefined ? head : head + latin1Of(body)
     this.shared.batch.add(() => {
       if (this.#socket.destroyed) return
@@ -243,10 +243,10 @@ class PlainRequest extends HttpRequest {
   }
 
   protected begin(status: number, headers: Headers, length?: number): Outgoing {
-    this.#isAnswered = true
     const isKept = this.#isKept(headers)
     const extent = length === undefined ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${length}\r\n`
     const head = this.#headOf(status, headers, isKept, extent)
+    this.#isAnswered = true
     const response = new PlainResponse(this.#socket, head, length === undefined)
     response.on('error', ignore)
     response.once('finish', () => this.#connection.answered(isKept))
