@@ -9,6 +9,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { byteLength, latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import { refuse } from './connection-caps.ts'
 import { HttpRequest, tellStalled } from './http-request.ts'
 import type { Headers, Outgoing, Shared, Unread } from './http-request.ts'
 import { PlainHead } from './plain-head.ts'
@@ -153,9 +154,11 @@ export class PlainConnection {
     this.#shared.handOver(this, socket, early)
   }
 
-  /** As node:http: who says no more is not answered any more. */
+  /** As node:http: who says no more is not answered any more, and half a request is none. */
   readonly #onEnd = (): void => {
-    this.#socket.end()
+    if (this.#begun === undefined) return void this.#socket.end()
+    this.#begun = undefined
+    refuse(this.#socket, 400, '')
   }
 
   readonly #onClose = (): void => {
