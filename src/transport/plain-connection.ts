@@ -17,10 +17,10 @@ import { PlainResponse } from './plain-response.ts'
 
 /** What may be in a value, as node:http has it. */
 const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
-/** Whoever has begun a request, or not, for so long, ms: node:http knows what to say to the slow. */
-const SLOW_MS = 1_000
-/** Longer than the host was told, so that none of its requests crosses our close, as node:http does. */
-const IDLE_MARGIN_MS = 1_000
+/** Whoever has begun a request, or not, for so long, ms: node:http knows what to say to the slow. Times are up to a sweep old. */
+const SLOW_MS = 2_000
+/** Longer than the host was told, by a second at least, so that none of its requests crosses our close, as node:http does. */
+const IDLE_MARGIN_MS = 2_000
 
 /** What may come before its turn; more is not read yet. */
 const MAX_EARLY_BYTES = 64 * 1024
