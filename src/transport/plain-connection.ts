@@ -28,6 +28,7 @@ const MAX_EARLY_BYTES = 64 * 1024
 /** What the plain connections of one listener use. */
 export interface PlainShared extends Shared {
   readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
   /** Time of the last sweep, monotonic. */
   readonly nowMs: number
@@ -121,7 +122,7 @@ export class PlainConnection {
     if (body === undefined) {
       const head = PlainHead.read(bytes)
       if (head === 'more' || head === undefined) return head
-      if (head.lines > this.#shared.maxHeaderLines) return undefined
+      if (head.lines > this.#shared.maxHeaderLines || head.size > this.#shared.maxHeaderBytes) return undefined
       this.#head = head
       body = head.bodyIn(bytes)
     }

@@ -9,6 +9,7 @@ const SWEEP_MS = 1_000
 export interface PlainOptions {
   readonly headersTimeoutMs: number
   readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
 }
 
@@ -18,6 +19,7 @@ export class PlainConnections implements PlainShared {
   readonly writeStallMs: number
   readonly events: Shared['events']
   readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
   readonly #connections = new Set<PlainConnection>()
   /** Gives a connection to node:http. */
@@ -33,6 +35,7 @@ export class PlainConnections implements PlainShared {
     this.writeStallMs = shared.writeStallMs
     this.events = shared.events
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs
+    this.maxHeaderBytes = options.maxHeaderBytes
     this.maxHeaderLines = options.maxHeaderLines
     this.#accept = accept
     this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.headersTimeoutMs)).unref()

@@ -26,6 +26,8 @@ export class PlainHead {
   /** By names in lower case; without `content-length`, which may be another in the next request. */
   readonly headers: Readonly<Record<string, string>>
   readonly lines: number
+  /** Bytes of all of it. */
+  readonly size: number
   /** The bytes before and behind the digits of the length. */
   readonly #before: Buffer
   readonly #after: Buffer
@@ -34,6 +36,7 @@ export class PlainHead {
     this.target = target
     this.headers = headers
     this.lines = lines
+    this.size = before.length + after.length
     this.#before = before
     this.#after = after
   }
