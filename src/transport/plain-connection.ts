@@ -71,7 +71,7 @@ export class PlainConnection {
 
   /** Closes it if nothing is under way. */
   closeIdle(): void {
-    if (this.isIdle) this.#socket.destroySoon()
+    if (this.isIdle) this.#end()
   }
 
   destroy(): void {
@@ -88,7 +88,7 @@ export class PlainConnection {
       this.#socket.destroy()
     } else if (!this.#isAnswered || this.#begun !== undefined) {
       if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? NOTHING)
-    } else if (forMs >= keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#socket.destroySoon()
+    } else if (forMs >= keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
   }
 
   /** The answer to its request is out; `isKept`: another may follow. */
@@ -96,8 +96,9 @@ export class PlainConnection {
     this.#request = undefined
     this.#isAnswered = true
     this.#sinceMs = this.#shared.nowMs
-    if (!isKept) this.#socket.destroySoon()
+    if (!isKept || !this.#socket.writable) this.#end()
     else if (this.#early !== undefined) this.#handOver(this.#early)
+    else if (this.#shared.isClosing) this.#end()
     // Who does not take its answers is not asked for more requests.
     else if (this.#socket.writableNeedDrain) this.#rest()
   }
@@ -144,6 +145,13 @@ export class PlainConnection {
   #rest(): void {
     this.#socket.pause()
     this.#socket.once('drain', () => this.#socket.resume())
+  }
+
+  /** Closes it once what was written is out; what comes behind the last answer is not read (RFC 9112, 9.6). */
+  #end(): void {
+    this.#socket.off('data', this.#onData)
+    this.#socket.resume()
+    this.#socket.destroySoon()
   }
 
   #handOver(early: Buffer): void {
@@ -240,7 +248,8 @@ class PlainRequest extends HttpRequest {
     this.#isAnswered = true
     const text = body === undefined ? head : head + latin1Of(body)
     this.shared.batch.add(() => {
-      if (this.#socket.destroyed) return
+      // The host has said that it says no more: its connection is about to close.
+      if (!this.#socket.writable) return
       this.#socket.write(text, 'latin1')
       this.#connection.answered(isKept)
     })
