@@ -27,6 +27,8 @@ export class PlainResponse extends Writable implements Outgoing {
       socket.off('timeout', this.#onTimeout)
       socket.setTimeout(0)
     })
+    // Its host went before anything was said: nobody else will tell.
+    if (socket.destroyed) this.destroy()
   }
 
   flushHeaders(): void {
