@@ -244,7 +244,7 @@ class PlainRequest extends HttpRequest {
 
   protected sendWhole(status: number, headers: Headers, body: Parts | undefined): void {
     const isKept = this.#isKept(headers)
-    const head = this.#headOf(status, headers, isKept, `Content-Length: ${body === undefined ? 0 : byteLength(body)}\r\n`)
+    const head = this.#headOf(status, headers, isKept, body === undefined ? 0 : byteLength(body))
     this.#isAnswered = true
     const text = body === undefined ? head : head + latin1Of(body)
     this.shared.batch.add(() => {
@@ -257,8 +257,7 @@ class PlainRequest extends HttpRequest {
 
   protected begin(status: number, headers: Headers, length?: number): Outgoing {
     const isKept = this.#isKept(headers)
-    const extent = length === undefined ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${length}\r\n`
-    const head = this.#headOf(status, headers, isKept, extent)
+    const head = this.#headOf(status, headers, isKept, length)
     this.#isAnswered = true
     const response = new PlainResponse(this.#socket, head, length === undefined)
     response.on('error', ignore)
@@ -271,16 +270,19 @@ class PlainRequest extends HttpRequest {
     return headers.Connection === undefined && !this.#plain.isClosing
   }
 
-  /** Everything up to the body; `extent` says how long that is. */
-  #headOf(status: number, headers: Headers, isKept: boolean, extent: string): string {
+  /** Everything up to the body, in the order of node:http; without `length`, the body comes in chunks. */
+  #headOf(status: number, headers: Headers, isKept: boolean, length: number | undefined): string {
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
     for (const name in headers) {
       const value = headers[name] ?? ''
       if (NO_VALUE.test(value)) throw new TypeError(`a header of an answer cannot say what ${name} would have said`)
-      if (name !== 'Connection') head += `${name}: ${value}\r\n`
+      head += `${name}: ${value}\r\n`
     }
+    if (length !== undefined) head += `Content-Length: ${length}\r\n`
     const { date, keepAliveTimeoutMs } = this.#plain
-    const kept = isKept ? `keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}` : 'close'
-    return `${head}${extent}Date: ${date}\r\nConnection: ${kept}\r\n\r\n`
+    head += `Date: ${date}\r\n`
+    if (isKept) head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}\r\n`
+    else if (headers.Connection === undefined) head += 'Connection: close\r\n'
+    return length === undefined ? `${head}Transfer-Encoding: chunked\r\n\r\n` : `${head}\r\n`
   }
 }
