@@ -26,7 +26,7 @@ export class PlainHead {
   /** By names in lower case; without `content-length`, which may be another in the next request. */
   readonly headers: Readonly<Record<string, string>>
   readonly lines: number
-  /** Bytes of all of it. */
+  /** Bytes of all of it but the digits of the length. */
   readonly size: number
   /** The bytes before and behind the digits of the length. */
   readonly #before: Buffer
