@@ -111,8 +111,15 @@ const examine = (bytes: Buffer, other: PlainHead): void => {
 }
 
 const START = 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n'
-/** What stands before the input, so that many inputs are plain. */
-const BEGINNINGS = ['', START, `${START}Content-Length: 5\r\n`, `${START}X-A: `].map((text) => Buffer.from(text))
+/** What stands before and behind the input, so that much of it becomes plain. */
+const FRAMES: readonly (readonly [before: string, behind: string])[] = [
+  ['', ''],
+  [`${START}Content-Length: 5\r\n`, ''],
+  [`${START}Content-Length: 5\r\n`, '\r\nhello'],
+  [`${START}X-A: `, '\r\nContent-Length: 5\r\n\r\nhello'],
+  [`${START}Content-Length: `, '\r\n\r\nhello'],
+  ['POST /', ' HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}'],
+]
 
 const headOf = (text: string): PlainHead => {
   const head = PlainHead.read(Buffer.from(text))
@@ -139,6 +146,9 @@ export const requestTargets: readonly Target[] = [
       'Transfer-Encoding: chunked\r\n',
       'Expect: 100-continue\r\n',
       'X: y\r\n',
+      'Mcp-Method: tools/call\r\n',
+      'User-Agent: a b/1.0 (c; d)\r\n',
+      '17',
       'X-B: ',
       'X_C: y\r\n',
       'z',
@@ -154,7 +164,7 @@ export const requestTargets: readonly Target[] = [
       'é',
     ],
     check: (input) => {
-      for (const before of BEGINNINGS) examine(Buffer.concat([before, input]), KNOWN)
+      for (const [before, behind] of FRAMES) examine(Buffer.concat([Buffer.from(before), input, Buffer.from(behind)]), KNOWN)
     },
   },
 ]
