@@ -7,8 +7,8 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import { refuse } from './connection-caps.ts'
 import { HttpRequest, tellStalled } from './http-request.ts'
 import type { HeadNotes, Headers, Outgoing, Shared, Unread } from './http-request.ts'
 import { PlainHead } from './plain-head.ts'
@@ -17,10 +17,10 @@ import type { WriteRoom } from './write-room.ts'
 
 /** What may be in a value, as node:http has it. */
 const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
-/** Whoever has begun a request, or not, for so long, ms: node:http knows what to say to the slow. */
-const SLOW_MS = 1_000
-/** Longer than the host was told, so that none of its requests crosses our close, as node:http does. */
-const IDLE_MARGIN_MS = 1_000
+/** Whoever has begun a request, or not, for so long, ms: node:http knows what to say to the slow. Times are up to a sweep old. */
+const SLOW_MS = 2_000
+/** Longer than the host was told, by a second at least, so that none of its requests crosses our close, as node:http does. */
+const IDLE_MARGIN_MS = 2_000
 
 /** What may come before its turn; more is not read yet. */
 const MAX_EARLY_BYTES = 64 * 1024
@@ -29,6 +29,7 @@ const MAX_EARLY_BYTES = 64 * 1024
 export interface PlainShared extends Shared {
   readonly room: WriteRoom
   readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
   /** Time of the last sweep, monotonic. */
   readonly nowMs: number
@@ -71,7 +72,7 @@ export class PlainConnection {
 
   /** Closes it if nothing is under way. */
   closeIdle(): void {
-    if (this.isIdle) this.#socket.destroySoon()
+    if (this.isIdle) this.#end()
   }
 
   destroy(): void {
@@ -88,7 +89,7 @@ export class PlainConnection {
       this.#socket.destroy()
     } else if (!this.#isAnswered || this.#begun !== undefined) {
       if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? NOTHING)
-    } else if (forMs >= keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#socket.destroySoon()
+    } else if (forMs >= keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
   }
 
   /** The answer to its request is out; `isKept`: another may follow. */
@@ -96,8 +97,9 @@ export class PlainConnection {
     this.#request = undefined
     this.#isAnswered = true
     this.#sinceMs = this.#shared.nowMs
-    if (!isKept) this.#socket.destroySoon()
+    if (!isKept || !this.#socket.writable) this.#end()
     else if (this.#early !== undefined) this.#handOver(this.#early)
+    else if (this.#shared.isClosing) this.#end()
     // Who does not take its answers is not asked for more requests.
     else if (this.#socket.writableNeedDrain) this.#rest()
   }
@@ -122,7 +124,7 @@ export class PlainConnection {
     if (body === undefined) {
       const head = PlainHead.read(bytes)
       if (head === 'more' || head === undefined) return head
-      if (head.lines > this.#shared.maxHeaderLines) return undefined
+      if (head.lines > this.#shared.maxHeaderLines || head.size > this.#shared.maxHeaderBytes) return undefined
       this.#head = head
       body = head.bodyIn(bytes)
     }
@@ -146,6 +148,13 @@ export class PlainConnection {
     this.#socket.once('drain', () => this.#socket.resume())
   }
 
+  /** Closes it once what was written is out; what comes behind the last answer is not read (RFC 9112, 9.6). */
+  #end(): void {
+    this.#socket.off('data', this.#onData)
+    this.#socket.resume()
+    this.#socket.destroySoon()
+  }
+
   #handOver(early: Buffer): void {
     const socket = this.#socket
     socket.off('data', this.#onData)
@@ -155,9 +164,11 @@ export class PlainConnection {
     this.#shared.handOver(this, socket, early)
   }
 
-  /** As node:http: who says no more is not answered any more. */
+  /** As node:http: who says no more is not answered any more, and half a request is none. */
   readonly #onEnd = (): void => {
-    this.#socket.end()
+    if (this.#begun === undefined) return void this.#socket.end()
+    this.#begun = undefined
+    refuse(this.#socket, 400, '')
   }
 
   readonly #onClose = (): void => {
@@ -167,7 +178,6 @@ export class PlainConnection {
 }
 
 const NOTHING = Buffer.alloc(0)
-const NO_BODY: Parts = []
 const ignore = (): void => undefined
 
 class PlainRequest extends HttpRequest {
@@ -195,11 +205,12 @@ class PlainRequest extends HttpRequest {
   }
 
   header(name: string): string | undefined {
-    return this.#head.headers[name]
+    const { headers } = this.#head
+    return Object.hasOwn(headers, name) ? headers[name] : undefined
   }
 
   count(name: string): number {
-    return this.#head.headers[name] === undefined ? 0 : 1
+    return Object.hasOwn(this.#head.headers, name) ? 1 : 0
   }
 
   headers(): Headers {
@@ -237,22 +248,22 @@ class PlainRequest extends HttpRequest {
     return !this.#isAnswered && !this.#socket.destroyed
   }
 
-  protected sendWhole(status: number, headers: Headers, body: Parts | undefined): void {
-    this.#isAnswered = true
+  protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
     const isKept = this.#isKept(headers)
-    const head = this.#headOf(status, headers, isKept, `Content-Length: ${body === undefined ? 0 : byteLength(body)}\r\n`)
+    const head = this.#headOf(status, headers, isKept, length)
+    this.#isAnswered = true
     this.shared.batch.add(() => {
+      // The host has said that it says no more: its connection is about to close.
       if (!this.#socket.writable) return
-      this.#plain.room.write(this.#socket, head, body ?? NO_BODY)
+      this.#plain.room.write(this.#socket, head, body, length)
       this.#connection.answered(isKept)
     })
   }
 
   protected begin(status: number, headers: Headers, length?: number): Outgoing {
-    this.#isAnswered = true
     const isKept = this.#isKept(headers)
-    const extent = length === undefined ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${length}\r\n`
-    const head = this.#headOf(status, headers, isKept, extent)
+    const head = this.#headOf(status, headers, isKept, length)
+    this.#isAnswered = true
     const response = new PlainResponse(this.#socket, head, length === undefined)
     response.on('error', ignore)
     response.once('finish', () => this.#connection.answered(isKept))
@@ -264,16 +275,19 @@ class PlainRequest extends HttpRequest {
     return headers.Connection === undefined && !this.#plain.isClosing
   }
 
-  /** Everything up to the body; `extent` says how long that is. */
-  #headOf(status: number, headers: Headers, isKept: boolean, extent: string): string {
+  /** Everything up to the body, in the order of node:http; without `length`, the body comes in chunks. */
+  #headOf(status: number, headers: Headers, isKept: boolean, length: number | undefined): string {
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
     for (const name in headers) {
       const value = headers[name] ?? ''
       if (NO_VALUE.test(value)) throw new TypeError(`a header of an answer cannot say what ${name} would have said`)
-      if (name !== 'Connection') head += `${name}: ${value}\r\n`
+      head += `${name}: ${value}\r\n`
     }
+    if (length !== undefined) head += `Content-Length: ${length}\r\n`
     const { date, keepAliveTimeoutMs } = this.#plain
-    const kept = isKept ? `keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}` : 'close'
-    return `${head}${extent}Date: ${date}\r\nConnection: ${kept}\r\n\r\n`
+    head += `Date: ${date}\r\n`
+    if (isKept) head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}\r\n`
+    else if (headers.Connection === undefined) head += 'Connection: close\r\n'
+    return length === undefined ? `${head}Transfer-Encoding: chunked\r\n\r\n` : `${head}\r\n`
   }
 }

@@ -12,6 +12,7 @@ const ROOM_BYTES = 72 * 1024
 export interface PlainOptions {
   readonly headersTimeoutMs: number
   readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
 }
 
@@ -21,6 +22,7 @@ export class PlainConnections implements PlainShared {
   readonly writeStallMs: number
   readonly events: Shared['events']
   readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
   readonly room = new WriteRoom(ROOM_BYTES)
   readonly #connections = new Set<PlainConnection>()
@@ -37,6 +39,7 @@ export class PlainConnections implements PlainShared {
     this.writeStallMs = shared.writeStallMs
     this.events = shared.events
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs
+    this.maxHeaderBytes = options.maxHeaderBytes
     this.maxHeaderLines = options.maxHeaderLines
     this.#accept = accept
     this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.headersTimeoutMs)).unref()

@@ -29,6 +29,8 @@ export class PlainHead {
   readonly headers: Readonly<Record<string, string>>
   readonly lines: number
   readonly notes: HeadNotes = { credential: undefined }
+  /** Bytes of all of it but the digits of the length. */
+  readonly size: number
   /** The bytes before and behind the digits of the length. */
   readonly #before: Buffer
   readonly #after: Buffer
@@ -37,6 +39,7 @@ export class PlainHead {
     this.target = target
     this.headers = headers
     this.lines = lines
+    this.size = before.length + after.length
     this.#before = before
     this.#after = after
   }
@@ -59,7 +62,7 @@ export class PlainHead {
       const name = text.slice(at, Math.min(colon, next)).toLowerCase()
       const value = text.slice(colon + 2, next)
       if (!NAME.test(name) || text[colon + 1] !== ' ' || !VALUE.test(value) || value.endsWith(' ')) return undefined
-      if (name in headers || NOT_PLAIN.has(name)) return undefined
+      if (Object.hasOwn(headers, name) || NOT_PLAIN.has(name)) return undefined
       lines++
       if (name !== 'content-length') headers[name] = value
       else if (lengthAt === -1 && LENGTH.test(value)) {

@@ -25,6 +25,8 @@ export class PlainResponse extends Writable implements Outgoing {
     socket.on('timeout', this.#onTimeout)
     this.once('finish', this.#leave)
     this.once('close', this.#leave)
+    // Its host went before anything was said: nobody else will tell.
+    if (socket.destroyed) this.destroy()
   }
 
   flushHeaders(): void {

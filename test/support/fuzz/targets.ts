@@ -3,11 +3,12 @@ import * as fc from 'fast-check'
 import { corpus } from '../corpus.ts'
 import { messageTargets } from './messages.ts'
 import { nameTargets } from './names.ts'
+import { requestTargets } from './requests.ts'
 import { streamTargets } from './streams.ts'
 import type { Target } from './target.ts'
 import { textTargets } from './texts.ts'
 
-export const targets: readonly Target[] = [...streamTargets, ...messageTargets, ...nameTargets, ...textTargets]
+export const targets: readonly Target[] = [...streamTargets, ...requestTargets, ...messageTargets, ...nameTargets, ...textTargets]
 
 /** Random inputs for a parser: words of its language, of other languages, and noise. */
 export const inputs = ({ words }: Target): fc.Arbitrary<Buffer> => {

@@ -1,0 +1,85 @@
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { expect, test } from 'vitest'
+import { BodyPool } from '../../../src/transport/body-pool.ts'
+import type { HttpRequest } from '../../../src/transport/http-request.ts'
+import { PlainConnection } from '../../../src/transport/plain-connection.ts'
+import type { PlainShared } from '../../../src/transport/plain-connection.ts'
+import { WriteBatch } from '../../../src/transport/write-batch.ts'
+import { WriteRoom } from '../../../src/transport/write-room.ts'
+
+const REQUEST = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'
+
+/** A connection at time 0 whose other end takes what is written only if `takes`. */
+const open = (takes = true) => {
+  const seen: string[] = []
+  const requests: HttpRequest[] = []
+  const shared: PlainShared = {
+    batch: new WriteBatch(),
+    room: new WriteRoom(1_024),
+    bodies: new BodyPool(),
+    writeStallMs: 500,
+    keepAliveTimeoutMs: 5_000,
+    maxHeaderBytes: 16_384,
+    maxHeaderLines: 100,
+    nowMs: 0,
+    date: '',
+    isClosing: false,
+    events: {
+      request: (request) => void requests.push(request),
+      trouble: () => undefined,
+      reached: (option) => void seen.push(option),
+    },
+    handOver: (_connection, _socket, early) => void seen.push(`handed over ${early.toString()}`),
+    closed: () => undefined,
+  }
+  const duplex = new Duplex({ read: () => undefined, write: (_piece, _encoding, done) => void (takes && done()) })
+  Object.assign(duplex, { destroySoon: () => void seen.push('closed') })
+  const destroy = duplex.destroy.bind(duplex)
+  Object.assign(duplex, { destroy: () => void (seen.push('destroyed'), destroy()) })
+  const connection = new PlainConnection(duplex as Socket, shared)
+  const say = (text: string): void => void duplex.emit('data', Buffer.from(text))
+  const answer = (): void => {
+    say(REQUEST)
+    requests.at(-1)?.reply(202, {})
+    shared.batch.flush()
+  }
+  return { connection, seen, say, answer }
+}
+
+/** What was seen when so much time had gone by. */
+const at = ({ connection, seen }: ReturnType<typeof open>, ms: number): readonly string[] => {
+  connection.sweep(ms)
+  return seen
+}
+
+test('T-23 who has said nothing, or part of a request, for two seconds is node:http’s; times are up to a second old', () => {
+  const silent = open()
+  expect(at(silent, 1_999)).toEqual([])
+  expect(at(silent, 2_000)).toEqual(['handed over '])
+  const slow = open()
+  slow.answer()
+  slow.say('POST')
+  expect(at(slow, 1_999)).toEqual([])
+  expect(at(slow, 2_000)).toEqual(['handed over POST'])
+})
+
+test('an idle connection is closed a second after what the host was told, or later', () => {
+  const idle = open()
+  idle.answer()
+  expect(at(idle, 5_000 + 1_999)).toEqual([])
+  expect(at(idle, 5_000 + 2_000)).toEqual(['closed'])
+})
+
+test('a request under way is nobody’s business', () => {
+  const busy = open()
+  busy.say(REQUEST)
+  expect(at(busy, 1_000_000)).toEqual([])
+})
+
+test('F-21 an answer that is not taken in time costs the connection', () => {
+  const stalled = open(false)
+  stalled.answer()
+  expect(at(stalled, 499)).toEqual([])
+  expect(at(stalled, 500)).toEqual(['listen.limits.write_stall', 'destroyed'])
+})
