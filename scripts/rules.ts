@@ -9,9 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The rules of the bridging specification: B001 to B266. Those on authorization belong to a later capability. */
+/** The rules of the bridging specification: B001 to B266. */
 const LAST = 266
-const isAuthorization = (number: number): boolean => (number >= 232 && number <= 250) || number === 264
 
 interface Report {
   readonly testResults: readonly {
@@ -39,7 +38,6 @@ const report = file === undefined ? runTests() : (JSON.parse(readFileSync(file, 
 const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults)
 let gaps = 0
 for (let number = 1; number <= LAST; number++) {
-  if (isAuthorization(number)) continue
   const id = `B${String(number).padStart(3, '0')}`
   const named = tests.filter(({ fullName }) => new RegExp(`\\b${id}\\b`).test(fullName))
   const failed = named.filter(({ status }) => status !== 'passed')
