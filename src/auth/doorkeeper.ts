@@ -43,10 +43,9 @@ export class Doorkeeper {
 
   /**
    * `undefined`: not a good credential. The promise rejects with `IssuerUnreachable` or `DoorkeeperBusy` where that cannot be found out
-   * now.
+   * now. `digest`: of the token, by `digestOf`.
    */
-  admit(token: string): Admitted | undefined | Promise<Admitted | undefined> {
-    const digest = digestOf(token)
+  admit(token: string, digest = digestOf(token)): Admitted | undefined | Promise<Admitted | undefined> {
     const nowMs = this.#clock.wallMs()
     const known = this.#known.find(digest, nowMs)
     if (known !== undefined) return known

@@ -27,6 +27,11 @@ interface Held {
 /** How long a server may go on with a call that was given up. */
 const REST_MS = 30_000
 
+interface LatestKey extends Pick<Caller, 'principal' | 'capabilities'> {
+  readonly sharing: Sharing
+  readonly key: LinkKey
+}
+
 export interface LinksEnvironment {
   readonly open: (owner: LinkOwner) => Promise<Link>
   /** A link of this owner is open no more. */
@@ -56,6 +61,8 @@ export class Links implements Sweepable {
   readonly #bySession = new WeakMap<HostSession, Used>()
   readonly #tasks: HeldTasks
   #serial = 0
+  /** Of the host without a session that came last: mostly the next one too. */
+  #latest: LatestKey | undefined
 
   constructor(options: ServerOptions, environment: LinksEnvironment) {
     this.#options = options
@@ -139,7 +146,7 @@ export class Links implements Sweepable {
     const { sharing } = this.#options
     const own = session && this.#holdAgain(session, caller, sharing)
     if (own !== undefined) return own
-    const wanted = linkKeyOf(caller, sharing, () => ++this.#serial)
+    const wanted = this.#wanted(caller, sharing)
     const isExclusive = session === undefined && Object.keys(wanted.declared).length > 0 && this.#environment.isShared()
     let resting: Held | undefined
     for (let at = 0; ; at++) {
@@ -155,6 +162,22 @@ export class Links implements Sweepable {
       if (session !== undefined) this.#join(held, session, caller)
       return held
     }
+  }
+
+  /** Hosts without a session introduce themselves by the same objects again (`era/introductions`). */
+  #wanted(caller: Caller, sharing: Sharing): LinkKey {
+    const latest = this.#latest
+    const { session, principal, capabilities } = caller
+    if (
+      session === undefined &&
+      latest?.capabilities === capabilities &&
+      latest.principal === principal &&
+      latest.sharing === sharing
+    )
+      return latest.key
+    const key = linkKeyOf(caller, sharing, () => ++this.#serial)
+    if (session === undefined && key.isolation !== 'call') this.#latest = { principal, capabilities, sharing, key }
+    return key
   }
 
   /** The link of the session's calls before this one. */

@@ -15,7 +15,7 @@ export type Reading =
   | { readonly says: 'legacy' }
   | { readonly says: 'no common version'; readonly offered: readonly string[] }
 
-export const DISCOVER_HEADERS = { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': 'server/discover' }
+export const DISCOVER_HEADERS = { 'mcp-protocol-version': MODERN, 'mcp-method': 'server/discover' }
 
 /** `hops`: gateways passed, with us. */
 export const discoverMessage = (id: number, declared: Declared, identity: Identity, hops: number): Parts => {

@@ -11,17 +11,32 @@ const MAX_BYTES = 2_048
 
 export class Introductions<T> {
   readonly #known = new Map<string, T>()
+  /** The one that came last: mostly the next one too. */
+  #latest: Known<T> | undefined
 
   /** `read(meta)`, or what it gave for the same text before. What it throws is not remembered. */
   of(meta: Payload, read: (meta: Payload) => T): T {
+    const { bytes, start, end } = meta
+    const latest = this.#latest
+    if (latest !== undefined && bytes.compare(latest.text, 0, latest.text.length, start, end) === 0) return latest.value
     // A progress token makes each text a new one.
-    if (meta.end - meta.start > MAX_BYTES || meta.has('progressToken')) return read(meta)
-    const text = meta.bytes.toString('latin1', meta.start, meta.end)
-    let known = this.#known.get(text)
-    if (known !== undefined) return known
-    known = read(meta)
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
-    this.#known.set(text, known)
-    return known
+    if (end - start > MAX_BYTES || meta.has('progressToken')) return read(meta)
+    const value = this.#find(bytes.toString('latin1', start, end), meta, read)
+    this.#latest = { text: Buffer.from(bytes.subarray(start, end)), value }
+    return value
   }
+
+  #find(text: string, meta: Payload, read: (meta: Payload) => T): T {
+    const known = this.#known.get(text)
+    if (known !== undefined) return known
+    const value = read(meta)
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
+    this.#known.set(text, value)
+    return value
+  }
+}
+
+interface Known<T> {
+  readonly text: Buffer
+  readonly value: T
 }

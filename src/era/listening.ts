@@ -12,7 +12,7 @@ import type { Filter, ListenStream } from './watched-set.ts'
 export interface ListeningEvents {
   /** The request's params and what mirrors them. */
   params(filter: Filter): Payload
-  headers(params: Payload): Record<string, string>
+  headers(params: Payload): Readonly<Record<string, string>>
   /** What may have changed unheard while no stream stood. */
   missedLists(): void
   missedResource(uri: string): void

@@ -2,13 +2,12 @@
  * A modern server: every request describes itself, answers may ask for input, changes come on a `subscriptions/listen` stream
  * ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
  */
-import { complete } from '../rpc/call.ts'
+import { complete, NO_HEADERS } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
 import type { Channel, Outgoing } from '../transport/channel.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
-import { encodeHeaderValue } from '../wire/header-value.ts'
 import { requestMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
 import { METHODS } from '../wire/methods.ts'
@@ -22,6 +21,8 @@ import { gatewaysIn, hopsIn, nextHop } from './gateways.ts'
 import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { Listening, subscriptionOf } from './listening.ts'
+import { MirrorHeaders } from './mirror-headers.ts'
+import type { MirrorRecord } from './mirror-headers.ts'
 import { withOwnAccount } from './own-account.ts'
 import { RequestMeta } from './request-meta.ts'
 import { resultOf } from './result-of.ts'
@@ -52,6 +53,7 @@ export class ModernLink implements Link, Carrier {
   readonly #timeouts: LinkTimeouts
   readonly #identity: Identity
   readonly #meta: RequestMeta
+  readonly #mirrors = new MirrorHeaders()
   /** What the gateway's own requests declare. */
   readonly #declared: Declared
   /** See `Dialing`. */
@@ -207,18 +209,16 @@ export class ModernLink implements Link, Carrier {
     return Payload.of({ ...params, _meta: meta })
   }
 
-  /** Headers that mirror the final body (B219); a pipe needs none. */
-  #headers(method: string, params: Payload, call?: Call): Record<string, string> {
-    if (this.transport === 'pipe') return {}
-    const headers: Record<string, string> = { ...call?.unknownHeaders, 'MCP-Protocol-Version': MODERN, 'Mcp-Method': method }
+  /** Headers that mirror the final body (B219), names in lower case; a pipe needs none. */
+  #headers(method: string, params: Payload, call?: Call): MirrorRecord {
+    if (this.transport === 'pipe') return NO_HEADERS
     const row = METHODS[method]
     const name = row?.named === true ? (call === undefined ? params.text(row.field ?? '') : call.target) : undefined
-    if (name !== undefined) headers['Mcp-Name'] = encodeHeaderValue(name)
-    if (call !== undefined && call.paramHeaders.length > 0) {
-      const args = params.final('arguments')
-      if (args !== undefined) Object.assign(headers, headersFor(call.paramHeaders, args))
-    }
-    return headers
+    const usual = this.#mirrors.of(method, name)
+    if (call === undefined || (call.unknownHeaders === NO_HEADERS && call.paramHeaders.length === 0)) return usual
+    const headers = { ...call.unknownHeaders, ...usual }
+    const args = call.paramHeaders.length === 0 ? undefined : params.final('arguments')
+    return args === undefined ? headers : { ...headers, ...headersFor(call.paramHeaders, args) }
   }
 
   readonly cancel = (id: number, reason: string): void => {

@@ -11,7 +11,8 @@ import type { Fetch } from '../auth/oauth/safe-fetch.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import { ProtectedResource } from '../auth/protected-resource.ts'
 import type { Challenge } from '../auth/protected-resource.ts'
-import type { HttpRequest } from '../transport/http-request.ts'
+import { digestOf } from '../auth/static-tokens.ts'
+import type { HeadNotes, HttpRequest } from '../transport/http-request.ts'
 import type { Hub } from './hub.ts'
 
 const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
@@ -88,9 +89,10 @@ export class Guard {
   /** Whose request it is. `undefined`: it is refused, and answered. A promise only for a credential that was not known. */
   check(request: HttpRequest): Admitted | undefined | Promise<Admitted | undefined> {
     if (request.query !== '' && QUERY_TOKEN.test(request.query)) return this.#refuse(request, 400, 'invalid_request')
-    const token = bearerOf(request.header('authorization'))
-    if (token === undefined) return this.#refuse(request, 401, undefined)
-    const found = this.#doorkeeper.admit(token)
+    const credential = credentialOf(request)
+    if (credential === undefined) return this.#refuse(request, 401, undefined)
+    const { token, digest } = credential
+    const found = this.#doorkeeper.admit(token, digest)
     return found instanceof Promise ? this.#later(request, token, found) : this.#judge(request, token, found)
   }
 
@@ -172,6 +174,16 @@ const reaches = (granted: readonly string[] = NO_SCOPES, scope: string): boolean
 /** The token of an `Authorization` header; `undefined`: there is none, or of another scheme. */
 const bearerOf = (header: string | undefined): string | undefined =>
   header !== undefined && header.length > 7 && header.slice(0, 7).toLowerCase() === 'bearer ' ? header.slice(7).trim() : undefined
+
+/** A token is hashed once for all requests that bring it on one connection in the same head; whom it lets in is asked each time. */
+const credentialOf = (request: HttpRequest): HeadNotes['credential'] => {
+  const { notes } = request
+  if (notes?.credential !== undefined) return notes.credential
+  const token = bearerOf(request.header('authorization'))
+  const credential = token === undefined ? undefined : { token, digest: digestOf(token) }
+  if (notes !== undefined) notes.credential = credential
+  return credential
+}
 
 /** Where there is no authorization server to name. */
 const plainChallenge = (error: Challenge['error']): string =>

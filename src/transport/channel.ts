@@ -25,7 +25,7 @@ export interface Outgoing {
   readonly parts: Parts
   /** The id we minted, if this is a request: what `lost` and `abandon` speak of. */
   readonly id?: number
-  /** HTTP headers that mirror the final body (`Mcp-Method` …); pipes ignore them. */
+  /** HTTP headers that mirror the final body (`mcp-method` …), names in lower case; pipes ignore them. */
   readonly headers?: Readonly<Record<string, string>>
   /** A host's call: its response goes to that host, and nobody else keeps it. */
   readonly isRelayed?: boolean

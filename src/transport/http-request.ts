@@ -43,6 +43,12 @@ export interface Shared {
 /** Why a body was not read: it exceeds its own limit, or what all of them may hold together. */
 export type Unread = 'too_large' | 'overloaded'
 
+/** What is found out about a head, kept for the requests that follow with the same one on the same connection. */
+export interface HeadNotes {
+  /** A bearer token, and its SHA-256. */
+  credential: { readonly token: string; readonly digest: Buffer } | undefined
+}
+
 /** The body of an answer that goes out in pieces: as much of a stream as is used of it. */
 export interface Outgoing {
   readonly destroyed: boolean
@@ -61,6 +67,8 @@ export interface Outgoing {
 
 export abstract class HttpRequest {
   abstract readonly method: string
+  /** `undefined`: there is no place to keep any. */
+  abstract readonly notes: HeadNotes | undefined
   readonly path: string
   readonly query: string
   protected readonly shared: Shared

@@ -58,7 +58,7 @@ export class McpEndpoint implements HeadWatcher {
    * `Mcp-Method`) open none, whatever the server says.
    */
   post(message: Outgoing, events: ReplyEvents): Reply {
-    const more = message.headers === undefined ? undefined : lowerCased(message.headers)
+    const more = message.headers
     const mayOpenSession = this.#session === undefined && more?.['mcp-method'] === undefined
     const proof = this.#bearer?.value
     if (this.#postHeaders === undefined || proof !== this.#sent) this.#postHeaders = { ...this.#headers(), ...ACCEPTED }

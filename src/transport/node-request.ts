@@ -8,6 +8,7 @@ import type { Headers, Outgoing, Shared, Unread } from './http-request.ts'
 
 export class NodeRequest extends HttpRequest {
   readonly method: string
+  readonly notes = undefined
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   /** Connections on which a body is coming slowly. */

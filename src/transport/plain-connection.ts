@@ -7,13 +7,14 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { byteLength, latin1Of } from '../wire/payload.ts'
+import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { refuse } from './connection-caps.ts'
 import { HttpRequest, tellStalled } from './http-request.ts'
-import type { Headers, Outgoing, Shared, Unread } from './http-request.ts'
+import type { HeadNotes, Headers, Outgoing, Shared, Unread } from './http-request.ts'
 import { PlainHead } from './plain-head.ts'
 import { PlainResponse } from './plain-response.ts'
+import type { WriteRoom } from './write-room.ts'
 
 /** What may be in a value, as node:http has it. */
 const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
@@ -27,6 +28,7 @@ const MAX_EARLY_BYTES = 64 * 1024
 
 /** What the plain connections of one listener use. */
 export interface PlainShared extends Shared {
+  readonly room: WriteRoom
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
@@ -177,6 +179,7 @@ export class PlainConnection {
 }
 
 const NOTHING = Buffer.alloc(0)
+const NO_BODY: Parts = []
 const ignore = (): void => undefined
 
 class PlainRequest extends HttpRequest {
@@ -197,6 +200,10 @@ class PlainRequest extends HttpRequest {
     this.#connection = connection
     this.#socket = socket
     this.#plain = shared
+  }
+
+  get notes(): HeadNotes {
+    return this.#head.notes
   }
 
   header(name: string): string | undefined {
@@ -246,11 +253,10 @@ class PlainRequest extends HttpRequest {
     const isKept = this.#isKept(headers)
     const head = this.#headOf(status, headers, isKept, body === undefined ? 0 : byteLength(body))
     this.#isAnswered = true
-    const text = body === undefined ? head : head + latin1Of(body)
     this.shared.batch.add(() => {
       // The host has said that it says no more: its connection is about to close.
       if (!this.#socket.writable) return
-      this.#socket.write(text, 'latin1')
+      this.#plain.room.write(this.#socket, head, body ?? NO_BODY)
       this.#connection.answered(isKept)
     })
   }

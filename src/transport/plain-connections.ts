@@ -3,8 +3,11 @@ import type { Socket } from 'node:net'
 import type { Shared } from './http-request.ts'
 import { PlainConnection } from './plain-connection.ts'
 import type { PlainShared } from './plain-connection.ts'
+import { WriteRoom } from './write-room.ts'
 
 const SWEEP_MS = 1_000
+/** Whole answers are shorter (`http-request.ts`), and their heads have room. */
+const ROOM_BYTES = 72 * 1024
 
 export interface PlainOptions {
   readonly headersTimeoutMs: number
@@ -21,6 +24,7 @@ export class PlainConnections implements PlainShared {
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
+  readonly room = new WriteRoom(ROOM_BYTES)
   readonly #connections = new Set<PlainConnection>()
   /** Gives a connection to node:http. */
   readonly #accept: (socket: Socket) => void

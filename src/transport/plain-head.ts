@@ -5,6 +5,8 @@
  * The next request on a connection mostly has the same head but for the length of its body: that is told by comparing bytes.
  */
 
+import type { HeadNotes } from './http-request.ts'
+
 /** Beyond this a head is nothing usual. */
 const MAX_HEAD_BYTES = 8 * 1024
 const END = Buffer.from('\r\n\r\n')
@@ -28,6 +30,7 @@ export class PlainHead {
   readonly lines: number
   /** Bytes of all of it but the digits of the length. */
   readonly size: number
+  readonly notes: HeadNotes = { credential: undefined }
   /** The bytes before and behind the digits of the length. */
   readonly #before: Buffer
   readonly #after: Buffer
@@ -49,7 +52,7 @@ export class PlainHead {
     const text = bytes.toString('latin1', 0, end)
     const first = REQUEST_LINE.exec(text)
     if (first === null) return undefined
-    const headers: Record<string, string> = Object.create(null)
+    const headers: Record<string, string> = {}
     let lengthAt = -1
     let length = ''
     let lines = 0

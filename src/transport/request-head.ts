@@ -12,12 +12,19 @@ const RESERVED = new Set(['connection', 'content-length', 'host', 'keep-alive', 
 /** Up to here a head and its body are joined: one short copy is cheaper than a gathered write. */
 const JOIN_BELOW_BYTES = 64 * 1024
 
+interface OwnLines {
+  readonly headers: Headers
+  readonly lines: string
+}
+
 /** What requests have in common that share their method, their URL and their headers: checked and written once. */
 export class RequestHead {
   readonly #method: HttpRequest['method']
   readonly #url: URL
   readonly #headers: Headers
   readonly #start: Buffer
+  /** What a request had of its own: mostly the next one has the same. */
+  #own: OwnLines | undefined
 
   /** Throws `TypeError` for a header that cannot be sent. */
   constructor({ method, url, headers }: HttpRequest) {
@@ -35,9 +42,13 @@ export class RequestHead {
 
   /** A request that fits, as it goes on the wire: a small one in one piece. Throws `TypeError` as above. */
   write({ ownHeaders, body }: Pick<HttpRequest, 'ownHeaders' | 'body'>): Parts {
-    if (ownHeaders !== undefined && this.#isReplacedBy(ownHeaders)) return this.#with(ownHeaders).write({ body })
+    let rest = ''
+    if (ownHeaders !== undefined) {
+      const own = this.#ownLines(ownHeaders)
+      if (own === undefined) return this.#with(ownHeaders).write({ body })
+      rest = own.lines
+    }
     const length = body === undefined ? 0 : byteLength(body)
-    let rest = ownHeaders === undefined ? '' : linesOf(ownHeaders)
     if (body !== undefined || this.#method === 'POST') rest += `content-length: ${length}\r\n`
     rest += '\r\n'
     if (length >= JOIN_BELOW_BYTES) return [this.#start, Buffer.from(rest, 'latin1'), ...(body ?? [])]
@@ -52,9 +63,11 @@ export class RequestHead {
     return [bytes]
   }
 
-  #isReplacedBy(own: Headers): boolean {
-    for (const name in own) if (name in this.#headers) return true
-    return false
+  /** `undefined`: one of them replaces what is shared. */
+  #ownLines(headers: Headers): OwnLines | undefined {
+    if (this.#own?.headers === headers) return this.#own
+    for (const name in headers) if (name in this.#headers) return undefined
+    return (this.#own = { headers, lines: linesOf(headers) })
   }
 
   #with(own: Headers): RequestHead {

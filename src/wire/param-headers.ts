@@ -34,12 +34,12 @@ export const withoutBadAnnotations = (raw: Buffer): Buffer => {
   return edited(raw, edits)
 }
 
-/** The headers of one call, by name, from the final `arguments`. Absent and null parameters have none, nor have unsafe integers. */
+/** The headers of one call, by name in lower case, from the final `arguments`. Absent and null parameters have none, nor have unsafe integers. */
 export const headersFor = (headers: readonly ParamHeader[], args: Buffer | undefined): Record<string, string> => {
   const found: Record<string, string> = {}
   for (const header of headers) {
     const text = headerText(args, header.path)
-    if (text !== undefined) found[`Mcp-Param-${header.name}`] = encodeHeaderValue(text)
+    if (text !== undefined) found[`mcp-param-${header.name.toLowerCase()}`] = encodeHeaderValue(text)
   }
   return found
 }

@@ -8,7 +8,7 @@
 import { Scanner } from './scan.ts'
 import type { Member, ScanLimits, Span } from './scan.ts'
 import { Splice } from './splice.ts'
-import { wordAt } from './words.ts'
+import { keyBytes, wordAt } from './words.ts'
 
 /** A message to send, or a piece of one: slices of what came, and our own pieces between them. */
 export type Parts = readonly Uint8Array[]
@@ -67,6 +67,8 @@ const CUT: Parts = []
 const NONE = -1
 
 const COMMA = Buffer.from(',')
+const OPEN = Buffer.from('{')
+const CLOSE = Buffer.from('}')
 const OPEN_BRACE = 0x7b
 const BACKSLASH = 0x5c
 /** Up to here a loop is faster than a native search. */
@@ -251,7 +253,7 @@ export class Payload implements JsonObject {
     if (this.#added === undefined) return
     let left = this.#added.size
     for (const [key, made] of this.#added) {
-      splice.put(Buffer.from(`${JSON.stringify(key)}:`))
+      splice.put(keyBytes(key))
       for (const part of partsOf(made)) splice.put(part)
       if (--left > 0 || more) splice.put(COMMA)
     }
@@ -331,9 +333,8 @@ export class Draft implements JsonObject {
   parts(): Parts {
     if (this.#members.size === 0) return [Buffer.from('{}')]
     const out: Uint8Array[] = []
-    for (const [key, parts] of this.#members)
-      out.push(Buffer.from(`${out.length === 0 ? '{' : ','}${JSON.stringify(key)}:`), ...parts)
-    out.push(Buffer.from('}'))
+    for (const [key, parts] of this.#members) out.push(out.length === 0 ? OPEN : COMMA, keyBytes(key), ...parts)
+    out.push(CLOSE)
     return out
   }
 }

@@ -50,6 +50,12 @@ export const wordAt = (bytes: Buffer, start: number, end: number): string | unde
   return word?.text
 }
 
+/** Each with its quotes and the colon behind it. */
+const KEYS: ReadonlyMap<string, Buffer> = new Map(WORDS.map((word) => [word, Buffer.from(`"${word}":`)]))
+
+/** A member's key as it is written. */
+export const keyBytes = (key: string): Buffer => KEYS.get(key) ?? Buffer.from(`${JSON.stringify(key)}:`)
+
 const isAt = (word: Buffer, bytes: Buffer, start: number, end: number): boolean => {
   if (word.length !== end - start) return false
   for (let at = word.length - 1; at >= 0; at--) if (word[at] !== bytes[start + at]) return false

@@ -38,7 +38,7 @@ describe('requests', () => {
   test('B218 sends both types in Accept, the configured headers, and the body as one piece', async () => {
     await using server = await scripted((seen, response) => json(response, 200, result(seen.message.id)))
     await using link = await connect(server.url, {}, { Authorization: 'Bearer t', Accept: 'nonsense' })
-    link.channel.send({ ...request(1), headers: { 'Mcp-Method': 'tools/call' } })
+    link.channel.send({ ...request(1), headers: { 'mcp-method': 'tools/call' } })
     await link.events.end(1)
     expect(server.seen[0]).toMatchObject({
       method: 'POST',
@@ -105,7 +105,7 @@ describe('requests', () => {
       json(response, 200, result(seen.message.id), { 'mcp-session-id': 'x' }),
     )
     await using link = await connect(server.url)
-    link.channel.send({ ...request(1), headers: { 'Mcp-Method': 'tools/call', 'MCP-Protocol-Version': '2026-07-28' } })
+    link.channel.send({ ...request(1), headers: { 'mcp-method': 'tools/call', 'mcp-protocol-version': '2026-07-28' } })
     await link.events.end(1)
     link.channel.send(request(2))
     await link.events.end(2)

@@ -6,6 +6,7 @@ import type { HttpRequest } from '../../../src/transport/http-request.ts'
 import { PlainConnection } from '../../../src/transport/plain-connection.ts'
 import type { PlainShared } from '../../../src/transport/plain-connection.ts'
 import { WriteBatch } from '../../../src/transport/write-batch.ts'
+import { WriteRoom } from '../../../src/transport/write-room.ts'
 
 const REQUEST = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'
 
@@ -16,6 +17,7 @@ const open = (takes = true) => {
   const shared: PlainShared = {
     batch: new WriteBatch(),
     bodies: new BodyPool(),
+    room: new WriteRoom(1_024),
     writeStallMs: 500,
     keepAliveTimeoutMs: 5_000,
     maxHeaderBytes: 16_384,

@@ -75,11 +75,11 @@ describe('Mcp-Param-* headers', () => {
 
   test('values are taken at their exact path', () => {
     expect(made('{"s":"\\u0041é","o":{"n":-7},"b":false,"n":1}')).toEqual({
-      'Mcp-Param-S': '=?base64?QcOp?=',
-      'Mcp-Param-N': '-7',
-      'Mcp-Param-B': 'false',
+      'mcp-param-s': '=?base64?QcOp?=',
+      'mcp-param-n': '-7',
+      'mcp-param-b': 'false',
     })
-    expect(made('{"o":{"n":1e3},"s":""}')).toEqual({ 'Mcp-Param-S': '', 'Mcp-Param-N': '1000' })
+    expect(made('{"o":{"n":1e3},"s":""}')).toEqual({ 'mcp-param-s': '', 'mcp-param-n': '1000' })
   })
 
   test('B192 null, absent, and integers outside the safe range have no header', () => {
