@@ -28,6 +28,18 @@ const STARTED_WITH = [
   'roots',
   'sharing',
 ] as const satisfies readonly (keyof ServerOptions)[]
+/** By YAML path, what stays as it was when the process started. */
+const KEPT: Readonly<Record<string, (configuration: Configuration) => unknown>> = {
+  'state.dir': ({ stateDir }) => stateDir,
+  'telemetry.log.format': ({ log }) => log.format,
+  'listen.http.server': ({ host }) => host.httpServer,
+  'listen.limits.max_header': ({ host }) => host.limits.maxHeaderBytes,
+  'listen.limits.header_lines': ({ host }) => host.limits.maxHeaderLines,
+  'listen.limits.headers_timeout': ({ host }) => host.limits.headersTimeoutMs,
+  'listen.limits.request_timeout': ({ host }) => host.limits.requestTimeoutMs,
+  'listen.limits.keep_alive': ({ host }) => host.limits.keepAliveTimeoutMs,
+  'listen.limits.write_stall': ({ host }) => host.limits.writeStallMs,
+}
 const LISTENED_WITH = ['addresses', 'path', 'sse'] as const satisfies readonly (keyof HostOptions)[]
 
 export const diffConfigurations = (before: Configuration, after: Configuration): Difference => {
@@ -35,17 +47,13 @@ export const diffConfigurations = (before: Configuration, after: Configuration):
   const keys = after.servers.map(({ key }) => key)
   const kept = after.servers.filter(({ key }) => old.has(key))
   const restarts = (server: ServerOptions) => !equalIn(STARTED_WITH, old.get(server.key)!, server)
-  const needsRestart = [
-    ...(before.stateDir === after.stateDir ? [] : ['state.dir']),
-    ...(before.log.format === after.log.format ? [] : ['telemetry.log.format']),
-  ]
   return {
     added: keys.filter((key) => !old.has(key)),
     removed: [...old.keys()].filter((key) => !keys.includes(key)),
     changed: kept.filter(restarts).map(({ key }) => key),
     same: kept.filter((server) => !restarts(server)).map(({ key }) => key),
     listeners: !equalIn(LISTENED_WITH, before.host, after.host),
-    needsRestart,
+    needsRestart: Object.keys(KEPT).filter((path) => KEPT[path]?.(before) !== KEPT[path]?.(after)),
   }
 }
 

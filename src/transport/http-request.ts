@@ -18,6 +18,8 @@ const EVENT_HEADERS = {
   'X-Accel-Buffering': 'no',
 }
 
+const NOTHING: Parts = []
+
 export type Headers = Readonly<Record<string, string>>
 
 /** What a listener tells. */
@@ -96,8 +98,8 @@ export abstract class HttpRequest {
   abstract fail(): void
 
   protected abstract get canAnswer(): boolean
-  /** Status, headers and body together. */
-  protected abstract sendWhole(status: number, headers: Headers, body: Parts | undefined): void
+  /** Status, headers and a body of `length` bytes together. */
+  protected abstract sendWhole(status: number, headers: Headers, body: Parts, length: number): void
   /** Status and headers, and the way of a body that follows; without `length`, nobody knows yet how long it will be. */
   protected abstract begin(status: number, headers: Headers, length?: number): Outgoing
 
@@ -107,10 +109,10 @@ export abstract class HttpRequest {
   }
 
   /** The whole answer in one write. */
-  reply(status: number, headers: Headers, body?: Parts): void {
+  reply(status: number, headers: Headers, body: Parts = NOTHING): void {
     if (!this.canAnswer) return
-    const length = body === undefined ? 0 : byteLength(body)
-    if (body === undefined || length < JOIN_BELOW_BYTES) this.sendWhole(status, this.#all(headers), body)
+    const length = byteLength(body)
+    if (length < JOIN_BELOW_BYTES) this.sendWhole(status, this.#all(headers), body, length)
     else this.#sendBig(this.begin(status, this.#all(headers), length), body, length)
   }
 

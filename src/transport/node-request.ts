@@ -1,7 +1,7 @@
 /** A request as node:http has read it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { byteLength, latin1Of } from '../wire/payload.ts'
+import { latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { HttpRequest } from './http-request.ts'
 import type { Headers, Outgoing, Shared, Unread } from './http-request.ts'
@@ -74,11 +74,10 @@ export class NodeRequest extends HttpRequest {
     return !this.#response.headersSent && !this.#response.destroyed
   }
 
-  protected sendWhole(status: number, headers: Headers, body: Parts | undefined): void {
+  protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
     const response = this.#response
-    const length = body === undefined ? 0 : byteLength(body)
     response.writeHead(status, { ...headers, 'Content-Length': length })
-    if (body === undefined || length === 0) return void response.end()
+    if (length === 0) return void response.end()
     // node:http puts a head and latin1 text into one write; of a head and bytes it makes two pieces.
     const text = latin1Of(body)
     this.shared.batch.add(() => response.end(text, 'latin1'))

@@ -7,7 +7,6 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { refuse } from './connection-caps.ts'
 import { HttpRequest, tellStalled } from './http-request.ts'
@@ -179,7 +178,6 @@ export class PlainConnection {
 }
 
 const NOTHING = Buffer.alloc(0)
-const NO_BODY: Parts = []
 const ignore = (): void => undefined
 
 class PlainRequest extends HttpRequest {
@@ -207,11 +205,12 @@ class PlainRequest extends HttpRequest {
   }
 
   header(name: string): string | undefined {
-    return this.#head.headers[name]
+    const { headers } = this.#head
+    return Object.hasOwn(headers, name) ? headers[name] : undefined
   }
 
   count(name: string): number {
-    return this.#head.headers[name] === undefined ? 0 : 1
+    return Object.hasOwn(this.#head.headers, name) ? 1 : 0
   }
 
   headers(): Headers {
@@ -249,14 +248,14 @@ class PlainRequest extends HttpRequest {
     return !this.#isAnswered && !this.#socket.destroyed
   }
 
-  protected sendWhole(status: number, headers: Headers, body: Parts | undefined): void {
+  protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
     const isKept = this.#isKept(headers)
-    const head = this.#headOf(status, headers, isKept, body === undefined ? 0 : byteLength(body))
+    const head = this.#headOf(status, headers, isKept, length)
     this.#isAnswered = true
     this.shared.batch.add(() => {
       // The host has said that it says no more: its connection is about to close.
       if (!this.#socket.writable) return
-      this.#plain.room.write(this.#socket, head, body ?? NO_BODY)
+      this.#plain.room.write(this.#socket, head, body, length)
       this.#connection.answered(isKept)
     })
   }

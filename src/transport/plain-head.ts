@@ -28,9 +28,9 @@ export class PlainHead {
   /** By names in lower case; without `content-length`, which may be another in the next request. */
   readonly headers: Readonly<Record<string, string>>
   readonly lines: number
+  readonly notes: HeadNotes = { credential: undefined }
   /** Bytes of all of it but the digits of the length. */
   readonly size: number
-  readonly notes: HeadNotes = { credential: undefined }
   /** The bytes before and behind the digits of the length. */
   readonly #before: Buffer
   readonly #after: Buffer
@@ -62,7 +62,7 @@ export class PlainHead {
       const name = text.slice(at, Math.min(colon, next)).toLowerCase()
       const value = text.slice(colon + 2, next)
       if (!NAME.test(name) || text[colon + 1] !== ' ' || !VALUE.test(value) || value.endsWith(' ')) return undefined
-      if (name in headers || NOT_PLAIN.has(name)) return undefined
+      if (Object.hasOwn(headers, name) || NOT_PLAIN.has(name)) return undefined
       lines++
       if (name !== 'content-length') headers[name] = value
       else if (lengthAt === -1 && LENGTH.test(value)) {

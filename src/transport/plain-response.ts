@@ -23,10 +23,8 @@ export class PlainResponse extends Writable implements Outgoing {
     this.#head = Buffer.from(head, 'latin1')
     this.#isChunked = isChunked
     socket.on('timeout', this.#onTimeout)
-    this.once('close', () => {
-      socket.off('timeout', this.#onTimeout)
-      socket.setTimeout(0)
-    })
+    this.once('finish', this.#leave)
+    this.once('close', this.#leave)
     // Its host went before anything was said: nobody else will tell.
     if (socket.destroyed) this.destroy()
   }
@@ -61,6 +59,13 @@ export class PlainResponse extends Writable implements Outgoing {
   override _destroy(_error: Error | null, done: Taken): void {
     if (!this.writableFinished) this.#socket.destroy()
     done()
+  }
+
+  /** The socket is the next answer's, or node:http's, from here on. */
+  readonly #leave = (): void => {
+    if (!this.#socket.listeners('timeout').includes(this.#onTimeout)) return
+    this.#socket.off('timeout', this.#onTimeout)
+    this.#socket.setTimeout(0)
   }
 
   #send(pieces: readonly Buffer[], taken: Taken): void {

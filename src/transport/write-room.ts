@@ -3,7 +3,6 @@
  * no buffer is made of its bytes.
  */
 import type { Socket } from 'node:net'
-import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 
 export class WriteRoom {
@@ -16,9 +15,9 @@ export class WriteRoom {
     this.#room = Buffer.allocUnsafeSlow(size)
   }
 
-  /** One write of `head`, in latin1, and `body`. */
-  write(socket: Socket, head: string, body: Parts): void {
-    const length = head.length + byteLength(body)
+  /** One write of `head`, in latin1, and `body`, of `bytes` bytes. */
+  write(socket: Socket, head: string, body: Parts, bytes: number): void {
+    const length = head.length + bytes
     const room = length <= this.#size ? this.#room : Buffer.allocUnsafe(length)
     let at = room.write(head, 'latin1')
     for (const part of body) {

@@ -69,6 +69,23 @@ describe('the difference of two configurations', () => {
     })
   })
 
+  test('what listeners are opened with needs a restart, and that is said', async () => {
+    const limits = 'max_header: 8KiB, header_lines: 50, headers_timeout: 1s, request_timeout: 2s, keep_alive: 3s, write_stall: 4s'
+    const { needsRestart, listeners } = await diff(
+      `listen: { http: { server: node }, limits: { ${limits}, max_body: 1MiB } }\n${BEFORE}`,
+    )
+    expect(listeners).toBe(false)
+    expect(needsRestart).toEqual([
+      'listen.http.server',
+      'listen.limits.max_header',
+      'listen.limits.header_lines',
+      'listen.limits.headers_timeout',
+      'listen.limits.request_timeout',
+      'listen.limits.keep_alive',
+      'listen.limits.write_stall',
+    ])
+  })
+
   test('another state folder or log format needs a restart, and that is said', async () => {
     expect(await diff(`state: { dir: s }\ntelemetry: { log: { format: json, level: debug } }\n${BEFORE}`)).toMatchObject({
       needsRestart: ['state.dir', 'telemetry.log.format'],

@@ -16,8 +16,8 @@ const open = (takes = true) => {
   const requests: HttpRequest[] = []
   const shared: PlainShared = {
     batch: new WriteBatch(),
-    bodies: new BodyPool(),
     room: new WriteRoom(1_024),
+    bodies: new BodyPool(),
     writeStallMs: 500,
     keepAliveTimeoutMs: 5_000,
     maxHeaderBytes: 16_384,

@@ -102,12 +102,18 @@ test.each([
 test.each([
   ['keep-alive', 'Connection: keep-alive\r\n'],
   ['Keep-Alive in other letters', 'Connection: Keep-Alive\r\n'],
+  ['a name like a property of all objects', 'Constructor: x\r\n'],
   ['every printable character', `X: ${Array.from({ length: 94 }, (_, at) => String.fromCodePoint(33 + at)).join('')}\r\n`],
   ['blanks within a value', 'X: a  b c\r\n'],
   ['a colon in a value', 'X: a: b\r\n'],
 ])('plain in a header: %s', (_what, line) => {
   expect(headOf(PLAIN.replace(HOST, () => HOST + line)).lines).toBe(5)
 })
+test('a header that was not sent is undefined, whatever its name', () => {
+  for (const name of ['constructor', '__proto__', 'toString', 'content-length'])
+    expect(Object.hasOwn(headOf(PLAIN).headers, name)).toBe(false)
+})
+
 /** What stands where the host stands in a plain request, each a reason of its own. */
 const BAD_LINES: readonly (readonly [string, string])[] = [
   ['no host', ''],

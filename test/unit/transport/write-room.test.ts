@@ -1,0 +1,57 @@
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { expect, test } from 'vitest'
+import { WriteRoom } from '../../../src/transport/write-room.ts'
+
+/** A socket that is written to and takes the bytes when it is told to; what it was given stays where it was until then. */
+const socket = () => {
+  const given: Buffer[] = []
+  const waiting: (() => void)[] = []
+  let taken = ''
+  const take = (): void => {
+    for (const bytes of given.splice(0)) taken += bytes.toString('latin1')
+    for (const done of waiting.splice(0)) done()
+  }
+  const duplex = new Duplex({
+    read: () => undefined,
+    write: (bytes: Buffer, _encoding, done) => {
+      given.push(bytes)
+      waiting.push(done)
+    },
+  })
+  return { socket: duplex as unknown as Socket, take, given, taken: () => taken }
+}
+
+const body = (text: string): Buffer[] => [Buffer.from(text)]
+
+test('what the kernel has not taken is not written over', () => {
+  const [slow, fast] = [socket(), socket()]
+  const room = new WriteRoom(64)
+  room.write(slow.socket, 'head ', body('first'), 5)
+  room.write(fast.socket, 'HEAD ', body('SECOND'), 6)
+  room.write(slow.socket, 'head ', body('third'), 5)
+  slow.take()
+  slow.take()
+  fast.take()
+  expect(slow.taken()).toBe('head firsthead third')
+  expect(fast.taken()).toBe('HEAD SECOND')
+})
+
+test('what has been taken makes room for the next', () => {
+  const taking: Buffer[] = []
+  const duplex = new Duplex({
+    read: () => undefined,
+    write: (bytes: Buffer, _encoding, done) => void (taking.push(bytes), done()),
+  })
+  const room = new WriteRoom(64)
+  for (const text of ['one', 'two']) room.write(duplex as unknown as Socket, 'caf\u00e9 ', body(text), 3)
+  expect(taking[0]?.buffer).toBe(taking[1]?.buffer)
+  expect(taking[1]?.toString('latin1')).toBe('caf\u00e9 two')
+})
+
+test('an answer longer than the room goes out by itself', () => {
+  const { socket: into, take, taken } = socket()
+  new WriteRoom(8).write(into, 'head ', [...body('0123456789'), ...body('ab')], 12)
+  take()
+  expect(taken()).toBe('head 0123456789ab')
+})
