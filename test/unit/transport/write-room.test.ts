@@ -41,7 +41,10 @@ test('what has been taken makes room for the next', () => {
   const taking: Buffer[] = []
   const duplex = new Duplex({
     read: () => undefined,
-    write: (bytes: Buffer, _encoding, done) => void (taking.push(bytes), done()),
+    write: (bytes: Buffer, _encoding, done) => {
+      taking.push(bytes)
+      done()
+    },
   })
   const room = new WriteRoom(64)
   for (const text of ['one', 'two']) room.write(duplex as unknown as Socket, 'caf\u00e9 ', body(text), 3)
