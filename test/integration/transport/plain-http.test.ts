@@ -200,6 +200,9 @@ describe('own and node answer byte for byte the same to', () => {
     ['half a head', post('/a', '1').slice(0, 20)],
     ['half a body', post('/a', '12').slice(0, -1)],
     ['nothing', ''],
+    ['two requests', post('/a', '1') + post('/b', '2')],
+    ['a request and half of one', post('/a', '1') + post('/b', '2').slice(0, 30)],
+    ['a request and a GET', post('/a', '1') + GET],
     ['a request whose answer is big', post('/size?300000')],
   ])('%s, and an end', async (_what, text) => {
     const say = async (choice: HttpServerChoice): Promise<string> => {
@@ -250,6 +253,21 @@ describe.each(BOTH)('with %s', (choice) => {
     }
     expect(await wire.answers(1_000)).toHaveLength(1_000)
     expect(door.sockets.entries).toHaveLength(1)
+  })
+
+  test('who ends its side while a request is under way, having said more or not, gets no answer, and that is a disconnect', async () => {
+    await using door = await openDoor(choice, serve)
+    for (const early of ['', post('/a'), post('/a').slice(0, 30)]) {
+      door.requests.clear()
+      const wire = await connected(door)
+      wire.send(post('/hold'))
+      const held = await door.requests.until(({ path }) => path === '/hold')
+      const gone = new Promise<void>((resolve) => held.onDisconnect(resolve))
+      wire.socket.end(early, 'latin1')
+      await gone
+      reply(held)
+      expect(await wire.closed).not.toContain('late')
+    }
   })
 
   test('a host that goes before its answer is told of once; one that was answered, not at all', async () => {
@@ -577,6 +595,19 @@ describe('with own', () => {
     const [socket] = door.sockets.entries
     expect(await door.reached.until(() => true)).toBe('listen.limits.write_stall')
     await expect.poll(() => socket?.destroyed).toBe(true)
+  })
+
+  test('an answer that waits for its host is not touched by the answers to others', async () => {
+    await using door = await openDoor('own', serve)
+    const [slow, quick] = [await connected(door), await connected(door)]
+    slow.socket.pause()
+    const count = await fillUp(door, slow, ({ writableLength }) => writableLength > 0)
+    for (let at = 1; at <= 20; at++) await quick.send(post('/a', '!'.repeat(900))).answers(at)
+    slow.socket.resume()
+    const [first, ...others] = await slow.answers(count)
+    expect(first).toMatch(/\r\n\r\na{20000}b{40000}$/)
+    expect(others.filter((answer) => answer !== first)).toEqual([])
+    expect(others).toHaveLength(count - 1)
   })
 
   test('T-23 max_header and header_lines hold for the next request too', async () => {
