@@ -4,7 +4,6 @@
  *
  * The next request on a connection mostly has the same head but for the length of its body: that is told by comparing bytes.
  */
-
 import type { HeadNotes } from './http-request.ts'
 
 /** Beyond this a head is nothing usual. */

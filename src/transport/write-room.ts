@@ -18,14 +18,16 @@ export class WriteRoom {
   /** One write of `head`, in latin1, and `body`, of `bytes` bytes. */
   write(socket: Socket, head: string, body: Parts, bytes: number): void {
     const length = head.length + bytes
-    const room = length <= this.#size ? this.#room : Buffer.allocUnsafe(length)
+    // Who is slow gets memory of just that size: what waits for it is not to take a room with it each time.
+    const isQuick = length <= this.#size && socket.writableLength === 0
+    const room = isQuick ? this.#room : Buffer.allocUnsafe(length)
     let at = room.write(head, 'latin1')
     for (const part of body) {
       room.set(part, at)
       at += part.length
     }
-    socket.write(room.subarray(0, length))
+    socket.write(room.subarray(0, at))
     // What the kernel has not taken yet lies here until it has.
-    if (room === this.#room && socket.writableLength > 0) this.#room = Buffer.allocUnsafeSlow(this.#size)
+    if (isQuick && socket.writableLength > 0) this.#room = Buffer.allocUnsafeSlow(this.#size)
   }
 }

@@ -6,6 +6,8 @@ import { WriteRoom } from '../../../src/transport/write-room.ts'
 /** A socket that is written to and takes the bytes when it is told to; what it was given stays where it was until then. */
 const socket = () => {
   const given: Buffer[] = []
+  /** Of the memory behind each piece. */
+  const sizes: number[] = []
   const waiting: (() => void)[] = []
   let taken = ''
   const take = (): void => {
@@ -16,10 +18,11 @@ const socket = () => {
     read: () => undefined,
     write: (bytes: Buffer, _encoding, done) => {
       given.push(bytes)
+      sizes.push(bytes.buffer.byteLength)
       waiting.push(done)
     },
   })
-  return { socket: duplex as unknown as Socket, take, given, taken: () => taken }
+  return { socket: duplex as unknown as Socket, take, given, sizes, taken: () => taken }
 }
 
 const body = (text: string): Buffer[] => [Buffer.from(text)]
@@ -50,6 +53,17 @@ test('what has been taken makes room for the next', () => {
   for (const text of ['one', 'two']) room.write(duplex as unknown as Socket, 'caf\u00e9 ', body(text), 3)
   expect(taking[0]?.buffer).toBe(taking[1]?.buffer)
   expect(taking[1]?.toString('latin1')).toBe('caf\u00e9 two')
+})
+
+test('T-23 a host that is slow holds one room at most, and the bytes of its answers', () => {
+  const slow = socket()
+  const room = new WriteRoom(1_024 * 1_024)
+  for (const text of ['one', 'two', 'six']) room.write(slow.socket, '', body(text), 3)
+  slow.take()
+  slow.take()
+  slow.take()
+  expect(slow.sizes.map((size) => size > 65_536)).toEqual([true, false, false])
+  expect(slow.taken()).toBe('onetwosix')
 })
 
 test('an answer longer than the room goes out by itself', () => {
