@@ -1,4 +1,5 @@
-/** Fake hosts over HTTP: sessions, HTTP+SSE, and requests that describe themselves. */
+/** Fake hosts over HTTP: sessions, HTTP+SSE, and requests that describe themselves. They keep their connections, as real ones do. */
+import { Agent } from 'node:http'
 import type { CallOptions, Host, HostOptions } from '../fake-host.ts'
 import type { TestGateway } from '../gateway.ts'
 import { BaseHost } from './base-host.ts'
@@ -11,6 +12,7 @@ import type { RawReply } from './raw-http.ts'
 /** Reads the answer to one POST to its end. */
 abstract class PostingHost extends BaseHost {
   readonly url: URL
+  protected readonly agent = new Agent({ keepAlive: true })
   readonly #open = new Set<RawReply>()
   readonly #sent = new Set<Promise<void>>()
 
@@ -45,6 +47,7 @@ abstract class PostingHost extends BaseHost {
     const reply = await send(this.url, {
       headers: { ...this.bearer(), ...this.headers(text), ...options.headers },
       body: text,
+      agent: this.agent,
       started: (stop) => (abort = stop),
     })
     this.opened(reply)
@@ -73,6 +76,7 @@ abstract class PostingHost extends BaseHost {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const reply of this.#open) reply.close()
     await Promise.all(this.#sent)
+    this.agent.destroy()
   }
 }
 
@@ -91,6 +95,7 @@ export class SessionHost extends PostingHost {
   async listen(lastEventId?: string): Promise<RawReply> {
     const reply = await send(this.url, {
       method: 'GET',
+      agent: this.agent,
       headers: {
         ...this.bearer(),
         ...this.headers(),
@@ -169,7 +174,7 @@ class SseHost extends PostingHost {
   }
 
   protected override carry(text: string): void {
-    void send(this.#messages, { headers: this.bearer(), body: text }).then(
+    void send(this.#messages, { headers: this.bearer(), body: text, agent: this.agent }).then(
       (reply) => reply.body,
       () => undefined,
     )
@@ -181,6 +186,7 @@ class SseHost extends PostingHost {
 
   override async [Symbol.asyncDispose](): Promise<void> {
     this.#stream?.close()
+    this.agent.destroy()
   }
 }
 

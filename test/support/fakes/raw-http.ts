@@ -1,6 +1,6 @@
 /** HTTP as fake hosts speak it: every header as the test says, answers read as text or as events. */
 import { request as httpRequest } from 'node:http'
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import type { Agent, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { createParser } from 'eventsource-parser'
 import { Journal } from './journal.ts'
 import type { Message } from './messages.ts'
@@ -34,6 +34,8 @@ export interface RawOptions {
   /** `undefined` leaves a header out that would be there by default. */
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly body?: string | Buffer
+  /** Keeps connections; without one each request has its own, and says so. */
+  readonly agent?: Agent
   /** Called with how to give the request up, before any answer has come. */
   readonly started?: (abort: () => void) => void
 }
@@ -41,12 +43,12 @@ export interface RawOptions {
 /** Sends one request; resolves with the head of its answer. */
 export const send = (url: URL, options: RawOptions = {}): Promise<RawReply> =>
   new Promise((resolve, reject) => {
-    const { method = 'POST', body } = options
+    const { method = 'POST', body, agent = false } = options
     const defaults =
       method === 'POST' ? { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } : {}
     const headers: OutgoingHttpHeaders = { ...defaults, ...options.headers }
     for (const [name, value] of Object.entries(headers)) if (value === undefined) delete headers[name]
-    const request = httpRequest(url, { method, headers, agent: false }, (response) => resolve(readReply(response)))
+    const request = httpRequest(url, { method, headers, agent }, (response) => resolve(readReply(response)))
     options.started?.(() => request.destroy())
     request.on('error', reject)
     request.end(body)
