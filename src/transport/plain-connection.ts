@@ -5,18 +5,14 @@
  *   idle ─▶ part of a request ─▶ request under way ─▶ answered ─▶ idle …
  *     └──────────┴── not plain, more than one at a time, too slow ──┴─▶ node:http, for good
  */
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Parts } from '../wire/payload.ts'
 import { refuse } from './connection-caps.ts'
-import { HttpRequest, tellStalled } from './http-request.ts'
-import type { HeadNotes, Headers, Outgoing, Shared, Unread } from './http-request.ts'
+import { tellStalled } from './http-request.ts'
+import type { Shared } from './http-request.ts'
 import { PlainHead } from './plain-head.ts'
-import { PlainResponse } from './plain-response.ts'
+import { PlainRequest } from './plain-request.ts'
 import type { WriteRoom } from './write-room.ts'
 
-/** What may be in a value, as node:http has it. */
-const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 /** Whoever has begun a request, or not, for so long, ms: node:http knows what to say to the slow. Times are up to a sweep old. */
 const SLOW_MS = 2_000
 /** Longer than the host was told, by a second at least, so that none of its requests crosses our close, as node:http does. */
@@ -179,115 +175,3 @@ export class PlainConnection {
 
 const NOTHING = Buffer.alloc(0)
 const ignore = (): void => undefined
-
-class PlainRequest extends HttpRequest {
-  readonly method = 'POST'
-  readonly #head: PlainHead
-  readonly #body: Buffer
-  readonly #connection: PlainConnection
-  readonly #socket: Socket
-  readonly #plain: PlainShared
-  #isAnswered = false
-  #response: PlainResponse | undefined
-  #onDisconnect: (() => void) | undefined
-
-  constructor(head: PlainHead, body: Buffer, connection: PlainConnection, socket: Socket, shared: PlainShared) {
-    super(head.target, shared)
-    this.#head = head
-    this.#body = body
-    this.#connection = connection
-    this.#socket = socket
-    this.#plain = shared
-  }
-
-  get notes(): HeadNotes {
-    return this.#head.notes
-  }
-
-  header(name: string): string | undefined {
-    const { headers } = this.#head
-    return Object.hasOwn(headers, name) ? headers[name] : undefined
-  }
-
-  count(name: string): number {
-    return Object.hasOwn(this.#head.headers, name) ? 1 : 0
-  }
-
-  headers(): Headers {
-    return this.#head.headers
-  }
-
-  onDisconnect(callback: () => void): void {
-    const before = this.#onDisconnect
-    this.#onDisconnect =
-      before === undefined
-        ? callback
-        : () => {
-            before()
-            callback()
-          }
-  }
-
-  disconnected(): void {
-    this.#response?.destroy()
-    this.#onDisconnect?.()
-  }
-
-  readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {
-    if (this.#body.length <= maxBytes) return done(this.#body)
-    this.addHeaders({ Connection: 'close' })
-    done('too_large')
-  }
-
-  fail(): void {
-    if (this.#isAnswered) this.#socket.destroy()
-    else this.reply(500, { Connection: 'close' })
-  }
-
-  protected get canAnswer(): boolean {
-    return !this.#isAnswered && !this.#socket.destroyed
-  }
-
-  protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
-    const isKept = this.#isKept(headers)
-    const head = this.#headOf(status, headers, isKept, length)
-    this.#isAnswered = true
-    this.shared.batch.add(() => {
-      // The host has said that it says no more: its connection is about to close.
-      if (!this.#socket.writable) return
-      this.#plain.room.write(this.#socket, head, body, length)
-      this.#connection.answered(isKept)
-    })
-  }
-
-  protected begin(status: number, headers: Headers, length?: number): Outgoing {
-    const isKept = this.#isKept(headers)
-    const head = this.#headOf(status, headers, isKept, length)
-    this.#isAnswered = true
-    const response = new PlainResponse(this.#socket, head, length === undefined)
-    response.on('error', ignore)
-    response.once('finish', () => this.#connection.answered(isKept))
-    this.#response = response
-    return response
-  }
-
-  #isKept(headers: Headers): boolean {
-    return headers.Connection === undefined && !this.#plain.isClosing
-  }
-
-  /** Everything up to the body, in the order of node:http; without `length`, the body comes in chunks. */
-  #headOf(status: number, headers: Headers, isKept: boolean, length: number | undefined): string {
-    let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
-    for (const name in headers) {
-      const value = headers[name] ?? ''
-      if (NO_VALUE.test(value)) throw new TypeError(`a header of an answer cannot say what ${name} would have said`)
-      head += `${name}: ${value}\r\n`
-    }
-    if (length !== undefined) head += `Content-Length: ${length}\r\n`
-    const { date, keepAliveTimeoutMs } = this.#plain
-    head += `Date: ${date}\r\n`
-    if (isKept) head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}\r\n`
-    else if (headers.Connection === undefined) head += 'Connection: close\r\n'
-    return length === undefined ? `${head}Transfer-Encoding: chunked\r\n\r\n` : `${head}\r\n`
-  }
-}
