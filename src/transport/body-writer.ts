@@ -3,7 +3,7 @@
  * again; a host that does not take them is told of, and loses its connection when it takes nothing for too long.
  */
 import type { BodyPool } from './body-pool.ts'
-import type { Outgoing } from './http-request.ts'
+import type { AnswerBody } from './http-request.ts'
 
 export interface BodyFlow {
   /** The host takes less than comes. */
@@ -18,7 +18,7 @@ const ROOM_BYTES = 1024 * 1024
 const GATHER_MS = 1
 
 export class BodyWriter {
-  readonly #response: Outgoing
+  readonly #response: AnswerBody
   readonly #bodies: BodyPool
   readonly #flow: BodyFlow
   #room: Buffer | undefined
@@ -26,7 +26,7 @@ export class BodyWriter {
   #timer: NodeJS.Timeout | undefined
   #isFull = false
 
-  constructor(response: Outgoing, bodies: BodyPool, flow: BodyFlow) {
+  constructor(response: AnswerBody, bodies: BodyPool, flow: BodyFlow) {
     this.#response = response
     this.#bodies = bodies
     this.#flow = flow

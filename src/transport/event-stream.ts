@@ -3,21 +3,21 @@ import { join } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { COMMENT, encodeEvent } from '../wire/sse.ts'
 import type { HeldBytes } from './held-bytes.ts'
-import type { Outgoing } from './http-request.ts'
+import type { AnswerBody } from './http-request.ts'
 
 /** What may wait for a host before whoever speaks to it alone is no longer read. */
 const STALLED_BYTES = 256 * 1024
 
 /** Events to one host. A host that does not read loses its stream, never its neighbours (F-21). */
 export class EventStream {
-  readonly #response: Outgoing
+  readonly #response: AnswerBody
   readonly #held: HeldBytes
   #stalledSinceMs: number | undefined
   /** What waits since it stalled. */
   #waiting = 0
   #lastWriteMs = performance.now()
 
-  constructor(response: Outgoing, held: HeldBytes) {
+  constructor(response: AnswerBody, held: HeldBytes) {
     this.#response = response
     this.#held = held
     response.on('drain', () => this.#drained())

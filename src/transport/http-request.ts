@@ -51,8 +51,8 @@ export interface HeadNotes {
   credential: { readonly token: string; readonly digest: Buffer } | undefined
 }
 
-/** The body of an answer that goes out in pieces: as much of a stream as is used of it. */
-export interface Outgoing {
+/** The way of an answer whose body goes out in pieces: as much of a stream as is used of it. */
+export interface AnswerBody {
   readonly destroyed: boolean
   readonly writableEnded: boolean
   readonly writableLength: number
@@ -101,7 +101,7 @@ export abstract class HttpRequest {
   /** Status, headers and a body of `length` bytes together. */
   protected abstract sendWhole(status: number, headers: Headers, body: Parts, length: number): void
   /** Status and headers, and the way of a body that follows; without `length`, nobody knows yet how long it will be. */
-  protected abstract begin(status: number, headers: Headers, length?: number): Outgoing
+  protected abstract begin(status: number, headers: Headers, length?: number): AnswerBody
 
   /** Headers for whatever is answered (CORS). */
   addHeaders(headers: Headers): void {
@@ -134,7 +134,7 @@ export abstract class HttpRequest {
     return this.#extraHeaders === undefined ? headers : { ...this.#extraHeaders, ...headers }
   }
 
-  #sendBig(response: Outgoing, body: Parts, length: number): void {
+  #sendBig(response: AnswerBody, body: Parts, length: number): void {
     const { writeStallMs, bodies } = this.shared
     response.setTimeout(writeStallMs)
     response.on('timeout', () => {

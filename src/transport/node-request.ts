@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { HttpRequest } from './http-request.ts'
-import type { Headers, Outgoing, Shared, Unread } from './http-request.ts'
+import type { Headers, AnswerBody, Shared, Unread } from './http-request.ts'
 
 export class NodeRequest extends HttpRequest {
   readonly method: string
@@ -83,7 +83,7 @@ export class NodeRequest extends HttpRequest {
     this.shared.batch.add(() => response.end(text, 'latin1'))
   }
 
-  protected begin(status: number, headers: Headers, length?: number): Outgoing {
+  protected begin(status: number, headers: Headers, length?: number): AnswerBody {
     const response = this.#response
     response.writeHead(status, length === undefined ? { ...headers } : { ...headers, 'Content-Length': length })
     return response

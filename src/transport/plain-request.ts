@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Parts } from '../wire/payload.ts'
 import { HttpRequest } from './http-request.ts'
-import type { HeadNotes, Headers, Outgoing, Unread } from './http-request.ts'
+import type { HeadNotes, Headers, AnswerBody, Unread } from './http-request.ts'
 import type { PlainConnection, PlainShared } from './plain-connection.ts'
 import type { PlainHead } from './plain-head.ts'
 import { PlainResponse } from './plain-response.ts'
@@ -91,7 +91,7 @@ export class PlainRequest extends HttpRequest {
     })
   }
 
-  protected begin(status: number, headers: Headers, length?: number): Outgoing {
+  protected begin(status: number, headers: Headers, length?: number): AnswerBody {
     const isKept = this.#isKept(headers)
     const head = this.#headOf(status, headers, isKept, length)
     this.#isAnswered = true
