@@ -7,7 +7,7 @@ import { fake } from '../../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, legacySse, modernHttp } from '../../support/fake-host.ts'
 import { request } from '../../support/fakes/messages.ts'
 import { send } from '../../support/fakes/raw-http.ts'
-import { exchangeRaw, statuses } from '../../support/fakes/raw-tcp.ts'
+import { exchangeRaw, inTurn, statuses } from '../../support/fakes/raw-tcp.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 
@@ -170,4 +170,19 @@ test('T-14 tokens and their hashes stand in no log line', async () => {
   expect(log).toContain('a request was refused')
   for (const secret of ['A', 'B', 'Z'].flatMap((letter) => [tokenOf(letter), staticToken(letter).hash]))
     expect(log).not.toContain(secret)
+})
+
+test("T-04 each request on a connection is its own token's, however alike the requests are", async () => {
+  await using gateway = await start()
+  const post = (token: string, more = ''): string =>
+    `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
+    `Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-06-18\r\nContent-Length: ${LIST.length}\r\n${more}\r\n${LIST}`
+  const tokens = [tokenOf('A'), tokenOf('A'), tokenOf('Z'), tokenOf('B'), tokenOf('Z')]
+  // 400: let in, and has no session. One request after the other, each when the one before was answered.
+  expect(
+    await inTurn(
+      gateway.url,
+      tokens.map((token) => post(token)),
+    ),
+  ).toEqual([400, 400, 401, 400, 401])
 })

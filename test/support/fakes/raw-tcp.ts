@@ -15,3 +15,18 @@ export const exchangeRaw = (url: URL, text: string): Promise<string> =>
 
 /** The status codes of the answers in what came back. */
 export const statuses = (text: string): number[] => [...text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, code]) => Number(code))
+
+/** Sends each on one connection when the one before was answered; the status codes of the answers. */
+export const inTurn = async (url: URL, texts: readonly string[]): Promise<number[]> => {
+  const socket = connect(Number(url.port), url.hostname)
+  const found: number[] = []
+  for (const text of texts) {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    socket.once('data', (chunk: Buffer) => resolve(chunk.toString('latin1')))
+    socket.once('close', () => resolve(''))
+    socket.write(text, 'latin1')
+    found.push(...statuses(await promise))
+  }
+  socket.destroy()
+  return found
+}

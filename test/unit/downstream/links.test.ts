@@ -50,8 +50,10 @@ const makeSession = (id: string) => {
   return { session, callbacks, end: () => callbacks.forEach((callback) => callback()) }
 }
 
-const call = (principal: string, session?: HostSession, method = 'tools/call', target = 'x'): Call =>
-  ({ method, target, caller: { principal, session, capabilities: {} } }) as unknown as Call
+/** Hosts that say the same of themselves are known by the same object, whoever they are. */
+const SAID = {}
+const call = (principal: string, session?: HostSession, method = 'tools/call', target = 'x', capabilities: object = SAID): Call =>
+  ({ method, target, caller: { principal, session, capabilities } }) as unknown as Call
 
 const done: Outcome = complete(Payload.of({}))
 const task = (taskId: string, ttlMs: number | null = 1_000): Outcome => ({ kind: 'task', result: Payload.of({ taskId, ttlMs }) })
@@ -77,6 +79,15 @@ test.each<[Sharing, number[]]>([
   const used: number[] = []
   for (const each of calls) used.push(await run(world, each))
   expect(used).toEqual(expected)
+})
+
+test('B037 hosts without a session that can answer other things have links of their own, whoever came last', async () => {
+  const world = makeLinks('principal')
+  const asking = { roots: {} }
+  const calls = [SAID, asking, SAID, asking].map((said) => call('P', undefined, 'tools/call', 'x', said))
+  const used: number[] = []
+  for (const each of calls) used.push(await run(world, each))
+  expect(used).toEqual([0, 1, 0, 1])
 })
 
 test('B051 B052 where principals mix, nobody is told or asked what belongs to no call', async () => {

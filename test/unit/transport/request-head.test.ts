@@ -27,6 +27,16 @@ test("a request's own headers win, and none is sent twice", () => {
   expect(written({ ownHeaders })).toBe(`${START}accept-encoding: br\r\nx-a: 1\r\nx-b: 3\r\ncontent-length: 0\r\n\r\n`)
 })
 
+test('headers of its own are those of this request, whatever the one before had', () => {
+  const head = new RequestHead(SHARED)
+  const [one, two] = [{ 'x-c': '1' }, { 'x-c': '2' }]
+  const linesOf = (ownHeaders?: Record<string, string>): string[] =>
+    Buffer.concat(head.write({ ...SHARED, ...(ownHeaders && { ownHeaders }) }))
+      .toString()
+      .match(/x-c: ./g) ?? []
+  expect([one, one, two, undefined, one].map(linesOf)).toEqual([['x-c: 1'], ['x-c: 1'], ['x-c: 2'], [], ['x-c: 1']])
+})
+
 test('a small request is one piece, a big one its head and the parts of its body', () => {
   const head = new RequestHead(SHARED)
   expect(head.write({ ...SHARED, body: [Buffer.alloc(10), Buffer.alloc(10)] })).toHaveLength(1)
