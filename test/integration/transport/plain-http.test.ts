@@ -95,6 +95,17 @@ const connected = async (door: Door): Promise<Wire> => {
   return wire
 }
 
+/** A request whose host has gone. */
+const abandoned = async (door: Door): Promise<HttpRequest> => {
+  const wire = await connected(door)
+  wire.send(post('/hold'))
+  const held = await door.requests.until(({ path }) => path === '/hold')
+  const gone = new Promise<void>((resolve) => held.onDisconnect(resolve))
+  wire.socket.destroy()
+  await gone
+  return held
+}
+
 /** Asks for small answers that the host does not take, one after the other, until our end is as it should be; returns how many. */
 const fillUp = async (door: Door, wire: Wire, isSo: (socket: Socket) => boolean): Promise<number> => {
   for (let count = 1; ; count++) {
@@ -299,13 +310,7 @@ describe.each(BOTH)('with %s', (choice) => {
       (request: HttpRequest) => request.openEvents({}).send([Buffer.from('x')]),
     ]) {
       door.requests.clear()
-      const wire = await connected(door)
-      wire.send(post('/hold'))
-      const held = await door.requests.until(({ path }) => path === '/hold')
-      const gone = new Promise<void>((resolve) => held.onDisconnect(resolve))
-      wire.socket.destroy()
-      await gone
-      answer(held)
+      answer(await abandoned(door))
     }
     expect(statusesOf(await door.open(post('/a')).answers(1))).toEqual([200])
     expect(door.bodies.held.bytes).toBe(0)
@@ -313,13 +318,7 @@ describe.each(BOTH)('with %s', (choice) => {
 
   test('a stream that is opened for a host that has gone is not open', async () => {
     await using door = await openDoor(choice, serve)
-    const wire = await connected(door)
-    wire.send(post('/hold'))
-    const held = await door.requests.until(({ path }) => path === '/hold')
-    const gone = new Promise<void>((resolve) => held.onDisconnect(resolve))
-    wire.socket.destroy()
-    await gone
-    expect(held.openEvents({}).isOpen).toBe(false)
+    expect((await abandoned(door)).openEvents({}).isOpen).toBe(false)
   })
 
   test('a host that goes in a stream ends it, once', async () => {
