@@ -9,6 +9,7 @@ import type { Channel, HttpChannel } from '../transport/channel.ts'
 import { failureOfStatus } from '../transport/http-failure.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { Era } from '../wire/revisions.ts'
 import { discoverMessage, DISCOVER_HEADERS, readDiscover } from './discover.ts'
@@ -58,7 +59,7 @@ export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing
     const answer = await probePipe(connection, dialing, era === undefined)
     if (answer.era === 'modern') return modern(connection, answer.server, dialing)
     if (dialing.era === 'modern') throw new Failure('version', 'the server does not speak 2026-07-28')
-    return await legacy(connection, dialing, answer.handshake)
+    return await legacy(connection, dialing, answer.handshake).catch(afterProbe)
   } catch (error) {
     await connection.channel.close()
     if (dialing.era === 'modern' || !(error instanceof Reopen)) throw error
@@ -69,10 +70,22 @@ export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing
 /** The process is gone, or bound to the wrong era: start it again and speak `era` from its first line. */
 class Reopen extends Error {
   readonly era: Era
-  constructor(era: Era) {
-    super(`start again as ${era}`)
+  constructor(era: Era, cause?: unknown) {
+    super(`start again as ${era}`, { cause })
     this.era = era
   }
+}
+
+/** Failures of a handshake that another attempt cannot change. */
+const FINAL: ReadonlySet<FailureKind> = new Set(['version', 'loop', 'shutting_down'])
+
+/**
+ * Throws what a handshake failed with after a probe in the same process or session. Programs that initialize themselves at the first
+ * message refuse the real `initialize` then, and accept it where it is the first (B294).
+ */
+const afterProbe = (error: unknown): never => {
+  const isFinal = error instanceof Reopen || (error instanceof Failure && FINAL.has(error.kind))
+  throw isFinal ? error : new Reopen('legacy', error)
 }
 
 type PipeAnswer =
@@ -93,7 +106,7 @@ const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: bo
   handshake.catch(() => undefined)
   const winner = await Promise.race([
     asked.then((message) => readDiscover(message).says),
-    handshake.then(() => 'initialized' as const),
+    handshake.then(() => 'initialized' as const, afterProbe),
   ])
   if (winner === 'modern') throw new Reopen('modern')
   return { era: 'legacy', handshake }
@@ -134,7 +147,7 @@ export const dialHttp = async (
   dialing: Dialing,
 ): Promise<Dialed> => {
   const known = dialing.era === 'auto' && transport === 'auto' ? dialing.verdict : undefined
-  if (transport === 'sse' || known?.transport === 'sse') return overSse(open.sse(), dialing)
+  if (transport === 'sse' || known?.transport === 'sse') return overChannel(open.sse(), dialing)
   const channel = open.http()
   const connection = new Connection(channel, dialing.sweeper)
   await connection.open()
@@ -148,11 +161,16 @@ export const dialHttp = async (
     return await legacy(connection, dialing)
   } catch (error) {
     await channel.close()
+    if (attempts.length > 0 && error instanceof ServerError) {
+      // It refused `initialize` in words of the protocol: the probe may have been the reason (B294).
+      const again = await overChannel(open.http(), dialing).catch(() => undefined)
+      if (again !== undefined) return again
+    }
     if (transport === 'http' || !mayBeOlder(error)) throw error
     attempts.push(`initialize: ${(error as Error).message}`)
   }
   try {
-    return await overSse(open.sse(), dialing)
+    return await overChannel(open.sse(), dialing)
   } catch (error) {
     attempts.push(`HTTP+SSE: ${(error as Error).message}`)
     throw new Failure('not_found', `no MCP endpoint: ${attempts.join('; ')}`, { executed: 'no' }, error)
@@ -181,7 +199,8 @@ const probeHttp = async (channel: HttpChannel, dialing: Dialing, attempts: strin
 const mayBeOlder = (error: unknown): boolean =>
   error instanceof ServerError || (error instanceof Failure && (error.kind === 'bad_response' || error.kind === 'not_found'))
 
-const overSse = async (channel: Channel, dialing: Dialing): Promise<Dialed> => {
+/** A legacy handshake on a channel of its own. */
+const overChannel = async (channel: Channel, dialing: Dialing): Promise<Dialed> => {
   const connection = new Connection(channel, dialing.sweeper)
   try {
     await connection.open()

@@ -3,7 +3,7 @@ import type { Envelope } from '../wire/envelope.ts'
 import { requestMessage } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
 import { META } from '../wire/meta.ts'
-import { isLegacyRevision, isModernRevision, MODERN } from '../wire/revisions.ts'
+import { isLegacyRevision, MODERN } from '../wire/revisions.ts'
 import { gatewaysIn } from './gateways.ts'
 import type { Declared, Identity } from './link.ts'
 import type { ModernServer } from './modern-downstream.ts'
@@ -33,16 +33,24 @@ export const readDiscover = (message: Envelope): Reading => {
   if (result !== undefined) {
     const versions = result.value('supportedVersions')
     if (!Array.isArray(versions)) return { says: 'legacy' }
-    if (!versions.includes(MODERN)) return { says: 'no common version', offered: versions.map(String) }
+    if (!versions.includes(MODERN)) return readVersions(versions)
     const capabilities = (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>
     return { says: 'modern', server: { capabilities, instructions: result.text('instructions'), gateways: gatewaysIn(result) } }
   }
   const code = error?.value('code')
   if (code === -32020 || code === -32021) return { says: 'again' }
   if (code !== -32022) return { says: 'legacy' }
-  const data = error?.value('data') as { supported?: unknown } | undefined
-  const offered = Array.isArray(data?.supported) ? data.supported.map(String) : []
-  if (offered.includes(MODERN)) return { says: 'again' }
-  if (offered.some(isModernRevision) || !offered.every(isLegacyRevision)) return { says: 'no common version', offered }
-  return { says: 'legacy' }
+  const supported = (error?.value('data') as { supported?: unknown } | null | undefined)?.supported
+  const versions: readonly unknown[] = Array.isArray(supported) ? supported : []
+  return versions.includes(MODERN) ? { says: 'again' } : readVersions(versions)
+}
+
+/**
+ * What a list without our modern version says (B280): a server with a handshake of ours is legacy, whatever else it lists; go-sdk
+ * names only such versions, in a result.
+ */
+const readVersions = (versions: readonly unknown[]): Reading => {
+  const offered = versions.map(String)
+  const isLegacy = offered.length === 0 || offered.some(isLegacyRevision)
+  return isLegacy ? { says: 'legacy' } : { says: 'no common version', offered }
 }

@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake, FakeDownstream } from '../support/fake-downstream.ts'
+import type { FakeSpec, Handle } from '../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { KEY, MODERN } from '../support/fakes/messages.ts'
 import type { JsonMap, Message } from '../support/fakes/messages.ts'
+import type { Turn } from '../support/fakes/turn.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
@@ -172,6 +174,109 @@ describe('era detection', () => {
       await gateway.ready()
     }
     rmSync(stateDir, { recursive: true })
+  })
+  test.each(['legacy http', 'legacy stdio'] as const)(
+    'B280 a %s server whose discover result offers legacy versions only is legacy',
+    async (kind) => {
+      const versions = ['2025-11-25', '2025-06-18', '2024-10-07']
+      const on = { 'server/discover': () => ({ supportedVersions: versions, capabilities: {} }) }
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'], on }) }, early: true })
+      // go-sdk answers this one request without a session.
+      gateway.fake('a').intercept = (_request, response, body) => {
+        if (methodOf(body) !== 'server/discover') return false
+        status(
+          200,
+          JSON.stringify({ jsonrpc: '2.0', id: 0, result: { supportedVersions: versions, capabilities: {} } }),
+        )(response)
+        return true
+      }
+      await gateway.fake('a').until('tools/list')
+      await gateway.ready()
+      expect(linkOf(gateway)).toMatchObject({ era: 'legacy', revision: '2025-11-25' })
+      expect(gateway.fake('a').connections).toHaveLength(1)
+    },
+  )
+  describe('a program that initializes itself at the first message', () => {
+    /** It refuses a second `initialize` of its own, in a way of its own. */
+    const spoiled = (refuse: Handle): FakeSpec => {
+      const first = new Map<unknown, string | undefined>()
+      const see = ({ connection, message }: Turn): void => {
+        if (!first.has(connection)) first.set(connection, message.method)
+      }
+      return fake.of({
+        kind: 'legacy stdio',
+        tools: ['x'],
+        on: {
+          'server/discover': (turn) => {
+            see(turn)
+            turn.fail(-32601, 'Method not found')
+          },
+          initialize: (turn) => {
+            see(turn)
+            if (first.get(turn.connection) !== 'initialize') return refuse(turn)
+            return { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'f', version: '1' } }
+          },
+        },
+      })
+    }
+    test.each<[string, Handle]>([
+      ['an error', (turn) => turn.fail(-32600, 'Server already initialized')],
+      ['its exit', (turn) => turn.connection.drop()],
+      ['no answer', fake.never],
+    ])('B294 is started once more, initialize first, after %s; what was found out is remembered', async (_name, refuse) => {
+      const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+      await using downstream = await FakeDownstream.start(spoiled(refuse))
+      const setup = {
+        servers: {},
+        fakes: new Map([['a', downstream]]),
+        stateDir,
+        early: true,
+        options: { a: { timeouts: { startMs: 2_000 } } },
+      }
+      {
+        await using gateway = await startGateway(setup)
+        await downstream.until('tools/list')
+        await gateway.ready()
+        expect(linkOf(gateway)).toMatchObject({ era: 'legacy', revision: '2025-06-18' })
+        expect(downstream.connections).toHaveLength(2)
+        expect(gateway.log.entries.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([])
+      }
+      downstream.forget()
+      {
+        await using gateway = await startGateway(setup)
+        await downstream.until('initialize')
+        expect(downstream.all('server/discover')).toEqual([])
+        await gateway.ready()
+      }
+      rmSync(stateDir, { recursive: true })
+    })
+    test('B294 and is not started a third time in one attempt', async () => {
+      const always = fake.of({
+        kind: 'legacy stdio',
+        tools: ['x'],
+        on: { initialize: (turn) => turn.fail(-32600, 'never') },
+      })
+      await using gateway = await startGateway({
+        servers: { a: always },
+        backoff: { maxFailures: 1, downMs: 60_000 },
+        early: true,
+      })
+      await gateway.log.until(({ level }) => level === 'warn')
+      expect(gateway.fake('a').all('initialize')).toHaveLength(2)
+      expect(gateway.fake('a').all('server/discover')).toHaveLength(1)
+    })
+    test('B294 over HTTP it is asked to initialize once more in a session of its own', async () => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) }, early: true })
+      let refusals = 1
+      gateway.fake('a').intercept = (_request, response, body) => {
+        if (methodOf(body) !== 'initialize' || refusals-- <= 0) return false
+        error(-32600)(response)
+        return true
+      }
+      await gateway.fake('a').until('tools/list')
+      await gateway.ready()
+      expect(linkOf(gateway)).toMatchObject({ era: 'legacy', transport: 'http' })
+    })
   })
   test.each(['legacy http', 'legacy sse', 'legacy stdio'] as const)(
     '5.2 a %s server may answer any legacy version and no other',
