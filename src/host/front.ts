@@ -20,7 +20,8 @@ import type { Entrance } from './entrance.ts'
 import { Guard } from './guard.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from './hub.ts'
-import { isAllowedHost, isAllowedOrigin, isLoopbackAddress } from './origins.ts'
+import { OriginGuard } from './origin-guard.ts'
+import { isLoopbackAddress } from './origins.ts'
 import type { Address, HostOptions } from './options.ts'
 import type { OriginRules } from './origins.ts'
 import { SseListener } from './sse-listener.ts'
@@ -28,9 +29,12 @@ import { SseListener } from './sse-listener.ts'
 const SERVER_PATH = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/
 const NAMELESS: EndpointPath = {}
 const CORS_HEADERS =
-  'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name'
+  'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name, ' +
+  'traceparent, tracestate, baggage'
+const CORS_EXPOSED = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After'
+/** Seconds; no browser keeps the answer to a preflight longer. */
+const PREFLIGHT_MAX_AGE = '7200'
 const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
-const CORS_EXPOSED = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate'
 
 export class Front {
   readonly #hub: Hub
@@ -40,6 +44,7 @@ export class Front {
   readonly #sweeper: Sweeper
   readonly #caps: ConnectionCaps
   readonly #fetch: Fetch
+  readonly #origins: OriginGuard
   #rules: OriginRules
   #guard: Guard | undefined
   /** By the address as configured. */
@@ -52,6 +57,7 @@ export class Front {
   /** `fetch`: how authorization servers are asked. */
   constructor(hub: Hub, sweeper: Sweeper, fetch: Fetch) {
     this.#hub = hub
+    this.#origins = new OriginGuard(hub)
     this.#mcp = new HttpListener(hub, sweeper)
     this.#sse = new SseListener(hub)
     this.#connect = new ConnectPages({
@@ -99,10 +105,7 @@ export class Front {
 
   #onDoor(request: HttpRequest): void {
     withinRequest(request, this.#hub, () => {
-      const isOurs = isAllowedHost(request.header('host'), this.#rules) && isAllowedOrigin(request.header('origin'), this.#rules)
-      if (isOurs) return this.#connect.handle(request)
-      this.#hub.denied?.({ reason: 'origin', status: 403, path: request.path })
-      request.reply(403, {})
+      if (!this.#origins.refuses(request, this.#rules, true)) this.#connect.handle(request)
     })
   }
 
@@ -202,15 +205,11 @@ export class Front {
 
   #handle(request: HttpRequest, isLoopback: boolean): void {
     const origin = request.header('origin')
-    const isGuarded = request.count('host') > 1 || (isLoopback && !isAllowedHost(request.header('host'), this.#rules))
-    if (isGuarded || !isAllowedOrigin(origin, this.#rules)) {
-      this.#hub.denied?.({ reason: 'origin', status: 403, path: request.path })
-      return request.reply(403, {})
-    }
+    if (this.#origins.refuses(request, this.#rules, isLoopback && !isHealthCheck(request))) return
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)
+    if (this.#isHealthAsked(request)) return
     if (request.method === 'OPTIONS') return request.reply(204, {})
     const guard = this.#guard
-    if (this.#isHealthAsked(request)) return
     // Pages for people, who bring no credential but prove who they are on them.
     if (request.path.startsWith('/connect/')) return this.#connect.handle(request)
     if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
@@ -227,10 +226,9 @@ export class Front {
 
   /** Whether we live and are ready is said to everybody: a word, no names. */
   #isHealthAsked(request: HttpRequest): boolean {
+    if (!isHealthCheck(request)) return false
     if (request.path === '/healthz') request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
-    else if (request.path === '/readyz')
-      request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
-    else return false
+    else request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
     return true
   }
 
@@ -274,6 +272,7 @@ export class Front {
       'Access-Control-Allow-Methods': 'GET, POST, DELETE',
       'Access-Control-Allow-Headers': [CORS_HEADERS, ...params].join(', '),
       'Access-Control-Expose-Headers': CORS_EXPOSED,
+      ...(request.method === 'OPTIONS' && { 'Access-Control-Max-Age': PREFLIGHT_MAX_AGE }),
       Vary: 'Origin',
     })
   }
@@ -303,6 +302,12 @@ const endpointBelow = (base: string, path: string): EndpointPath | undefined => 
   if (path === base) return NAMELESS
   return path.startsWith(base) && path[base.length] === '/' ? { toolset: path.slice(base.length + 1) } : undefined
 }
+
+/** Besides the two paths, `OPTIONS /`: what HAProxy sends where its `option httpchk` names nothing. A preflight has an `Origin`. */
+const isHealthCheck = (request: HttpRequest): boolean =>
+  request.path === '/readyz' ||
+  request.path === '/healthz' ||
+  (request.path === '/' && request.method === 'OPTIONS' && request.header('origin') === undefined)
 
 const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 

@@ -77,6 +77,9 @@ describe('row 1: who may come in', () => {
         'mcp-method',
         'mcp-name',
         'mcp-param-region',
+        'traceparent',
+        'tracestate',
+        'baggage',
       ]),
     )
     expect(allowed).not.toContain('x-other')
@@ -84,14 +87,16 @@ describe('row 1: who may come in', () => {
       expect.arrayContaining(['GET', 'POST', 'DELETE']),
     )
     expect(String(reply.headers['access-control-expose-headers']).split(/, */)).toEqual(
-      expect.arrayContaining(['Mcp-Session-Id', 'MCP-Protocol-Version', 'WWW-Authenticate']),
+      expect.arrayContaining(['Mcp-Session-Id', 'MCP-Protocol-Version', 'WWW-Authenticate', 'Retry-After']),
     )
+    expect(Number(reply.headers['access-control-max-age'])).toBeGreaterThanOrEqual(600)
   })
   test('T-02 the answer itself lets a listed origin read it, and no other', async () => {
     await using gateway = await start({ host: { allowedOrigins: ['https://app.example'] } })
     const listed = await post(gateway.url, initialize, { origin: 'https://app.example' })
     expect(listed.headers['access-control-allow-origin']).toBe('https://app.example')
     expect(listed.headers['vary']).toContain('Origin')
+    expect(listed.headers['access-control-max-age']).toBeUndefined()
     const own = await post(gateway.url, initialize)
     expect(own.headers['access-control-allow-origin']).toBeUndefined()
   })

@@ -25,9 +25,15 @@ const ROUTES = [
   ['POST', '/servers/a/mcp'],
   ['GET', '/sse'],
   ['POST', '/messages?s=x'],
-  ['GET', '/healthz'],
-  ['GET', '/readyz'],
   ['GET', '/nothing'],
+  ['GET', '/'],
+  ['GET', '/healthz/'],
+] as const
+const HEALTH_ROUTES = [
+  ['GET', '/healthz'],
+  ['HEAD', '/healthz'],
+  ['GET', '/readyz'],
+  ['OPTIONS', '/'],
 ] as const
 
 type Spelling = readonly [header: 'host' | 'origin', value: string]
@@ -52,9 +58,49 @@ test.each(ROUTES)(
   },
 )
 
+test.each(HEALTH_ROUTES)(
+  'T-01 a health check %s %s may name any Host, or none in HTTP/1.0, but no foreign Origin',
+  async (method, path) => {
+    await using gateway = await start()
+    for (const spelling of refused.filter(([header]) => header === 'host')) {
+      const text = Buffer.from(named(spelling), 'utf8').toString('latin1')
+      expect(statuses(await knock(gateway, method, path, text)), spelling.join(': ')).toEqual([200])
+    }
+    for (const origin of refused.filter(([header]) => header === 'origin'))
+      expect(statuses(await knock(gateway, method, path, named(origin))), origin.join(': ')).toEqual([403])
+    expect(statuses(await exchangeRaw(gateway.url, `${method} ${path} HTTP/1.0\r\n\r\n`))).toEqual([200])
+    expect(statuses(await knock(gateway, method, path, 'Host: a.example\r\nHost: b.example\r\n'))).toEqual([403])
+  },
+)
+
+test('T-01 a refused Host is told in JSON and in one log line with the name that came and the option that admits it', async () => {
+  await using gateway = await start()
+  for (let round = 0; round < 20; round++)
+    for (const [method, path] of [...ROUTES, ['GET', '/connect/x']]) {
+      if (method === undefined || path === undefined) continue
+      const reply = await send(new URL(path, gateway.url), { method, headers: { host: 'gw.example:8443' } })
+      expect(reply.headers['content-type']).toBe('application/json')
+      expect(JSON.parse(await reply.body)).toEqual({
+        jsonrpc: '2.0',
+        error: { code: -32600, message: expect.stringMatching(/"gw\.example:8443".*listen\.http\.allowed_hosts/) },
+      })
+    }
+  const told = gateway.log.entries.filter(({ text }) => text.includes('listen.http.allowed_hosts'))
+  expect(told).toMatchObject([{ level: 'warn', facts: { host: 'gw.example:8443', count: 1 } }])
+})
+
+test('T-01 a refused Origin is told likewise, and a request without a Host', async () => {
+  await using gateway = await start()
+  const reply = await send(gateway.url, { headers: { origin: 'https://app.example' }, body: LIST })
+  expect(JSON.parse(await reply.body)).toMatchObject({
+    error: { message: expect.stringMatching(/"https:\/\/app\.example".*listen\.http\.allowed_origins/) },
+  })
+  expect(await exchangeRaw(gateway.url, `GET /mcp HTTP/1.0\r\n\r\n`)).toMatch(/^HTTP\/1\.1 403 [^]*without a Host header/)
+})
+
 test.each(taken)('T-01 %s %s is the machine itself', async (header, value) => {
   await using gateway = await start()
-  expect(statuses(await knock(gateway, 'GET', '/healthz', named([header, value])))).toEqual([200])
+  expect(statuses(await knock(gateway, 'DELETE', '/mcp', named([header, value])))).toEqual([400])
 })
 
 const INITIALIZE = request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} })
