@@ -2,6 +2,7 @@
  * Whose credential this is. One that was found good a moment ago is known at once, without a promise: that is every call but the first
  * of a minute. All others are looked up among the static tokens, and then verified by their authorization server.
  */
+import type { Unfit } from './claims.ts'
 import type { Admitted } from './identity.ts'
 import type { AuthOptions } from './inbound-options.ts'
 import { KnownCredentials } from './known-credentials.ts'
@@ -25,11 +26,11 @@ export class Doorkeeper {
   /** By digest, in base64url: the same token is verified once at a time. */
   readonly #pending = new Map<string, Promise<Admitted | undefined>>()
 
-  /** `unfit` hears why a token of the authorization server was refused. */
+  /** `unfit` is called with why a token of the authorization server was refused. */
   constructor(
     { tokens, oauth, map }: AuthOptions,
     fetch: Fetch,
-    unfit: (reason: string) => void = () => undefined,
+    unfit: (why: Unfit) => void = () => undefined,
     clock: Clock = systemClock,
   ) {
     this.#clock = clock

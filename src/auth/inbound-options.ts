@@ -25,6 +25,8 @@ export interface ResourceServerOptions {
   readonly issuer: string
   /** URL of `listen.http.path` as hosts know it, without a slash at its end. */
   readonly audience: string
+  /** The claim that names the caller. */
+  readonly subject: string
   /** What hosts are asked for: `mcp:<key>` and `mcp:<key>:write` limit a server, all others are needed to come in. */
   readonly scopes: readonly string[]
   /** In place of what the issuer's metadata says. */

@@ -3,8 +3,9 @@
  * [RFC 7662]; BRIDGING 6.1; B234, T-07). Whatever is wrong with a token, the answer is the same `undefined`.
  */
 import { errors, jwtVerify } from 'jose'
-import { admittedBy, SKEW_MS } from './claims.ts'
-import type { Claims } from './claims.ts'
+import type { Claims } from './claim-value.ts'
+import { admittedBy, isUnfit, SKEW_MS } from './claims.ts'
+import type { Unfit } from './claims.ts'
 import type { Admitted } from './identity.ts'
 import type { ClaimRule, ResourceServerOptions } from './inbound-options.ts'
 import { Issuer, IssuerUnreachable } from './issuer.ts'
@@ -31,15 +32,15 @@ export class ResourceServer {
   readonly #clock: Clock
   readonly #keys: KeySet
   readonly #origin: string
-  readonly #unfit: (reason: string) => void
+  readonly #unfit: (why: Unfit) => void
 
-  /** `unfit` hears why a token was refused, for the operator and nobody else: never anything of the token. */
+  /** `unfit` is called with why a token was refused, for the operator alone: it holds nothing of the token. */
   constructor(
     options: ResourceServerOptions,
     map: readonly ClaimRule[],
     fetch: Fetch,
     clock: Clock,
-    unfit: (reason: string) => void = () => undefined,
+    unfit: (why: Unfit) => void = () => undefined,
   ) {
     this.#options = options
     this.#unfit = unfit
@@ -52,13 +53,14 @@ export class ResourceServer {
 
   /** `undefined`: not a good token. Rejects with `IssuerUnreachable` where that cannot be found out now. */
   async verify(token: string): Promise<Admitted | undefined> {
-    const claims = JWT_FORM.test(token) ? await this.#verifyJwt(token) : await this.#introspect(token)
-    // A token bound to a key of its owner is worth nothing without the proof, which we do not ask for ([RFC 9449] 7.2).
+    const source = JWT_FORM.test(token) ? 'jwt' : 'introspection'
+    const claims = source === 'jwt' ? await this.#verifyJwt(token) : await this.#introspect(token)
     if (claims === undefined) return undefined
-    const isBound = claims['cnf'] !== undefined
-    const admitted = isBound ? undefined : admittedBy(claims, this.issuer.name, this.#origin, this.#map)
-    if (admitted === undefined) this.#unfit(isBound ? 'bound to a key (cnf)' : 'no "sub", no "exp", or an "aud" that is not ours')
-    return admitted
+    const { issuer, subject } = this.#options
+    const verdict = admittedBy(claims, { issuer, subject, origin: this.#origin, map: this.#map, source })
+    if (!isUnfit(verdict)) return verdict
+    this.#unfit(verdict)
+    return undefined
   }
 
   async #verifyJwt(token: string): Promise<Claims | undefined> {
@@ -71,21 +73,25 @@ export class ResourceServer {
         currentDate: new Date(this.#clock.wallMs()),
       })
       if (TYPES.has(protectedHeader.typ?.toLowerCase())) return payload
-      this.#unfit('"typ" is that of another kind of token')
+      this.#reject('"typ" is that of another kind of token')
       return undefined
     } catch (error) {
       if (error instanceof IssuerUnreachable) throw error
       // A key that is too short, or of another kind than its header says, is a TypeError of jose.
       if (!(error instanceof errors.JOSEError || error instanceof TypeError)) throw error
-      this.#unfit(error instanceof errors.JOSEError ? error.message : 'a key that does not fit')
+      this.#reject(error instanceof errors.JOSEError ? error.message : 'a key that does not fit')
       return undefined
     }
+  }
+
+  #reject(reason: string): void {
+    this.#unfit({ reason, isSetup: false })
   }
 
   async #introspect(token: string): Promise<Claims | undefined> {
     const { introspection } = this.#options
     if (introspection === undefined) {
-      this.#unfit('no JWT, and introspection is not configured')
+      this.#reject('no JWT, and introspection is not configured')
       return undefined
     }
     const { clientId, clientSecret, endpoint: configured } = introspection
@@ -100,7 +106,7 @@ export class ResourceServer {
     const claims = parsed(text)
     const isOurs = claims?.['active'] === true && (claims['iss'] ?? this.issuer.name) === this.issuer.name
     if (isOurs && this.#isTimely(claims)) return claims
-    this.#unfit(isOurs ? 'past its end or before its beginning' : 'not active at the issuer')
+    this.#reject(isOurs ? 'past its end or before its beginning' : 'not active at the issuer')
     return undefined
   }
 

@@ -1,5 +1,6 @@
 /** What may stand under `auth`: who may come in, and as whom (BRIDGING 6.1). */
 import { z } from 'zod'
+import { SUBJECT } from '../auth/principal.ts'
 import { readHash } from '../auth/static-tokens.ts'
 import { isLoopbackAddress } from '../host/origins.ts'
 import { choice, field, filledText, flag, headerValue, kind } from './kinds.ts'
@@ -88,6 +89,11 @@ const oauth = z.strictObject({
   audience: audienceUrl.meta({
     description: 'URL of `listen.http.path` as hosts know it: tokens must be for it, or for a path above it.',
   }),
+  subject: field(
+    filledText,
+    'The claim that names the caller, in place of `sub`; with dots, a path into objects. It must be unique and unchangeable at the issuer.',
+    SUBJECT,
+  ),
   scopes: field(
     z.array(scope),
     'Scopes that hosts are asked for. `mcp:<key>` is needed for that server alone, `mcp:<key>:write` for its tools that do more than read; every other one to come in at all.',

@@ -1,6 +1,7 @@
 /** `auth` of a configuration, as the host room takes it: what contradicts itself is told with its place. */
 import type { AuthOptions, ResourceServerOptions } from '../auth/inbound-options.ts'
 import { serverOfScope } from '../auth/inbound-options.ts'
+import { SUBJECT } from '../auth/principal.ts'
 import type { AuthSection } from './auth-schema.ts'
 import type { Problem } from './problems.ts'
 import { child, nearest, scalars } from './tree.ts'
@@ -83,7 +84,7 @@ const buildOauth = (
   { path, serverKeys }: Around,
   complain: Complain,
 ): ResourceServerOptions => {
-  const { issuer, audience, scopes = [], jwks_uri: jwksUri, introspection, legacy_metadata: relaysMetadata = false } = oauth
+  const { issuer, audience, subject = SUBJECT, scopes = [], jwks_uri: jwksUri, introspection } = oauth
   if (!new URL(audience).pathname.endsWith(path))
     complain(['oauth', 'audience'], `is not the URL of ${path} (listen.http.path)`, `end it with ${path}`)
   for (const [at, scope] of scopes.entries()) {
@@ -96,6 +97,7 @@ const buildOauth = (
   return {
     issuer,
     audience,
+    subject,
     scopes: [...new Set(scopes)],
     jwksUri,
     introspection: introspection && {
@@ -103,6 +105,6 @@ const buildOauth = (
       clientId: introspection.client_id,
       clientSecret: introspection.client_secret,
     },
-    relaysMetadata,
+    relaysMetadata: oauth.legacy_metadata ?? false,
   }
 }

@@ -2,6 +2,7 @@
  * The one guard before all routes: what is not public takes a credential, on every request (BRIDGING 5.1 row 2, 6.1; T-04). It answers
  * 401 and 403 itself, in words that say nothing of why, so that they tell a stranger nothing.
  */
+import type { Unfit } from '../auth/claims.ts'
 import type { Admitted } from '../auth/identity.ts'
 import { Doorkeeper, DoorkeeperBusy } from '../auth/doorkeeper.ts'
 import { entranceScopes, serverOfScope } from '../auth/inbound-options.ts'
@@ -23,6 +24,8 @@ const JSON_BODY = { 'Content-Type': 'application/json' }
 const SOON = { 'Retry-After': '2' }
 /** Why it is not is for the operator. */
 const UNFIT = 'a token is no good'
+/** Between two warnings about tokens that no caller of the issuer could come in with. */
+const SETUP_WARNING_MS = 60_000
 const NO_SCOPES: readonly string[] = []
 
 const REASONS = { 400: 'invalid', 401: 'unauthorized', 403: 'forbidden' } as const
@@ -42,13 +45,14 @@ export class Guard {
   readonly #relaysMetadata: boolean
   readonly #subjects: SubjectTokens
   readonly #path: string
+  #warnedMs = -Infinity
 
   /** `path`: of Streamable HTTP. */
   constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied' | 'subjects'>) {
     this.#subjects = hub.subjects
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
-    this.#doorkeeper = new Doorkeeper(auth, fetch, (reason) => hub.log.debug({ reason }, UNFIT))
+    this.#doorkeeper = new Doorkeeper(auth, fetch, (why) => this.#noteUnfit(why))
     this.#hub = hub
     this.#path = path
     this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
@@ -154,6 +158,14 @@ export class Guard {
     const body = { error: error ?? 'invalid_token', error_description: TEXTS[error ?? 'invalid_token'] }
     request.reply(status, { ...JSON_BODY, 'WWW-Authenticate': challenge }, [Buffer.from(JSON.stringify(body))])
     return undefined
+  }
+
+  /** A token that its issuer has signed and that stands for no caller is a matter of configuration: the operator must see it. */
+  #noteUnfit({ reason, isSetup }: Unfit): void {
+    const nowMs = performance.now()
+    if (!isSetup || nowMs - this.#warnedMs < SETUP_WARNING_MS) return this.#hub.log.debug({ reason }, UNFIT)
+    this.#warnedMs = nowMs
+    this.#hub.log.warn({ reason }, UNFIT)
   }
 
   #relayMetadata(request: HttpRequest): void {

@@ -39,6 +39,7 @@ export const oauthOf = (
   oauth: {
     issuer: server.issuer,
     audience,
+    subject: 'sub',
     scopes: ['mcp:connect'],
     jwksUri: undefined,
     introspection: undefined,

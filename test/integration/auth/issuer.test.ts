@@ -130,6 +130,32 @@ test('opaque tokens are looked up, with the claims that the server tells', async
   expect((await set.knock(`${token}x`)).status).toBe(401)
 })
 
+test('T-39 a token that its issuer signed that stands for no caller: the operator is told once how to mend it, the host is not', async () => {
+  await using set = await both()
+  const claims = { iss: set.issuer.issuer, aud: AUDIENCE, exp: Date.now() / 1_000 + 600, scope: 'mcp:connect', azp: 'app' }
+  for (const user of ['alice', 'bob']) {
+    const reply = await set.knock(await set.issuer.sign({ ...claims, preferred_username: user }))
+    expect([reply.status, await reply.body]).toEqual([401, expect.not.stringContaining('sub')])
+  }
+  const warned = set.gateway.log.entries.filter(({ level }) => level === 'warn')
+  expect(warned.map(({ facts }) => facts)).toEqual([{ reason: expect.stringContaining('auth.oauth.subject') }])
+})
+
+test('T-39 the claim that the configuration names tells callers apart', async () => {
+  await using set = await both({ subject: 'oid' })
+  const claims = { iss: set.issuer.issuer, aud: AUDIENCE, exp: Date.now() / 1_000 + 600, scope: 'mcp:connect', sub: 'same' }
+  const session = (await set.knock(await set.issuer.sign({ ...claims, oid: 'alice' }))).headers['mcp-session-id']
+  const list = async (oid: string) =>
+    (
+      await send(set.gateway.url, {
+        headers: { ...bearer(await set.issuer.sign({ ...claims, oid, jti: oid })), 'mcp-session-id': String(session) },
+        body: request(2, 'tools/list', {}),
+      })
+    ).status
+  expect([await list('bob'), await list('alice')]).toEqual([404, 200])
+  expect((await set.knock(await set.issuer.sign(claims))).status).toBe(401)
+})
+
 test('hosts of 2025-03-26 find the authorization server at our origin, where that is wanted', async () => {
   await using set = await both({ relaysMetadata: true })
   const own = await (await fetch(`${set.issuer.issuer}/.well-known/openid-configuration`)).text()

@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { admittedBy, isForResource, SKEW_MS } from '../../../src/auth/claims.ts'
+import { admittedBy, isForResource, isUnfit, SKEW_MS } from '../../../src/auth/claims.ts'
+import type { ClaimReading } from '../../../src/auth/claims.ts'
 import type { ClaimRule } from '../../../src/auth/inbound-options.ts'
 
 const ORIGIN = 'https://gw.test'
 const good = { sub: 'alice', exp: 1_000, aud: `${ORIGIN}/mcp` }
-const admit = (claims: object, map: readonly ClaimRule[] = []) =>
-  admittedBy({ ...good, ...claims }, 'https://idp.test', ORIGIN, map)
+const READING: ClaimReading = { issuer: 'https://idp.test', origin: ORIGIN, subject: 'sub', map: [], source: 'jwt' }
+const admit = (claims: object, map: readonly ClaimRule[] = []) => {
+  const verdict = admittedBy({ ...good, ...claims }, { ...READING, map })
+  return isUnfit(verdict) ? undefined : verdict
+}
 const rule = (facts: Partial<ClaimRule>, ...toolsets: string[]): ClaimRule => ({
   claim: 'groups',
   has: undefined,
@@ -15,25 +19,6 @@ const rule = (facts: Partial<ClaimRule>, ...toolsets: string[]): ClaimRule => ({
 })
 
 describe('who it is', () => {
-  test('the subject, whatever client it uses; a client without a subject is another one', () => {
-    const principals = [{}, { client_id: 'x' }, { azp: 'y' }].map((claims) => admit(claims)?.identity.principal)
-    expect(new Set(principals).size).toBe(1)
-    const machine = admit({ sub: undefined, client_id: 'alice' })?.identity.principal
-    expect(machine).toBeDefined()
-    expect(machine).not.toBe(principals[0])
-    expect(admit({ sub: undefined, azp: 'alice' })?.identity.principal).toBe(machine)
-  })
-  test('two issuers may use one name for two people', () => {
-    expect(admittedBy(good, 'https://a.test', ORIGIN, [])?.identity.principal).not.toBe(
-      admittedBy(good, 'https://b.test', ORIGIN, [])?.identity.principal,
-    )
-  })
-  test.each([[{ sub: undefined }], [{ sub: '' }], [{ sub: 7 }], [{ sub: 'x'.repeat(256) }]])(
-    'nobody is named by %j',
-    (claims) => {
-      expect(admit(claims)).toBeUndefined()
-    },
-  )
   test('good until its end, and a minute longer', () => {
     expect(admit({})?.untilMs).toBe(1_000_000 + SKEW_MS)
   })

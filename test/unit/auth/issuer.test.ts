@@ -168,6 +168,8 @@ describe('introspection', () => {
     ['without an end', { ...active, exp: undefined }],
     ['before its beginning', { ...active, nbf: WALL_MS / 1_000 + 61 }],
     ['bound to a key', { ...active, cnf: { jkt: 'x' } }],
+    ['of a client alone', { ...active, sub: undefined, client_id: 'app' }],
+    ['of a user without sub', { ...active, sub: undefined, client_id: 'app', username: 'bob' }],
     ['null', 'null'],
     ['no JSON', 'active'],
   ])('a token that is %s is refused', async (_name, answer) => {

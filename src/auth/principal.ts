@@ -1,0 +1,82 @@
+/**
+ * Which principal a verified token stands for (T-39): issuer and subject. A token without a subject stands for its client only where
+ * it is certainly a machine's, because two people use one client.
+ *
+ * The surprise: `client_id` alone proves a machine in a JWT, where issuers put it beside `sub` for people, and nothing in an
+ * introspection answer, where [RFC 7662] 2.2 names the client of every token. `azp` proves nothing anywhere.
+ */
+import { claimValue } from './claim-value.ts'
+import type { Claims } from './claim-value.ts'
+
+/** Where the claims are from: a signed token, or the answer of an introspection endpoint. */
+export type ClaimSource = 'jwt' | 'introspection'
+
+/** `refused`: why the token stands for no caller, as a sentence for the operator; it holds no value of the token. */
+export type Principal = { readonly name: string } | { readonly refused: string }
+
+/** The claim that names the caller by default. */
+export const SUBJECT = 'sub'
+
+const LONGEST_NAME = 255
+const REMEDY = 'have the issuer put "sub" into access tokens, or name another claim with auth.oauth.subject'
+
+/** What only the token of a client-credentials grant holds, by issuer: Auth0; Entra ID; UAA and others; WSO2; PingAM. */
+const MACHINE_MARKS: readonly (readonly [claim: string, value: string])[] = [
+  ['gty', 'client-credentials'],
+  ['idtyp', 'app'],
+  ['grant_type', 'client_credentials'],
+  ['aut', 'APPLICATION'],
+  ['grantName', 'client_credentials'],
+]
+
+/** Where a machine's token names its client: [RFC 9068], OpenID Connect, Okta, Entra ID. */
+const CLIENT_CLAIMS = ['client_id', 'azp', 'cid', 'appid'] as const
+
+/** Any of these is about a person, or about a session or sign-in of one. */
+const PERSON_CLAIMS = [
+  'sid',
+  'session_state',
+  'auth_time',
+  'amr',
+  'nonce',
+  'at_hash',
+  'act',
+  'may_act',
+  'preferred_username',
+  'username',
+  'user_name',
+  'user_id',
+  'uid',
+  'name',
+  'given_name',
+  'family_name',
+  'nickname',
+  'unique_name',
+  'upn',
+  'email',
+  'phone_number',
+  'login_hint',
+] as const
+
+/** `subject`: the claim that names the caller. One issuer's names say nothing about another's. */
+export const principalOfClaims = (claims: Claims, issuer: string, subject: string, source: ClaimSource): Principal => {
+  const value = claimValue(claims, subject)
+  if (value === undefined) return machineOf(claims, issuer, subject, source)
+  if (typeof value !== 'string' || value === '') return { refused: `"${subject}" is not a text, or is empty` }
+  if (value.length > LONGEST_NAME) return { refused: `"${subject}" is longer than ${LONGEST_NAME} characters` }
+  return { name: JSON.stringify(subject === SUBJECT ? [issuer, 'sub', value] : [issuer, 'claim', subject, value]) }
+}
+
+const machineOf = (claims: Claims, issuer: string, subject: string, source: ClaimSource): Principal => {
+  const person = PERSON_CLAIMS.find((claim) => claims[claim] !== undefined)
+  if (person !== undefined) return { refused: `no "${subject}", and "${person}" says that it is not a machine's: ${REMEDY}` }
+  const isMarked = MACHINE_MARKS.some(([claim, value]) => [claims[claim]].flat().includes(value))
+  const { sub, client_id: named } = claims
+  // Issuers that always write `sub` put the client there, too, where there is no person (RFC 9068, 2.2).
+  const isClientOnly = source === 'jwt' && isName(named) && (sub === undefined || sub === named)
+  const client = CLIENT_CLAIMS.map((claim) => claims[claim]).find(isName)
+  if (client !== undefined && (isMarked || isClientOnly)) return { name: JSON.stringify([issuer, 'client', client]) }
+  return { refused: `no "${subject}", and nothing says that it is a machine's: ${REMEDY}` }
+}
+
+const isName = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME
