@@ -11,6 +11,7 @@ import type { Context } from './config/surroundings.ts'
 import type { CheckOptions } from './commands/check.ts'
 import { CommandError, EXIT } from './commands/io.ts'
 import type { Invocation, Io, Read } from './commands/io.ts'
+import { printText, remark, remarkJson } from './commands/print.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { TokenOptions } from './commands/token.ts'
 import { VERSION } from './version.ts'
@@ -53,7 +54,7 @@ const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end
     .version(VERSION)
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
+    .configureOutput({ writeOut: (text) => void printText(io, text), writeErr: (text) => remark(io, text) })
     .showHelpAfterError('(trunkline --help shows every command and option)')
   withCommon(program)
 
@@ -217,9 +218,9 @@ const report = (error: unknown, io: Io, json: boolean): number => {
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
   const { exitCode, message } = explain(error)
   // What is wrong with the words themselves has been said, with the way to the help.
-  if (!(error instanceof CommanderError)) io.stderr.write(`${io.redactor.hide(message)}\n`)
+  if (!(error instanceof CommanderError)) remark(io, message)
   const problems = error instanceof ConfigError ? { problems: error.problems } : {}
-  if (json) io.stderr.write(`${io.redactor.hideJson(JSON.stringify({ error: { exitCode, message, ...problems } }))}\n`)
+  if (json) remarkJson(io, { error: { exitCode, message, ...problems } })
   return exitCode
 }
 

@@ -20,7 +20,7 @@ export const createLog = (
   let dropped = 0
   const say = (line: string): void => {
     const shown = hideJson(line.trimEnd())
-    stream.write(isPretty ? humanForm(shown) : `${shown}\n`)
+    stream.write(isPretty ? humanForm(shown) : `${escapeJson(shown)}\n`)
   }
   const write = (line: string): void => {
     if ((stream.writableLength ?? 0) > MAX_WAITING_BYTES) return void dropped++
@@ -57,6 +57,16 @@ export const printable = (text: string): string =>
     const code = (character.codePointAt(0) ?? 0).toString(16)
     return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
   })
+
+/** The same for JSON text, on one line: what a string holds is escaped as JSON does it, and line breaks between tokens become spaces. */
+export const escapeJson = (json: string): string =>
+  json
+    .replaceAll(/[\n\r\t]/g, ' ')
+    .replace(UNPRINTABLE, (character) =>
+      Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
+        '',
+      ),
+    )
 
 /** Joiners of emoji and letters stay. */
 const UNPRINTABLE =

@@ -3,6 +3,7 @@
 import { getEventListeners } from 'node:events'
 import { run } from './cli.ts'
 import { CRASH_MS, EXIT } from './commands/io.ts'
+import { remark } from './commands/print.ts'
 import { Redactor } from './redactor.ts'
 
 const interrupt = new AbortController()
@@ -19,7 +20,10 @@ const onSignal = (): void => {
 const onUnknown = (error: unknown): void => {
   // A process that serves has a log.
   if (getEventListeners(crash.signal, 'abort').length === 0)
-    process.stderr.write(redactor.hide(`unexpected: ${error instanceof Error ? error.stack : String(error)}\n`))
+    remark(
+      { stdout: process.stdout, stderr: process.stderr, redactor },
+      `unexpected: ${error instanceof Error ? error.stack : String(error)}`,
+    )
   crash.abort(error)
   if (interrupt.signal.aborted) return
   setTimeout(() => process.exit(EXIT.internal), CRASH_MS).unref()

@@ -2,8 +2,9 @@
 import type { CallEnd } from '../admin/call.ts'
 import { readArguments } from './arguments.ts'
 import { withGateway } from './inline.ts'
-import { CommandError, EXIT, print, printLines } from './io.ts'
+import { CommandError, EXIT } from './io.ts'
 import type { Invocation } from './io.ts'
+import { printJsonText, printText } from './print.ts'
 import { unknownToolset } from './unknown-toolset.ts'
 
 export const call = async (
@@ -21,8 +22,8 @@ export const call = async (
     return control.call(tool, readArguments(pairs, args, schema), toolset, io.interrupted)
   })
   if (end.kind !== 'result') throw failed(tool, end)
-  if (json) await print(io, Buffer.concat([end.result, Buffer.from('\n')]))
-  else await printLines(io, textsOf(end.result))
+  if (json) await printJsonText(io, end.result.toString())
+  else for (const text of textsOf(end.result)) await printText(io, text)
   if (!end.isError) return EXIT.ok
   throw new CommandError(EXIT.tool, `${tool} ended with an error, told above; its arguments: trunkline tools ${tool} --json`)
 }

@@ -12,9 +12,10 @@ import { Pins } from '../downstream/pins.ts'
 import { openMemory } from '../downstream/store.ts'
 import { createLog } from '../log.ts'
 import { inline } from './inline.ts'
-import { CommandError, EXIT, printJson, printLines } from './io.ts'
+import { CommandError, EXIT } from './io.ts'
 import type { Loaded } from './io.ts'
-import { columns, painter } from './table.ts'
+import { painter, printJson, printLines } from './print.ts'
+import { columns } from './table.ts'
 
 /** `list`: words with commas between, or `all`. Looks at what the running process knows, else at what is stored; `live` starts servers. */
 export const checkHosts = async (loaded: Loaded, list: string, live: boolean): Promise<number> => {

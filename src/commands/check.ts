@@ -1,13 +1,13 @@
 /** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
 import type { Status } from '../admin/status.ts'
-import { printable } from '../log.ts'
 import { checkHosts } from './check-hosts.ts'
 import { inline } from './inline.ts'
-import { CommandError, EXIT, load, printJson, printLines } from './io.ts'
+import { CommandError, EXIT, load } from './io.ts'
 import type { Invocation } from './io.ts'
 import { checkLocked } from './lock.ts'
-import { painter, serverLines, stderrLines, toolsetLines } from './table.ts'
-import type { Paint } from './table.ts'
+import { painter, printJson, printLines } from './print.ts'
+import type { Line, Paint } from './print.ts'
+import { serverLines, stderrLines, toolsetLines } from './table.ts'
 
 /** What is checked beside the files. */
 export interface CheckOptions {
@@ -60,21 +60,21 @@ const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers
 export const reportLines = (
   { servers, toolsets, rates, audit, collisions, warnings, problems }: Status,
   paint: Paint,
-): string[] => [
+): Line[] => [
   ...serverLines(servers, paint),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>
-    leftOut.map(({ kind, name, reason }) => printable(`  left out: ${key} ${kind} "${name}": ${reason}`)),
+    leftOut.map(({ kind, name, reason }) => `  left out: ${key} ${kind} "${name}": ${reason}`),
   ),
   ...servers.flatMap(({ key, findings }) =>
-    findings.map(({ kind, name, note }) => printable(`  note: ${key} ${kind}${name && ` "${name}"`}: ${note}`)),
+    findings.map(({ kind, name, note }) => `  note: ${key} ${kind}${name && ` "${name}"`}: ${note}`),
   ),
   ...servers.flatMap(({ key, warnings }) => warnings.map((warning) => `  ${key}: ${warning}`)),
   ...rates.flatMap(({ option, rate, refused }) => (refused === 0 ? [] : [`  ${option} (${rate}): ${refused} calls refused`])),
   ...(audit?.error === undefined ? [] : [paint(`  audit: ${audit.file} cannot be written (${audit.error})`, 'red')]),
   ...(audit === undefined || audit.dropped === 0 ? [] : [paint(`  audit: ${audit.dropped} lines were dropped`, 'red')]),
   ...toolsetLines(toolsets),
-  ...toolsets.flatMap(({ findings }) => findings.map((finding) => printable(`  warning: ${finding}`))),
+  ...toolsets.flatMap(({ findings }) => findings.map((finding) => `  warning: ${finding}`)),
   ...collisions.map((collision) => `  collision: ${collision}`),
   ...warnings.map((warning) => `  warning: ${warning}`),
   ...problems.map(({ place, path, message, remedy }) =>

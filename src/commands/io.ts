@@ -68,12 +68,3 @@ export class CommandError extends Error {
     this.exitCode = exitCode
   }
 }
-
-/** Data, to stdout; resolves when it is taken, or when nobody is there any more to take it. */
-export const print = (io: Io, data: string | Uint8Array): Promise<void> =>
-  new Promise((resolve) => void io.stdout.write(data, () => resolve()))
-
-export const printLines = (io: Io, lines: readonly string[]): Promise<void> =>
-  print(io, lines.map((line) => `${line}\n`).join(''))
-
-export const printJson = (io: Io, value: unknown): Promise<void> => print(io, `${JSON.stringify(value)}\n`)

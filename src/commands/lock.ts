@@ -9,12 +9,11 @@ import { compareLocked } from '../catalog/lock.ts'
 import type { LockChange, Locked, LockKind, ServerLock } from '../catalog/lock.ts'
 import type { LockFile } from '../config/lock-file.ts'
 import { ConfigError } from '../config/problems.ts'
-import { printable } from '../log.ts'
 import { withGateway } from './inline.ts'
-import { CommandError, EXIT, load, printJson, printLines } from './io.ts'
+import { CommandError, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
-import { painter } from './table.ts'
-import type { Paint } from './table.ts'
+import { painter, printJson, printLines } from './print.ts'
+import type { Line, Paint, Painted } from './print.ts'
 
 /** What is written: all of these servers (all if none is named), or of one server the entries of one name. */
 export interface LockChoice {
@@ -103,7 +102,7 @@ export const diff = async (invocation: Invocation, name: string | undefined): Pr
     await printLines(io, [
       name === undefined
         ? 'everything is as it was approved'
-        : printable(`${name} is as it was approved, or not known; trunkline tools shows what there is`),
+        : `${name} is as it was approved, or not known; trunkline tools shows what there is`,
     ])
   else
     await printLines(
@@ -220,8 +219,8 @@ const SINGULAR: Readonly<Record<LockKind, string>> = {
 }
 
 /** `~ files tool write  description changed` */
-const changeLine = ({ server, exposed, kind, name, from, to }: ServerChange, paint: Paint): string => {
-  const subject = printable([exposed ?? server, SINGULAR[kind], exposed === undefined ? name : ''].filter(Boolean).join(' '))
+const changeLine = ({ server, exposed, kind, name, from, to }: ServerChange, paint: Paint): string | Painted => {
+  const subject = [exposed ?? server, SINGULAR[kind], exposed === undefined ? name : ''].filter(Boolean).join(' ')
   const [sign, colour] =
     to === undefined ? (['-', 'red'] as const) : from === undefined ? (['+', 'green'] as const) : (['~', 'yellow'] as const)
   return paint(`${sign} ${subject}  ${changedWords({ from, to })}`, colour)
@@ -231,18 +230,18 @@ const changeLine = ({ server, exposed, kind, name, from, to }: ServerChange, pai
 export const changedWords = ({ from, to }: Pick<LockChange, 'from' | 'to'>): string => {
   if (to === undefined) return 'is not offered any more'
   if (from === undefined) return 'is new'
-  return `${from.definition === '' ? 'its definition' : printable(changedMembers(from, to).join(', '))} changed`
+  return `${from.definition === '' ? 'its definition' : changedMembers(from, to).join(', ')} changed`
 }
 
 /** The same with the lines that differ. */
-const changeLines = (change: ServerChange, paint: Paint): string[] => {
+const changeLines = (change: ServerChange, paint: Paint): Line[] => {
   const { from, to } = change
   if (from?.definition === '') return [changeLine(change, paint), '    the old text was not kept, only its digest']
   const lines = from !== undefined && to !== undefined ? diffDefinitions(from, to) : []
-  return [changeLine(change, paint), ...lines.map((line) => `    ${coloured(printable(line), paint)}`)]
+  return [changeLine(change, paint), ...lines.map((line): Line => ['    ', coloured(line, paint)])]
 }
 
-const coloured = (line: string, paint: Paint): string =>
+const coloured = (line: string, paint: Paint): string | Painted =>
   line.startsWith('+') ? paint(line, 'green') : line.startsWith('-') ? paint(line, 'red') : line
 
 const outline = ({ server, exposed, kind, name, from, to }: ServerChange) => ({

@@ -1,8 +1,9 @@
 /** `trunkline login`: the link to sign in at a server, and whether somebody did. Opening it is for the person, or for `--open` (T-11). */
 import { spawn } from 'node:child_process'
 import { withGateway } from './inline.ts'
-import { CommandError, EXIT, print, printJson } from './io.ts'
+import { CommandError, EXIT } from './io.ts'
 import type { Invocation } from './io.ts'
+import { printJson, printLines, remark } from './print.ts'
 
 /** What opens a URL, by platform: one program, and the URL as its one argument. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: '/usr/bin/open', win32: 'explorer.exe' }
@@ -18,12 +19,12 @@ export const login = async (invocation: Invocation, server: string, opens: boole
     }
     const { url, code } = asked
     if (json) await printJson(io, asked)
-    else await print(io, Buffer.from(code === undefined ? `${url}\n` : `${url}\ncode: ${code}\n`))
+    else await printLines(io, code === undefined ? [url] : [url, `code: ${code}`])
     if (opens) openUrl(url, context.platform)
     return control.loginEnd(server, io.interrupted)
   })
   if (end === 'done') {
-    io.stderr.write(`signed in to ${server}\n`)
+    remark(io, `signed in to ${server}`)
     return EXIT.ok
   }
   throw new CommandError(EXIT.authorization, `${server}: ${end === 'failed' ? 'signing in did not work' : 'nobody signed in'}`)

@@ -4,13 +4,13 @@ import { isEmpty } from '../admin/plan.ts'
 import type { Cost, EntryPlan, Plan, ServerPlan, ToolsetPlan } from '../admin/plan.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { ConfigError } from '../config/problems.ts'
-import { printable } from '../log.ts'
 import { running } from './inline.ts'
-import { CommandError, EXIT, printJson, printLines } from './io.ts'
+import { CommandError, EXIT } from './io.ts'
 import type { Invocation } from './io.ts'
 import { changedWords } from './lock.ts'
-import { columns, painter, thousands } from './table.ts'
-import type { Colour, Paint } from './table.ts'
+import { painter, printJson, printLines, remark } from './print.ts'
+import type { Colour, Line, Paint, Painted } from './print.ts'
+import { columns, thousands } from './table.ts'
 
 /** Shows what a reload would do. Exit code 2: it would be refused; 6: something is not as the lock file says. */
 export const plan = async (invocation: Invocation): Promise<number> => {
@@ -34,7 +34,7 @@ export const reload = async (invocation: Invocation): Promise<number> => {
   if (json) await printJson(io, end)
   else {
     await printLines(io, isEmpty(end.plan) ? ['reloaded; nothing changed'] : lines(invocation, end.plan))
-    for (const option of end.needsRestart) io.stderr.write(`${option} takes effect when trunkline is started again\n`)
+    for (const option of end.needsRestart) remark(io, `${option} takes effect when trunkline is started again`)
   }
   return EXIT.ok
 }
@@ -58,7 +58,7 @@ interface Row {
   readonly colour: Colour
 }
 
-const lines = ({ io, context }: Invocation, made: Plan): string[] => {
+const lines = ({ io, context }: Invocation, made: Plan): Line[] => {
   const paint = painter(io.stdout, context.env['NO_COLOR'])
   const rows: Row[] = [
     ...made.servers.map(serverRow),
@@ -82,7 +82,7 @@ const lines = ({ io, context }: Invocation, made: Plan): string[] => {
       colour: 'yellow',
     })),
   ]
-  const collisions = made.collisions.map((words) => paint(printable(`  ! ${words}`), 'red'))
+  const collisions = made.collisions.map((words) => paint(`  ! ${words}`, 'red'))
   return [
     ...painted(rows, paint),
     ...collisions,
@@ -92,8 +92,8 @@ const lines = ({ io, context }: Invocation, made: Plan): string[] => {
   ]
 }
 
-const painted = (rows: readonly Row[], paint: Paint): string[] =>
-  columns(rows.map(({ cells }) => cells)).map((line, at) => `  ${paint(line, rows[at].colour)}`)
+const painted = (rows: readonly Row[], paint: Paint): Line[] =>
+  columns(rows.map(({ cells }) => cells)).map((line, at) => ['  ', paint(line, rows[at].colour)])
 
 const serverRow = ({ key, change, options, effect, inFlight }: ServerPlan): Row => {
   const [sign, colour] = SIGNS[change]
@@ -114,7 +114,7 @@ const entryRow = ({ kind, name, change, tokens }: EntryPlan): Row => {
 }
 
 /** `toolset review: 14 → 15 tools, 3.2k → 3.5k tok (budget 6k tok)` */
-const toolsetLine = ({ name, before, after }: ToolsetPlan, paint: Paint): string => {
+const toolsetLine = ({ name, before, after }: ToolsetPlan, paint: Paint): string | Painted => {
   if (after === undefined) return paint(`  - toolset ${name}  gone`, 'red')
   const { budget, isOver, isSearched } = after
   const most = [

@@ -1,12 +1,11 @@
 /** Commands to the running process: `ps`, `restart`, `approve`. */
 import type { Control } from '../admin/control.ts'
-import { printable } from '../log.ts'
 import { reportLines } from './check.ts'
 import { running } from './inline.ts'
-import { CommandError, EXIT, printJson, printLines } from './io.ts'
+import { CommandError, EXIT } from './io.ts'
 import type { Invocation } from './io.ts'
 import { lock } from './lock.ts'
-import { painter } from './table.ts'
+import { painter, printJson, printLines } from './print.ts'
 
 export const ps = async (invocation: Invocation): Promise<number> => {
   const { io, json, context } = invocation
@@ -41,11 +40,7 @@ export const approve = async (
   if (tool !== undefined && approved.length === 0)
     throw new CommandError(EXIT.usage, `no changed definition of "${tool}" waits for approval; trunkline ps shows which do`)
   if (json) await printJson(io, { approved })
-  else
-    await printLines(
-      io,
-      approved.length === 0 ? ['nothing waits for approval'] : approved.map((name) => printable(`approved ${name}`)),
-    )
+  else await printLines(io, approved.length === 0 ? ['nothing waits for approval'] : approved.map((name) => `approved ${name}`))
   return EXIT.ok
 }
 

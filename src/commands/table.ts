@@ -1,17 +1,8 @@
-/** Tables for people: aligned columns, colour on a terminal that wants it, nothing that a server could smuggle in. */
+/** Tables for people: aligned columns. Cells are escaped here already, so that their width is what is printed. */
 import { printable } from '../log.ts'
 import type { ServerStatus } from '../admin/status.ts'
 import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
-
-export type Colour = 'green' | 'yellow' | 'red' | 'dim'
-const CODES: Readonly<Record<Colour, number>> = { green: 32, yellow: 33, red: 31, dim: 2 }
-
-/** Paints, or leaves the text alone. */
-export type Paint = (text: string, colour: Colour) => string
-
-/** `NO_COLOR` with any value switches colours off (no-color.org). */
-export const painter = (stream: { isTTY?: boolean }, noColor: string | undefined): Paint =>
-  stream.isTTY === true && !noColor ? (text, colour) => `\u001b[${CODES[colour]}m${text}\u001b[0m` : (text) => text
+import type { Colour, Line, Paint } from './print.ts'
 
 /** Rows of cells as lines, every column but the last padded; `right`: the columns aligned to the right. */
 export const columns = (rows: readonly (readonly string[])[], right: ReadonlySet<number> = new Set()): string[] => {
@@ -31,7 +22,7 @@ const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour]>> =
 }
 
 /** One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. */
-export const serverLines = (servers: readonly ServerStatus[], paint: Paint): string[] => {
+export const serverLines = (servers: readonly ServerStatus[], paint: Paint): Line[] => {
   const cells = servers.map((server) => {
     const { key, state, needsSignIn, callers, transport, revision, tools, tokens } = server
     return [
@@ -47,7 +38,7 @@ export const serverLines = (servers: readonly ServerStatus[], paint: Paint): str
   return columns(cells, new Set([4, 5])).map((line, at) => {
     const { state, needsSignIn } = servers[at]
     const [mark, colour] = MARKS[needsSignIn ? 'degraded' : state] ?? ['?', 'yellow']
-    return `  ${paint(mark, colour)} ${line}`
+    return ['  ', paint(mark, colour), ` ${line}`]
   })
 }
 
@@ -74,8 +65,8 @@ export const toolsetLines = (toolsets: readonly ToolsetSummary[]): string[] =>
   )
 
 /** What the processes of servers in trouble said last (F-08). */
-export const stderrLines = (servers: readonly ServerStatus[], paint: Paint): string[] =>
-  servers.flatMap(({ key, stderr }) => stderr.map((line) => paint(`    ${key} | ${printable(line)}`, 'dim')))
+export const stderrLines = (servers: readonly ServerStatus[], paint: Paint): Line[] =>
+  servers.flatMap(({ key, stderr }) => stderr.map((line) => paint(`    ${key} | ${line}`, 'dim')))
 
 /** 9,840 is `9.8k`. */
 export const thousands = (number: number): string => (number < 1_000 ? String(number) : `${(number / 1_000).toFixed(1)}k`)

@@ -1,8 +1,9 @@
 /** `trunkline token new`: makes a static token for a host and the line of the configuration that lets it in. Nothing is kept. */
 import { hashLine, makeToken } from '../auth/static-tokens.ts'
 import { isTokenId, parseExpiry } from '../config/auth-schema.ts'
-import { CommandError, EXIT, printJson, printLines } from './io.ts'
+import { CommandError, EXIT } from './io.ts'
 import type { Io } from './io.ts'
+import { printJson, printLines, remark } from './print.ts'
 
 export interface TokenOptions {
   /** Names it in the configuration; `host` by default. */
@@ -37,7 +38,7 @@ export const newToken = async (
     await printJson(io, { token, entry })
     return EXIT.ok
   }
-  io.stderr.write('The token, which is shown this once, and its line for auth.tokens of the configuration:\n')
+  remark(io, 'The token, which is shown this once, and its line for auth.tokens of the configuration:')
   await printLines(io, [token, `- ${flow(entry)}`])
   return EXIT.ok
 }

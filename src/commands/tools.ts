@@ -1,7 +1,8 @@
 /** `trunkline tools`: what hosts see, and what it costs them. */
 import { withGateway } from './inline.ts'
-import { EXIT, printJson, printLines } from './io.ts'
+import { EXIT } from './io.ts'
 import type { Invocation } from './io.ts'
+import { printJson, printLines, remark } from './print.ts'
 import { columns, thousands } from './table.ts'
 import { unknownToolset } from './unknown-toolset.ts'
 
@@ -19,7 +20,7 @@ export const tools = async (invocation: Invocation, query: string, toolset: stri
     ])
     await printLines(io, columns(cells, new Set([2])))
     const total = rows.reduce((sum, { tokens }) => sum + tokens, 0)
-    io.stderr.write(`${rows.length} tools, about ${thousands(total)} tokens\n`)
+    remark(io, `${rows.length} tools, about ${thousands(total)} tokens`)
   }
   return EXIT.ok
 }

@@ -9,8 +9,9 @@ import { portHolder } from './port-holder.ts'
 import { openLog, openServices } from './serving.ts'
 import type { Voice } from './serving.ts'
 import { settled } from './settled.ts'
-import { painter, serverLines, thousands } from './table.ts'
-import type { Paint } from './table.ts'
+import { painter, remark, remarkLines } from './print.ts'
+import type { Line, Paint } from './print.ts'
+import { serverLines, thousands } from './table.ts'
 
 export const up = async (invocation: Invocation): Promise<number> => {
   const loaded = await load(invocation)
@@ -18,10 +19,10 @@ export const up = async (invocation: Invocation): Promise<number> => {
   const voice = openLog(loaded)
   await using running = await start(loaded, voice)
   await using services = await openServices(running, loaded, voice, true)
-  io.stderr.write(`trunkline is ready: ${urlsOf(running)[0]}\n`)
+  remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
   await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
   if (!io.interrupted.aborted) {
-    io.stderr.write(voice.redactor.hide(startTable(running, painter(io.stderr, context.env['NO_COLOR']))))
+    remarkLines(io, startTable(running, painter(io.stderr, context.env['NO_COLOR'])))
     await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
   }
   const isExhausted = !io.interrupted.aborted
@@ -31,12 +32,11 @@ export const up = async (invocation: Invocation): Promise<number> => {
   return isExhausted ? EXIT.internal : EXIT.ok
 }
 
-const startTable = (running: Running, paint: Paint): string => {
+const startTable = (running: Running, paint: Paint): Line[] => {
   const servers = serverStatuses(running)
   const tools = servers.reduce((sum, server) => sum + server.tools, 0)
   const tokens = servers.reduce((sum, server) => sum + server.tokens, 0)
-  const lines = [...serverLines(servers, paint), `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`]
-  return lines.map((line) => `${line}\n`).join('')
+  return [...serverLines(servers, paint), `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`]
 }
 
 const start = async ({ configuration, context }: Loaded, voice: Voice): Promise<Running> => {

@@ -1,11 +1,11 @@
 /** `trunkline why`: the chain of rules that shows, hides or renames one tool, prompt or resource. */
 import type { Step, Why } from '../admin/why.ts'
-import { printable } from '../log.ts'
 import { withGateway } from './inline.ts'
-import { CommandError, EXIT, printJson, printLines } from './io.ts'
+import { CommandError, EXIT } from './io.ts'
 import type { Invocation } from './io.ts'
-import { columns, painter } from './table.ts'
-import type { Colour, Paint } from './table.ts'
+import { painter, printJson, printLines } from './print.ts'
+import type { Colour, Line, Paint } from './print.ts'
+import { columns } from './table.ts'
 
 /** `toolset`: what this one makes of it; all of them without. */
 export const why = async (invocation: Invocation, name: string, toolset: string | undefined): Promise<number> => {
@@ -13,11 +13,11 @@ export const why = async (invocation: Invocation, name: string, toolset: string 
   const end = await withGateway(invocation, (control) => control.why(name, toolset))
   if (end.kind === 'no toolset') {
     const near = end.near.length === 0 ? 'see which are: trunkline check --json' : `did you mean ${end.near.join(', ')}?`
-    throw new CommandError(EXIT.usage, printable(`there is no toolset "${toolset}"; ${near}`))
+    throw new CommandError(EXIT.usage, `there is no toolset "${toolset}"; ${near}`)
   }
   if (end.kind !== 'known') {
     const near = end.near.length === 0 ? 'see what there is: trunkline tools' : `did you mean ${end.near.join(', ')}?`
-    throw new CommandError(EXIT.usage, printable(`nothing is called "${name}"; ${near}`))
+    throw new CommandError(EXIT.usage, `nothing is called "${name}"; ${near}`)
   }
   if (json) await printJson(io, end.all)
   else
@@ -37,9 +37,9 @@ const COLOURS: Readonly<Record<Step['effect'], Colour>> = {
   edits: 'yellow',
 }
 
-const lines = ({ kind, server, original, exposed, steps }: Why, paint: Paint): string[] => {
+const lines = ({ kind, server, original, exposed, steps }: Why, paint: Paint): Line[] => {
   const head = exposed === undefined ? `${server} ${original}: hidden from hosts` : `${exposed}: shown to hosts`
   const cells = steps.map(({ effect, what, path, place }) => [effect, what, [place, path].filter(Boolean).join(' ')])
-  const rows = columns(cells).map((line, at) => `  ${paint(line, COLOURS[steps[at].effect])}`)
-  return [printable(`${kind} ${head}`), ...rows]
+  const rows = columns(cells).map((line, at): Line => ['  ', paint(line, COLOURS[steps[at].effect])])
+  return [`${kind} ${head}`, ...rows]
 }

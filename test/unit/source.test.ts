@@ -46,3 +46,22 @@ test('T-31 nothing that authenticates is compared with an operator; marks are co
       name,
     ).toEqual([])
 })
+
+test('T-15 the commands write through one file: no other touches a standard stream, but to ask whether it is a terminal', () => {
+  /** Where a stream is handed on whole: to the log, which escapes as well, to the protocol, and from the process. */
+  const HANDED_ON: Readonly<Record<string, RegExp>> = {
+    'main.ts': /process\.std(?:in|out|err)/g,
+    'index.ts': /createLog\([^\n]*process\.stderr/g,
+    'commands/stdio.ts': /output: io\.stdout|io\.stdout\.on\('error', leave\)|socket\.pipe\(io\.stdout, \{ end: false \}\)/g,
+  }
+  const ASKED = /painter\(io\.std(?:out|err),|io\.stdout\.isTTY|createLog\([^\n]*io\.stderr/g
+  const others = files.filter(({ name }) => name !== 'commands/print.ts')
+  const found = others.flatMap(({ name, text }) => {
+    const code = text.replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '').replaceAll(HANDED_ON[name] ?? ASKED, '')
+    const rest =
+      code.replaceAll(ASKED, '').match(/\b(?:io|process)\.std(?:out|err)\b|\bconsole\.\w+|std(?:out|err)\.write\b/g) ?? []
+    return rest.map((use) => `${name}: ${use}`)
+  })
+  expect(found).toEqual([])
+  expect(files.filter(({ text }) => text.includes('printVerbatim(')).map(({ name }) => name)).toEqual(['commands/schema.ts'])
+})

@@ -8,6 +8,7 @@ import { serverStatuses } from '../../../src/admin/status.ts'
 import { LOCK_KINDS, lockedOf, lockServer } from '../../../src/catalog/lock.ts'
 import type { LockKind } from '../../../src/catalog/lock.ts'
 import { reportLines } from '../../../src/commands/check.ts'
+import { formatLines } from '../../../src/commands/print.ts'
 import type { LockedServer } from '../../../src/downstream/pins.ts'
 import { corpus } from '../../support/corpus.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
@@ -30,17 +31,19 @@ const down = (gateway: TestGateway, key = 'a') => {
 }
 /** What `ps` and `check --live` print. */
 const report = ({ running }: TestGateway): string =>
-  reportLines(
-    {
-      servers: serverStatuses(running),
-      collisions: running.gateway.feed.catalog.problems.map(({ message }) => message),
-      toolsets: [],
-      rates: [],
-      warnings: [],
-      problems: [],
-    } as never,
-    (text) => text,
-  ).join('\n')
+  formatLines(
+    reportLines(
+      {
+        servers: serverStatuses(running),
+        collisions: running.gateway.feed.catalog.problems.map(({ message }) => message),
+        toolsets: [],
+        rates: [],
+        warnings: [],
+        problems: [],
+      } as never,
+      (text) => text,
+    ),
+  )
 const warned = (gateway: TestGateway): string[] =>
   gateway.log.entries.filter(({ level }) => level === 'warn').map(({ text }) => text)
 

@@ -6,6 +6,7 @@
  *   file named by `until` exists), `env` (answers one of its variables), `add` (numbers a and b)
  * - `once`: good when it is the first that writes to LOG, else dying
  * - `fickle`: good, but `echo` is described otherwise by every process
+ * - `hostile`: good, but descriptions, names, results and errors drive a terminal; `hostile-dying`: so does its stderr, and it exits with 3
  * - `deaf`: never answers; `dying`: says two lines on stderr and exits with 3; `noisy`: prints garbage, then is good
  */
 import { appendFileSync, existsSync, watch } from 'node:fs'
@@ -30,6 +31,15 @@ const tool = (name: string, properties: Record<string, object>): object => ({
   description: `Does ${name}.`,
   inputSchema: { type: 'object', properties },
 })
+/** An escape sequence, its C1 form, a bell, line and paragraph separators, DEL, and characters that change the direction of text. */
+const DRIVING = '\u001b[31mred\u001b]0;title\u0007 \u009b2J \u0085 \u2028\u2029 \u007f \u202e\u2066\rover'
+const HOSTILE_TOOLS = [
+  { ...tool('echo', {}), description: DRIVING, title: DRIVING },
+  { ...tool('fail', {}), inputSchema: { type: 'object', description: DRIVING } },
+  { ...tool('wait', {}), description: `pid ${process.pid} ${DRIVING}` },
+  tool('refuse', {}),
+  tool(`bad${DRIVING}`, {}),
+]
 const TOOLS = [
   tool('echo', { text: { type: 'string' } }),
   tool('fail', {}),
@@ -54,6 +64,9 @@ const exists = (file: string): Promise<void> =>
   })
 
 const call = async (name: string | undefined, args: Record<string, unknown>): Promise<object> => {
+  if (mode === 'hostile' && name === 'refuse') return { error: { code: -32050, message: DRIVING } }
+  if (mode === 'hostile')
+    return { result: { ...text(`${DRIVING}\n${DRIVING}`, name === 'fail'), structuredContent: { [DRIVING]: DRIVING } } }
   if (name === 'echo') return { result: text(String(args['text'])) }
   if (name === 'fail') return { result: text('it went wrong', true) }
   if (name === 'env') return { result: text(process.env[String(args['name'])] ?? 'unset') }
@@ -73,20 +86,25 @@ const answer = async ({ method, params }: Message): Promise<object> => {
         protocolVersion: params?.protocolVersion ?? '2025-11-25',
         capabilities: { tools: {} },
         serverInfo: { name: 'fake', version: '1' },
+        ...(mode === 'hostile' && { instructions: DRIVING }),
       },
     }
-  if (method === 'tools/list') return { result: { tools: mode === 'fickle' ? TOOLS.map(renewed) : TOOLS } }
+  if (method === 'tools/list')
+    return { result: { tools: mode === 'hostile' ? HOSTILE_TOOLS : mode === 'fickle' ? TOOLS.map(renewed) : TOOLS } }
   if (method === 'tools/call') return call(params?.name, params?.arguments ?? {})
   if (method === 'ping') return { result: {} }
   return { error: { code: -32601, message: 'Method not found' } }
 }
 
-const isDying = mode === 'dying' || (mode === 'once' && log !== undefined && existsSync(log))
+const isDying = mode === 'dying' || mode === 'hostile-dying' || (mode === 'once' && log !== undefined && existsSync(log))
 note('start')
 process.on('exit', () => note('end'))
 process.on('SIGTERM', () => process.exit(0))
 if (isDying) {
-  process.stderr.write('reading the settings\nno settings found\n', () => process.exit(3))
+  process.stderr.write(
+    mode === 'dying' || mode === 'once' ? 'reading the settings\nno settings found\n' : `Error: ${DRIVING}\n`,
+    () => process.exit(3),
+  )
 } else {
   if (mode === 'noisy') process.stdout.write('*** welcome ***\n{"not": "rpc"}\n')
   createInterface(process.stdin)
