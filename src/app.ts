@@ -3,8 +3,7 @@
  * what can be done with it; disposing it ends everything in the reverse order.
  */
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
@@ -49,6 +48,7 @@ import { PidJournal, sweep } from './transport/pid-journal.ts'
 import { HostPipe } from './transport/stdio-host.ts'
 import { readEnds } from './wire/message-ends.ts'
 import { Redactor } from './redactor.ts'
+import { sealKey } from './seal-key.ts'
 import { VERSION } from './version.ts'
 
 /** What of the process around it a gateway uses. */
@@ -125,6 +125,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const sweeper = new Sweeper()
   const limits = new LimitCounts(log)
   const stateDir = makeStateDir(configuration.stateDir, log)
+  const seal = new Seal({ keys: [sealKey(stateDir, log)] })
   const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
   const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)
@@ -136,7 +137,6 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const undici = new UndiciClient()
   const clients = { undici, own: new NetClient(undici) }
   const safeFetch = new SafeFetch()
-  const seal = new Seal({ keys: [sealKey(stateDir, log)] })
   const subjects = new SubjectTokens()
   const oauth: OAuthEnvironment = {
     fetch: safeFetch.fetch,
@@ -367,23 +367,4 @@ const openJournal = async (folder: string, log: Log): Promise<PidJournal | undef
     log.warn({ folder, error: String(error) }, 'processes cannot be written down (state.dir): none is swept after a crash')
     return undefined
   }
-}
-
-/** The key of sealed tokens: kept where that is possible, so that they outlive a restart. */
-const sealKey = (folder: string | undefined, log: Log): Buffer => {
-  if (folder === undefined) return randomBytes(32)
-  const file = join(folder, 'seal.key')
-  try {
-    const key = readFileSync(file)
-    if (key.length === 32) return key
-  } catch {
-    // made below
-  }
-  const key = randomBytes(32)
-  try {
-    writeFileSync(file, key, { mode: 0o600 })
-  } catch (error) {
-    log.warn({ file, error: String(error) }, 'the key of sealed tokens cannot be kept (state.dir): they end with this process')
-  }
-  return key
 }

@@ -1,13 +1,15 @@
 /**
  * The public keys of the authorization server: fetched when a token first needs one, again when they are old, and again, rarely, when
- * a token names one that is not among them: that is how keys are rotated. Who invents key ids makes us fetch once in half a minute.
+ * a token names one that is not among them: that is how keys are rotated. Invented key ids cause one fetch in half a minute.
+ *
+ * A key id that is not known says nothing about the token while the set cannot be read: the key may be new.
  */
 import { createLocalJWKSet, errors } from 'jose'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
 import { IssuerUnreachable } from './issuer.ts'
 
 const MAX_AGE_MS = 600_000
-/** Between two fetches that strangers can cause. */
+/** Between two fetches for keys that are not known: anybody can name one. */
 const COOLDOWN_MS = 30_000
 /** Until a set that could not be read is tried again. */
 const RETRY_MS = 2_000
@@ -18,7 +20,10 @@ export class KeySet {
   #keys: ReturnType<typeof createLocalJWKSet> | undefined
   #readMs = -Infinity
   #triedMs = -Infinity
-  #failure: unknown
+  /** When a key that was not known was last looked for. */
+  #lookedMs = -Infinity
+  /** Why the last attempt to read failed; `undefined`: it did not. */
+  #failure: Error | undefined
   #reading: Promise<void> | undefined
 
   /** `read`: the document's text; `now`: monotonic, in milliseconds. */
@@ -27,19 +32,27 @@ export class KeySet {
     this.#now = now
   }
 
-  /** The key a token names. Rejects with an error of jose where there is none, with `IssuerUnreachable` where no keys are known. */
+  /** The key a token names. Rejects with an error of jose where there is none, with `IssuerUnreachable` where that cannot be found out. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     if (this.#keys === undefined || this.#now() - this.#readMs >= MAX_AGE_MS) await this.#refresh(RETRY_MS)
-    if (this.#keys === undefined) throw new IssuerUnreachable(`no keys: ${(this.#failure as Error).message}`, this.#failure)
+    if (this.#keys === undefined) throw this.#unreachable()
     const before = this.#keys
     try {
       return await before(header, token)
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-      await this.#refresh(COOLDOWN_MS)
+      await this.#lookAgain()
+      if (this.#failure !== undefined) throw this.#unreachable()
       if (this.#keys === before) throw error
       return this.#keys(header, token)
     }
+  }
+
+  async #lookAgain(): Promise<void> {
+    const nowMs = this.#now()
+    if (this.#failure === undefined && nowMs - this.#lookedMs < COOLDOWN_MS) return this.#reading
+    this.#lookedMs = nowMs
+    await this.#refresh(this.#failure === undefined ? 0 : RETRY_MS)
   }
 
   /** At most one fetch at a time and one per `pauseMs`. What is known stays known where it fails. */
@@ -51,11 +64,16 @@ export class KeySet {
     const reading = this.#read().then((text) => {
       this.#keys = createLocalJWKSet(JSON.parse(text) as JSONWebKeySet)
       this.#readMs = nowMs
+      this.#failure = undefined
     })
     return (this.#reading = reading
       .catch((error: unknown) => {
-        this.#failure = error
+        this.#failure = error instanceof Error ? error : new Error(String(error))
       })
       .finally(() => (this.#reading = undefined)))
+  }
+
+  #unreachable(): IssuerUnreachable {
+    return new IssuerUnreachable(`no keys: ${this.#failure?.message}`, this.#failure)
   }
 }

@@ -35,6 +35,19 @@ export const decidedFirst = (streamAfterMs: number, { granted }: Scope): number 
 /** The one form of body a web page cannot send elsewhere without being allowed to (T-02). */
 export const carriesJson = (request: HttpRequest): boolean => mediaType(request.header('content-type')) === JSON_BODY
 
+/**
+ * Refuses a body that is compressed or encoded in another way, before anything reads it: it is not undone here, and a body that one
+ * side takes as it is and another one decodes is two requests in one. True: it is refused, and answered.
+ */
+export const refuseEncoded = (hub: Pick<Hub, 'denied'>, request: HttpRequest): boolean => {
+  const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
+  if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return false
+  const text = 'a body with Content-Encoding is not taken: send it as it is'
+  hub.denied?.({ reason: 'invalid', status: 415, path: request.path, detail: text })
+  request.reply(415, { ...JSON_TYPE, 'Accept-Encoding': 'identity' }, errorMessage(undefined, errorObject(-32600, text)))
+  return true
+}
+
 const mediaType = (header: string | undefined): string =>
   header === JSON_BODY ? header : ((header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '')
 

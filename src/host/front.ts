@@ -15,7 +15,7 @@ import type { HttpRequest } from '../transport/http-request.ts'
 import type { HttpServerOptions, Listening } from '../transport/http-server.ts'
 import { withinRequest } from './boundary.ts'
 import { ConnectPages } from './connect.ts'
-import { turnAway } from './entrance.ts'
+import { refuseEncoded, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { Guard } from './guard.ts'
 import { HttpListener } from './http-listener.ts'
@@ -105,7 +105,8 @@ export class Front {
 
   #onDoor(request: HttpRequest): void {
     withinRequest(request, this.#hub, () => {
-      if (!this.#origins.refuses(request, this.#rules, true)) this.#connect.handle(request)
+      if (this.#origins.refuses(request, this.#rules, true) || refuseEncoded(this.#hub, request)) return
+      this.#connect.handle(request)
     })
   }
 
@@ -209,6 +210,7 @@ export class Front {
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)
     if (this.#isHealthAsked(request)) return
     if (request.method === 'OPTIONS') return request.reply(204, {})
+    if (refuseEncoded(this.#hub, request)) return
     const guard = this.#guard
     // Pages for people, who bring no credential but prove who they are on them.
     if (request.path.startsWith('/connect/')) return this.#connect.handle(request)

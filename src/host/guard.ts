@@ -31,7 +31,7 @@ const NO_SCOPES: readonly string[] = []
 const REASONS = { 400: 'invalid', 401: 'unauthorized', 403: 'forbidden' } as const
 const TEXTS = {
   invalid_token: 'a valid access token for this endpoint is needed',
-  invalid_request: 'an access token belongs in the Authorization header, and nowhere else',
+  invalid_request: 'an access token belongs in one Authorization header, and nowhere else',
   insufficient_scope: 'the access token does not reach that far',
 } as const
 
@@ -94,6 +94,7 @@ export class Guard {
   check(request: HttpRequest): Admitted | undefined | Promise<Admitted | undefined> {
     if (request.query !== '' && QUERY_TOKEN.test(request.query)) return this.#refuse(request, 400, 'invalid_request')
     const credential = credentialOf(request)
+    if (credential === 'repeated') return this.#refuse(request, 400, 'invalid_request')
     if (credential === undefined) return this.#refuse(request, 401, undefined)
     const { token, digest } = credential
     const found = this.#doorkeeper.admit(token, digest)
@@ -188,9 +189,11 @@ const bearerOf = (header: string | undefined): string | undefined =>
   header !== undefined && header.length > 7 && header.slice(0, 7).toLowerCase() === 'bearer ' ? header.slice(7).trim() : undefined
 
 /** A token is hashed once for all requests that bring it on one connection in the same head; whom it lets in is asked each time. */
-const credentialOf = (request: HttpRequest): HeadNotes['credential'] => {
+const credentialOf = (request: HttpRequest): HeadNotes['credential'] | 'repeated' => {
   const { notes } = request
   if (notes?.credential !== undefined) return notes.credential
+  // Of two, node:http takes the first, and a proxy before us may have judged the second.
+  if (request.count('authorization') > 1) return 'repeated'
   const token = bearerOf(request.header('authorization'))
   const credential = token === undefined ? undefined : { token, digest: digestOf(token) }
   if (notes !== undefined) notes.credential = credential

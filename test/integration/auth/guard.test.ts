@@ -186,3 +186,47 @@ test("T-04 each request on a connection is its own token's, however alike the re
     ),
   ).toEqual([400, 400, 401, 400, 401])
 })
+
+/** One request with these headers; the fast path takes it where its form allows. */
+const post = (path: string, headers: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
+  `Accept: application/json, text/event-stream\r\n${headers}Content-Length: ${LIST.length}\r\n\r\n${LIST}`
+
+describe.each(['own', 'node'] as const)('read by the %s HTTP server', (httpServer) => {
+  const open = (auth: AuthOptions | undefined) =>
+    startGateway({ servers: { a: fake.offering('echo') }, host: { ...(auth !== undefined && { auth }), httpServer } })
+  const GOOD = `Authorization: Bearer ${tokenOf('A')}\r\n`
+
+  test.each([
+    `${GOOD}Authorization: Bearer ${tokenOf('B')}\r\n`,
+    `${GOOD}${GOOD}`,
+    `Authorization: Bearer ${tokenOf('Z')}\r\n${GOOD.toLowerCase()}`,
+    `${GOOD}AUTHORIZATION: Basic eDp5\r\n`,
+  ])('T-04 two Authorization headers are refused, whichever of them is good (%#)', async (headers) => {
+    await using gateway = await open(TWO_TOKENS)
+    const answerTo = (path: string, credential: string): Promise<string> =>
+      exchangeRaw(gateway.url, post(path, `${credential}Connection: close\r\n`))
+    for (const path of ['/mcp', '/servers/a/mcp', '/sse', '/messages?s=x']) {
+      const answer = await answerTo(path, headers)
+      expect([statuses(answer), answer], path).toEqual([[400], expect.stringContaining('one Authorization header')])
+    }
+    expect(await answerTo('/mcp', GOOD)).not.toContain('Authorization')
+  })
+
+  test.each(['gzip', 'br', 'GZIP', 'identity, gzip', 'x'])(
+    'T-20 a body in Content-Encoding %s is refused before it is read, on every path',
+    async (encoding) => {
+      await using gateway = await open(undefined)
+      const header = `Content-Encoding: ${encoding}\r\n`
+      for (const path of ['/mcp', '/servers/a/mcp', '/messages?s=x', `/connect/${'x'.repeat(22)}`, '/nothing'])
+        expect(await inTurn(gateway.url, [post(path, header)]), path).toEqual([415])
+      // A refused one and a good one on one connection, in both orders.
+      const [plain] = await inTurn(gateway.url, [post('/mcp', '')])
+      expect(plain).not.toBe(415)
+      expect(await inTurn(gateway.url, [post('/mcp', ''), post('/mcp', header), post('/mcp', '')])).toEqual([plain, 415, plain])
+      expect(await inTurn(gateway.url, [post('/mcp', 'Content-Encoding: identity\r\n')])).toEqual([plain])
+      const answer = await exchangeRaw(gateway.url, post('/mcp', `${header}Connection: close\r\n`))
+      expect(answer).toContain('a body with Content-Encoding is not taken')
+    },
+  )
+})

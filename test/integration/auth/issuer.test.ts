@@ -113,6 +113,16 @@ test('an authorization server that is away: what is known goes on, a strange tok
   expect(JSON.stringify(set.gateway.log.entries)).not.toContain(token)
 })
 
+test('an authorization server that is away: a token by a key that is not known is answered 503, not 401', async () => {
+  await using set = await both()
+  expect((await set.knock(await set.issuer.machineToken({ resource: AUDIENCE }))).status).toBe(200)
+  set.issuer.rotate()
+  set.issuer.fail(true)
+  const claims = { iss: set.issuer.issuer, aud: AUDIENCE, sub: 'x', exp: Date.now() / 1_000 + 600, scope: 'mcp:connect' }
+  const reply = await set.knock(await set.issuer.sign(claims))
+  expect([reply.status, reply.headers['retry-after'], reply.headers['www-authenticate']]).toEqual([503, '2', undefined])
+})
+
 test('F-17 keys that were rotated are found, without a restart', async () => {
   await using set = await both()
   set.issuer.rotate()

@@ -86,13 +86,29 @@ describe('keys', () => {
     expect(await server.verify(await tokenBy(first))).toBeDefined()
     const fetched = asked.length
     published.keys = jwks(first, second)
-    expect(await server.verify(await tokenBy(second))).toBeUndefined()
-    time.monotonicMs = 30_000
     const tokens = await Promise.all([tokenBy(second), tokenBy(strange), tokenBy(strange, { sub: 'bob' })])
     const verified = await Promise.all(tokens.map((token) => server.verify(token)))
     expect(verified.map((admitted) => admitted !== undefined)).toEqual([true, false, false])
+    time.monotonicMs = 29_999
     for (let at = 0; at < 50; at++) await server.verify(await tokenBy(makeKey(`k${at}`)))
     expect(asked).toHaveLength(fetched + 1)
+    time.monotonicMs = 30_000
+    expect(await server.verify(await tokenBy(strange))).toBeUndefined()
+    expect(asked).toHaveLength(fetched + 2)
+  })
+  test('a key that is not known, while the issuer is away, says nothing about the token; it is looked for again after 2 s', async () => {
+    const published: { keys: string | number } = { keys: jwks(first) }
+    const { server, time } = serving(published)
+    expect(await server.verify(await tokenBy(first))).toBeDefined()
+    published.keys = 503
+    await expect(server.verify(await tokenBy(second))).rejects.toThrow(IssuerUnreachable)
+    // Also where it is not asked again yet.
+    await expect(server.verify(await tokenBy(second))).rejects.toThrow(IssuerUnreachable)
+    expect(await server.verify(await tokenBy(first, { jti: 'x' }))).toBeDefined()
+    published.keys = jwks(first, second)
+    time.monotonicMs = 2_000
+    expect(await server.verify(await tokenBy(second))).toBeDefined()
+    expect(await server.verify(await tokenBy(strange))).toBeUndefined()
   })
   test('a key that is published no more stops being good after ten minutes', async () => {
     const published = { keys: jwks(first) }

@@ -1,0 +1,73 @@
+/**
+ * The key of everything that is sealed, in `state.dir`: made where there is none, refused where others may know it.
+ *
+ * The surprise: a refused key ends the start. With a new key in its place, what people have signed in to would be lost for good
+ * because of one wrong file mode; with the refused one, others could forge sessions.
+ */
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ConfigError } from './config/problems.ts'
+import type { Log } from './downstream/environment.ts'
+
+const KEY_BYTES = 32
+const OTHERS = 0o077
+
+/** 32 bytes. `folder`: of state; `undefined`: the key lasts as long as the process. Throws `ConfigError` for a key that must not be used. */
+export const sealKey = (folder: string | undefined, log: Pick<Log, 'warn'>): Buffer => {
+  if (folder === undefined) return randomBytes(KEY_BYTES)
+  const file = join(folder, 'seal.key')
+  return readKey(file) ?? makeKey(file, log)
+}
+
+/** `undefined`: there is no key, or the file is none. */
+const readKey = (file: string): Buffer | undefined => {
+  let descriptor: number
+  try {
+    // A link is not followed, so that what is looked at is what is read. Windows has no such flag, nor modes.
+    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ELOOP' || code === 'EMLINK')
+      throw refused(file, 'is a symbolic link', 'put the key itself there, or remove the link to have a new one made')
+    if (code === 'EACCES' || code === 'EPERM') throw refused(file, 'cannot be read', 'make it yours with chown')
+    return undefined
+  }
+  try {
+    const status = fstatSync(descriptor)
+    if (!status.isFile()) return undefined
+    if (process.platform !== 'win32' && (status.mode & OTHERS) !== 0) {
+      const mode = (status.mode & 0o777).toString(8).padStart(4, '0')
+      throw refused(
+        file,
+        `is open to others (mode ${mode})`,
+        `chmod 600 it, or remove it if others may have read it: a new one is made, hosts begin again and people sign in again`,
+      )
+    }
+    const key = readFileSync(descriptor)
+    if (key.length !== KEY_BYTES) return undefined
+    if (key.every((byte) => byte === key[0]))
+      throw refused(file, 'is one byte repeated, which anybody can guess', 'remove it: a new one is made')
+    return key
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Written beside its place and moved there: a link or a file of others at that place is replaced, never written into. */
+const makeKey = (file: string, log: Pick<Log, 'warn'>): Buffer => {
+  const key = randomBytes(KEY_BYTES)
+  const temporary = `${file}.new`
+  try {
+    rmSync(temporary, { force: true })
+    writeFileSync(temporary, key, { mode: 0o600, flag: 'wx' })
+    renameSync(temporary, file)
+  } catch (error) {
+    rmSync(temporary, { force: true, recursive: true })
+    log.warn({ file, error: String(error) }, 'the key of sealed tokens cannot be kept (state.dir): they end with this process')
+  }
+  return key
+}
+
+const refused = (file: string, message: string, remedy: string): ConfigError =>
+  new ConfigError([{ place: file, path: '', message, remedy }])

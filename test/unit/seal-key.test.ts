@@ -1,0 +1,55 @@
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { ConfigError } from '../../src/config/problems.ts'
+import { sealKey } from '../../src/seal-key.ts'
+
+let folder: string
+let file: string
+const warned: string[] = []
+const log = { warn: (_facts: object, text: string) => void warned.push(text) }
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'trunkline-key-'))
+  file = join(folder, 'seal.key')
+  warned.length = 0
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const GOOD = Buffer.from(Array.from({ length: 32 }, (_, at) => at))
+
+test('a key is made once, for its owner alone, and then kept', () => {
+  const key = sealKey(folder, log)
+  expect(key).toHaveLength(32)
+  expect(sealKey(folder, log)).toEqual(key)
+  expect(readFileSync(file)).toEqual(key)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect([readdirSync(folder), warned]).toEqual([['seal.key'], []])
+})
+test('without a folder it lasts as long as the process', () => {
+  expect(sealKey(undefined, log)).not.toEqual(sealKey(undefined, log))
+})
+test.each([0o644, 0o640, 0o604, 0o620, 0o602])('T-06 a key of mode %o is refused, kept, and the remedy is named', (mode) => {
+  writeFileSync(file, GOOD)
+  chmodSync(file, mode)
+  expect(() => sealKey(folder, log)).toThrow(ConfigError)
+  expect(() => sealKey(folder, log)).toThrow(/seal\.key: is open to others \(mode 0\d{3}\); chmod 600 it/)
+  chmodSync(file, 0o600)
+  expect(sealKey(folder, log)).toEqual(GOOD)
+})
+test.each([['of a key'], ['to nothing']])('T-06 a link %s is refused and not written through', (kind) => {
+  const target = join(folder, 'elsewhere')
+  if (kind === 'of a key') writeFileSync(target, GOOD, { mode: 0o600 })
+  symlinkSync(target, file)
+  expect(() => sealKey(folder, log)).toThrow(/seal\.key: is a symbolic link; put the key itself there/)
+  expect(readdirSync(folder).includes('elsewhere')).toBe(kind === 'of a key')
+})
+test.each([0, 0x41, 0xff])('T-06 a key of 32 times the byte %i is refused', (byte) => {
+  writeFileSync(file, Buffer.alloc(32, byte), { mode: 0o600 })
+  expect(() => sealKey(folder, log)).toThrow(/seal\.key: is one byte repeated.*; remove it/)
+})
+test('a file of another length is no key and is replaced', () => {
+  writeFileSync(file, 'short', { mode: 0o600 })
+  const key = sealKey(folder, log)
+  expect([readFileSync(file), statSync(file).mode & 0o777]).toEqual([key, 0o600])
+})
