@@ -9,7 +9,8 @@ import type { Inventory } from './inventory.ts'
 export const digestEntry = (raw: Buffer): string => createHash('sha256').update(canonical(raw)).digest('hex')
 
 /**
- * Digest of all that a server offers. The order of a legacy server's lists does not count: they are listed by name.
+ * Digest of all that a server offers. The order of a legacy server's lists does not count: some give another each time, so two
+ * readings that differ in nothing else are one reading, and the first order stays (B292).
  */
 export const digestInventory = (inventory: Omit<Inventory, 'digest' | 'freshness'>): string => {
   const { revision, capabilities, instructions, lists, leftOut, findings, warnings } = inventory

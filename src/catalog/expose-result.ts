@@ -26,10 +26,10 @@ export const exposeResult = (result: Payload, place: UriPlace, expose: (uri: str
   else for (const message of elementsAt(bytes, member.start)) exposeMessage(result, message, expose)
 }
 
-/** One native search: only a block whose type begins with `resource` can hold a URI. */
-const holdsResource = (bytes: Buffer, span: Span): boolean => {
-  const at = bytes.indexOf('"resource', span.start)
-  return at !== -1 && at < span.end
+/** Native searches: only a block whose type begins with `resource` can hold a URI, or one whose type is spelled with escapes. */
+const holdsResource = (bytes: Buffer, { start, end }: Span): boolean => {
+  const value = bytes.subarray(start, end)
+  return value.includes('"resource') || value.includes('\\u')
 }
 
 /** A message's content is one block, or (some servers) a list of them. */

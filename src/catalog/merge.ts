@@ -1,10 +1,9 @@
 /** One list of all servers, under exposed names: who owns what, and in which order it is listed (BRIDGING 4.2 to 4.4). */
-import { isModernRevision } from '../wire/revisions.ts'
 import type { Catalog, CatalogServer, CatalogSource, Exposed, LeftOutOf, Problem } from './catalog.ts'
 import type { Entry, Inventory, ListKind } from './inventory.ts'
 import { exposeNames, uriMode } from './naming.ts'
 import type { NamingOptions } from './naming.ts'
-import { exposeTemplate, exposeUri, isAbsoluteTemplate, isAbsoluteUri, prefixUri, restoreUri } from './uris.ts'
+import { exposeListed, prefixUri, restoreUri } from './uris.ts'
 
 /** What one source has in a merged list. */
 export interface Part {
@@ -49,10 +48,6 @@ export const mergeList = (
     const claimed = new Map<Entry, Exposed>()
     for (const entry of namedFirst(server, entries)) {
       const wished = exposedOf(entry.original)
-      if (wished === undefined) {
-        leave(entry.original, 'its URI is not absolute')
-        continue
-      }
       const owner = index.get(wished)
       if (owner !== undefined) problems.push(duplicate(kind, owner, server, entry))
       const exposed = owner !== undefined && isUriList(kind) ? prefixUri(server.prefix, entry.original) : wished
@@ -111,15 +106,14 @@ export const compareNames = (a: string, b: string): number => {
 
 const aboveSurrogates = (unit: number): number => (unit >= 0xe000 ? unit - 0x800 : unit + 0x2000)
 
-/** A server's entries as they are listed: a modern server's own order, else by name. */
+/** A server's entries as they are listed: in its own order (B292). */
 const inListOrder = (inventory: Inventory, kind: ListKind, leave: (name: string, reason: string) => void): Entry[] => {
   const byName = new Map<string, Entry>()
   for (const entry of inventory.lists[kind]) {
     if (byName.has(entry.original)) leave(entry.original, 'the server lists it twice')
     else byName.set(entry.original, entry)
   }
-  const entries = [...byName.values()]
-  return isModernRevision(inventory.revision) ? entries : entries.sort((a, b) => compareNames(a.original, b.original))
+  return [...byName.values()]
 }
 
 /** A configured name wins over the one that a sibling would have by the rules, so it is given out first. */
@@ -130,25 +124,24 @@ const namedFirst = (server: CatalogServer, entries: readonly Entry[]): Entry[] =
 
 const isUriList = (kind: ListKind): boolean => kind === 'resources' || kind === 'templates'
 
-/** The exposed form of each original of one list, before owners are looked at; `undefined` for a URI that cannot have one. */
+/** The exposed form of each original of one list, before owners are looked at. */
 const exposure = (
   kind: ListKind,
   server: CatalogServer,
   entries: readonly Entry[],
   naming: NamingOptions,
   isPrefix: (prefix: string) => boolean,
-): ((original: string) => string | undefined) => {
+): ((original: string) => string) => {
   if (!isUriList(kind)) {
     const originals = entries.map((entry) => entry.original)
     const renamed = new Map(entries.flatMap((entry) => (entry.renamed === undefined ? [] : [[entry.original, entry.renamed]])))
     const names = exposeNames(server, originals, naming, renamed)
-    return (original) => names.get(original)
+    return (original) => names.get(original) ?? original
   }
   // What begins like an exposed form is one, so here even an identity URI takes its prefix.
   if (uriMode(server, naming) === 'identity')
     return (uri) => (restoreUri(uri, isPrefix) === undefined ? uri : prefixUri(server.prefix, uri))
-  if (kind === 'resources') return (uri) => (isAbsoluteUri(uri) ? exposeUri(server.prefix, uri) : undefined)
-  return (template) => (isAbsoluteTemplate(template) ? exposeTemplate(server.prefix, template) : undefined)
+  return (uri) => exposeListed(server.prefix, uri)
 }
 
 const duplicate = (list: ListKind, owner: Exposed, server: CatalogServer, entry: Entry): Problem => {

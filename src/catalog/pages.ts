@@ -5,8 +5,6 @@
 import type { Seal } from '../auth/seal.ts'
 import { Failure } from '../wire/failure.ts'
 import type { Parts } from '../wire/payload.ts'
-import { isModernRevision } from '../wire/revisions.ts'
-import { compareNames } from './merge.ts'
 import { joinArray } from './view.ts'
 import type { ReadyList, View } from './view.ts'
 import type { ListKind } from './inventory.ts'
@@ -88,9 +86,7 @@ const behind = (view: View, { rows }: ReadyList, cursor: Cursor): number => {
     rows,
     rows.findIndex((row, at) => at > first && row.server.key !== cursor.server),
   )
-  if (isModernRevision(source.inventory.revision)) return Math.min(first + cursor.given, end)
-  const next = rows.findIndex((row) => row.server.key === cursor.server && compareNames(row.entry.original, cursor.original) > 0)
-  return next === -1 ? end : next
+  return Math.min(first + cursor.given, end)
 }
 
 const positionOf = (view: View, cursor: Cursor): number => {

@@ -25,6 +25,8 @@ export const listForm = (revision: Revision): ListForm =>
 export interface Exposure {
   readonly kind: ListKind
   readonly form: ListForm
+  /** Of a modern server: the only one whose `outputSchema` may have a root that the form does not know. */
+  readonly isModern: boolean
   readonly exposed: string
   /** Prefix of the URIs inside; `undefined`: they stay. */
   readonly uriPrefix: string | undefined
@@ -66,7 +68,7 @@ const editTool = (raw: Buffer, member: Member, exposure: Exposure, edits: Edit[]
     const title = lastMember(membersAt(raw, member.start), 'title')
     if (title !== undefined) decorate(raw, title, exposure.label, edits)
   }
-  if (member.key === 'outputSchema' && exposure.form !== 'natural') {
+  if (member.key === 'outputSchema' && exposure.isModern && exposure.form !== 'natural') {
     const wrapped = wrapOutputSchema(raw.subarray(member.start, member.end))
     if (wrapped !== undefined) edits.push({ start: member.start, end: member.end, text: wrapped.toString() })
   }

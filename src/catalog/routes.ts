@@ -5,9 +5,10 @@
 import { soleServer } from './catalog.ts'
 import type { Catalog, CatalogServer, Exposed } from './catalog.ts'
 import type { Entry, ListKind } from './inventory.ts'
+import { uriMode } from './naming.ts'
 import { matchesTemplate, parseTemplate } from './templates.ts'
 import type { UriTemplate } from './templates.ts'
-import { restoreUri } from './uris.ts'
+import { exposeUri, prefixUri, restoreUri } from './uris.ts'
 
 export interface Route {
   readonly serverKey: string
@@ -73,6 +74,20 @@ export const findOriginal = (
   return kind === 'resources' && server !== undefined && view.showsUri(server, original)
     ? { serverKey, original, entry: undefined }
     : undefined
+}
+
+/**
+ * What a host is to see for a URI that this server names: read again, it leads back to this server, whichever others list the same
+ * (B109, B161). A URI that leads to no server stays: the host may fetch it itself.
+ */
+export const exposedUri = (view: Routable, server: CatalogServer, uri: string): string => {
+  const { catalog, bare } = view
+  const exposed = uriMode(server, catalog.naming) === 'namespaced' ? exposeUri(server.prefix, uri) : uri
+  if (exposed !== uri) return exposed
+  const own = bare.resources.get(uri)?.find((row) => row.server.key === server.key)
+  if (own !== undefined) return own.exposed
+  const route = findResource(view, uri)
+  return route === undefined || route.serverKey === server.key ? uri : prefixUri(server.prefix, uri)
 }
 
 const findExposed = (view: Routable, kind: ListKind, exposed: string): Route | undefined => {

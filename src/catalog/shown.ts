@@ -6,7 +6,7 @@ import { LIST_KINDS } from './inventory.ts'
 import type { Entry, ListKind } from './inventory.ts'
 import { uriMode } from './naming.ts'
 import type { Toolset } from './toolset.ts'
-import { exposeUri } from './uris.ts'
+import { exposeListed } from './uris.ts'
 
 export interface Limits {
   readonly toolset: Toolset | undefined
@@ -49,7 +49,7 @@ export class Shown {
     if (grants?.reads(server.key) === false) return false
     if (toolset === undefined) return true
     const isNamespaced = uriMode(server, this.#catalog.naming) === 'namespaced'
-    return toolset.showsUri(server, isNamespaced ? exposeUri(server.prefix, original) : original)
+    return toolset.showsUri(server, isNamespaced ? exposeListed(server.prefix, original) : original)
   }
 
   /** What is in no list: URIs, and all that a server has of which nothing is known yet. */

@@ -23,8 +23,9 @@ export const unaliasArguments = (args: Buffer, prefix: string): Buffer => {
   for (let start = args.indexOf(QUOTE); start !== -1;) {
     const end = closingQuote(args, start)
     if (!isKey(args, end)) {
-      if (startsWith(args, start, plain) && hasScheme(args, start + plain.length))
-        edits.push({ start: start + 1, end: start + plain.length, text: '' })
+      const uri = start + plain.length
+      if (startsWith(args, start, plain) && (hasScheme(args, uri) || isRelative(args, uri)))
+        edits.push({ start: start + 1, end: args[uri] === COLON ? uri + 1 : uri, text: '' })
       else if (startsWith(args, start, ui)) edits.push({ start: start + '"ui://'.length, end: start + ui.length, text: '' })
     }
     start = args.indexOf(QUOTE, end + 1)
@@ -46,6 +47,9 @@ const isKey = (args: Buffer, closing: number): boolean => {
 }
 
 const startsWith = (args: Buffer, start: number, text: Buffer): boolean => args.subarray(start, start + text.length).equals(text)
+
+/** A colon in place of a scheme, and something behind it: the exposed form of a relative URI. */
+const isRelative = (args: Buffer, start: number): boolean => args[start] === COLON && args[start + 1] !== QUOTE
 
 /** A letter, then letters, digits, `+ - .`, then the colon ([RFC 3986 3.1]). */
 const hasScheme = (args: Buffer, start: number): boolean => {

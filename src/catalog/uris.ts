@@ -1,7 +1,8 @@
 /**
  * Exposed URIs (BRIDGING 4.4): `<prefix>+<uri>`, and `ui://~<prefix>/rest` because hosts test that scheme. Both can be undone
  * without a table, on any replica, and leave templates expandable. http(s) URIs promise that the host can fetch them itself, so
- * they stay.
+ * they stay. A relative URI (terraform-mcp-server lists some) becomes `<prefix>+:<uri>`: an absolute one, as hosts check, and no
+ * other URI has a colon there.
  */
 
 const UI = 'ui://'
@@ -11,20 +12,21 @@ const ABSOLUTE = /^[A-Za-z][A-Za-z0-9+.-]*:/
 const ABSOLUTE_TEMPLATE = /^(?:\{|[A-Za-z][A-Za-z0-9+.-]*[:{])/
 const HTTP = /^https?:\/\//i
 
-export const isAbsoluteUri = (uri: string): boolean => ABSOLUTE.test(uri)
-export const isAbsoluteTemplate = (template: string): boolean => ABSOLUTE_TEMPLATE.test(template)
+/** The exposed form under a prefix, whatever the scheme, of a URI or a template. */
+export const prefixUri = (prefix: string, uri: string): string => {
+  if (uri.startsWith(UI)) return `${UI_EXPOSED}${prefix}/${uri.slice(UI.length)}`
+  return ABSOLUTE_TEMPLATE.test(uri) ? `${prefix}+${uri}` : `${prefix}+:${uri}`
+}
 
-/** The exposed form under a prefix, whatever the scheme. */
-export const prefixUri = (prefix: string, uri: string): string =>
-  uri.startsWith(UI) ? `${UI_EXPOSED}${prefix}/${uri.slice(UI.length)}` : `${prefix}+${uri}`
-
-/** The exposed form of a URI of a server with namespaced URIs; http(s) and relative references stay as they are. */
+/** The exposed form of a URI that a server with namespaced URIs names; http(s) and relative references stay as they are. */
 export const exposeUri = (prefix: string, uri: string): string =>
-  isAbsoluteUri(uri) && !HTTP.test(uri) ? prefixUri(prefix, uri) : uri
+  ABSOLUTE.test(uri) && !HTTP.test(uri) ? prefixUri(prefix, uri) : uri
 
-/** The exposed form of a URI template: its expansions are the exposed forms of the original's expansions. */
-export const exposeTemplate = (prefix: string, template: string): string =>
-  isAbsoluteTemplate(template) && !HTTP.test(template) ? prefixUri(prefix, template) : template
+/**
+ * The exposed form of a URI or template that such a server lists, which is never relative. Expansions of an exposed template are the
+ * exposed forms of the original's expansions.
+ */
+export const exposeListed = (prefix: string, uri: string): string => (HTTP.test(uri) ? uri : prefixUri(prefix, uri))
 
 /**
  * Undoes `prefixUri` for one of the configured prefixes, also on templates; `undefined` if this is no exposed form: another
@@ -39,6 +41,8 @@ export const restoreUri = (
   const end = uri.indexOf(isUi ? '/' : '+', start)
   if (end === -1) return undefined
   const prefix = uri.slice(start, end)
-  const original = `${isUi ? UI : ''}${uri.slice(end + 1)}`
-  return isPrefix(prefix) && isAbsoluteTemplate(original) ? { prefix, original } : undefined
+  const rest = uri.slice(end + 1)
+  const isRelative = !isUi && rest.length > 1 && rest.startsWith(':')
+  const original = isRelative ? rest.slice(1) : `${isUi ? UI : ''}${rest}`
+  return isPrefix(prefix) && (isRelative || ABSOLUTE_TEMPLATE.test(original)) ? { prefix, original } : undefined
 }

@@ -3,6 +3,8 @@
  * select the same, and an entry that did not change keeps its bytes from one catalog to the next.
  */
 import { createHash } from 'node:crypto'
+import type { OutputForm } from '../era/projections.ts'
+import { isModernRevision } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
 import { indexApps } from './apps.ts'
 import type { AppIndex } from './apps.ts'
@@ -24,6 +26,7 @@ import { isWrite, Shown } from './shown.ts'
 import { matchesTemplate } from './templates.ts'
 import { estimateTokens } from './tokens.ts'
 import type { Budget, Toolset, ToolOverride } from './toolset.ts'
+import { outputFormOf } from './wrap-schema.ts'
 
 export interface Selection {
   /** What the caller's path and credential choose; everything without it. */
@@ -114,6 +117,7 @@ export class View {
   readonly #readyBytes: (entry: Entry, exposure: Exposure) => Buffer
   readonly #segmentOf: (rows: readonly Exposed[], key: string, make: () => Segment) => Segment
   readonly #lists = new Map<ListKind, ReadyList>()
+  readonly #outputForms = new WeakMap<Entry, OutputForm>()
   #toolsToSearch: ReadyList | undefined
   #bare: BareIndex | undefined
   #apps: AppIndex | undefined
@@ -260,6 +264,7 @@ export class View {
     const exposure: Exposure = {
       kind,
       form: hidesTasks ? 'wrapped' : this.#form,
+      isModern: isOfModernServer(this.catalog, position),
       exposed,
       uriPrefix: uriMode(server, this.catalog.naming) === 'namespaced' ? server.prefix : undefined,
       label: server.decorateTitles && (kind === 'tools' || kind === 'prompts') ? server.displayName : undefined,
@@ -269,10 +274,26 @@ export class View {
     return this.#readyBytes(entry, exposure)
   }
 
+  /** How hosts that know only object roots get what a tool of this server returns; `entry`: of the tool, where it is listed. */
+  outputFormOf(serverKey: string, entry: Entry | undefined): OutputForm {
+    const position = this.catalog.sources.findIndex(({ server }) => server.key === serverKey)
+    if (position === -1 || !isOfModernServer(this.catalog, position)) return 'plain'
+    if (entry === undefined) return 'by value'
+    let form = this.#outputForms.get(entry)
+    if (form === undefined) this.#outputForms.set(entry, (form = outputFormOf(entry.raw)))
+    return form
+  }
+
   #overrideOf(entry: Entry): ToolOverride | undefined {
     const exposed = this.toolset === undefined ? undefined : this.#shown?.exposedOf(entry)
     return exposed === undefined ? undefined : this.toolset?.overrideOf(exposed)
   }
+}
+
+/** Whether the lists of the source at this place were read from a modern server. */
+const isOfModernServer = ({ sources }: Catalog, position: number): boolean => {
+  const { inventory } = sources[position]
+  return inventory !== undefined && isModernRevision(inventory.revision)
 }
 
 const segment = (rows: readonly Exposed[], entries: readonly Buffer[]): Segment => ({

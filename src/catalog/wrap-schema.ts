@@ -1,8 +1,9 @@
 /**
- * An `outputSchema` whose root is no object, for hosts that know only object roots (2025-06-18, 2025-11-25): wrapped as
- * `{"type":"object","properties":{"result":…},"required":["result"]}`, as the official TypeScript SDK does (BRIDGING 3.3).
- * The schema's own bytes stay, but for local references, which now start one level deeper.
+ * An `outputSchema` of a modern server whose root is not literally an object, for hosts that know only object roots (2025-06-18,
+ * 2025-11-25): wrapped as `{"type":"object","properties":{"result":…},"required":["result"]}`, as the official TypeScript SDK
+ * does (BRIDGING 3.3). The schema's own bytes stay, but for local references, which now start one level deeper.
  */
+import type { OutputForm } from '../era/projections.ts'
 import { edited, elementsAt, lastMember, membersAt } from '../wire/members.ts'
 import type { Edit } from '../wire/members.ts'
 import { stringAt } from '../wire/payload.ts'
@@ -10,15 +11,28 @@ import type { Member } from '../wire/scan.ts'
 import { DATA_KEYWORDS, NAME_MAPS } from '../wire/schema-keywords.ts'
 
 const NEW_ROOT = '#/properties/result'
+/** First byte of `null`. */
+const NULL_START = 0x6e
 
-/** The wrapped schema, or `undefined` if its root is an object and nothing needs to be done. */
+/** The form of a tool of a modern server, by its definition; tools of legacy servers are always `plain`. */
+export const outputFormOf = (definition: Buffer): OutputForm => {
+  const schema = lastMember(membersAt(definition, 0), 'outputSchema')
+  return schema === undefined ? 'by value' : formOf(definition.subarray(schema.start, schema.end))
+}
+
+/** `null` is no schema (B282). */
+const formOf = (schema: Buffer): OutputForm => {
+  if (schema[0] === NULL_START) return 'by value'
+  const type = lastMember(membersAt(schema, 0), 'type')
+  return type !== undefined && stringAt(schema, type) === 'object' ? 'plain' : 'wrapped'
+}
+
+/** The wrapped schema, or `undefined` if nothing needs to be done. */
 export const wrapOutputSchema = (schema: Buffer): Buffer | undefined => {
-  const members = membersAt(schema, 0)
-  const type = lastMember(members, 'type')
-  if (type !== undefined && stringAt(schema, type) === 'object') return undefined
+  if (formOf(schema) !== 'wrapped') return undefined
   const edits: Edit[] = []
   rebase(schema, 0, edits)
-  const dialect = lastMember(members, '$schema')
+  const dialect = lastMember(membersAt(schema, 0), '$schema')
   const head = dialect === undefined ? '' : `"$schema":${schema.toString('utf8', dialect.start, dialect.end)},`
   return Buffer.concat([
     Buffer.from(`{${head}"type":"object","properties":{"result":`),

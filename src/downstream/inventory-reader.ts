@@ -206,10 +206,10 @@ const freshnessOf = (result: Payload, link: Link, row: ListRow, options: Reading
   return { receivedAtMs: options.nowMs(), ttlMs: Number.isFinite(ttlMs) ? Math.max(0, ttlMs) : 0, scope }
 }
 
-/** The lifetime that we give a list whose server knows no such thing. */
+/** The lifetime that we give a list whose server knows no such thing; none of those ever said that its lists are public (B292). */
 const ownFreshness = (link: Link, row: ListRow, options: ReadingOptions): Freshness => {
   const announces = (link.capabilities[row.capability] as { listChanged?: unknown } | undefined)?.listChanged === true
-  return { receivedAtMs: options.nowMs(), ttlMs: announces ? options.legacyTtlMs : options.legacyPollMs, scope: 'public' }
+  return { receivedAtMs: options.nowMs(), ttlMs: announces ? options.legacyTtlMs : options.legacyPollMs, scope: 'private' }
 }
 
 const oldest = (a: Freshness, b: Freshness): Freshness => ({

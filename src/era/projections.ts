@@ -1,91 +1,136 @@
 /**
  * Results in the shapes that a host's revision knows: a closed union of content blocks makes old hosts refuse a whole result
- * over one block they have never heard of (BRIDGING 3.3, 3.5; B107, B108). Only the member concerned is written anew.
+ * over one block that they do not know (BRIDGING 3.3, 3.5; B107, B108). The surprise: projections come after every other edit and
+ * stand beside them; a block is judged by its type, and worded as it would have left.
  */
 import type { Affected, Fidelity } from '../rpc/fidelity.ts'
-import { elementsAt } from '../wire/members.ts'
-import { join, Payload } from '../wire/payload.ts'
+import { elementsAt, lastMember, membersAt } from '../wire/members.ts'
+import { Payload, stringAt } from '../wire/payload.ts'
 import type { JsonObject } from '../wire/payload.ts'
-import type { Span } from '../wire/scan.ts'
+import type { Member, Span } from '../wire/scan.ts'
 import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
+import type { Revision } from '../wire/revisions.ts'
 
-/** The result of this call as its host can read it; the same object where nothing had to change. */
-export const project = (result: JsonObject, call: Affected, fidelity: Fidelity): JsonObject => {
+/**
+ * How hosts that know only object roots get the structured content of a tool: decided once per tool, for schema and value alike
+ * (B108, B283). `by value`: the tool has no schema, so each value decides for itself. Tools of legacy servers are `plain`.
+ */
+export type OutputForm = 'plain' | 'wrapped' | 'by value'
+
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+/** First byte of `null`. */
+const NULL_START = 0x6e
+
+/**
+ * The result of this call as its host can read it; a new object only where a block had to be replaced. `output` is asked where
+ * structured content goes to a host that knows only objects.
+ */
+export const project = (result: JsonObject, call: Affected, fidelity: Fidelity, output: () => OutputForm): JsonObject => {
   if (!(result instanceof Payload)) return result
   const { method } = call
-  if (method === 'tools/call' || method === 'tasks/result') return projectTool(result, call, fidelity)
+  if (method === 'tools/call' || method === 'tasks/result') return projectTool(result, call, fidelity, output)
   const isOld = method === 'prompts/get' && !isAtLeast(call.caller.revision, '2025-06-18')
   return isOld ? projectPrompt(result, call, fidelity) : result
 }
 
-const projectTool = (result: Payload, call: Affected, fidelity: Fidelity): Payload => {
+const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output: () => OutputForm): Payload => {
   const { revision } = call.caller
-  if (isModernRevision(revision)) {
-    if (result.has('structuredContent') && !result.has('content')) result.set('content', '[]')
-    return result
-  }
-  const projected = isAtLeast(revision, '2025-06-18') ? result : projectBlocks(result, 'content', call, fidelity)
+  const isOld = !isAtLeast(revision, '2025-06-18')
+  const projected = isOld ? projectBlocks(result, toolBlocks, call, fidelity) : result
   const structured = projected.raw('structuredContent')
-  if (structured !== undefined) projectStructured(projected, structured, call, fidelity)
+  // A null is no structured content (B282).
+  if (structured === undefined || structured[0] === NULL_START) return projected
+  const isWrapped = !isOld && !isModernRevision(revision) && wraps(structured, output())
+  if (isWrapped) projected.set('structuredContent', [Buffer.from('{"result":'), structured, Buffer.from('}')])
+  const isAdded = (isOld || isWrapped) && sayInText(projected, structured)
+  if (isWrapped || isAdded) fidelity.note('structured', call)
+  if (!projected.has('content')) projected.set('content', '[]')
   return projected
 }
 
-/** Structured content came with 2025-06-18, as an object; anything else since 2026-07-28. */
-const projectStructured = (result: Payload, structured: Buffer, call: Affected, fidelity: Fidelity): void => {
-  const isKnown = isAtLeast(call.caller.revision, '2025-06-18')
-  const isObject = structured[0] === 0x7b
-  if (!isKnown || !isObject) fidelity.note('structured', call)
-  if (!isKnown) result.delete('structuredContent')
-  else if (!isObject) result.set('structuredContent', [Buffer.from('{"result":'), structured, Buffer.from('}')])
-  const hasText = result.raw('content')?.includes('"text"') === true
-  if (hasText || (isKnown && isObject)) {
-    if (!result.has('content')) result.set('content', '[]')
-    return
-  }
+const wraps = (structured: Buffer, form: OutputForm): boolean =>
+  form === 'wrapped' || (form === 'by value' && structured[0] !== OPEN_BRACE)
+
+/** Puts the structured content behind the blocks as text, unless a text block says something already; true: it was put. */
+const sayInText = (result: Payload, structured: Buffer): boolean => {
   const text = JSON.stringify({ type: 'text', text: structured.toString() })
-  const blocks = result.raw('content')?.toString().trim().slice(1, -1).trim() ?? ''
-  result.set('content', blocks === '' ? `[${text}]` : `[${blocks},${text}]`)
+  const content = result.member('content')
+  if (content === undefined || result.bytes[content.start] === NULL_START) {
+    result.set('content', `[${text}]`)
+    return true
+  }
+  const blocks = elementsAt(result.bytes, content.start)
+  const isList = result.bytes[content.start] === OPEN_BRACKET
+  if (!isList || blocks.some((block) => typeOf(result.bytes, block) === 'text')) return false
+  const end = content.end - 1
+  result.replace({ start: end, end }, blocks.length === 0 ? text : `,${text}`)
+  return true
 }
 
-const projectPrompt = (result: Payload, call: Affected, fidelity: Fidelity): Payload => {
-  const settled = Payload.at(join(result.parts()))
-  const messages = settled.member('messages')
-  if (messages === undefined) return result
-  for (const span of elementsAt(settled.bytes, messages.start)) {
-    const content = Payload.at(settled.bytes, span.start).member('content')
-    if (content !== undefined) replaceBlock(settled, content, call, fidelity)
+const projectPrompt = (result: Payload, call: Affected, fidelity: Fidelity): Payload =>
+  projectBlocks(result, promptBlocks, call, fidelity)
+
+const toolBlocks = (result: Payload): readonly Span[] => {
+  const content = mayHoldUnknown(result, 'content')
+  return content === undefined ? [] : elementsAt(result.bytes, content.start)
+}
+
+/** A message's content is one block, or (some servers) a list of them. */
+const promptBlocks = (result: Payload): readonly Span[] => {
+  const { bytes } = result
+  const messages = mayHoldUnknown(result, 'messages')
+  return messages === undefined
+    ? []
+    : elementsAt(bytes, messages.start).flatMap((message) => {
+        const content = lastMember(membersAt(bytes, message.start), 'content')
+        if (content === undefined) return []
+        return bytes[content.start] === OPEN_BRACKET ? elementsAt(bytes, content.start) : [content]
+      })
+}
+
+/** The member, if it may hold a type that some revision does not know: native searches, so that most results are not walked. */
+const mayHoldUnknown = (result: Payload, key: string): Span | undefined => {
+  const value = result.raw(key)
+  // A type may also be spelled with escapes.
+  const isPossible =
+    value !== undefined && (value.includes('"resource_link"') || value.includes('"audio"') || value.includes('\\u'))
+  return isPossible ? result.member(key) : undefined
+}
+
+/** A block that this revision does not know becomes a text block that says what stood there. */
+const projectBlocks = (
+  result: Payload,
+  blocksOf: (result: Payload) => readonly Span[],
+  call: Affected,
+  fidelity: Fidelity,
+): Payload => {
+  const { revision } = call.caller
+  const isUnknown = ({ bytes }: Payload, block: Span): boolean => !isKnown(typeOf(bytes, block), revision)
+  if (!blocksOf(result).some((block) => isUnknown(result, block))) return result
+  // URIs may have been replaced inside the blocks.
+  const settled = result.settled()
+  for (const block of blocksOf(settled)) {
+    if (!isUnknown(settled, block)) continue
+    fidelity.note('block', call)
+    settled.replace(block, JSON.stringify({ type: 'text', text: wordsFor(settled.bytes, block) }))
   }
   return settled
 }
 
-const projectBlocks = (result: Payload, name: string, call: Affected, fidelity: Fidelity): Payload => {
-  const list = result.raw(name)
-  if (list?.includes('"resource_link"') !== true && list?.includes('"audio"') !== true) return result
-  // URIs may have been replaced inside the blocks: what is read from here on is what the host would see.
-  const settled = Payload.at(join(result.parts()))
-  const member = settled.member(name)
-  const spans = member === undefined ? [] : elementsAt(settled.bytes, member.start)
-  for (const span of spans) replaceBlock(settled, span, call, fidelity)
-  return settled
+const isKnown = (type: string | undefined, revision: Revision): boolean =>
+  (type !== 'resource_link' || isAtLeast(revision, '2025-06-18')) && (type !== 'audio' || isAtLeast(revision, '2025-03-26'))
+
+const typeOf = (bytes: Buffer, block: Span): string | undefined => textIn(bytes, membersAt(bytes, block.start), 'type')
+
+const wordsFor = (bytes: Buffer, block: Span): string => {
+  const members = membersAt(bytes, block.start)
+  const text = (key: string): string | undefined => textIn(bytes, members, key)
+  if (text('type') !== 'audio') return [text('title') ?? text('name'), text('uri')].filter(Boolean).join(': ')
+  return `[audio ${text('mimeType') ?? 'of unknown type'}, ${Buffer.byteLength(text('data') ?? '', 'base64')} bytes]`
 }
 
-/** A block this revision does not know becomes a text block that says what stood there. */
-const replaceBlock = (result: Payload, span: Span, call: Affected, fidelity: Fidelity): void => {
-  const { revision } = call.caller
-  if (result.bytes[span.start] !== 0x7b) return
-  const block = Payload.at(result.bytes, span.start)
-  const type = block.text('type')
-  const isUnknown =
-    (type === 'resource_link' && !isAtLeast(revision, '2025-06-18')) || (type === 'audio' && !isAtLeast(revision, '2025-03-26'))
-  if (!isUnknown) return
-  fidelity.note('block', call)
-  result.replace(span, JSON.stringify({ type: 'text', text: type === 'audio' ? audioText(block) : linkText(block) }))
-}
-
-const linkText = (block: Payload): string =>
-  [block.text('title') ?? block.text('name'), block.text('uri')].filter(Boolean).join(': ')
-
-const audioText = (block: Payload): string => {
-  const bytes = Buffer.byteLength(block.text('data') ?? '', 'base64')
-  return `[audio ${block.text('mimeType') ?? 'of unknown type'}, ${bytes} bytes]`
+const textIn = (bytes: Buffer, members: readonly Member[], key: string): string | undefined => {
+  const member = lastMember(members, key)
+  return member && stringAt(bytes, member)
 }

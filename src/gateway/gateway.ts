@@ -16,9 +16,8 @@ import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
-import { findResource, findTool } from '../catalog/routes.ts'
+import { exposedUri, findResource, findTool } from '../catalog/routes.ts'
 import type { Route } from '../catalog/routes.ts'
-import { exposeUri } from '../catalog/uris.ts'
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import type { LinkOwner } from '../downstream/link-owner.ts'
@@ -140,8 +139,10 @@ export class Gateway {
     const route = findResource(this.feed.viewOf(caller), uri)
     const downstream = route && this.#fleet.for(route.serverKey, caller.principal)
     if (downstream === undefined) return false
-    const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(downstream.options, original)
-    return this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, { exposed: uri, mayHear })
+    const { options } = downstream
+    const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(options, original)
+    const expose = (original: string): string => exposedUri(this.feed.viewOf(caller), options, original)
+    return this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, { exposed: uri, mayHear, expose })
   }
 
   unsubscribe(subscriber: Subscriber & TaskSubscriber): void {
@@ -187,9 +188,7 @@ export class Gateway {
 
   /** A server says that a resource changed. */
   updated(id: string, uri: string, params: Payload): void {
-    const options = this.#fleet.find(id)?.options
-    const isIdentity = options === undefined || options.uris === 'identity' || this.#options.prefix === 'never'
-    this.#subscriptions.updated(id, uri, params, (reported) => (isIdentity ? reported : exposeUri(options.prefix, reported)))
+    this.#subscriptions.updated(id, uri, params)
   }
 
   /** A server is back after a loss. */

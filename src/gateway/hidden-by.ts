@@ -2,7 +2,7 @@
 import { rulesFor } from '../catalog/curated-rules.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { findPrompt, findResource, findTool } from '../catalog/routes.ts'
-import { exposeUri } from '../catalog/uris.ts'
+import { exposeListed } from '../catalog/uris.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Call } from '../rpc/call.ts'
@@ -42,4 +42,4 @@ export const hiddenBy = (
 
 const isNamed = (target: string, original: string, kind: ListKind, prefix: string): boolean =>
   target === original ||
-  target === (kind === 'resources' || kind === 'templates' ? exposeUri(prefix, original) : `${prefix}__${original}`)
+  target === (kind === 'resources' || kind === 'templates' ? exposeListed(prefix, original) : `${prefix}__${original}`)

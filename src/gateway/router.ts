@@ -8,10 +8,9 @@ import { fillArguments } from '../catalog/curated-arguments.ts'
 import type { CallRule, ResultLimit } from '../catalog/curation.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
 import type { UriPlace } from '../catalog/expose-result.ts'
-import { findOriginal, findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
+import { exposedUri, findOriginal, findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
 import type { Route } from '../catalog/routes.ts'
 import { unaliasArguments } from '../catalog/unalias.ts'
-import { exposeUri } from '../catalog/uris.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -36,7 +35,7 @@ import type { OpenedRound, Rounds } from './rounds.ts'
 import type { SignInRounds } from './sign-in.ts'
 import type { Tasks } from './tasks.ts'
 import { URL_REQUIRED, urlRequired } from './url-required.ts'
-import { askerOf, isNamespaced, wordRequests } from './wording.ts'
+import { askerOf, isNamespaced, mayRenameUris, wordRequests } from './wording.ts'
 
 /** Where results of a method hold URIs. */
 const PLACES: Readonly<Record<string, UriPlace>> = {
@@ -242,13 +241,15 @@ export class Router {
     } else if (outcome.kind === 'complete') {
       const place = PLACES[call.method]
       if (call.method === 'resources/read') refuseEmpty(result, call, route, downstream, view)
-      if (isNamespaced(downstream, view) && place !== undefined) exposeResult(result, place, exposer(call, route, downstream))
+      if (mayRenameUris(downstream, view) && place !== undefined)
+        exposeResult(result, place, exposer(call, route, downstream, view))
       const limit = route.entry?.rule?.result
       if (limit !== undefined) result = this.#limited(result, limit, call)
     }
     if (call.caller.session === undefined && view.catalog.sources.length > 1)
       result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
-    const projected = outcome.kind === 'complete' ? project(result, call, downstream.fidelity) : result
+    if (outcome.kind !== 'complete') return outcome
+    const projected = project(result, call, downstream.fidelity, () => view.outputFormOf(route.serverKey, route.entry))
     return projected === outcome.result ? outcome : complete(projected)
   }
 
@@ -276,8 +277,8 @@ export class Router {
     if (call.method === 'resources/read' && isNotFound) {
       if ((error.code === -32002) === (call.caller.session === undefined)) downstream.fidelity.note('notFound', call)
       error.error.setIn('data', 'uri', JSON.stringify(call.target))
-    } else if (data?.has('uri') === true && isNamespaced(downstream, view))
-      data.set('uri', JSON.stringify(exposeUri(downstream.options.prefix, data.text('uri') ?? '')))
+    } else if (data?.has('uri') === true && mayRenameUris(downstream, view))
+      data.set('uri', JSON.stringify(exposedUri(view, downstream.options, data.text('uri') ?? '')))
     throw error
   }
 }
@@ -294,9 +295,9 @@ const noteOf =
     fidelity.note(deviation, call)
 
 /** The host's own spelling for what it asked for, the exposed form for everything else. */
-const exposer = (call: Call, route: Route, { options }: Downstream): ((uri: string) => string) => {
+const exposer = (call: Call, route: Route, { options }: Downstream, view: View): ((uri: string) => string) => {
   const isRead = call.method === 'resources/read'
-  return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposeUri(options.prefix, uri))
+  return (uri) => (isRead && uri === route.original && call.target !== undefined ? call.target : exposedUri(view, options, uri))
 }
 
 /** Writes the arguments under the rule into the params; what is wrong with them. */

@@ -12,10 +12,11 @@ export interface Subscriber {
   updated(params: Payload): void
 }
 
-/** How one subscriber knows a resource, and whether it may hear of another of the same server, by original URI: views change. */
+/** How one subscriber knows a resource; of others of the same server, by original URI, whether it may be told of them and as what: views change. */
 export interface Interest {
   readonly exposed: string
   readonly mayHear: (original: string) => boolean
+  readonly expose: (original: string) => string
 }
 
 interface Watched {
@@ -79,14 +80,14 @@ export class Subscriptions {
    * A server reports a change. The URI may be below what was subscribed: exact subscribers first, else those above it, else
    * everybody at that server. Everyone gets the URI that was reported, in its own spelling.
    */
-  updated(server: string, uri: string, params: Payload, expose: (uri: string) => string): void {
+  updated(server: string, uri: string, params: Payload): void {
     const here = [...this.#watched.values()].filter(({ downstream }) => downstream.id === server)
     const exact = here.filter(({ original }) => original === uri)
     const above = here.filter(({ original }) => uri.startsWith(original.endsWith('/') ? original : `${original}/`))
     const chosen = exact.length > 0 ? exact : above.length > 0 ? above : here
     const told = new Set<Subscriber>()
     for (const { subscribers, original } of chosen) {
-      for (const [subscriber, { exposed, mayHear }] of subscribers) {
+      for (const [subscriber, { exposed, mayHear, expose }] of subscribers) {
         if (told.has(subscriber) || !mayHear(uri)) continue
         told.add(subscriber)
         const copy = withoutOurId(params.fresh())

@@ -5,7 +5,7 @@
 import { TaskIds } from '../auth/task-ids.ts'
 import type { Seal } from '../auth/seal.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
-import { exposeUri } from '../catalog/uris.ts'
+import { exposedUri } from '../catalog/routes.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import type { LinkOwner } from '../downstream/link-owner.ts'
@@ -24,7 +24,7 @@ import type { Feed } from './feed.ts'
 import { TaskListeners } from './task-listeners.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { TaskRuns } from './task-runs.ts'
-import { askerOf, isNamespaced, wordRequests } from './wording.ts'
+import { askerOf, mayRenameUris, wordRequests } from './wording.ts'
 
 /** A task as one host sees it, and where it runs. */
 interface Seen {
@@ -69,7 +69,7 @@ export class Tasks {
       ask: asked.ask,
     })
     if (outcome.result instanceof Payload) this.#expose(outcome.result, call.method, seen)
-    return call.method === 'tasks/result' ? complete(project(outcome.result, call, downstream.fidelity)) : outcome
+    return call.method === 'tasks/result' ? complete(project(outcome.result, call, downstream.fidelity, plainOutput)) : outcome
   }
 
   /** A server made a task of a call: from here on it has an id of ours. */
@@ -149,14 +149,17 @@ export class Tasks {
     wordRequests(result, askerOf(downstream, view), caller, (deviation) => downstream.fidelity.note(deviation, affected))
     const inner = method === 'tasks/result' ? result : result.object('result')
     if (inner !== undefined) {
-      if (method !== 'tasks/result') project(inner, affected, downstream.fidelity)
       if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)
-      if (isNamespaced(downstream, view)) exposeResult(inner, 'content', (uri) => exposeUri(downstream.options.prefix, uri))
+      if (mayRenameUris(downstream, view)) exposeResult(inner, 'content', (uri) => exposedUri(view, downstream.options, uri))
+      if (method !== 'tasks/result') project(inner, affected, downstream.fidelity, plainOutput)
     }
     if (caller.session === undefined && method !== 'tools/call' && view.catalog.sources.length > 1)
       result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
   }
 }
+
+/** Results reach legacy hosts by `tasks/result` from legacy servers alone, and modern hosts in any shape. */
+const plainOutput = (): 'plain' => 'plain'
 
 /** All that the extension says of a task, where the server's own notification says less. */
 const lookAt = async (original: string, caller: Caller, downstream: Downstream): Promise<Payload> => {

@@ -11,6 +11,10 @@ import type { Payload } from '../wire/payload.ts'
 export const isNamespaced = (downstream: Downstream, view: View): boolean =>
   uriMode(downstream.options, view.catalog.naming) === 'namespaced'
 
+/** Whether any URI of its results can have to leave under another form: among several servers another may own it. */
+export const mayRenameUris = (downstream: Downstream, view: View): boolean =>
+  view.catalog.sources.length > 1 || isNamespaced(downstream, view)
+
 /** Who asks: with several servers a person is told which (DECISIONS 7). */
 export const askerOf = ({ options, link }: Downstream, view: View): Asker => ({
   key: options.key,

@@ -189,6 +189,11 @@ export class Payload implements JsonObject {
     ;(this.#edits ??= []).push({ start: span.start, end: span.end, parts: toParts(json) })
   }
 
+  /** With its changes made, for what has to read them: the same object where there are none. */
+  settled(): Payload {
+    return this.#isAsItCame ? this : Payload.at(join(this.parts()))
+  }
+
   /** A copy without changes, for another use of the same bytes. */
   fresh(): Payload {
     return new Payload(this.bytes, this, this.members)

@@ -84,17 +84,17 @@ const promptBlock: Feature = {
   },
 }
 
-const OLDER = projected('Structured content is unknown before 2025-06-18: the text that says the same is left.', 'B108')
+const OLDER = projected('Structured content is unknown before 2025-06-18: it stays, and is said in text, too.', 'B107')
 
 const objects: Feature = {
   name: 'structured content',
   what: 'A tool result has an object in `structuredContent` beside its text.',
-  expected: (host, server) => (!since(server, '2025-06-18') ? 'none' : since(host, '2025-06-18') ? 'full' : OLDER),
+  expected: (_, server) => (since(server, '2025-06-18') ? 'full' : 'none'),
   probe: async (pair) => {
     const result = await callTool(pair, 'object')
     const isText = textOf(result) === 'in words'
     const { structuredContent } = result
-    return judge(result, isText && same(structuredContent, SAID.object), isText && structuredContent === undefined)
+    return judge(result, isText && same(structuredContent, SAID.object), false)
   },
 }
 
@@ -116,8 +116,8 @@ const values: Feature = {
     const isSaid = textOf(result) === JSON.stringify(SAID.list)
     const properties = ((outputSchema ?? {}) as JsonMap)['properties']
     const isWrapped = same(structuredContent, { result: SAID.list }) && same(properties, { result: SAID.outputSchema })
-    const isFull = same(structuredContent, SAID.list) && same(outputSchema, SAID.outputSchema)
-    return judge(result, isFull, isSaid && (isWrapped || structuredContent === undefined))
+    const isSame = same(structuredContent, SAID.list) && same(outputSchema, SAID.outputSchema)
+    return judge(result, isSame && !isSaid, isSaid && (isWrapped || isSame))
   },
 }
 

@@ -3,7 +3,7 @@ import { Seal } from '../../../src/auth/seal.ts'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import { exposeNames } from '../../../src/catalog/naming.ts'
 import { pageOf } from '../../../src/catalog/pages.ts'
-import { exposeTemplate, exposeUri, isAbsoluteTemplate, isAbsoluteUri, prefixUri, restoreUri } from '../../../src/catalog/uris.ts'
+import { exposeListed, exposeUri, prefixUri, restoreUri } from '../../../src/catalog/uris.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import { EventBudget } from '../../../src/host/event-budget.ts'
 import { EventLog } from '../../../src/host/event-log.ts'
@@ -139,15 +139,13 @@ const uris: Target = {
   check: (input) => {
     const uri = input.toString()
     restoreUri(uri, isOurs)
-    if (isAbsoluteUri(uri)) {
-      same(restoreUri(prefixUri('srv', uri), isOurs), { prefix: 'srv', original: uri })
-      const exposed = exposeUri('srv', uri)
-      if (exposed === uri) must(/^https?:\/\//i.test(uri), 'leaves only http(s) alone')
-      else same(restoreUri(exposed, isOurs), { prefix: 'srv', original: uri })
-    } else same(exposeUri('srv', uri), uri)
-    const template = exposeTemplate('srv', uri)
-    if (template !== uri) same(restoreUri(template, isOurs), { prefix: 'srv', original: uri })
-    else must(!isAbsoluteTemplate(uri) || /^https?:\/\//i.test(uri), 'leaves only http(s) alone')
+    if (uri === '') return
+    same(restoreUri(prefixUri('srv', uri), isOurs), { prefix: 'srv', original: uri })
+    const listed = exposeListed('srv', uri)
+    if (listed === uri) must(/^https?:\/\//i.test(uri), 'leaves only http(s) alone')
+    const exposed = exposeUri('srv', uri)
+    if (exposed === uri) must(!/^[a-z][a-z0-9+.-]*:/i.test(uri) || listed === uri, 'leaves only http(s) and relative ones alone')
+    else same(restoreUri(exposed, isOurs), { prefix: 'srv', original: uri })
   },
 }
 

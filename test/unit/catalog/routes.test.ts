@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import type { CatalogSource } from '../../../src/catalog/catalog.ts'
 import type { NamingOptions } from '../../../src/catalog/naming.ts'
-import { findPrompt, findResource, findTemplateRef, findTool } from '../../../src/catalog/routes.ts'
-import { exposeTemplate, exposeUri } from '../../../src/catalog/uris.ts'
+import { exposedUri, findPrompt, findResource, findTemplateRef, findTool } from '../../../src/catalog/routes.ts'
+import { exposeListed, exposeUri } from '../../../src/catalog/uris.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import type { Selection, View } from '../../../src/catalog/view.ts'
 import { ALWAYS, NEVER, promptOf, resourceOf, serverOf, sourceOf, templateOf, toolOf, seeing } from './fixtures.ts'
@@ -93,6 +93,37 @@ describe('URIs', () => {
     expect(ownerOf(viewOf(sources), 'git+ssh://h')).toBe('git ssh://h')
   })
 
+  test.each(['./x', '/terraform/style-guide', 'a b', ':x', 'docs/{page}'])(
+    'B161 the relative URI %j leads back to its server',
+    (uri) => {
+      const lists = { resources: [resourceOf(uri)], templates: [templateOf(uri)] }
+      const aggregate = viewOf([sourceOf('tf', lists), sourceOf('b', lists)])
+      for (const [at, owner] of ['tf', 'b'].entries())
+        for (const kind of ['resources', 'templates'] as const) {
+          const exposed = aggregate.catalog.lists[kind][at].exposed
+          expect(new URL(exposed).protocol).toBe(`${owner}+:`)
+          expect(ownerOf(aggregate, exposed)).toBe(`${owner} ${uri}`)
+        }
+    },
+  )
+
+  test('B109 B161 what a server names leads back to it, whichever others list the same', () => {
+    const [fs, db] = view.catalog.sources.map(({ server }) => server)
+    for (const uri of ['https://h/a', 'https://h/b', 'https://other/', 'file:///x', 'ui://x', './relative'])
+      for (const server of [fs, db]) {
+        const exposed = exposedUri(view, server, uri)
+        const owner = ownerOf(view, exposed)
+        if (owner === undefined) expect([uri, exposed]).toEqual([expect.stringMatching(/^https:\/\/other|^\.\//), uri])
+        else expect(owner).toBe(`${server.key} ${uri}`)
+      }
+    expect(exposedUri(view, fs, 'https://h/a')).toBe('https://h/a')
+    expect(exposedUri(view, db, 'https://h/a')).toBe('db+https://h/a')
+    expect(exposedUri(view, fs, 'https://h/b')).toBe('fs+https://h/b')
+    const never = viewOf([sourceOf('a', { resources: [resourceOf('m:1')] }), sourceOf('b', {})], NEVER)
+    expect(exposedUri(never, never.catalog.sources[1].server, 'm:1')).toBe('b+m:1')
+    expect(exposedUri(never, never.catalog.sources[0].server, 'm:1')).toBe('m:1')
+  })
+
   test('the only server with identity URIs gets every URI as it is', () => {
     const sole = viewOf([sourceOf('fs', {})], NEVER)
     expect(ownerOf(sole, 'fs+file:///x')).toBe('fs fs+file:///x')
@@ -175,7 +206,7 @@ describe('completeness (BRIDGING 4.5)', () => {
       text.replaceAll(/\{(\+?)([xy])\}/g, (_, raw: string, key: string) => (raw ? values[key] : encodeURIComponent(values[key])))
     fc.assert(
       fc.property(template, fc.record({ x: fc.string(), y: fc.string() }), (text, values) => {
-        expect(expand(exposeTemplate('fs', text), values)).toBe(exposeUri('fs', expand(text, values)))
+        expect(expand(exposeListed('fs', text), values)).toBe(exposeUri('fs', expand(text, values)))
       }),
     )
   })

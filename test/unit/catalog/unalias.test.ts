@@ -14,7 +14,7 @@ describe('B167 exposed URIs in arguments', () => {
 
   test.each([
     '{"a":"see fs+file:///a"}',
-    '{"a":"db+file:///a","b":"ui://~db/x","c":"fs+relative","d":"fs+","e":"fs+1:x"}',
+    '{"a":"db+file:///a","b":"ui://~db/x","c":"fs+relative","d":"fs+","e":"fs+1:x","f":"fs+:"}',
     '{"a":"\\u0066s+file:///a"}',
     '{"fs+m:x" :1,"b":"x \\"fs+m:1"}',
     '{"a":"\\\\","b":"\\"fs+m:1\\""}',

@@ -79,6 +79,26 @@ describe('B108 output schemas', () => {
   const wrapped = (schema: string, revision: Revision = '2025-06-18'): string =>
     shown(entryOf('t', `{"name":"t","outputSchema":${schema}}`), { revision }).slice('{"name":"fs__t","outputSchema":'.length, -1)
 
+  test('B282 null is no schema', () => {
+    for (const revision of ['2024-11-05', '2025-06-18', '2025-11-25', '2026-07-28'] as const)
+      expect(wrapped('null', revision)).toBe('null')
+  })
+
+  test('B283 a schema of a legacy server stays, whatever its root', () => {
+    for (const schema of [
+      '{}',
+      '{"$ref":"#/$defs/a"}',
+      '{"anyOf":[{"type":"object"}]}',
+      '{"type":["object"]}',
+      '{"type":"array"}',
+    ])
+      for (const revision of ['2025-06-18', '2025-11-25'] as const) {
+        const entry = entryOf('t', `{"name":"t","outputSchema":${schema}}`)
+        const view = new Views().of(buildCatalog([sourceOf('fs', { tools: [entry] }, '2025-06-18')], ALWAYS), { revision })
+        expect(view.list('tools').entries[0]?.toString()).toBe(`{"name":"fs__t","outputSchema":${schema}}`)
+      }
+  })
+
   test('an object root stays', () => expect(wrapped('{"type":"object","x":1.0}')).toBe('{"type":"object","x":1.0}'))
 
   test.each(['2024-11-05', '2025-03-26', '2026-07-28'] as const)('any root stays for a host of %s', (revision) =>
