@@ -81,7 +81,7 @@ describe.each(REVISIONS)('B107 B108 B283 structured content for a host of %s', (
       )
   })
 
-  test.each(['{"type":"text","text":"said"}', '{"t\\u0079pe":"t\\u0065xt","text":"said"}', `${OTHERS}`])(
+  test.each(['{"type":"text","text":"said"}', '{"t\\u0079pe":"t\\u0065xt","text":"said"}', OTHERS])(
     'beside the text %s nothing changes',
     (blocks) => {
       const result = withStructured(blocks, STRUCTURED)
