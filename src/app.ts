@@ -31,7 +31,7 @@ import { Gateway } from './gateway/gateway.ts'
 import { Admission } from './host/admission.ts'
 import { warnOfToolsets } from './gateway/toolset-warnings.ts'
 import { Front } from './host/front.ts'
-import { openGauges } from './host/gauges.ts'
+import { connectionsWithin, openGauges } from './host/gauges.ts'
 import type { Hub } from './host/hub.ts'
 import { Overload } from './host/overload.ts'
 import { StdioListener } from './host/stdio-listener.ts'
@@ -122,7 +122,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const { host: hostOptions, gateway: gatewayOptions } = configuration
   let current = configuration
   let auditFile = configuration.audit && (await AuditFile.open(configuration.audit, log))
-  const sweeper = new Sweeper()
+  const sweeper = new Sweeper({
+    failed: (error) => log.error({ error: error instanceof Error ? error.stack : String(error) }, 'a periodic task failed'),
+  })
   const limits = new LimitCounts(log)
   const stateDir = makeStateDir(configuration.stateDir, log)
   const seal = new Seal({ keys: [sealKey(stateDir, log)] })
@@ -173,7 +175,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   warnOfToolsets(gateway.feed, log)
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
-    log.warn({ limit: gauges.maxDescriptors }, `few file descriptors (ulimit -n): ${FEW_DESCRIPTORS} and more are of use`)
+    log.warn(
+      { limit: gauges.maxDescriptors, connections: connectionsWithin(gauges.maxDescriptors) },
+      `few file descriptors (ulimit -n): ${FEW_DESCRIPTORS} and more are of use`,
+    )
   const exhaustion = Promise.withResolvers<string>()
   const overload = new Overload(() => hub.options.limits, gauges, {
     changed: (shedding, reason) => {
@@ -200,6 +205,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     subjects,
     signIns,
     overload,
+    maxDescriptors: gauges.maxDescriptors,
     denied: undefined,
     hideJson: redactor.hideJson,
     nextRef: () => ++refs,

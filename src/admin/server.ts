@@ -75,11 +75,16 @@ export const openAdmin = async (place: Place, options: AdminOptions): Promise<As
     pipes.add(socket)
     socket.once('close', () => pipes.delete(socket))
     socket.on('error', () => undefined)
-    void servePipe(request, socket, options)
+    servePipe(request, socket, options).catch((error: unknown) => {
+      log.warn({ error: String(error) }, 'an attached host was let go')
+      socket.destroy()
+    })
   })
   try {
     await prepareFolder(place)
     await take(server, place, options.attach !== undefined)
+    // A connection that cannot be taken, as when no descriptor is left, is no reason to end (F-29).
+    server.on('error', (error) => log.warn({ error: error.message }, 'trouble with connections of the admin socket'))
     if (place.folder !== undefined) await chmod(place.path, 0o600)
   } catch (error) {
     const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'

@@ -9,7 +9,10 @@ export const isGlob = (path: string): boolean => /[*?]/.test(path)
 /** The deepest folder above everything that an absolute pattern can match. */
 export const globRoot = (pattern: string): string => walkSteps(pattern).folder
 
-/** Absolute paths of the files that match an absolute pattern, in the order of their names. Unreadable folders hold nothing. */
+/**
+ * Absolute paths of the files that match an absolute pattern, in the order of their names. Folders that may not be read hold nothing;
+ * rejects with the system's error where reading fails for another reason, so that a lack of descriptors is not taken for missing files.
+ */
 export const expandGlob = async (pattern: string): Promise<readonly string[]> => {
   const { folder, steps } = walkSteps(pattern)
   return [...new Set(await walk(folder, steps, 0))].sort()
@@ -24,7 +27,7 @@ const walkSteps = (pattern: string): { folder: string; steps: readonly string[] 
 
 const walk = async (folder: string, [step, ...rest]: readonly string[], depth: number): Promise<readonly string[]> => {
   if (step === undefined || depth > MAX_DEPTH) return []
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const entries = await readdir(folder, { withFileTypes: true }).catch(emptyIfAbsent)
   const matches = segment(step)
   const deeper = await Promise.all(
     entries.map(async (entry) => {
@@ -37,6 +40,13 @@ const walk = async (folder: string, [step, ...rest]: readonly string[], depth: n
     }),
   )
   return [...deeper.flat(), ...(step === '**' ? await walk(folder, rest, depth + 1) : [])]
+}
+
+const ABSENT: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLONG'])
+
+const emptyIfAbsent = (error: NodeJS.ErrnoException): [] => {
+  if (ABSENT.has(error.code)) return []
+  throw error
 }
 
 const segment = (step: string): RegExp => {

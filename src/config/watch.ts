@@ -30,11 +30,16 @@ export const watchConfiguration = (
   globs: readonly string[] = [],
   { debounceMs = 100, vanishMs = 1_000, pollMs = 2_000, sinceMs = Infinity }: WatchOptions = {},
 ): Observable<readonly string[]> =>
-  defer(async () => ({ folders: await foldersOf(files, globs), looks: asOf(await look(files, globs), sinceMs) })).pipe(
+  defer(async () => ({
+    folders: await foldersOf(files, globs),
+    looks: asOf(await look(files, globs).catch(() => new Map()), sinceMs),
+  })).pipe(
     switchMap(({ folders, looks }) => {
       let known = looks
       const compare = async () => {
-        const now = await lookTwice(files, globs, known, vanishMs)
+        const now = await lookTwice(files, globs, known, vanishMs).catch(() => undefined)
+        // What cannot be read now (no descriptor is left) has not changed; the next event looks again.
+        if (now === undefined) return []
         const changed = [...new Set([...known.keys(), ...now.keys()])].filter((file) => known.get(file) !== now.get(file))
         known = now
         return changed

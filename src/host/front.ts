@@ -10,6 +10,7 @@ import { revokedBy } from '../auth/revocation.ts'
 import type { EndpointPath, Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { ConnectionCaps } from '../transport/connection-caps.ts'
+import type { ConnectionLimits } from '../transport/connection-caps.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest } from '../transport/http-request.ts'
 import type { HttpServerOptions, Listening } from '../transport/http-server.ts'
@@ -17,6 +18,7 @@ import { withinRequest } from './boundary.ts'
 import { ConnectPages } from './connect.ts'
 import { refuseEncoded, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
+import { connectionsWithin } from './gauges.ts'
 import { Guard } from './guard.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from './hub.ts'
@@ -68,7 +70,7 @@ export class Front {
       denied: () => hub.denied,
     })
     this.#sweeper = sweeper
-    this.#caps = new ConnectionCaps(() => hub.options.limits, hub.limits.hit)
+    this.#caps = new ConnectionCaps(() => connectionLimits(hub), hub.limits.hit)
     this.#fetch = fetch
     this.#guard = this.#guardOf(hub.options)
     this.#rules = rulesOf(hub.options)
@@ -100,6 +102,8 @@ export class Front {
       trouble: (error) => this.#troubled(error),
       reached: this.#hub.limits.hit,
     })
+    // A port that could not be bound now may be bound later.
+    this.#door.catch(() => (this.#door = undefined))
     return originOf(await this.#door)
   }
 
@@ -237,6 +241,7 @@ export class Front {
   #route(request: HttpRequest, admitted: Admitted): void {
     const { path, sse } = this.#hub.options
     const { identity } = admitted
+    request.admitted()
     const mcp = this.#scope(identity, endpointBelow(path, request.path) ?? serverAt(request.path))
     if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, admitted, mcp))
     const stream = sse ? this.#scope(identity, endpointBelow('/sse', request.path)) : undefined
@@ -278,6 +283,12 @@ export class Front {
       Vary: 'Origin',
     })
   }
+}
+
+/** As configured, and never more than the descriptors leave room for (F-29). */
+const connectionLimits = ({ options: { limits }, maxDescriptors }: Hub): ConnectionLimits => {
+  const most = connectionsWithin(maxDescriptors)
+  return most < limits.maxConnections ? { ...limits, maxConnections: most } : limits
 }
 
 /** Hosts know the one of an OAuth gateway by its audience. */

@@ -88,6 +88,8 @@ export interface Hub {
   readonly signIns: SignIns
   /** Whether we are near our own limits. */
   readonly overload: Pick<Overload, 'shedding' | 'reason' | 'limit'>
+  /** How many file descriptors the process may have; `undefined`: not known. */
+  readonly maxDescriptors: number | undefined
   /** Whether new work is taken. */
   readonly admission: Admission
   /** How often each limit was reached. */

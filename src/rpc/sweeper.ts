@@ -8,15 +8,27 @@ export interface Sweepable {
   sweep(nowMs: number): void
 }
 
+export interface SweeperOptions {
+  readonly failed?: (error: unknown) => void
+  readonly periodMs?: number
+  readonly clock?: () => number
+}
+
+const REPORT_EVERY_MS = 60_000
+
 export class Sweeper {
   readonly #watched = new Set<Sweepable>()
   readonly #periodMs: number
   readonly #clock: () => number
+  readonly #failed: ((error: unknown) => void) | undefined
+  #reportedMs = -Infinity
   #timer: NodeJS.Timeout | undefined
   #now: number
   #last: number
 
-  constructor(periodMs = 100, clock: () => number = () => performance.now()) {
+  /** `failed`: a task threw, at most once a minute; the others were done. */
+  constructor({ failed, periodMs = 100, clock = () => performance.now() }: SweeperOptions = {}) {
+    this.#failed = failed
     this.#periodMs = periodMs
     this.#clock = clock
     this.#now = this.#last = clock()
@@ -56,7 +68,19 @@ export class Sweeper {
   #sweep(): void {
     // What came or drained while we were stopped is taken up first: nothing may be judged before.
     if (this.#advance()) return
-    for (const item of this.#watched) item.sweep(this.#now)
+    for (const item of this.#watched)
+      try {
+        item.sweep(this.#now)
+      } catch (error) {
+        this.#report(error)
+      }
+  }
+
+  /** An error past the timer would end the process (F-29). */
+  #report(error: unknown): void {
+    if (this.#now - this.#reportedMs < REPORT_EVERY_MS) return
+    this.#reportedMs = this.#now
+    this.#failed?.(error)
   }
 
   [Symbol.dispose](): void {

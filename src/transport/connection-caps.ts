@@ -1,4 +1,7 @@
-/** How many connections of hosts there may be, in all and from one address; whoever is one too many is told so and let go (T-23). */
+/**
+ * How many connections of hosts there may be, in all and from one address (T-23, F-29). A connection that is one too many takes the
+ * place of the oldest one on which no request was admitted; where there is none it is answered 503 and closed.
+ */
 import type { Socket } from 'node:net'
 
 export interface ConnectionLimits {
@@ -8,38 +11,73 @@ export interface ConnectionLimits {
   readonly maxConnectionsPerLoopback: number
 }
 
+/** So many refused connections may be open until their answer is out; further ones are closed without one. */
+const MAX_REFUSING = 16
+
 export class ConnectionCaps {
-  /** Asked anew for each connection: a reload may have changed them. */
+  /** Called for each connection: a reload may have changed them. */
   readonly #limits: () => ConnectionLimits
   readonly #reached: (option: string) => void
   readonly #byAddress = new Map<string, number>()
+  /** No request was admitted on them yet; oldest first. The value stops counting the connection. */
+  readonly #unproven = new Map<Socket, () => void>()
   #count = 0
+  #refusing = 0
 
   constructor(limits: () => ConnectionLimits, reached: (option: string) => void) {
     this.#limits = limits
     this.#reached = reached
   }
 
-  /** False: it is one too many, and has been told so. */
+  /** False: it is one too many, and was answered and closed. */
   admit(socket: Socket): boolean {
     const address = socket.remoteAddress ?? ''
-    const limit = this.#limitFor(address)
-    if (limit !== undefined) {
-      this.#reached(limit[0])
-      refuse(socket, 503, `${limit[0]} (${limit[1]}) reached`)
-      return false
-    }
+    const { maxConnections, maxConnectionsPerAddress, maxConnectionsPerLoopback } = this.#limits()
+    const most = isLoopback(address) ? maxConnectionsPerLoopback : maxConnectionsPerAddress
+    if ((this.#byAddress.get(address) ?? 0) >= most) return this.#refuse(socket, 'listen.limits.connections_per_address', most)
+    if (this.#count >= maxConnections && !this.#evict(maxConnections))
+      return this.#refuse(socket, 'listen.limits.connections', maxConnections)
     this.#count++
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
-    socket.once('close', () => this.#leave(address))
+    let isCounted = true
+    const leave = (): void => {
+      if (!isCounted) return
+      isCounted = false
+      this.#unproven.delete(socket)
+      this.#leave(address)
+    }
+    this.#unproven.set(socket, leave)
+    socket.once('close', leave)
     return true
   }
 
-  #limitFor(address: string): readonly [option: string, value: number] | undefined {
-    const { maxConnections, maxConnectionsPerAddress, maxConnectionsPerLoopback } = this.#limits()
-    if (this.#count >= maxConnections) return ['listen.limits.connections', maxConnections]
-    const most = isLoopback(address) ? maxConnectionsPerLoopback : maxConnectionsPerAddress
-    return (this.#byAddress.get(address) ?? 0) < most ? undefined : ['listen.limits.connections_per_address', most]
+  /** A request was admitted on it: it is not closed in favour of another one. */
+  proven(socket: Socket): void {
+    this.#unproven.delete(socket)
+  }
+
+  /** Closes the oldest connection without an admitted request; its descriptor is free at once. */
+  #evict(maxConnections: number): boolean {
+    const [oldest] = this.#unproven
+    // After a reload that lowered the limit one more would still be too many.
+    if (oldest === undefined || this.#count > maxConnections) return false
+    const [socket, leave] = oldest
+    this.#reached('listen.limits.connections')
+    leave()
+    socket.destroy()
+    return true
+  }
+
+  #refuse(socket: Socket, option: string, value: number): false {
+    this.#reached(option)
+    if (this.#refusing >= MAX_REFUSING) {
+      socket.destroy()
+      return false
+    }
+    this.#refusing++
+    socket.once('close', () => this.#refusing--)
+    refuse(socket, 503, `${option} (${value}) reached`)
+    return false
   }
 
   #leave(address: string): void {

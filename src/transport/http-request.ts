@@ -6,6 +6,7 @@ import type { Parts } from '../wire/payload.ts'
 import { byteLength } from '../wire/payload.ts'
 import type { BodyPool } from './body-pool.ts'
 import { BodyWriter } from './body-writer.ts'
+import type { ConnectionCaps } from './connection-caps.ts'
 import { EventStream } from './event-stream.ts'
 import type { WriteBatch } from './write-batch.ts'
 
@@ -33,6 +34,8 @@ export interface ListenerEvents {
 
 /** What all requests of one listener use. */
 export interface Shared {
+  /** Learns on which connections a request was admitted. */
+  readonly caps: Pick<ConnectionCaps, 'proven'>
   /** Takes small replies. */
   readonly batch: WriteBatch
   /** Where big replies of servers lie until they are written. */
@@ -94,6 +97,8 @@ export abstract class HttpRequest {
   abstract onDisconnect(callback: () => void): void
   /** Reads the body; calls back with the reason once it must not be read to its end (the connection is then not kept). */
   abstract readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void
+  /** The caller may come in: its connection is not closed in favour of another one. */
+  abstract admitted(): void
   /** Ends what cannot be answered any more: with 500 where nothing was said yet, else by breaking the stream visibly. */
   abstract fail(): void
 

@@ -44,7 +44,7 @@ export const listenHttp = async (
   events: ListenerEvents,
 ): Promise<Listening> => {
   const { writeStallMs, maxHeaderLines } = options
-  const shared: Shared = { batch: new WriteBatch(), bodies, writeStallMs, events }
+  const shared: Shared = { caps, batch: new WriteBatch(), bodies, writeStallMs, events }
   /** Connections on which a body is coming slowly. */
   const reading = new Set<Socket>()
   const server = createServer(

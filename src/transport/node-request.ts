@@ -65,6 +65,10 @@ export class NodeRequest extends HttpRequest {
     })
   }
 
+  admitted(): void {
+    this.shared.caps.proven(this.#request.socket)
+  }
+
   fail(): void {
     if (this.#response.headersSent) this.#response.destroy()
     else this.reply(500, { Connection: 'close' })

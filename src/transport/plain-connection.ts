@@ -49,6 +49,7 @@ export class PlainConnection {
   /** Came while a request was under way. */
   #early: Buffer | undefined
   #isAnswered = false
+  #isProven = false
   #sinceMs: number
 
   constructor(socket: Socket, shared: PlainShared) {
@@ -86,6 +87,13 @@ export class PlainConnection {
     } else if (!this.#isAnswered || this.#begun !== undefined) {
       if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? NOTHING)
     } else if (forMs >= keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
+  }
+
+  /** A request on it was admitted. */
+  proven(): void {
+    if (this.#isProven) return
+    this.#isProven = true
+    this.#shared.caps.proven(this.#socket)
   }
 
   /** The answer to its request is out; `isKept`: another may follow. */

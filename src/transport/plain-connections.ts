@@ -17,6 +17,7 @@ export interface PlainOptions {
 }
 
 export class PlainConnections implements PlainShared {
+  readonly caps: Shared['caps']
   readonly batch: Shared['batch']
   readonly bodies: Shared['bodies']
   readonly writeStallMs: number
@@ -34,6 +35,7 @@ export class PlainConnections implements PlainShared {
   #isClosing = false
 
   constructor(options: PlainOptions, shared: Shared, accept: (socket: Socket) => void) {
+    this.caps = shared.caps
     this.batch = shared.batch
     this.bodies = shared.bodies
     this.writeStallMs = shared.writeStallMs

@@ -70,6 +70,10 @@ export class PlainRequest extends HttpRequest {
     done('too_large')
   }
 
+  admitted(): void {
+    this.#connection.proven()
+  }
+
   fail(): void {
     if (this.#isAnswered) this.#socket.destroy()
     else this.reply(500, { Connection: 'close' })

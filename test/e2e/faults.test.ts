@@ -1,12 +1,6 @@
 /** What happens to the whole process: descriptors, the event loop, exceptions that nobody caught, SIGKILL. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { openArena } from '../support/arena/arena.ts'
 import type { Arena } from '../support/arena/arena.ts'
@@ -175,40 +169,3 @@ test('F-23 of a gateway that is killed no process is left, and the next one serv
   for (const { key } of arena.seats) expect(await called(arena, key)).toBe('answered')
   expect(children.filter(isAlive)).toEqual([])
 })
-
-test.runIf(process.platform === 'linux')(
-  'F-29 without descriptors it goes on: connections wait or are refused, and come again',
-  async () => {
-    await using home = await gatewayHome()
-    const file = await home.write('config', { servers: {} })
-    const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-    const command = 'ulimit -n 64; exec "$@"'
-    const child = spawn('sh', ['-c', command, 'sh', process.execPath, main, 'up', '-c', file, '--listen', '127.0.0.1:0'], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    const said: string[] = []
-    const lines = createInterface({ input: child.stderr })
-    const ready = Promise.withResolvers<URL>()
-    lines.on('line', (line) => {
-      said.push(line)
-      const url = /ready: (\S+)$/.exec(line)?.[1]
-      if (url !== undefined) ready.resolve(new URL(url))
-    })
-    const url = await ready.promise
-    const health = async (): Promise<number> =>
-      (await send(new URL('/healthz', url), { method: 'GET' }).catch(() => undefined))?.status ?? 0
-    const sockets: Socket[] = []
-    for (let at = 0; at < 100; at++) {
-      const socket = connect(Number(url.port), '127.0.0.1')
-      socket.on('error', () => undefined)
-      sockets.push(socket)
-      await once(socket, 'connect')
-    }
-    for (const socket of sockets) socket.destroy()
-    while ((await health()) !== 200);
-    expect(said.join('\n')).toContain('few file descriptors (ulimit -n)')
-    const ended = once(child, 'exit')
-    child.kill()
-    expect(await ended).toEqual([0, null])
-  },
-)

@@ -31,7 +31,7 @@ test('F-27 after an hour of standstill no session is idle; half an hour of its o
 
 test('F-27 in the turn after a standstill nothing is judged, and the time of it does not count', () => {
   let clockMs = 0
-  using sweeper = new Sweeper(100, () => clockMs)
+  using sweeper = new Sweeper({ clock: () => clockMs })
   const swept: number[] = []
   sweeper.watch({ sweep: (nowMs) => swept.push(nowMs) })
   const turn = (ms: number): void => {
@@ -46,7 +46,7 @@ test('F-27 in the turn after a standstill nothing is judged, and the time of it 
 
 test('F-27 the wall clock may jump by an hour either way: deadlines are on the monotonic one', () => {
   let clockMs = 0
-  using sweeper = new Sweeper(100, () => clockMs)
+  using sweeper = new Sweeper({ clock: () => clockMs })
   let nowMs = 0
   sweeper.watch({ sweep: (at) => (nowMs = at) })
   for (const jumpMs of [60 * MINUTE_MS, -120 * MINUTE_MS]) {

@@ -15,6 +15,7 @@ const open = (takes = true) => {
   const seen: string[] = []
   const requests: HttpRequest[] = []
   const shared: PlainShared = {
+    caps: { proven: () => undefined },
     batch: new WriteBatch(),
     room: new WriteRoom(1_024),
     bodies: new BodyPool(),
