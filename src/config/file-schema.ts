@@ -42,7 +42,10 @@ const listenLimits = z.strictObject({
   max_depth: countField('Levels of nesting in a message.', L.maxDepth, 1, 1_000),
   max_values: countField('Values in a message.', L.maxValues, 1, 100_000_000),
   max_keys: countField('Keys of one object in a message.', L.maxKeysPerObject),
-  connections: countField('Open connections; never more than the file descriptors of the process (`ulimit -n`) leave room for.', L.maxConnections),
+  connections: countField(
+    'Open connections; never more than the file descriptors of the process (`ulimit -n`) leave room for.',
+    L.maxConnections,
+  ),
   connections_per_address: countField(
     'And from one address; those from this machine only where it is set.',
     L.maxConnectionsPerAddress,
