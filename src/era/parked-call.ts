@@ -45,6 +45,7 @@ export class ParkedCall {
   #nonce: string | undefined
   #usedNonce: string | undefined
   readonly #keys = new Set<string>()
+  #mayAsk = true
   #siblings: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
 
@@ -103,6 +104,14 @@ export class ParkedCall {
     this.#end()
   }
 
+  /** No round can be begun any more: open and later questions get their non-answers, and the call goes on. */
+  stopAsking(): void {
+    this.#mayAsk = false
+    clearTimeout(this.#siblings)
+    for (const { question, answer } of this.#asked.values()) answer(noAnswer(question))
+    this.#asked.clear()
+  }
+
   /** Answers by key; a malformed one refuses the retry and leaves everything as it was. */
   #read(responses: Payload | undefined): Map<string, Answer> {
     const answers = new Map<string, Answer>()
@@ -117,6 +126,7 @@ export class ParkedCall {
   }
 
   #ask(question: Question): Promise<Answer> {
+    if (!this.#mayAsk) return Promise.resolve(noAnswer(question))
     const limit = this.#lot.limitReached()
     if (limit !== undefined)
       return Promise.resolve({ error: Payload.of({ code: -32601, message: `${limit} reached: too many calls wait for input` }) })

@@ -38,6 +38,7 @@ export class Parking {
   readonly #owner = randomUUID()
   readonly #calls = new Map<string, ParkedCall>()
   readonly #reached: (option: string) => void
+  #isClosing = false
 
   /** `reached` hears of each limit that was. */
   constructor(seal: Seal, options: () => ParkingOptions, reached: (option: string) => void) {
@@ -63,9 +64,16 @@ export class Parking {
     return ticket === undefined ? this.#begin(call, inner) : this.#resume(call, ticket)
   }
 
-  /** Ends everything that is parked, as if its time were over. */
+  /**
+   * Ends what is parked, as if its time were over: the host could not come back. Calls that are carried go on to their outcome (F-22);
+   * a question of theirs gets its non-answer at once.
+   */
   close(): void {
-    for (const parked of this.#calls.values()) parked.abandon()
+    this.#isClosing = true
+    for (const call of this.#calls.values()) {
+      if (call.isParked) call.abandon()
+      else call.stopAsking()
+    }
   }
 
   #open(call: Call): Ticket | undefined {
@@ -87,6 +95,7 @@ export class Parking {
       expired: () => this.#reached('limits.park_ttl'),
       onEnd: () => this.#calls.delete(id),
     })
+    if (this.#isClosing) parked.stopAsking()
     this.#calls.set(id, parked)
     return parked.start(call, inner)
   }

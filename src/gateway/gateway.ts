@@ -25,7 +25,7 @@ import type { Offers } from '../era/modern-host.ts'
 import { askLegacyHosts } from '../era/legacy-rounds.ts'
 import { Parking } from '../era/parking.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
-import type { Call, Caller, EndpointPath, Handler, Outcome, Scope } from '../rpc/call.ts'
+import type { Call, Caller, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { APPS_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
@@ -242,6 +242,7 @@ export class Gateway {
     const layers = [
       isSearching ? this.#discovery.unwrap : undefined,
       this.#audit?.layer,
+      this.#refuseWhileStopping,
       this.rates.limitsCallers ? this.rates.layer : undefined,
       askLegacyHosts,
       isConfirming ? this.#confirmations.layer : undefined,
@@ -251,10 +252,14 @@ export class Gateway {
     return stack(layers, (call) => this.#route(call))
   }
 
+  /** Stands outside of the layers that repeat a call: a further round of a call that was taken before is not a new one (F-22). */
+  readonly #refuseWhileStopping: Layer = (inner) => (call) =>
+    this.#isStopping
+      ? Promise.reject(new Failure('shutting_down', 'no new calls while stopping', { executed: 'no', retryable: true }))
+      : inner(call)
+
   /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */
   #route(call: Call): Promise<Outcome> {
-    if (this.#isStopping)
-      return Promise.reject(new Failure('shutting_down', 'no new calls while stopping', { executed: 'no', retryable: true }))
     const way = METHODS[call.method]?.way
     if (way === 'list') return this.#lists.serve(call)
     if (way === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))

@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { startTimeOf } from '../../../src/transport/pid-journal.ts'
-import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
+import { everyFakeKind, fake, FakeDownstream } from '../../support/fake-downstream.ts'
+import type { FakeKind } from '../../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, modernHttp } from '../../support/fake-host.ts'
 import { configure, startGateway } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
 import { play, refereed } from '../../support/refereed.ts'
 import { Referee } from '../../support/referee.ts'
 
@@ -24,6 +26,111 @@ test.each(everyFakeKind)(
     expect(await Promise.all(ends)).toEqual([told, told])
   },
 )
+
+/** What a modern host declares decides whether its calls could be parked. */
+const ABLE = { capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} } }
+const HOSTS = [
+  { name: 'a legacy host', open: (gateway: TestGateway) => legacyHttp.connect(gateway) },
+  { name: 'a legacy host that can be asked', open: (gateway: TestGateway) => legacyHttp.connect(gateway, ABLE) },
+  { name: 'a modern host', open: (gateway: TestGateway) => modernHttp.connect(gateway) },
+  { name: 'a modern host that can be asked', open: (gateway: TestGateway) => modernHttp.connect(gateway, ABLE) },
+]
+
+test.each(HOSTS)('F-22 of $name every call under way is answered when the gateway stops', async ({ open }) => {
+  const referee = new Referee()
+  const release = Promise.withResolvers<undefined>()
+  const slow = (kind: FakeKind) => fake.of({ kind, tools: ['t'], on: { 'tools/call': refereed(referee, () => release.promise) } })
+  const servers = Object.fromEntries(everyFakeKind.map((kind) => [kind.replace(' ', '-'), slow(kind)]))
+  await using gateway = await startGateway({ servers, host: { drainMs: 25_000 } })
+  const ends = await Promise.all(
+    Object.keys(servers).map(async (key) => {
+      const end = play(await open(gateway), referee, `${key}__t`)
+      await gateway.fake(key).until('tools/call')
+      return { end }
+    }),
+  )
+  const stopped = gateway.running.stop()
+  release.resolve(undefined)
+  for (const { end } of ends) expect(await end).toMatchObject({ type: 'answered' })
+  await stopped
+  expect(referee.findings).toEqual([])
+})
+
+test('F-22 a question that comes while the gateway stops gets its non-answer, and the call is answered', async () => {
+  const release = Promise.withResolvers<undefined>()
+  const asking = fake.of({
+    kind: 'legacy http',
+    tools: ['t'],
+    on: {
+      'tools/call': async (turn) => {
+        await release.promise
+        const { result, error } = await turn.ask('elicitation/create', { message: 'Which?', requestedSchema: { type: 'object' } })
+        return { content: [{ type: 'text', text: JSON.stringify(result ?? error) }] }
+      },
+    },
+  })
+  await using gateway = await startGateway({ servers: { a: asking }, host: { drainMs: 25_000 } })
+  await using host = await modernHttp.connect(gateway, ABLE)
+  const { response } = host.begin('tools/call', { name: 'a__t', arguments: {} })
+  await gateway.fake('a').until('tools/call')
+  const stopped = gateway.running.stop()
+  release.resolve(undefined)
+  expect(await response).toMatchObject({ result: { content: [{ text: expect.stringContaining('cancel') }] } })
+  await stopped
+})
+
+test('F-22 in a rolling restart of two gateways under load no call fails that a server has got', async () => {
+  const referee = new Referee()
+  const fakes = new Map<string, FakeDownstream>()
+  let executed = 0
+  const pause = (): Promise<undefined> => {
+    executed++
+    return new Promise((resolve) => setTimeout(resolve, 30, undefined))
+  }
+  for (const kind of everyFakeKind.filter((one) => !one.endsWith('stdio')))
+    fakes.set(
+      kind.replace(' ', '-'),
+      await FakeDownstream.start({
+        kind,
+        tools: ['t'],
+        on: { 'tools/call': refereed(referee, () => pause()) },
+      }),
+    )
+  const start = () => startGateway({ servers: {}, fakes, host: { drainMs: 25_000 } })
+  const replicas = [await start(), await start()]
+  let isOver = false
+  let answered = 0
+  /** Goes to the other gateway when one takes no more, as a load balancer does. */
+  const calling = HOSTS.flatMap(({ open }) =>
+    [...fakes.keys()].map(async (key) => {
+      for (let at = 0; !isOver; at++) {
+        const host = await open(replicas[at % 2]).catch(() => undefined)
+        while (host !== undefined && !isOver) {
+          const end = await play(host, referee, `${key}__t`)
+          if (end.type === 'answered') answered++
+          else break
+        }
+        await host?.[Symbol.asyncDispose]()
+      }
+    }),
+  )
+  const more = async (calls: number): Promise<void> => {
+    for (const from = answered; answered < from + calls;) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  for (const at of [0, 1, 0, 1]) {
+    await more(100)
+    const next = await start()
+    const before = replicas[at]
+    replicas[at] = next
+    await before.running.stop()
+  }
+  await more(100)
+  isOver = true
+  await Promise.all(calling)
+  expect(answered).toBe(executed)
+  expect(referee.verdict).toMatchObject({ answered: executed, lost: 0, crossed: 0, doubled: 0, untrue: 0 })
+  for (const one of [...replicas, ...fakes.values()]) await one[Symbol.asyncDispose]()
+})
 
 test('F-25 during a hundred reloads no call of a server that stays the same fails, and it keeps its connections', async () => {
   const referee = new Referee()
