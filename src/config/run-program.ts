@@ -26,7 +26,7 @@ export const runProgram = (program: Program, known: () => readonly string[]): Pr
     const { cwd, env, timeoutMs } = program
     const [command = '', ...args] = program.argv
     const limits = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES, windowsHide: true } as const
-    const child = execFile(command, args, { cwd, env, ...limits }, (error, stdout, stderr) => {
+    const child = execFile(command, args, { cwd, env: { ...env }, ...limits }, (error, stdout, stderr) => {
       if (error === null) return resolve({ text: stdout.replace(/\r?\n$/, '') })
       const said = withoutValues(stderr.trim(), [stdout, ...known()])
       const words = said === '' ? '' : `: ${said.length > MAX_SAID ? `${said.slice(0, MAX_SAID)}…` : said}`

@@ -44,7 +44,8 @@ const spawned = (launch: Launch, file: string, args: string[], detached: boolean
     try {
       const child = spawn(file, args, {
         cwd: launch.cwd,
-        env: launch.env,
+        // A copy: Node writes to it (NODE_V8_COVERAGE), and a configuration is frozen.
+        env: { ...launch.env },
         shell: false,
         detached,
         stdio: 'pipe',

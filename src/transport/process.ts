@@ -13,7 +13,7 @@ import { OutputTail } from './output-tail.ts'
 export interface Launch {
   readonly command: string
   readonly args: readonly string[]
-  /** The whole environment; nothing is added (T-13). */
+  /** The whole environment; nothing is added (T-13) but what Node itself hands on to every child (`NODE_V8_COVERAGE`). */
   readonly env: Readonly<Record<string, string>>
   /** Absolute path. */
   readonly cwd: string

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, mkdtempSync, rmSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -407,6 +407,17 @@ describe('what a child is given', () => {
       }
     },
   )
+
+  test('T-13 a frozen environment serves, also where Node adds a variable to it', async () => {
+    process.env['NODE_V8_COVERAGE'] = mkdtempSync(join(tmpdir(), 'coverage-'))
+    try {
+      const { seen } = await start({ env: Object.freeze({ ONLY: 'this' }) })
+      expect(await seen.call('info')).toMatchObject({ env: { ONLY: 'this' } })
+    } finally {
+      rmSync(process.env['NODE_V8_COVERAGE'], { recursive: true })
+      delete process.env['NODE_V8_COVERAGE']
+    }
+  })
 
   test('no descriptor of ours but the three pipes reaches a child', async () => {
     await using file = createReadStream(fileURLToPath(import.meta.url))
