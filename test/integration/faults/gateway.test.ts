@@ -82,9 +82,9 @@ test('F-22 a question that comes while the gateway stops gets its non-answer, an
 test('F-22 in a rolling restart of two gateways under load no call fails that a server has got', async () => {
   const referee = new Referee()
   const fakes = new Map<string, FakeDownstream>()
-  let executed = 0
+  const load = { isOver: false, executed: 0, answered: 0 }
   const pause = (): Promise<undefined> => {
-    executed++
+    load.executed++
     return new Promise((resolve) => setTimeout(resolve, 30, undefined))
   }
   for (const kind of everyFakeKind.filter((one) => !one.endsWith('stdio')))
@@ -98,24 +98,23 @@ test('F-22 in a rolling restart of two gateways under load no call fails that a 
     )
   const start = () => startGateway({ servers: {}, fakes, host: { drainMs: 25_000 } })
   const replicas = [await start(), await start()]
-  let isOver = false
-  let answered = 0
   /** Goes to the other gateway when one takes no more, as a load balancer does. */
   const calling = HOSTS.flatMap(({ open }) =>
     [...fakes.keys()].map(async (key) => {
-      for (let at = 0; !isOver; at++) {
+      for (let at = 0; !load.isOver; at++) {
         const host = await open(replicas[at % 2]).catch(() => undefined)
-        while (host !== undefined && !isOver) {
-          const end = await play(host, referee, `${key}__t`)
-          if (end.type === 'answered') answered++
-          else break
+        while (!load.isOver) {
+          const end = host && (await play(host, referee, `${key}__t`))
+          if (end?.type !== 'answered') break
+          load.answered++
         }
         await host?.[Symbol.asyncDispose]()
       }
     }),
   )
   const more = async (calls: number): Promise<void> => {
-    for (const from = answered; answered < from + calls;) await new Promise((resolve) => setTimeout(resolve, 20))
+    const enough = load.answered + calls
+    while (load.answered < enough) await new Promise((resolve) => setTimeout(resolve, 20))
   }
   for (const at of [0, 1, 0, 1]) {
     await more(100)
@@ -125,10 +124,10 @@ test('F-22 in a rolling restart of two gateways under load no call fails that a 
     await before.running.stop()
   }
   await more(100)
-  isOver = true
+  load.isOver = true
   await Promise.all(calling)
-  expect(answered).toBe(executed)
-  expect(referee.verdict).toMatchObject({ answered: executed, lost: 0, crossed: 0, doubled: 0, untrue: 0 })
+  expect(load.answered).toBe(load.executed)
+  expect(referee.verdict).toMatchObject({ answered: load.executed, lost: 0, crossed: 0, doubled: 0, untrue: 0 })
   for (const one of [...replicas, ...fakes.values()]) await one[Symbol.asyncDispose]()
 })
 
