@@ -33,7 +33,10 @@ const timeouts = z.strictObject({
   idle: durationField('Silence during a call.', T.idleMs),
   total: durationField('A call from beginning to end, whatever happens.', T.totalMs),
   ping: durationField('Silence after which a legacy server over HTTP is asked whether it is there.', T.pingMs),
-  grace: durationField('How long a lost server changes nothing for the hosts.', T.graceMs),
+  grace: durationField(
+    'How long the entries of a server that ran stay listed while its command cannot be found, as during an upgrade.',
+    T.graceMs,
+  ),
 })
 
 const limits = z.strictObject({

@@ -132,6 +132,7 @@ export class Upkeep {
   async #keepConnected(): Promise<void> {
     const { environment, options } = this.#source
     const backoff = new Backoff(environment.backoff)
+    let lostMs = -Infinity
     while (!this.#isStopping) {
       this.#change({ type: 'dialing' })
       this.#refused = undefined
@@ -139,8 +140,11 @@ export class Upkeep {
       const failure = await this.#connectOnce(() => (upSinceMs = performance.now()))
       this.#link = this.#opened = undefined
       if (this.#isStopping) return
-      if (isHopeless(failure)) return this.#giveUp(failure)
       const nowMs = performance.now()
+      if (upSinceMs < Infinity) lostMs = nowMs
+      // The program of a server that ran a moment ago is being replaced: its entries stay for so long (BRIDGING 3.1).
+      const isBeingReplaced = failure.kind === 'spawn_failed' && nowMs - lostMs < options().timeouts.graceMs
+      if (isHopeless(failure) && !isBeingReplaced) return this.#giveUp(failure)
       const { waitMs: backoffMs, isDown } = backoff.fail(nowMs, nowMs - upSinceMs)
       const waitMs = Math.max(backoffMs, this.#restartMs())
       if (failure.facts.limit !== undefined) environment.limits.hit(failure.facts.limit, options().key)

@@ -8,8 +8,8 @@ import { UI_EXTENSION } from '../wire/apps.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { META } from '../wire/meta.ts'
 import type { JsonObject } from '../wire/payload.ts'
-import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
-import type { LegacyRevision } from '../wire/revisions.ts'
+import { isAtLeast, isLegacyRevision, isWithin, latestLegacyWithin, revisionsWithin } from '../wire/revisions.ts'
+import type { LegacyRevision, RevisionRange } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import { hopsIn } from './gateways.ts'
 import type { Identity } from './link.ts'
@@ -26,16 +26,26 @@ export interface Introduction {
   readonly hops: number
 }
 
-/** Reads `initialize`; an unknown version is answered with the latest legacy one (B024–B026). */
-export const readInitialize = (message: Envelope): Introduction => {
+/**
+ * Reads `initialize`; a version that is unknown or not within `range` is answered with the latest legacy one within it (B024–B026,
+ * B293). Without a legacy revision the range makes us a modern server, which refuses and names what it speaks
+ * ([2026-07-28 basic/versioning], Backward Compatibility).
+ */
+export const readInitialize = (message: Envelope, range: RevisionRange): Introduction => {
   const { params } = message
   const asked = params?.text('protocolVersion')
+  const latest = latestLegacyWithin(range)
+  if (latest === undefined) {
+    const supported = revisionsWithin(range)
+    const text = `Unsupported protocol version: ${asked ?? 'initialize'}; supported: ${supported.join(', ')} (listen.revisions)`
+    throw new Refusal(-32022, text, { status: 400, data: { supported, requested: asked } })
+  }
   if (params === undefined || asked === undefined) throw new Refusal(-32602, 'initialize needs params.protocolVersion')
   const capabilities = params.value('capabilities') ?? {}
   if (typeof capabilities !== 'object' || Array.isArray(capabilities))
     throw new Refusal(-32602, 'params.capabilities must be an object')
   return {
-    revision: isLegacyRevision(asked) ? asked : LATEST_LEGACY,
+    revision: isLegacyRevision(asked) && isWithin(asked, range) ? asked : latest,
     capabilities: ownCapabilities(capabilities as Capabilities),
     clientInfo: params.value('clientInfo'),
     hops: hopsIn(params.object('_meta')),

@@ -11,8 +11,8 @@ import { META, progressTokenOf } from '../wire/meta.ts'
 import { isLogLevel, METHODS } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { JsonObject, Payload } from '../wire/payload.ts'
-import { isModernRevision, MODERN, MODERN_REVISIONS } from '../wire/revisions.ts'
-import type { ModernRevision } from '../wire/revisions.ts'
+import { isModernRevision, isWithin, MODERN, MODERN_REVISIONS, revisionsWithin } from '../wire/revisions.ts'
+import type { ModernRevision, RevisionRange } from '../wire/revisions.ts'
 import { TASKS } from '../wire/tasks.ts'
 import type { Introductions } from './introductions.ts'
 
@@ -47,6 +47,18 @@ const readIntroduction = (meta: Payload): Introduced => {
   const level = meta.text(META.logLevel)
   if (meta.has(META.logLevel) && !isLogLevel(level)) throw new Refusal(-32602, `unknown log level in ${META.logLevel}`)
   return { revision: version, capabilities, logLevel: level as LogLevel | undefined }
+}
+
+/**
+ * Refuses a modern request where `listen.revisions` ends before this era, as a legacy server does: without an error of the modern era,
+ * so that a host of both eras falls back to `initialize` (B293; [2026-07-28 basic/versioning], Backward Compatibility).
+ */
+export const checkRange = (message: Envelope, range: RevisionRange): void => {
+  if (isWithin(MODERN, range)) return
+  const requested = message.params?.object('_meta')?.text(META.version)
+  const supported = revisionsWithin(range)
+  const text = `protocol version ${requested ?? MODERN} is not spoken here (listen.revisions); send initialize, with one of ${supported.join(', ')}`
+  throw new Refusal(-32600, text, { status: 400, data: { supported, requested } })
 }
 
 /** Row 10: the header says the version that the body says (B190). */

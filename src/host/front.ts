@@ -14,6 +14,7 @@ import type { ConnectionLimits } from '../transport/connection-caps.ts'
 import { listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest } from '../transport/http-request.ts'
 import type { HttpServerOptions, Listening } from '../transport/http-server.ts'
+import { latestLegacyWithin } from '../wire/revisions.ts'
 import { withinRequest } from './boundary.ts'
 import { ConnectPages } from './connect.ts'
 import { refuseEncoded, turnAway } from './entrance.ts'
@@ -239,7 +240,8 @@ export class Front {
   }
 
   #route(request: HttpRequest, admitted: Admitted): void {
-    const { path, sse } = this.#hub.options
+    const { path, revisions } = this.#hub.options
+    const sse = this.#hub.options.sse && latestLegacyWithin(revisions) !== undefined
     const { identity } = admitted
     request.admitted()
     const mcp = this.#scope(identity, endpointBelow(path, request.path) ?? serverAt(request.path))

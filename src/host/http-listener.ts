@@ -9,7 +9,7 @@ import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
-import { isModernRevision } from '../wire/revisions.ts'
+import { isModernRevision, latestLegacyWithin } from '../wire/revisions.ts'
 import { withinRequest } from './boundary.ts'
 import { note } from './denials.ts'
 import { accepts, carriesJson, decidedFirst, EVENTS, JSON_BODY, refuse, refuseBody, refuseBusy, turnAway } from './entrance.ts'
@@ -69,6 +69,7 @@ export class HttpListener {
   handle(entrance: Entrance): void {
     const { request } = entrance
     if (request.method === 'POST') this.#post(entrance)
+    else if (latestLegacyWithin(this.#hub.options.revisions) === undefined) turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
     else if (request.method === 'GET') this.#sessions.get(entrance)
     else if (request.method === 'DELETE') this.#sessions.delete(entrance)
     else turnAway(this.#hub, entrance, 405, { Allow: 'GET, POST, DELETE' })
@@ -103,7 +104,10 @@ export class HttpListener {
     const namesModern = version !== undefined && isModernRevision(version)
     // Row 9 stands before row 10: whoever brings a session or opens one is legacy, whatever the header says.
     const isLegacy = message.method === 'initialize' || request.header('mcp-session-id') !== undefined
-    if (isModern(message) || (namesModern && !isLegacy)) this.#modern(message, entrance)
+    const { revisions } = this.#hub.options
+    const isLegacySpoken = latestLegacyWithin(revisions) !== undefined
+    if (isModern(message) || (namesModern && !isLegacy) || (!isLegacySpoken && message.method !== 'initialize'))
+      this.#modern(message, entrance)
     else if (message.method === 'initialize' && message.kind === 'request') this.#sessions.initialize(message, entrance)
     else this.#sessions.message(message, entrance, version)
   }

@@ -1,6 +1,7 @@
 /** Requests of modern hosts, wherever they come in: checked, made a `Call`, answered in the words of their era. */
 import {
   checkMirrors,
+  checkRange,
   checkVersionHeader,
   discoveredCapabilities,
   mismatch,
@@ -96,7 +97,8 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
 }
 
 /** The rows of BRIDGING 5.1 that concern a modern body, in their order. */
-const check = (message: Envelope, { headers }: ModernOrigin, { introductions }: Hub): ModernRequest => {
+const check = (message: Envelope, { headers }: ModernOrigin, { introductions, options }: Hub): ModernRequest => {
+  checkRange(message, options.revisions)
   if (headers !== undefined) checkVersionHeader(message, headers['mcp-protocol-version'])
   const request = readModern(message, introductions)
   if (headers !== undefined) checkMirrors(message, (name) => headers[name])

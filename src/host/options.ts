@@ -1,5 +1,6 @@
 /** Options of the side that faces the hosts: addresses, checks, sessions, streams. */
 import type { AuthOptions } from '../auth/inbound-options.ts'
+import type { RevisionRange } from '../wire/revisions.ts'
 import type { HttpServerChoice } from '../transport/http-server.ts'
 
 export interface Address {
@@ -69,8 +70,8 @@ export interface HostOptions {
   readonly auth: AuthOptions | undefined
   /** Without authentication only loopback is bound, unless this is on. */
   readonly allowUnauthenticatedNetwork: boolean
-  /** Legacy hosts get 404/405 answers of a modern-only server when `min` is modern, and the reverse. */
-  readonly revisions: { readonly min: string; readonly max: string }
+  /** With a modern `min` legacy hosts get the answers of a modern server; with a legacy `max` it is the reverse (B293). */
+  readonly revisions: RevisionRange
   /** How long an answer may stay undecided between JSON and SSE: legacy sessions that accept requests / others. */
   readonly streamAfterLegacyMs: number
   readonly streamAfterMs: number

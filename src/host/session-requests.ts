@@ -8,7 +8,7 @@ import type { HttpRequest } from '../transport/http-request.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { resultMessage } from '../wire/message.ts'
-import { isLegacyRevision, isRevision } from '../wire/revisions.ts'
+import { isLegacyRevision, isRevision, isWithin } from '../wire/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
 import { note } from './denials.ts'
@@ -72,7 +72,7 @@ export class SessionRequests {
     const refusal = this.#hub.admission.refuseSession()
     if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
     try {
-      const session = new Session(readInitialize(message), principal, scope, this.#hub.admission)
+      const session = new Session(readInitialize(message, this.#hub.options.revisions), principal, scope, this.#hub.admission)
       const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
       const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
       session.log = new EventLog(limits, this.#budget, this.#hub.limits)
@@ -91,7 +91,7 @@ export class SessionRequests {
       if (error instanceof Failure) return refuseBusy(this.#hub, entrance, error, message)
       const ref = this.#hub.nextRef()
       const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result }, this.#hub)
-      const status = error instanceof Refusal ? 200 : 503
+      const status = error instanceof Refusal ? error.status : 503
       note(this.#hub, entrance, status, String(error), message)
       request.reply(status, JSON_TYPE, reply.message)
     }
@@ -102,7 +102,7 @@ export class SessionRequests {
     const { request } = entrance
     const held = this.#session(entrance, message)
     if (held === undefined) return
-    if (version !== undefined && !isRevision(version))
+    if (version !== undefined && !(isRevision(version) && isWithin(version, this.#hub.options.revisions)))
       return refuse(this.#hub, entrance, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
     if (message.kind !== 'request') {
       hearLegacy(message, held.session, this.#hub)

@@ -4,10 +4,11 @@
  */
 import { randomBytes } from 'node:crypto'
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
-import { isSameEndpoint, Refusal } from '../rpc/call.ts'
+import { isSameEndpoint, Refusal, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { EventStream } from '../transport/event-stream.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
+import type { Failure } from '../wire/failure.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
@@ -30,6 +31,8 @@ interface Connected {
   readonly events: EventStream
   readonly entrance: Entrance
   session: Session | undefined
+  /** Milliseconds of the monotonic clock. */
+  readonly startedMs: number
   /** When the longest of its credentials ends, wall clock in milliseconds. */
   untilMs: number
 }
@@ -49,13 +52,11 @@ export class SseListener {
   /** `GET /sse`: the first event says where to post. */
   open(entrance: Entrance): void {
     const { request } = entrance
-    const { maxSessions } = this.#hub.options.limits
-    const isFull = this.#connected.size >= maxSessions
-    const refusal = isFull ? reached('listen.limits.sessions', maxSessions) : this.#hub.admission.refuseSession()
+    const refusal = this.#refuse(entrance.principal)
     if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal)
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
-    const connected: Connected = { events, entrance, session: undefined, untilMs: entrance.untilMs }
+    const connected: Connected = { events, entrance, session: undefined, startedMs: performance.now(), untilMs: entrance.untilMs }
     this.#connected.set(id, connected)
     // Beside its own path, so that a toolset keeps to its name.
     events.send(toParts(`${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
@@ -103,10 +104,25 @@ export class SseListener {
     })
   }
 
+  /** Every session here is in use, for its stream is open: no other is ended for a new one. */
+  #refuse(principal: string): Failure | undefined {
+    const { maxSessions, maxSessionsPerPrincipal } = this.#hub.options.limits
+    if (this.#connected.size >= maxSessions) return reached('listen.limits.sessions', maxSessions)
+    if (principal === SHARED_PRINCIPAL) return this.#hub.admission.refuseSession()
+    const own = [...this.#connected.values()].filter(({ entrance }) => entrance.principal === principal)
+    if (own.length < maxSessionsPerPrincipal) return this.#hub.admission.refuseSession()
+    return reached('listen.limits.sessions_per_principal', maxSessionsPerPrincipal)
+  }
+
   sweep(): void {
     const wallMs = Date.now()
-    for (const { events, untilMs } of this.#connected.values()) {
-      if (wallMs >= untilMs) events.end()
+    const nowMs = performance.now()
+    const { sessionMaxMs } = this.#hub.options.limits
+    for (const { events, session, startedMs, untilMs } of this.#connected.values()) {
+      const isTooOld = nowMs - startedMs >= sessionMaxMs
+      if (isTooOld) this.#hub.limits.passed('listen.limits.session_max')
+      if (isTooOld) session?.end()
+      if (isTooOld || wallMs >= untilMs) events.end()
       sweepStream(events, this.#hub.options.limits, this.#hub.limits)
     }
   }
@@ -155,7 +171,7 @@ export class SseListener {
     const id = message.id ?? 'null'
     const { principal, scope } = connected.entrance
     try {
-      const session = new Session(readInitialize(message), principal, scope, this.#hub.admission)
+      const session = new Session(readInitialize(message, this.#hub.options.revisions), principal, scope, this.#hub.admission)
       connected.session = session
       session.attach({ send, flow: connected.events })
       const result = initializeResult(

@@ -134,7 +134,7 @@ export class StdioListener {
   #initialize(message: Envelope, id: Id): void {
     const { principal, scope } = this.#options
     try {
-      const introduction = readInitialize(message)
+      const introduction = readInitialize(message, this.#hub.options.revisions)
       const session = new Session(introduction, principal, scope, this.#hub.admission)
       this.#session = session
       session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })

@@ -17,5 +17,20 @@ export const isLegacyRevision = (text: string): text is LegacyRevision => (LEGAC
 export const isModernRevision = (text: string): text is ModernRevision => (MODERN_REVISIONS as readonly string[]).includes(text)
 export const isRevision = (text: string): text is Revision => isLegacyRevision(text) || isModernRevision(text)
 
+/** The revisions that are spoken with hosts, first and last included (`listen.revisions`). */
+export interface RevisionRange {
+  readonly min: string
+  readonly max: string
+}
+
+export const isWithin = (revision: string, { min, max }: RevisionRange): boolean => revision >= min && revision <= max
+
+export const revisionsWithin = (range: RevisionRange): Revision[] =>
+  [...LEGACY_REVISIONS, ...MODERN_REVISIONS].filter((revision) => isWithin(revision, range))
+
+/** The legacy revision that answers an unknown one; `undefined`: the range holds no legacy revision. */
+export const latestLegacyWithin = (range: RevisionRange): LegacyRevision | undefined =>
+  LEGACY_REVISIONS.findLast((revision) => isWithin(revision, range))
+
 /** Revisions are dates, so they compare as text. */
 export const isAtLeast = (revision: Revision, minimum: Revision): boolean => revision >= minimum

@@ -108,7 +108,7 @@ const validator: Target = {
       const got = outcome(() => read(input))
       if ('value' in got) {
         agrees(got.value, input)
-        const introduced = outcome(() => readInitialize(got.value))
+        const introduced = outcome(() => readInitialize(got.value, { min: '2024-11-05', max: '2026-07-28' }))
         if ('error' in introduced) must(introduced.error instanceof Refusal, 'throws Refusal and nothing else')
       } else {
         must(got.error instanceof EnvelopeError, 'throws EnvelopeError and nothing else')
