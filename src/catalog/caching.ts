@@ -1,4 +1,5 @@
 /** Cache hints of merged answers ([2026-07-28 server/utilities/caching], BRIDGING 3.19). */
+import type { Payload } from '../wire/payload.ts'
 import type { Freshness } from './inventory.ts'
 
 export interface CacheHints {
@@ -26,11 +27,18 @@ export const listHints = (contributors: readonly Freshness[], context: CacheCont
   return { ttlMs, cacheScope: isPrivate ? 'private' : 'public' }
 }
 
-/** Hints of a read: the server's own, where it gave any; a scope is only ever lowered (B155). */
-export const readHints = (ttlMs: unknown, cacheScope: unknown, isPersonal: boolean): CacheHints => ({
-  ttlMs: typeof ttlMs === 'number' ? lifetime(ttlMs) : 0,
-  cacheScope: cacheScope === 'public' && !isPersonal ? 'public' : 'private',
-})
+/**
+ * Corrects the hints of a read within its result: the server's own stay, byte for byte, unless they are no lifetime (B149), or
+ * would let a shared cache answer another caller (B155). A scope is only ever lowered.
+ */
+export const correctReadHints = (result: Payload, isPersonal: boolean): void => {
+  const ttlMs = result.value('ttlMs')
+  if (ttlMs !== undefined && !(typeof ttlMs === 'number' && lifetime(ttlMs) === ttlMs))
+    result.set('ttlMs', String(typeof ttlMs === 'number' ? lifetime(ttlMs) : 0))
+  if (!result.has('cacheScope')) return
+  const scope = result.text('cacheScope')
+  if (scope !== 'private' && (isPersonal || scope !== 'public')) result.set('cacheScope', '"private"')
+}
 
 /** A whole number of milliseconds; negative and absurd values count as none. */
 const lifetime = (ms: number): number => (Number.isFinite(ms) ? Math.max(0, Math.floor(ms)) : 0)

@@ -2,9 +2,11 @@
  * One call to one server: finds the owner in the catalog snapshot, puts the original name in, and the exposed URIs back into
  * the result (BRIDGING 2.5, 3.3–3.6, 4).
  */
+import { isPerUser } from '../auth/oauth/options.ts'
 import { findAppTemplate, findAppTool } from '../catalog/apps.ts'
 import { servesApps } from '../catalog/catalog.ts'
 import { fillArguments } from '../catalog/curated-arguments.ts'
+import { correctReadHints } from '../catalog/caching.ts'
 import type { CallRule, ResultLimit } from '../catalog/curation.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
 import type { UriPlace } from '../catalog/expose-result.ts'
@@ -15,7 +17,7 @@ import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import { project } from '../era/projections.ts'
-import { complete, Refusal, ServerError } from '../rpc/call.ts'
+import { complete, Refusal, ServerError, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
@@ -240,7 +242,10 @@ export class Router {
       if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
     } else if (outcome.kind === 'complete') {
       const place = PLACES[call.method]
-      if (call.method === 'resources/read') refuseEmpty(result, call, route, downstream, view)
+      if (call.method === 'resources/read') {
+        refuseEmpty(result, call, route, downstream, view)
+        if (call.caller.session === undefined) correctReadHints(result, isPersonal(call.caller, downstream))
+      }
       if (mayRenameUris(downstream, view) && place !== undefined)
         exposeResult(result, place, exposer(call, route, downstream, view))
       const limit = route.entry?.rule?.result
@@ -289,6 +294,10 @@ const passesAsItCame = ({ method, caller }: Call, { link }: Downstream): boolean
   (caller.session === undefined || (link?.era === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
 
 /** Made where something deviates, and not within `forward`: a closure there costs every call, in memory that outlives it, a third more. */
+/** Whether the answer may be for this caller alone: it came with a credential, or the server knows each caller by one (T-30). */
+const isPersonal = ({ principal }: Caller, { options }: Downstream): boolean =>
+  principal !== SHARED_PRINCIPAL || isPerUser(options.credential)
+
 const noteOf =
   (call: Call, { fidelity }: Downstream) =>
   (deviation: DeviationName): void =>

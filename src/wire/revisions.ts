@@ -10,8 +10,6 @@ export type Era = 'legacy' | 'modern'
 
 export const LATEST_LEGACY: LegacyRevision = '2025-11-25'
 export const MODERN: ModernRevision = '2026-07-28'
-/** What a Streamable HTTP request without any version belongs to ([2025-11-25 basic/transports]). */
-export const ASSUMED_LEGACY: LegacyRevision = '2025-03-26'
 
 export const isLegacyRevision = (text: string): text is LegacyRevision => (LEGACY_REVISIONS as readonly string[]).includes(text)
 export const isModernRevision = (text: string): text is ModernRevision => (MODERN_REVISIONS as readonly string[]).includes(text)

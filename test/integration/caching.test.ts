@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { AuthOptions } from '../../src/auth/inbound-options.ts'
+import { tokenOf, TWO_TOKENS } from '../support/credentials.ts'
 import { FakeDownstream, fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
 import { everyModernTransport, modernHttp } from '../support/fake-host.ts'
@@ -44,6 +46,20 @@ describe.each(everyModernTransport)('over $name', ({ connect }) => {
     expect(await read()).toMatchObject({ resultType: 'input_required' })
     expect(gateway.fake('a').all('resources/read')).toHaveLength(4)
   })
+})
+
+test('B155 what a server says all may keep is for its caller alone, where callers bring credentials', async () => {
+  const readBy = async (auth: AuthOptions | undefined, token: string | undefined) => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'modern http', resources: [URI] }) },
+      ...(auth !== undefined && { host: { auth } }),
+    })
+    gateway.fake('a').on('resources/read', () => ({ ...HINTS, contents: [{ uri: URI, text: 'x' }] }))
+    await using host = await modernHttp.connect(gateway, token === undefined ? {} : { token: () => token })
+    return host.call('resources/read', { uri: `a+${URI}` })
+  }
+  expect(await readBy(undefined, undefined)).toMatchObject(HINTS)
+  expect(await readBy(TWO_TOKENS, tokenOf('A'))).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })
 })
 
 test('B152 what was read with one credential is shown to nobody who comes with another', async () => {

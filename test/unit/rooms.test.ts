@@ -20,6 +20,7 @@ const ROOMS = [
   'redactor.ts',
   'log.ts',
   'audit-file.ts',
+  'seal-key.ts',
   'app.ts',
   'admin',
   'index.ts',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { listHints, readHints } from '../../../src/catalog/caching.ts'
+import { correctReadHints, listHints } from '../../../src/catalog/caching.ts'
+import { join, Payload } from '../../../src/wire/payload.ts'
 import type { Freshness } from '../../../src/catalog/inventory.ts'
 
 const context = { nowMs: 10_000, capMs: 60_000, isStarting: false, isPersonal: false }
@@ -34,9 +35,35 @@ describe('cache hints of lists', () => {
     expect(listHints([fresh(0, 1e6)], { ...context, isPersonal: true }).cacheScope).toBe('private'))
 })
 
-test('B155 a read keeps the server’s hints, its scope only ever lowered', () => {
-  expect(readHints(5_000, 'public', false)).toEqual({ ttlMs: 5_000, cacheScope: 'public' })
-  expect(readHints(5_000, 'public', true)).toEqual({ ttlMs: 5_000, cacheScope: 'private' })
-  expect(readHints(undefined, undefined, false)).toEqual({ ttlMs: 0, cacheScope: 'private' })
-  expect(readHints(-1, 'PUBLIC', false)).toEqual({ ttlMs: 0, cacheScope: 'private' })
+describe('cache hints of a read', () => {
+  const corrected = (text: string, isPersonal: boolean): string => {
+    const result = Payload.at(Buffer.from(text))
+    correctReadHints(result, isPersonal)
+    return join(result.parts()).toString()
+  }
+  test.each([
+    '{"contents":[],"ttlMs":5000,"cacheScope":"public"}',
+    '{ "cacheScope" : "private", "ttlMs" : 5e3, "contents":[] }',
+    '{"ttlMs":1.0,"contents":[]}',
+    '{"contents":[]}',
+  ])('stay as they came for callers without a credential: %s', (text) => {
+    expect(corrected(text, false)).toBe(text)
+  })
+  test('B155 a scope is lowered for one caller alone, and never raised', () => {
+    expect(corrected('{"ttlMs":5000, "cacheScope":"public"}', true)).toBe('{"ttlMs":5000, "cacheScope":"private"}')
+    expect(corrected('{"cacheScope":"private"}', true)).toBe('{"cacheScope":"private"}')
+    expect(corrected('{"ttlMs":1}', true)).toBe('{"ttlMs":1}')
+  })
+  test.each(['"PUBLIC"', '7', 'null', '{}'])('B155 %s is no scope: private', (scope) => {
+    expect(corrected(`{"cacheScope":${scope}}`, false)).toBe('{"cacheScope":"private"}')
+  })
+  test.each([
+    ['-1', '0'],
+    ['1.5', '1'],
+    ['1e999', '0'],
+    ['"60000"', '0'],
+    ['null', '0'],
+  ])('B149 a lifetime of %s is sent as %s', (given, sent) => {
+    expect(corrected(`{"ttlMs":${given}}`, false)).toBe(`{"ttlMs":${sent}}`)
+  })
 })
