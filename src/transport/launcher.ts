@@ -7,8 +7,8 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { promisify } from 'node:util'
 import { Failure } from '../wire/failure.ts'
 import { findCommand } from './find-command.ts'
-import { startTimeOf } from './pid-journal.ts'
 import type { PidJournal } from './pid-journal.ts'
+import { pipesOf, startTimeOf } from './process-table.ts'
 import { DEFAULT_STOP_TIMES, ProcessTree } from './process.ts'
 import type { Launch, ProcessTreeOptions, StopTimes } from './process.ts'
 
@@ -73,9 +73,10 @@ const asFailure = (launch: Launch, error: NodeJS.ErrnoException): Failure =>
   )
 
 const record = async (tree: ProcessTree, journal: Pick<PidJournal, 'add' | 'remove'>): Promise<void> => {
-  const startTime = await startTimeOf(tree.pid)
+  // A child that cannot be looked at now is not recorded; it is served all the same.
+  const startTime = await startTimeOf(tree.pid).catch(() => undefined)
   if (startTime === undefined || tree.exit !== undefined) return
-  journal.add(tree.pid, startTime)
+  journal.add({ pid: tree.pid, startTime, pipes: pipesOf(tree.pid) })
   void tree.exited.then(() => journal.remove(tree.pid))
 }
 

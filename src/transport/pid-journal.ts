@@ -1,22 +1,29 @@
 /**
- * Which processes we started, on disk, so that the next start can end what a killed gateway left behind (F-23).
+ * Which processes we started, on disk, so that the next start can end what a killed gateway left behind (`pid-sweep.ts`, F-23).
  *
- * One file per gateway process, `pids-<pid>-<start time>`, lines `+<pid> <start time>` and `-<pid>`, each appended in one write.
- * A pid alone proves nothing, since numbers are used again: pid and start time must both match, of the owner and of each child.
+ * One file per gateway process, `pids-<pid>-<start time>`, lines `+<pid> <start time> <pipes>` and `-<pid>`, each appended in one
+ * write. Pid and start time must both match, of the owner and of each child, since numbers are used again.
  */
-import { execFile } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
-import { readFile, readdir, rm } from 'node:fs/promises'
+import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { startTimeOf } from './process-table.ts'
 
-/** After so many lines the file is written anew with the living only. */
+/** After so many lines the file is written again with the living only. */
 const COMPACT_LINES = 1000
-const FILE_NAME = /^pids-(\d+)-(\w+)(?:\.new)?$/
+/** Owner's pid and start time. */
+export const FILE_NAME = /^pids-(\d+)-(\w+)(?:\.new)?$/
+
+/** One child. */
+export interface Recorded {
+  readonly pid: number
+  readonly startTime: string
+  /** Inode numbers of its stdin, stdout and stderr; none where the system does not tell. */
+  readonly pipes: readonly string[]
+}
 
 export class PidJournal implements Disposable {
   readonly path: string
-  readonly #live = new Map<number, string>()
+  readonly #live = new Map<number, Recorded>()
   #file: number
   #lines = 0
 
@@ -25,15 +32,15 @@ export class PidJournal implements Disposable {
     this.#file = openSync(path, 'a', 0o600)
   }
 
-  /** Opens the journal of this process in the state folder, which is made if it is missing. Throws if it cannot be written. */
+  /** Opens the journal of this process in the state folder, which is made if it is missing. Rejects if it cannot be written. */
   static async open(folder: string, pid = process.pid): Promise<PidJournal> {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     return new PidJournal(join(folder, `pids-${pid}-${(await startTimeOf(pid)) ?? '0'}`))
   }
 
-  add(pid: number, startTime: string): void {
-    this.#live.set(pid, startTime)
-    this.#append(`+${pid} ${startTime}\n`)
+  add(child: Recorded): void {
+    this.#live.set(child.pid, child)
+    this.#append(lineOf(child))
   }
 
   remove(pid: number): void {
@@ -55,73 +62,33 @@ export class PidJournal implements Disposable {
     }
   }
 
+  /** The old file stays open until the new one is complete: a closed descriptor's number soon belongs to another file. */
   #compact(): void {
     const temporary = `${this.path}.new`
-    writeFileSync(temporary, [...this.#live].map(([pid, startTime]) => `+${pid} ${startTime}\n`).join(''), { mode: 0o600 })
-    renameSync(temporary, this.path)
+    rmSync(temporary, { force: true })
+    const next = openSync(temporary, 'a', 0o600)
+    try {
+      writeSync(next, [...this.#live.values()].map(lineOf).join(''))
+      renameSync(temporary, this.path)
+    } catch (error) {
+      closeSync(next)
+      throw error
+    }
     closeSync(this.#file)
-    this.#file = openSync(this.path, 'a', 0o600)
+    this.#file = next
     this.#lines = 0
   }
 }
 
-/**
- * Kills what dead gateways left behind, with its process groups, and deletes their journals; journals of living gateways are
- * not touched. Returns how many children were killed. Never rejects for a folder or a file that is not there.
- */
-export const sweep = async (folder: string): Promise<number> => {
-  let killed = 0
-  for (const name of await readdir(folder).catch(() => [])) {
-    const match = FILE_NAME.exec(name)
-    if (match === null || (await startTimeOf(Number(match[1]))) === match[2]) continue
-    const path = join(folder, name)
-    for (const [pid, startTime] of living(await readFile(path, 'utf8').catch(() => ''))) {
-      if ((await startTimeOf(pid)) === startTime && kill(pid)) killed++
-    }
-    await rm(path, { force: true })
-  }
-  return killed
-}
+const lineOf = ({ pid, startTime, pipes }: Recorded): string =>
+  `+${pid} ${startTime}${pipes.length === 0 ? '' : ` ${pipes.join(',')}`}\n`
 
-/** The children that were added and not removed; a line cut short by the crash is no child. */
-const living = (text: string): Map<number, string> => {
-  const live = new Map<number, string>()
-  for (const match of text.matchAll(/^(?:\+(\d+) (\w+)|-(\d+))\n/gm)) {
-    if (match[2] === undefined) live.delete(Number(match[3]))
-    else live.set(Number(match[1]), match[2])
+/** The children of a journal that were added and not removed; a line cut short by the crash is no child. */
+export const readLiving = (text: string): readonly Recorded[] => {
+  const live = new Map<number, Recorded>()
+  for (const [, added, startTime, pipes, removed] of text.matchAll(/^(?:\+(\d+) (\w+)(?: ([\d,]+))?|-(\d+))\n/gm)) {
+    if (startTime === undefined) live.delete(Number(removed))
+    else live.set(Number(added), { pid: Number(added), startTime, pipes: pipes?.split(',') ?? [] })
   }
-  return live
-}
-
-const kill = (pid: number): boolean => {
-  try {
-    process.kill(-pid, 'SIGKILL')
-    return true
-  } catch {
-    return false
-  }
-}
-
-/**
- * When the process was started, as a word that only means something to compare; `undefined` if it does not run (a zombie does
- * not). Linux: field 22 of /proc/PID/stat with the boot it counts from; elsewhere what `ps` says; Windows: never known.
- */
-export const startTimeOf = async (pid: number, platform: NodeJS.Platform = process.platform): Promise<string | undefined> => {
-  try {
-    if (platform === 'linux') return startTimeInProc(pid)
-    if (platform === 'win32') return undefined
-    const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-o', 'lstart=', '-p', String(pid)], { timeout: 5000 })
-    const [state = 'Z', ...start] = stdout.trim().split(/\s+/)
-    return state.startsWith('Z') || start.length === 0 ? undefined : start.join('_').replaceAll(/\W/g, '_')
-  } catch {
-    return undefined
-  }
-}
-
-const startTimeInProc = (pid: number): string | undefined => {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  // The command's name, in parentheses, may itself hold spaces and parentheses.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').slice(0, 8)
-  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : `${fields[19]}_${boot}`
+  return [...live.values()]
 }

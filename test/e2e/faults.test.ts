@@ -1,6 +1,8 @@
 /** What happens to the whole process: descriptors, the event loop, exceptions that nobody caught, SIGKILL. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { openArena } from '../support/arena/arena.ts'
 import type { Arena } from '../support/arena/arena.ts'
@@ -155,6 +157,41 @@ describe('F-26 with the disk really full', () => {
     await caller.leave(true)
     expect(readFileSync(join(disk.folder, stored ?? ''))).toEqual(before)
     expect(await second.stop()).toBe(0)
+  })
+})
+
+describe.runIf(process.platform === 'linux')('F-23 the real server behind a wrapper', () => {
+  const script = fileURLToPath(new URL('../support/children/fake-server.ts', import.meta.url))
+
+  test('is swept by the next start, three times over, and other processes live on', async () => {
+    await using home = await gatewayHome()
+    const log = join(home.folder, 'servers.log')
+    // The shell dies with the gateway; the server behind it ignores the end of its stdin.
+    const command = `"${process.execPath}" "${script}" stubborn "${log}"; true`
+    const file = await home.write('config', { servers: { a: { command: 'sh', args: ['-c', command] } } })
+    const started = (): number[] => [...readFileSync(log, 'utf8').matchAll(/^start (\d+)$/gm)].map(([, pid]) => Number(pid))
+    const bystander = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' })
+    try {
+      const left: number[] = []
+      for (let round = 0; round < 3; round++) {
+        const gateway = await startGatewayProcess(file)
+        await gateway.saw((said) => said.some((line) => line.includes('server is ready')))
+        expect(left.filter(isAlive)).toEqual([])
+        process.kill(gateway.pid, 'SIGKILL')
+        await gateway.stop()
+        left.push(...started().filter(isAlive))
+      }
+      // What the sweep is for: the kernel has ended the shells alone.
+      expect(left.length).toBeGreaterThanOrEqual(3)
+      const last = await startGatewayProcess(file)
+      await last.saw((said) => said.some((line) => line.includes('server is ready')))
+      expect(await last.stop()).toBe(0)
+      expect(started().filter(isAlive)).toEqual([])
+      expect(isAlive(bystander.pid ?? 0)).toBe(true)
+    } finally {
+      bystander.kill('SIGKILL')
+      if (existsSync(log)) for (const pid of started().filter(isAlive)) process.kill(pid, 'SIGKILL')
+    }
   })
 })
 

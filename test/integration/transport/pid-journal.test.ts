@@ -8,7 +8,9 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createLauncher } from '../../../src/transport/launcher.ts'
-import { PidJournal, startTimeOf, sweep } from '../../../src/transport/pid-journal.ts'
+import { PidJournal } from '../../../src/transport/pid-journal.ts'
+import { sweep } from '../../../src/transport/pid-sweep.ts'
+import { startTimeOf } from '../../../src/transport/process-table.ts'
 import { isAlive } from '../../support/pids.ts'
 
 let folder: string
@@ -74,6 +76,13 @@ describe('F-23 the sweep touches nothing else', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
+  test('F-23 a session whose leader is another process than the recorded one lives on', async () => {
+    const { pid } = await idle()
+    await writeFile(join(folder, dead), `+${pid} 12345_other 1,2,3\n`)
+    expect(await sweep(folder)).toBe(0)
+    expect(isAlive(pid)).toBe(true)
+  })
+
   test('F-23 a child that was taken out again lives on, and so does one whose line was cut short', async () => {
     const [a, b] = [await idle(), await idle()]
     await writeFile(join(folder, dead), `+${a.pid} ${a.startTime}\n-${a.pid}\n+${b.pid} ${b.startTime}`)
@@ -84,7 +93,7 @@ describe('F-23 the sweep touches nothing else', () => {
   test('F-23 the journal of a living gateway is left alone, that of a namesake that is dead is not', async () => {
     const child = await idle()
     using journal = await PidJournal.open(folder)
-    journal.add(child.pid, child.startTime)
+    journal.add({ pid: child.pid, startTime: child.startTime, pipes: [] })
     expect(await sweep(folder)).toBe(0)
     await writeFile(join(folder, `pids-${process.pid}-1_other`), `+${child.pid} ${child.startTime}\n`)
     const exited = once(child.child, 'exit')
@@ -110,23 +119,25 @@ describe('the journal', () => {
     expect((await stat(journal.path)).mode & 0o777).toBe(0o600)
     const launch = createLauncher({ journal })
     const tree = await launch({ command: process.execPath, args: ['-e', 'process.stdin.resume()'], env: {}, cwd: folder })
-    expect(await readFile(journal.path, 'utf8')).toBe(`+${tree.pid} ${await startTimeOf(tree.pid)}\n`)
+    expect(await readFile(journal.path, 'utf8')).toMatch(
+      new RegExp(`^\\+${tree.pid} ${await startTimeOf(tree.pid)}( [\\d,]+)?\\n$`),
+    )
     await tree.stop()
-    expect(await readFile(journal.path, 'utf8')).toMatch(new RegExp(`^\\+${tree.pid} \\w+\\n-${tree.pid}\\n$`))
+    expect(await readFile(journal.path, 'utf8')).toMatch(new RegExp(`^\\+${tree.pid} \\w+( [\\d,]+)?\\n-${tree.pid}\\n$`))
     journal[Symbol.dispose]()
     expect(await readdir(state)).toEqual([])
   })
 
   test('stays small however often children come and go', async () => {
     using journal = await PidJournal.open(folder)
-    journal.add(7, 'stays')
+    journal.add({ pid: 7, startTime: 'stays', pipes: ['12', '13'] })
     for (let pid = 1000; pid < 4000; pid++) {
-      journal.add(pid, 'goes')
+      journal.add({ pid, startTime: 'goes', pipes: [] })
       journal.remove(pid)
     }
     const text = await readFile(journal.path, 'utf8')
     expect(text.length).toBeLessThan(20_000)
-    expect(text).toMatch(/^\+7 stays\n/)
+    expect(text).toMatch(/^\+7 stays 12,13\n/)
     expect(await readdir(folder)).toHaveLength(1)
     expect((await stat(journal.path)).mode & 0o777).toBe(0o600)
   })

@@ -7,6 +7,7 @@
  * - `once`: good when it is the first that writes to LOG, else dying
  * - `fickle`: good, but `echo` is described otherwise by every process
  * - `hostile`: good, but descriptions, names, results and errors drive a terminal; `hostile-dying`: so does its stderr, and it exits with 3
+ * - `stubborn`: good, but the end of stdin and SIGTERM do not end it
  * - `deaf`: never answers; `dying`: says two lines on stderr and exits with 3; `noisy`: prints garbage, then is good
  */
 import { appendFileSync, existsSync, watch } from 'node:fs'
@@ -99,7 +100,8 @@ const answer = async ({ method, params }: Message): Promise<object> => {
 const isDying = mode === 'dying' || mode === 'hostile-dying' || (mode === 'once' && log !== undefined && existsSync(log))
 note('start')
 process.on('exit', () => note('end'))
-process.on('SIGTERM', () => process.exit(0))
+process.on('SIGTERM', () => (mode === 'stubborn' ? undefined : process.exit(0)))
+if (mode === 'stubborn') setInterval(() => undefined, 1_000)
 if (isDying) {
   process.stderr.write(
     mode === 'dying' || mode === 'once' ? 'reading the settings\nno settings found\n' : `Error: ${DRIVING}\n`,
@@ -113,5 +115,5 @@ if (isDying) {
       if (mode === 'deaf' || message.id === undefined) return
       void answer(message).then((outcome) => say({ id: message.id, ...outcome }))
     })
-    .on('close', () => process.exit(0))
+    .on('close', () => (mode === 'stubborn' ? undefined : process.exit(0)))
 }

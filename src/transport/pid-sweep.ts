@@ -1,0 +1,62 @@
+/**
+ * Ends what a gateway that was killed left behind (F-23): its children with their process groups, and what is left of their sessions
+ * where the child itself is dead, such as the server behind `sh -c` or npx. A process is killed only where it is proved to be one of
+ * them: by pid and start time, or by a pipe that it can only have inherited.
+ */
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { FILE_NAME, readLiving } from './pid-journal.ts'
+import type { Recorded } from './pid-journal.ts'
+import { listProcesses, pipesOf, startTimeOf } from './process-table.ts'
+
+/**
+ * Sweeps the journals of dead gateways in the state folder and deletes them; journals of living gateways are not touched. Returns how
+ * many processes were told to end. Never rejects for a folder or a file that is not there.
+ */
+export const sweep = async (folder: string): Promise<number> => {
+  const killed = new Set<number>()
+  for (const name of await readdir(folder).catch(() => [])) {
+    const [, owner, startTime] = FILE_NAME.exec(name) ?? []
+    if (owner === undefined || startTime === undefined || !(await isDead(Number(owner), startTime))) continue
+    const path = join(folder, name)
+    const recorded = readLiving(await readFile(path, 'utf8').catch(() => ''))
+    for (const { pid, startTime: started } of recorded)
+      if ((await startTimeOf(pid).catch(() => undefined)) === started && kill(-pid)) killed.add(pid)
+    for (const pid of killLeft(recorded)) killed.add(pid)
+    await rm(path, { force: true })
+  }
+  return killed.size
+}
+
+/** False also where the system cannot be asked: a living gateway must not lose its children. */
+const isDead = async (pid: number, startTime: string): Promise<boolean> =>
+  startTimeOf(pid).then(
+    (found) => found !== startTime,
+    () => false,
+  )
+
+/**
+ * Members of the children's sessions, and processes that left them. The number of a session is not used again while it has members,
+ * so one proved member proves the others.
+ */
+const killLeft = (recorded: readonly Recorded[]): readonly number[] => {
+  const pipes = new Set(recorded.flatMap(({ pipes: own }) => own))
+  if (pipes.size === 0) return []
+  const leaders = new Set(recorded.map(({ pid }) => pid))
+  const rows = attempt(listProcesses) ?? []
+  const proved = rows.filter(({ pid }) => pipesOf(pid).some((pipe) => pipes.has(pipe)))
+  const sessions = new Set(proved.map(({ session }) => session).filter((session) => leaders.has(session)))
+  const left = new Set([...proved, ...rows.filter(({ session }) => sessions.has(session))].map(({ pid }) => pid))
+  left.delete(process.pid)
+  return [...left].filter((pid) => kill(pid))
+}
+
+const kill = (pid: number): boolean => attempt(() => process.kill(pid, 'SIGKILL')) ?? false
+
+const attempt = <T>(work: () => T): T | undefined => {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}
