@@ -41,8 +41,7 @@ import type { EndpointPath, Scope } from './rpc/call.ts'
 import { LimitCounts } from './rpc/limit-counts.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import type { HeldBytes } from './transport/held-bytes.ts'
-import { UndiciClient } from './transport/http-client.ts'
-import { NetClient } from './transport/net-client.ts'
+import { HttpClients } from './transport/http-clients.ts'
 import { createLauncher } from './transport/launcher.ts'
 import { PidJournal } from './transport/pid-journal.ts'
 import { sweep } from './transport/pid-sweep.ts'
@@ -137,12 +136,11 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     ...(surroundings.path !== undefined && { path: surroundings.path }),
     ...(journal !== undefined && { journal }),
   })
-  const undici = new UndiciClient()
-  const clients = { undici, own: new NetClient(undici) }
+  const clients = new HttpClients()
   const safeFetch = new SafeFetch()
   const subjects = new SubjectTokens()
   const oauth: OAuthEnvironment = {
-    fetch: safeFetch.fetch,
+    fetch: safeFetch.through(() => current.proxies),
     store: new TokenStore(seal, stateDir, (error) =>
       log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
     ),
@@ -165,7 +163,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     legacyTtlMs: gatewayOptions.legacyTtlMs,
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,
-    credential: (options, principal) => credentialFor(options, principal, oauth),
+    credential: (options, principal) =>
+      credentialFor(options, principal, { ...oauth, fetch: safeFetch.through(() => options.proxies) }),
     personalListed: (key, principal, inventory) => gateway.feed.personalListed(key, principal, inventory),
     updated: (id, uri, params) => gateway.updated(id, uri, params),
     sessionListed: (key, session, inventory) => gateway.feed.sessionListed(key, session, inventory),
@@ -202,7 +201,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     introductions: new Introductions(),
     options: hostOptions,
     log,
-    bodies: clients.own.bodies,
+    bodies: clients.bodies,
     subjects,
     signIns,
     overload,
@@ -212,7 +211,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     nextRef: () => ++refs,
   }
   const admission = new Admission(hub)
-  holdAtMost(clients.own.bodies.held, hostOptions)
+  holdAtMost(clients.bodies.held, hostOptions)
   const keepRecord = (settings: AuditSettings | undefined): void => {
     const { hideJson } = redactor
     const toolsetOf = gateway.toolsetOf.bind(gateway)
@@ -222,9 +221,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     hub.denied = audit?.denied
   }
   keepRecord(configuration.audit)
-  const front: Front = new Front(hub, sweeper, safeFetch.fetch)
+  const front: Front = new Front(hub, sweeper, oauth.fetch)
   const dispose = async (): Promise<void> => {
-    await clients.own.close()
+    await clients.close()
     await safeFetch[Symbol.asyncDispose]()
     journal?.[Symbol.dispose]()
     await auditFile?.[Symbol.asyncDispose]()
@@ -318,7 +317,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       }
       hub.options = next.host
       subjects.want(exchangesTokens(next))
-      holdAtMost(clients.own.bodies.held, next.host)
+      holdAtMost(clients.bodies.held, next.host)
       current = next
       fleet.apply(next.servers, restart, next.host.drainMs)
       gateway.apply(next.gateway)

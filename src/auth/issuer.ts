@@ -4,7 +4,7 @@
  * names elsewhere may not (BRIDGING 6.2.9).
  */
 import type { Reach } from './oauth/addresses.ts'
-import { isLoopbackHost } from './oauth/addresses.ts'
+import { isLoopbackHost } from '../transport/loopback.ts'
 import type { Fetch } from './oauth/safe-fetch.ts'
 
 /** The authorization server cannot be asked now: nothing is said about the token. */

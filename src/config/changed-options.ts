@@ -8,6 +8,7 @@ const NAMES: Readonly<Partial<Record<keyof ServerOptions, string | undefined>>> 
   launch: undefined,
   locked: undefined,
   headers: 'headers or credentials',
+  proxies: 'proxy',
   sharing: 'lifecycle.sharing',
   start: 'lifecycle.start',
   spare: 'lifecycle.spare',

@@ -1,7 +1,7 @@
 /** `servers.<key>.credentials`: how we prove to a server who is calling; one way at a time. */
 import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
-import { isLoopbackHost } from '../auth/oauth/addresses.ts'
+import { isLoopbackHost } from '../transport/loopback.ts'
 import type { ClientOptions, CredentialOptions } from '../auth/oauth/options.ts'
 import { choice, field, filledText, flag, headerValue, httpUrl, texts } from './kinds.ts'
 

@@ -24,6 +24,8 @@ const STARTED_WITH = [
   'transport',
   'era',
   'headers',
+  'proxies',
+  'tls',
   'credential',
   'roots',
   'sharing',

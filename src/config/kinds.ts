@@ -171,6 +171,17 @@ export const httpUrl = kind(
   },
 )
 
+export const proxyUrl = kind(
+  'none, or a URL such as http://proxy.example.com:3128',
+  { type: 'string', pattern: '^(none|https?://.+)$|\\$\\{' },
+  (value) => {
+    if (value === 'none') return value
+    const url = typeof value === 'string' ? URL.parse(value) : null
+    return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' ? url : undefined
+  },
+  'HTTP proxies are supported, SOCKS is not',
+)
+
 const ADDRESS_PATTERN = /^(?:\[([\da-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/
 
 /** `127.0.0.1:7420`, `[::1]:7420`, `localhost:0`; `undefined` for anything else. Port 0 lets the system choose. */

@@ -13,7 +13,9 @@ import { ConfigError } from './problems.ts'
 import type { Problem } from './problems.ts'
 import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
 import { collectRates } from './rates.ts'
+import { readProxies } from './proxies.ts'
 import { buildServer } from './server.ts'
+import { tlsFilesOf } from './tls.ts'
 import { RESERVED_KEYS } from './server-key.ts'
 import { buildAudit, buildGateway, buildHost } from './settings.ts'
 import { checkStrict, withStrict } from './strict.ts'
@@ -52,14 +54,21 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   problems.push(...findCollisions(servers, gateway))
   if (problems.length > 0) throw new ConfigError(problems)
 
+  const proxies = readProxies(context.env)
+  warnings.push(...proxies.warnings)
   if (servers.length === 0) warnings.push('no server is configured')
   const first = resolve(context.cwd, sources.files[0] ?? '.')
   const id = configurationId(first)
   return deepFreeze({
     id,
-    files: [...gathered.files, ...(lock === undefined ? [] : [lock.file])],
+    files: [
+      ...gathered.files,
+      ...[...gathered.servers.values()].flatMap((server) => tlsFilesOf(server, context)),
+      ...(lock === undefined ? [] : [lock.file]),
+    ],
     globs: [...gathered.globs],
     servers,
+    proxies: proxies.rules,
     gateway,
     host,
     audit,
@@ -71,6 +80,8 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     secrets: [
       ...new Set([
         ...gathered.secrets,
+        ...proxies.secrets,
+        ...servers.flatMap(({ tls }) => tls?.key ?? []),
         ...[...gathered.servers.values()].flatMap(secretsOf),
         ...secretsOfAuth(gathered.sections.get('auth')),
       ]),

@@ -2,6 +2,7 @@
 import type { ServerOptions } from '../downstream/options.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
+import type { ProxyRules } from '../transport/proxy-rules.ts'
 import type { LockFile } from './lock-file.ts'
 
 export interface AuditSettings {
@@ -19,6 +20,8 @@ export interface Configuration {
   /** Absolute patterns of `include`: a new file that matches is a change. */
   readonly globs: readonly string[]
   readonly servers: readonly ServerOptions[]
+  /** Of the environment, for authorization servers that no server's options decide on. */
+  readonly proxies: ProxyRules
   readonly gateway: GatewayOptions
   readonly host: HostOptions
   /** The audit log; `undefined`: none is kept. */

@@ -17,7 +17,7 @@ export const secretsOf = ({ tree }: GatheredServer): readonly string[] => {
   const namedSo = ['env', 'headers'].flatMap((key) => named(child(tree, key))).flatMap(scalars)
   const bySource = ['args', 'headers'].flatMap((key) => scalars(child(tree, key))).filter(isFromSecret)
   const values = [...credentials(tree), ...fromVariables, ...namedSo, ...bySource, ...pinned(tree)]
-  return [...values.map(({ value }) => String(value ?? '')), ...inUrl(child(tree, 'url'))].filter(
+  return [...values.map(({ value }) => String(value ?? '')), ...inUrl(child(tree, 'url')), ...inUrl(child(tree, 'proxy'))].filter(
     (value) => value.length >= SHORTEST_SECRET,
   )
 }

@@ -14,8 +14,10 @@ import {
   filledText,
   flag,
   headerValue,
+  hostName,
   httpUrl,
   prefixKind,
+  proxyUrl,
   rate,
   sizeField,
   text,
@@ -80,6 +82,16 @@ const lock = field(
   'What may change in definitions.',
 )
 
+const tls = field(
+  z.strictObject({
+    ca: field(filledText, 'File of certificates (PEM) that are trusted in place of those that Node trusts.'),
+    cert: field(filledText, 'File of our certificate (PEM), for servers that ask for one; with `key`.'),
+    key: field(filledText, 'File of its private key (PEM), without a pass phrase.'),
+    server_name: field(hostName, "Name in the server's certificate, and in SNI, in place of the host of `url`."),
+  }),
+  'TLS to the server; paths count from the folder of the file, and changed files are read again.',
+)
+
 const INHERIT = 'Names of variables a process gets from ours, in place of the usual ones; `LC_*` means all that begin so.'
 
 export const serverSchema = z.strictObject({
@@ -93,7 +105,16 @@ export const serverSchema = z.strictObject({
   url: field(httpUrl, 'Where the server answers. With `command`: the process that is started serves this URL.'),
   transport: field(choice('auto', 'http', 'sse'), 'Streamable HTTP, the older HTTP+SSE, or find out.', S.transport),
   era: field(choice('auto', 'legacy', 'modern'), 'Revisions up to 2025-11-25, from 2026-07-28, or find out.', S.era),
-  http_client: field(choice('own', 'undici'), 'What carries `http://` URLs; `https://` is always undici.', S.httpClient),
+  http_client: field(
+    choice('own', 'undici'),
+    'What carries `http://` URLs; `https://`, and all that goes through a proxy, is always undici.',
+    S.httpClient,
+  ),
+  proxy: field(
+    proxyUrl,
+    'HTTP proxy to the server and its authorization server, in place of `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` of the environment; `none`: no proxy. This machine is always reached directly.',
+  ),
+  tls,
   headers: field(z.record(z.string(), headerValue), 'Sent with every HTTP request to the server.'),
   credentials: field(credentialsSchema, 'How we prove to the server who is calling.'),
   trusted: field(flag, '`true`: its annotations may steer retries and policy. `false`: besides, less is told and granted to it.'),

@@ -1,6 +1,7 @@
 /** One entry of `servers`, validated and complete: defaults filled in, paths absolute, the environment of the process put together. */
 import { DEFAULT_SERVER } from '../downstream/options.ts'
 import type { LaunchOptions, ServerLimits, ServerOptions, ServerTimeouts } from '../downstream/options.ts'
+import { isLoopbackHost } from '../transport/loopback.ts'
 import { buildCredential } from './credentials.ts'
 import { childEnvironment } from './child-environment.ts'
 import type { GatheredServer } from './gather.ts'
@@ -8,6 +9,8 @@ import type { Context } from './surroundings.ts'
 import { buildCuration } from './curation.ts'
 import { checkHeaders } from './headers.ts'
 import { fill } from './fill.ts'
+import { proxiesOf, readProxies } from './proxies.ts'
+import { buildTls } from './tls.ts'
 import type { Problem } from './problems.ts'
 import { serverSchema } from './server-schema.ts'
 import type { Defaults, ServerEntry } from './server-schema.ts'
@@ -90,6 +93,7 @@ export const buildServer = (
   const credential = buildCredential(entry.credentials, entry.url, (path, ...words) =>
     complain(['credentials', ...path], ...words),
   )
+  const tls = buildTls(entry, gathered.folder, context, complain)
   const curation = buildCuration(entry, tree, complain)
   if (problems.length > before) return undefined
   const switches = fill(
@@ -105,6 +109,8 @@ export const buildServer = (
     place: tree.place,
     launch: buildLaunch(entry, gathered.folder, defaults, context),
     url: entry.url,
+    proxies: proxiesOf(entry.proxy, readProxies(context.env).rules),
+    tls,
     headers,
     credential,
     roots: entry.roots?.map((root) =>
@@ -127,11 +133,13 @@ const checkEntry = (entry: ServerEntry, complain: Complain): void => {
   for (const key of ['args', 'cwd', 'env'] as const) {
     if (command === undefined && entry[key]) complain([key], `"${key}" without command has no effect`, 'remove it')
   }
-  for (const key of ['headers', 'credentials', 'transport', 'http_client'] as const) {
+  for (const key of ['headers', 'credentials', 'transport', 'http_client', 'proxy', 'tls'] as const) {
     if (command !== undefined && url === undefined && entry[key] && entry[key] !== 'auto') {
       complain([key], `"${key}" without url has no effect`, 'remove it, or give the url that the process serves')
     }
   }
+  if (url !== undefined && entry.proxy instanceof URL && isLoopbackHost(url.hostname))
+    complain(['proxy'], '"proxy" has no effect: this machine is never reached through a proxy', 'remove it')
   const exposed = new Map<string, string>()
   for (const [original, name] of Object.entries(entry.alias ?? {})) {
     const other = exposed.get(name)

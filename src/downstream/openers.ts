@@ -1,17 +1,14 @@
 /** Channels to configured servers, by what carries them. The one place that knows every transport. */
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import { ChildProcessChannel, DEFAULT_CHILD_PROCESS } from '../transport/child-process.ts'
-import type { HttpClient } from '../transport/http-client.ts'
+import type { HttpClients } from '../transport/http-clients.ts'
 import type { Launcher } from '../transport/launcher.ts'
 import type { StderrOptions } from '../transport/process.ts'
 import { SseChannel } from '../transport/sse-channel.ts'
 import { StreamableChannel } from '../transport/streamable-channel.ts'
 import { Failure } from '../wire/failure.ts'
 import type { Log, Openers } from './environment.ts'
-import type { HttpClientChoice, LaunchOptions, ServerOptions } from './options.ts'
-
-/** The HTTP clients that servers choose from. */
-export type HttpClients = Readonly<Record<HttpClientChoice, HttpClient>>
+import type { LaunchOptions, ServerOptions } from './options.ts'
 
 export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log, counts: LimitCounts): Openers => {
   const onStderr =
@@ -32,10 +29,14 @@ export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log, 
         onStderr: onStderr(options),
         stderr: stderrOf(options),
       }),
-    http: (options, bearer) =>
-      new StreamableChannel(clients[options.httpClient], urlOf(options), options.headers, boundOf(options), bearer),
-    sse: (options, bearer) =>
-      new SseChannel(clients[options.httpClient], urlOf(options), options.headers, boundOf(options), bearer),
+    http: (options, bearer) => {
+      const url = urlOf(options)
+      return new StreamableChannel(clients.for(url, options), url, options.headers, boundOf(options), bearer)
+    },
+    sse: (options, bearer) => {
+      const url = urlOf(options)
+      return new SseChannel(clients.for(url, options), url, options.headers, boundOf(options), bearer)
+    },
     companion: async (options) => {
       const tree = await launcher(launchOf(options), { onStderr: onStderr(options), stderr: stderrOf(options) })
       tree.drainStdout()

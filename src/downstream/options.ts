@@ -7,11 +7,14 @@ import type { OnChange } from '../catalog/lock.ts'
 import type { Curation } from '../catalog/curation.ts'
 import type { HiddenPolicy } from '../catalog/vetting.ts'
 import type { Rate } from '../rpc/rate.ts'
+import type { TlsSettings } from '../transport/http-client.ts'
+import type { HttpClientChoice } from '../transport/http-clients.ts'
+import { NO_PROXIES } from '../transport/proxy-rules.ts'
+import type { ProxyRules } from '../transport/proxy-rules.ts'
 import type { LockedServer } from './pins.ts'
 
 export type TransportChoice = 'auto' | 'http' | 'sse'
 export type EraChoice = 'auto' | 'legacy' | 'modern'
-export type HttpClientChoice = 'own' | 'undici'
 export type Sharing = 'session' | 'principal' | 'shared' | 'call'
 
 /** A process that Trunkline starts. With a `url` beside it, the process serves that URL and is spoken to there. */
@@ -78,6 +81,10 @@ export interface ServerOptions {
   readonly era: EraChoice
   /** What carries `http://` URLs; `https://` is always undici's. */
   readonly httpClient: HttpClientChoice
+  /** The proxy it is reached through, and its authorization server. */
+  readonly proxies: ProxyRules
+  /** `undefined`: Node's own trust, and no certificate of ours. */
+  readonly tls: TlsSettings | undefined
   /** Static headers for HTTP transports, credentials among them. */
   readonly headers: Readonly<Record<string, string>>
   /** A proof that changes; `undefined`: `headers` are all there is. */
@@ -144,6 +151,8 @@ export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName
   transport: 'auto',
   era: 'auto',
   httpClient: 'own',
+  proxies: NO_PROXIES,
+  tls: undefined,
   headers: {},
   credential: undefined,
   trusted: undefined,

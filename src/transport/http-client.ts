@@ -4,12 +4,13 @@
  *
  * The surprise: bodies have no time-out at all. A quiet stream is normal in MCP; whoever waits brings a watchdog.
  */
-import type { Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../wire/failure.ts'
 import { join } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { BodyPool } from './body-pool.ts'
+import { originOfProxy } from './proxy-rules.ts'
 import { replyHead } from './reply-head.ts'
 import type { ReplyHead } from './reply-head.ts'
 
@@ -53,15 +54,28 @@ export interface HttpClient {
   close(): Promise<void>
 }
 
-export interface HttpClientOptions {
-  readonly connectTimeoutMs: number
+/** How the certificate of a server is checked, and what proves to it who we are; PEM. */
+export interface TlsSettings {
+  /** Trusted in place of those that Node trusts. */
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+  /** The name in the server's certificate, and in SNI, in place of the URL's host. */
+  readonly serverName: string | undefined
 }
 
-export const DEFAULT_HTTP_CLIENT: HttpClientOptions = { connectTimeoutMs: 10_000 }
+export interface HttpClientOptions {
+  readonly connectTimeoutMs: number
+  /** What all requests go through, with user name and password in it; `https:` URLs by CONNECT, `http:` URLs as they are. */
+  readonly proxy: URL | undefined
+  readonly tls: TlsSettings | undefined
+}
+
+export const DEFAULT_HTTP_CLIENT: HttpClientOptions = { connectTimeoutMs: 10_000, proxy: undefined, tls: undefined }
 
 /** Keeps one pool of connections per origin, one request at a time on each connection. */
 export class UndiciClient implements HttpClient {
-  readonly #pools = new Map<string, Pool>()
+  readonly #pools = new Map<string, Dispatcher>()
   readonly #options: HttpClientOptions
   readonly bodies: BodyPool
   #isClosed = false
@@ -73,14 +87,17 @@ export class UndiciClient implements HttpClient {
 
   request(request: HttpRequest, handler: HttpHandler): HttpExchange {
     const { url } = request
-    const exchange = new Exchange(handler)
+    const exchange = new Exchange(handler, this.#options.proxy)
     const options: Dispatcher.DispatchOptions = {
+      origin: url.origin,
       path: url.pathname + url.search,
       method: request.method,
       headers: { 'accept-encoding': 'identity', ...request.headers, ...request.ownHeaders },
       body: request.body === undefined ? null : join(request.body),
+      // Said here as well: the pool that undici keeps of a proxy has time-outs of its own.
+      bodyTimeout: 0,
+      headersTimeout: request.headersTimeoutMs ?? 0,
     }
-    if (request.headersTimeoutMs !== undefined) options.headersTimeout = request.headersTimeoutMs
     const pool = this.#pools.get(url.origin)
     if (pool !== undefined) pool.dispatch(options, exchange)
     else void this.#dispatch(url.origin, options, exchange)
@@ -96,18 +113,23 @@ export class UndiciClient implements HttpClient {
 
   /** undici is loaded when somebody is reached by it: most machines' servers never are, and it is a fifth of the heap. */
   async #dispatch(origin: string, options: Dispatcher.DispatchOptions, exchange: Exchange): Promise<void> {
-    const { Pool } = await import('undici')
+    const { Pool, ProxyAgent } = await import('undici')
     if (this.#isClosed || exchange.isOver) return exchange.refuse()
     let pool = this.#pools.get(origin)
     if (pool === undefined) {
-      const { connectTimeoutMs } = this.#options
-      pool = new Pool(origin, {
-        pipelining: 1,
-        bodyTimeout: 0,
-        headersTimeout: 0,
-        connectTimeout: connectTimeoutMs,
-        allowH2: false,
-      })
+      const { connectTimeoutMs, proxy, tls } = this.#options
+      const settings = { pipelining: 1, connectTimeout: connectTimeoutMs, allowH2: false } as const
+      const connect = tls === undefined ? {} : tlsOptions(tls)
+      pool =
+        proxy === undefined
+          ? new Pool(origin, { ...settings, connect })
+          : new ProxyAgent({
+              ...settings,
+              uri: proxy.href,
+              requestTls: connect,
+              // A proxy that takes a CONNECT and never answers it.
+              clientFactory: (proxyOrigin, more) => new Pool(proxyOrigin, { ...more, headersTimeout: connectTimeoutMs }),
+            })
       this.#pools.set(origin, pool)
     }
     pool.dispatch(options, exchange)
@@ -118,9 +140,11 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
   readonly #handler: HttpHandler
   #controller: Dispatcher.DispatchController | undefined
   #isOver = false
+  readonly #proxy: URL | undefined
 
-  constructor(handler: HttpHandler) {
+  constructor(handler: HttpHandler, proxy: URL | undefined) {
     this.#handler = handler
+    this.#proxy = proxy
   }
 
   get isOver(): boolean {
@@ -171,7 +195,8 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     // undici reports an unusable request while it is still being dispatched.
-    if (this.#controller === undefined) queueMicrotask(() => this.#fail(unreachable(error)))
+    if (this.#controller === undefined) queueMicrotask(() => this.#fail(unreachable(error, this.#proxy)))
+    else if (isProxyRefusal(error, this.#proxy)) this.#fail(unreachable(error, this.#proxy))
     else this.#fail(interrupted(error))
   }
 
@@ -185,8 +210,23 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : error.name)
 
 /** No connection, or nothing that could be written: the server has not seen the request. */
-export const unreachable = (error: Error): Failure =>
-  new Failure('unreachable', `cannot connect: ${codeOf(error)}: ${error.message}`, { executed: 'no', retryable: true }, error)
+export const unreachable = (error: Error, proxy?: URL): Failure => {
+  const through =
+    proxy === undefined ? '' : ` through the proxy ${originOfProxy(proxy)} (servers.<key>.proxy, HTTPS_PROXY or HTTP_PROXY)`
+  const facts = { executed: 'no', retryable: true } as const
+  return new Failure('unreachable', `cannot connect${through}: ${codeOf(error)}: ${error.message}`, facts, error)
+}
+
+/** A proxy that asks for a password answers in place of the server, with the code that undici has for wrong arguments. */
+const isProxyRefusal = (error: Error, proxy: URL | undefined): boolean =>
+  proxy !== undefined && codeOf(error) === 'UND_ERR_INVALID_ARG' && error.message.includes('407')
+
+const tlsOptions = ({ ca, cert, key, serverName }: TlsSettings) => ({
+  ...(ca !== undefined && { ca }),
+  ...(cert !== undefined && { cert }),
+  ...(key !== undefined && { key }),
+  ...(serverName !== undefined && { servername: serverName }),
+})
 
 /** It broke after something was written. */
 export const interrupted = (error: Error): Failure => {

@@ -18,6 +18,8 @@ import type { GatewayOptions } from '../../src/gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
 import type { HostLimits, HostOptions } from '../../src/host/options.ts'
 import type { EndpointPath } from '../../src/rpc/call.ts'
+import { NO_PROXIES } from '../../src/transport/proxy-rules.ts'
+import type { ProxyRules } from '../../src/transport/proxy-rules.ts'
 import { StdioListener } from '../../src/host/stdio-listener.ts'
 import { HostPipe } from '../../src/transport/stdio-host.ts'
 import { FakeDownstream } from './fake-downstream.ts'
@@ -38,6 +40,8 @@ export interface GatewaySetup {
   readonly host?: Partial<Omit<HostOptions, 'limits'>>
   readonly hostLimits?: Partial<HostLimits>
   readonly audit?: Configuration['audit']
+  /** As the environment of a process would name them, for authorization servers. */
+  readonly proxies?: ProxyRules
   readonly backoff?: Partial<BackoffOptions>
   /** Serve one host on a pipe and nobody else, as `trunkline stdio` does. */
   readonly pipe?: boolean
@@ -135,6 +139,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
   files: [],
   globs: [],
   servers: [...fakes].map(([key, downstream]) => serverOptions(key, downstream, setup.options?.[key])),
+  proxies: setup.proxies ?? NO_PROXIES,
   gateway: { ...DEFAULT_GATEWAY, ...setup.gateway },
   host: {
     ...DEFAULT_HOST,

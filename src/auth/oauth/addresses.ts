@@ -3,6 +3,7 @@
  * network. Judged are addresses, never names: a name is whatever its resolver says at the time.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'
+import { isLoopback } from '../../transport/loopback.ts'
 
 /**
  * `public`: https, and addresses of the public internet only. `loopback`: this machine, too, and http there; for servers that run
@@ -43,15 +44,6 @@ export const isReachable = (address: string, reach: Reach): boolean => {
   return (reach === 'loopback' && isLoopback(address)) || isPublic(address)
 }
 
-/** The loopback network, `::1`, and both written as an IPv4-mapped address. */
-export const isLoopback = (address: string): boolean => lists().loopback.check(address, familyOf(address))
-
-/** A host name that means this machine, or a literal that does; brackets of a URL's host may stand. */
-export const isLoopbackHost = (host: string): boolean => {
-  const bare = host.replace(/^\[|\]$/g, '')
-  return bare === 'localhost' || (isIP(bare) !== 0 && isLoopback(bare))
-}
-
 const isPublic = (address: string): boolean => {
   const { special, unicast } = lists()
   const family = familyOf(address)
@@ -62,14 +54,11 @@ const isPublic = (address: string): boolean => {
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')
 
 /** Made per check: a few dozen ranges, asked a few times per sign-in. IPv4 rules hold for IPv4-mapped addresses as well. */
-const lists = (): Readonly<Record<'special' | 'unicast' | 'loopback', BlockList>> => {
+const lists = (): Readonly<Record<'special' | 'unicast', BlockList>> => {
   const special = new BlockList()
   for (const [net, bits] of V4_SPECIAL) special.addSubnet(net, bits, 'ipv4')
   for (const [net, bits] of V6_SPECIAL) special.addSubnet(net, bits, 'ipv6')
   const unicast = new BlockList()
   unicast.addSubnet('2000::', 3, 'ipv6')
-  const loopback = new BlockList()
-  loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-  loopback.addAddress('::1', 'ipv6')
-  return { special, unicast, loopback }
+  return { special, unicast }
 }

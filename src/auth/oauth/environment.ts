@@ -1,5 +1,5 @@
 /** What every credential needs from the process around it: passed in by the composition root. */
-import { isLoopbackHost } from './addresses.ts'
+import { isLoopbackHost } from '../../transport/loopback.ts'
 import type { Reach } from './addresses.ts'
 import type { Fetch } from './safe-fetch.ts'
 import type { TokenStore } from './store.ts'

@@ -3,7 +3,7 @@
  * else our metadata document, else a client that is registered as we come. What one issuer knows us by is told no other.
  */
 import { Failure } from '../../wire/failure.ts'
-import { isLoopbackHost } from './addresses.ts'
+import { isLoopbackHost } from '../../transport/loopback.ts'
 import type { Reach } from './addresses.ts'
 import type { Provider } from './discovery.ts'
 import type { ClientOptions, SignInOptions } from './options.ts'

@@ -2,12 +2,15 @@
  * Fetches what strangers name: metadata, registrations, tokens (BRIDGING 6.2.9; B249, T-09). The address is judged where the
  * connection is made, so that it cannot be another one than the one that was looked at.
  *
- * The surprise: a resolver is not asked about literals, so the literal is judged as well. And no redirect is ever followed.
+ * The surprise: a resolver is not asked about literals, so the literal is judged as well. And no redirect is ever followed. Through a
+ * proxy, it is the proxy that resolves the name; ours is asked as well, and where it knows the name, what it says is judged.
  */
 import { lookup as systemLookup } from 'node:dns'
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
-import type { Agent } from 'undici'
+import type { Dispatcher } from 'undici'
+import { NO_PROXIES, originOfProxy, proxyFor } from '../../transport/proxy-rules.ts'
+import type { ProxyRules } from '../../transport/proxy-rules.ts'
 import { isReachable } from './addresses.ts'
 import type { Reach } from './addresses.ts'
 
@@ -46,24 +49,36 @@ export const DEFAULT_SAFE_FETCH: SafeFetchOptions = { timeoutMs: 5_000, maxBytes
 
 export class SafeFetch implements AsyncDisposable {
   readonly #options: SafeFetchOptions
-  readonly #agents = new Map<Reach, Promise<Agent>>()
+  /** By proxy and reach. */
+  readonly #agents = new Map<string, Promise<Dispatcher>>()
 
   constructor(options: Partial<SafeFetchOptions> = {}) {
     this.#options = { ...DEFAULT_SAFE_FETCH, ...options }
   }
 
-  readonly fetch: Fetch = async ({ url, reach, body, headers }) => {
+  /** Without proxies. */
+  readonly fetch: Fetch = (request) => this.#fetch(request, NO_PROXIES)
+
+  /** The same through proxies, as the rules are at the time of each request. */
+  through(rules: () => ProxyRules): Fetch {
+    return (request) => this.#fetch(request, rules())
+  }
+
+  async #fetch({ url, reach, body, headers }: FetchRequest, rules: ProxyRules): Promise<FetchReply> {
     const target = checkedUrl(url, reach)
+    const proxy = proxyFor(target, rules)
+    if (proxy !== undefined) await this.#judge(target.hostname, reach)
     const { timeoutMs, maxBytes } = this.#options
     const { request } = await import('undici')
     const reply = await request(target, {
-      dispatcher: await this.#agent(reach),
+      dispatcher: await this.#agent(reach, proxy),
       method: body === undefined ? 'GET' : 'POST',
       headers: { accept: 'application/json', ...headers },
       signal: AbortSignal.timeout(timeoutMs),
       ...(body !== undefined && { body }),
     }).catch((error: unknown) => {
-      throw new Error(`${target.origin}: ${reasonOf(error)}`, { cause: error })
+      const through = proxy === undefined ? '' : `through the proxy ${originOfProxy(proxy)}: `
+      throw new Error(`${target.origin}: ${through}${reasonOf(error)}`, { cause: error })
     })
     const { statusCode } = reply
     if (statusCode >= 300 && statusCode < 400) {
@@ -90,13 +105,33 @@ export class SafeFetch implements AsyncDisposable {
     await Promise.all(agents.map((agent) => agent.destroy()))
   }
 
-  #agent(reach: Reach): Promise<Agent> {
-    let agent = this.#agents.get(reach)
-    if (agent === undefined) this.#agents.set(reach, (agent = this.#makeAgent(reach)))
+  #agent(reach: Reach, proxy: URL | undefined): Promise<Dispatcher> {
+    const key = `${reach} ${proxy?.href ?? ''}`
+    let agent = this.#agents.get(key)
+    if (agent === undefined)
+      this.#agents.set(key, (agent = proxy === undefined ? this.#makeAgent(reach) : this.#makeProxyAgent(proxy)))
     return agent
   }
 
-  async #makeAgent(reach: Reach): Promise<Agent> {
+  /** Rejects for a literal, or a name known here, that `reach` does not have. A name known to the proxy alone is left to it. */
+  async #judge(hostname: string, reach: Reach): Promise<void> {
+    const host = hostname.replace(/^\[|\]$/g, '')
+    if (isIP(host) !== 0) {
+      if (!isReachable(host, reach)) throw notReachable(host)
+      return
+    }
+    const addresses = await new Promise<LookupAddress[]>((resolve) =>
+      this.#options.lookup(host, { all: true }, (error, found) => resolve(error === null ? found : [])),
+    )
+    if (addresses.some(({ address }) => !isReachable(address, reach))) throw notReachable(host)
+  }
+
+  async #makeProxyAgent(proxy: URL): Promise<Dispatcher> {
+    const { ProxyAgent } = await import('undici')
+    return new ProxyAgent({ uri: proxy.href, connections: 4, connectTimeout: this.#options.timeoutMs, allowH2: false })
+  }
+
+  async #makeAgent(reach: Reach): Promise<Dispatcher> {
     const { Agent: MakeAgent, buildConnector } = await import('undici')
     const { timeoutMs, lookup } = this.#options
     const connect = buildConnector({

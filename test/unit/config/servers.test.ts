@@ -51,6 +51,7 @@ servers:
     lock: { on_change: hold }
     drive_tasks: true
     instructions: false
+    proxy: http://proxy.test:3128
 `)
     const [server] = (await files.load(undefined, { env: { KEEP: 'k', PATH: '/bin' } })).servers
     expect(server).toEqual({
@@ -68,6 +69,7 @@ servers:
       transport: 'http',
       era: 'modern',
       httpClient: 'undici',
+      proxies: { http: 'http://proxy.test:3128/', https: 'http://proxy.test:3128/', except: [] },
       headers: { 'X-A': '1', 'X-Key': 'k', Authorization: 'Bearer t' },
       trusted: false,
       tags: ['one', 'two'],
