@@ -2,12 +2,15 @@
  * Opens links to one server, whatever it takes: a process, a socket, both; remembers the era it found; keeps one process
  * ready for the next link (the spare).
  */
-import { dialHttp, dialPipe } from '../era/dial.ts'
+import { dialHttp, dialPipe, probeEra } from '../era/dial.ts'
 import type { Dialed, Dialing } from '../era/dial.ts'
 import type { Declared, Link, LinkEvents } from '../era/link.ts'
+import { ServerError } from '../rpc/call.ts'
 import { Connection } from '../rpc/connection.ts'
 import type { Bearer, Channel } from '../transport/channel.ts'
 import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
+import type { Era } from '../wire/revisions.ts'
 import type { Companion, DownstreamEnvironment, PipeChannel } from './environment.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { ServerOptions } from './options.ts'
@@ -60,9 +63,12 @@ export class Dialer {
     const { memory } = this.#environment
     if (options.launch !== undefined && options.url !== undefined) await this.#startCompanion()
     const { link, verdict } = await this.#dial(declared, events, true).catch((error: unknown) => {
-      // A verdict that no longer holds is forgotten, so that the next attempt asks again (B213).
-      if (!(error instanceof Failure) || error.executed === 'no') memory.keepVerdict(options, undefined)
-      throw error
+      // A verdict that no longer holds is dropped: the era is asked for again, at once where the server refused (B213).
+      const hadVerdict = memory.verdict(options) !== undefined
+      const isRefusal = isOfOtherEra(error)
+      if (isRefusal || isSilence(error)) memory.keepVerdict(options, undefined)
+      if (!hadVerdict || !isRefusal || options.era !== 'auto') throw error
+      return this.#dial(declared, events, true)
     })
     memory.keepVerdict(options, verdict)
     void link.closed.then(() => this.#dropSpare())
@@ -70,6 +76,20 @@ export class Dialer {
     if (verdict.era === 'legacy') this.#prepareSpare()
     Heartbeat.watch(link, this.#environment.sweeper, () => this.#options.timeouts.pingMs)
     return link
+  }
+
+  /** What the server speaks now, asked beside all links; `undefined` where that cannot be told. */
+  async probe(): Promise<Era | undefined> {
+    const options = this.#options
+    if (options.url === undefined || options.era !== 'auto') return undefined
+    const channel = this.#opened(this.#environment.openers.http(options, this.#bearer))
+    try {
+      return await probeEra(channel, await this.#dialing(this.superset()))
+    } catch {
+      return undefined
+    } finally {
+      await channel.close()
+    }
   }
 
   /** Ends everything it opened, and what is still being opened. */
@@ -86,10 +106,22 @@ export class Dialer {
   }
 
   async #dial(declared: Declared, events: LinkEvents, isMain = false): Promise<Dialed> {
-    const { sweeper, identity, instance, openers, memory, soleHost } = this.#environment
+    const { openers } = this.#environment
+    const options = this.#options
+    const dialing: Dialing = { ...(await this.#dialing(declared)), events }
+    if (options.url === undefined) return dialPipe(() => this.#takeConnection(isMain), dialing)
+    const open = {
+      http: () => this.#opened(openers.http(options, this.#bearer)),
+      sse: () => this.#opened(openers.sse(options, this.#bearer)),
+    }
+    return this.#companion === undefined ? dialHttp(open, options.transport, dialing) : this.#dialWhenUp(open, dialing)
+  }
+
+  async #dialing(declared: Declared): Promise<Omit<Dialing, 'events'>> {
+    const { sweeper, identity, instance, memory, soleHost } = this.#environment
     const options = this.#options
     const { startMs, probeMs, idleMs, totalMs } = options.timeouts
-    const dialing: Dialing = {
+    return {
       era: options.era,
       verdict: memory.verdict(options),
       declared,
@@ -98,14 +130,7 @@ export class Dialer {
       position: { instance, hops: (await soleHost)?.hops ?? 0 },
       timeouts: { startMs, probeMs, idleMs, totalMs },
       sweeper,
-      events,
     }
-    if (options.url === undefined) return dialPipe(() => this.#takeConnection(isMain), dialing)
-    const open = {
-      http: () => this.#opened(openers.http(options, this.#bearer)),
-      sse: () => this.#opened(openers.sse(options, this.#bearer)),
-    }
-    return this.#companion === undefined ? dialHttp(open, options.transport, dialing) : this.#dialWhenUp(open, dialing)
   }
 
   /** A process that was just started answers when it is ready: refused connections are tried again until the start time-out. */
@@ -172,6 +197,13 @@ export class Dialer {
     await connection?.channel.close()
   }
 }
+
+/** The server answered the dialing, in a way that says that it does not speak what was dialed (BRIDGING 5.2). */
+const OTHER_ERA: ReadonlySet<FailureKind> = new Set(['not_found', 'bad_response', 'version'])
+const isOfOtherEra = (error: unknown): boolean =>
+  error instanceof ServerError || (error instanceof Failure && OTHER_ERA.has(error.kind))
+
+const isSilence = (error: unknown): boolean => error instanceof Failure && error.kind === 'timeout'
 
 const isUnreachable = (error: unknown): boolean => {
   for (let cause = error; cause instanceof Error; cause = cause.cause)

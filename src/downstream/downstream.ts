@@ -20,6 +20,7 @@ import type { LogLevel } from '../wire/methods.ts'
 import { Asking } from './asking.ts'
 import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
+import { EraWatch } from './era-watch.ts'
 import { Hearing } from './hearing.ts'
 import { UNSIGNED } from './health.ts'
 import type { Health } from './health.ts'
@@ -54,6 +55,7 @@ export class Downstream {
   readonly #linkStarts: LinkStarts
   readonly #asking: Asking
   readonly #dialer: Dialer
+  readonly #eraWatch: EraWatch
   readonly #hearing: Hearing
   readonly #links: Links
   readonly #offers: Offers
@@ -106,6 +108,13 @@ export class Downstream {
         this.#sessionLists.heard(owner)
       },
       taskEnded: (id, owner) => this.#links.taskEnded(id, owner),
+      refused: (error) => void this.#eraWatch.isChange(error),
+    })
+    this.#eraWatch = new EraWatch({
+      link: () => this.link,
+      probe: () => this.#dialer.probe(),
+      changed: (link) => this.#changeEra(link),
+      nowMs: () => environment.sweeper.nowMs,
     })
     this.#offers = new Offers({
       options: () => this.options,
@@ -115,6 +124,7 @@ export class Downstream {
       declared: this.#dialer.superset(),
       open: (declared) => this.#dialer.dial(declared, this.#hearing.onMain()),
       oddity: (reason, sample) => this.#hearing.oddity(reason, sample),
+      failed: (error) => void this.#eraWatch.isChange(error),
     })
     this.#sessionLists = new SessionLists({
       isOn: () => this.options.dynamicLists,
@@ -280,10 +290,21 @@ export class Downstream {
   }
 
   async #again(error: unknown, call: Call): Promise<Outcome> {
-    if (!isMismatch(error, call)) return again(error, call, this.#environment.retries, () => this.#attemptLater(call))
+    if (await this.#eraWatch.isChange(error)) return this.#attemptLater(call)
+    if (this.link?.era !== 'modern' || !isMismatch(error, call))
+      return again(error, call, this.#environment.retries, () => this.#attemptLater(call))
     await this.#offers.read()
     const entry = this.inventory$.value?.lists.tools.find(({ original }) => original === call.target)
     return this.#attemptLater({ ...call, paramHeaders: entry?.paramHeaders ?? [] })
+  }
+
+  /** The server is another one now: what is known of its era is dropped, and it is dialed again at once (B268). */
+  #changeEra(link: Link): void {
+    const { log, memory } = this.#environment
+    log.info({ server: this.options.key, era: link.era }, 'the server does not speak this era any more; it is dialed again')
+    memory.keepVerdict(this.options, undefined)
+    this.#links.leaveAll()
+    this.#upkeep.giveUp(link)
   }
 
   /** Processes that end soon are not started again at once; what is only connected to may be. */

@@ -21,6 +21,8 @@ export interface HearingSource {
   readonly outdated: (list: ChangedList, owner: LinkOwner | undefined) => void
   /** `owner`: of the link that it was said on, unless that serves nobody. */
   readonly taskEnded: (id: string, owner: LinkOwner | undefined) => void
+  /** See `LinkEvents`. */
+  readonly refused: (error: unknown) => void
 }
 
 export class Hearing {
@@ -70,7 +72,7 @@ export class Hearing {
   }
 
   #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated'> {
-    const { id, environment, outdated, taskEnded } = this.#source
+    const { id, environment, outdated, refused, taskEnded } = this.#source
     return {
       listChanged: (list) => outdated(list, owner),
       taskChanged: (task) => {
@@ -78,6 +80,7 @@ export class Hearing {
         environment.taskChanged(id, task, owner)
       },
       oddity: (reason, sample) => this.oddity(reason, sample),
+      refused,
     }
   }
 

@@ -38,6 +38,8 @@ export interface ReadingOptions {
   readonly nowMs: () => number
   /** Hears of each limit that the lists exceed. */
   readonly reached: (option: string) => void
+  /** Hears of each list that failed. */
+  readonly failed?: (error: unknown) => void
   /** What was read before, for lists that fail now. */
   readonly known: Inventory | undefined
   /** What is declared while reading, where it is not what the gateway always declares. */
@@ -56,6 +58,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
     kind,
     await readList(link, kind, options, { leftOut, warnings }).catch((error: unknown) => {
       if (!isOfThisList(error)) throw error
+      options.failed?.(error)
       warnings.push(`${LISTS[kind].method} failed: ${error.message}`)
       return { entries: options.known?.lists[kind] ?? [], freshness: STALE }
     }),

@@ -131,6 +131,11 @@ export class Links implements Sweepable {
     }
   }
 
+  /** No call finds any of those that are open; each is closed once nothing uses it. */
+  leaveAll(): void {
+    for (const held of this.#all.values()) this.#leave(held)
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#all.values()].map((held) => this.#close(held)))
   }

@@ -31,6 +31,8 @@ export interface OffersSource {
   /** A further link that serves nobody's calls. */
   readonly open: (declared: Declared) => Promise<Link>
   readonly oddity: (reason: string, sample: string) => void
+  /** A list could not be read. */
+  readonly failed: (error: unknown) => void
 }
 
 export class Offers {
@@ -187,7 +189,8 @@ export class Offers {
     const { legacyTtlMs, legacyPollMs } = this.#source.environment
     const { key, limits } = this.#source.options()
     const reached = (option: string): void => this.#source.environment.limits.hit(option, key)
-    return { limits, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), reached, known }
+    const { failed } = this.#source
+    return { limits, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), reached, known, failed }
   }
 }
 

@@ -103,12 +103,18 @@ export class Upkeep {
     } catch (error) {
       const isHopelessly = error instanceof Failure && isHopeless(error)
       if ((isForgotten(error) || isHopelessly) && this.#link === link) {
-        this.#link = undefined
         if (isHopelessly) this.#refused = error
-        void link.close()
+        this.giveUp(link)
       }
       throw error
     }
+  }
+
+  /** The link is of no use any more: another is opened. */
+  giveUp(link: Link): void {
+    if (this.#link !== link) return
+    this.#link = undefined
+    void link.close()
   }
 
   /** No more attempts, and nobody waits any longer; the link stays until `close`. */

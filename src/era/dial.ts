@@ -129,7 +129,7 @@ const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
     })
 }
 
-const discover = (id: number, { declared, hasAccount, identity, position }: Dialing): Parts =>
+const discover = (id: number, { declared, hasAccount, identity, position }: Omit<Dialing, 'events'>): Parts =>
   discoverMessage(id, withOwnAccount(declared, hasAccount), identity, nextHop(position.hops))
 
 const decide = async (message: Envelope, connection: Connection, dialing: Dialing): Promise<PipeAnswer> => {
@@ -177,7 +177,15 @@ export const dialHttp = async (
   }
 }
 
-const probeHttp = async (channel: HttpChannel, dialing: Dialing, attempts: string[]): Promise<ModernServer | undefined> => {
+/** What the server at a URL speaks: a `server/discover` and nothing more. Throws where its answer says nothing of that. */
+export const probeEra = async (channel: HttpChannel, dialing: Omit<Dialing, 'events'>): Promise<Era> =>
+  (await probeHttp(channel, dialing, [])) === undefined ? 'legacy' : 'modern'
+
+const probeHttp = async (
+  channel: HttpChannel,
+  dialing: Omit<Dialing, 'events'>,
+  attempts: string[],
+): Promise<ModernServer | undefined> => {
   for (let attempt = 0; attempt < 2; attempt++) {
     const parts = discover(0, dialing)
     const { status, headers, message } = await channel.exchange({ parts, headers: DISCOVER_HEADERS }, dialing.timeouts.startMs)

@@ -244,6 +244,7 @@ export class LegacyLink implements Link, Carrier {
       await this.#request('ping', {}, limitMs, 'timeouts.ping')
       return true
     } catch (error) {
+      this.#events.refused?.(error)
       return error instanceof ServerError
     }
   }

@@ -17,6 +17,8 @@ export interface ListeningEvents {
   missedLists(): void
   missedResource(uri: string): void
   missedTask(id: string): void
+  /** A stream was not opened, or broke. */
+  refused(error: unknown): void
 }
 
 interface Opened {
@@ -108,7 +110,9 @@ export class Listening {
         signal: abort.signal,
         cancel: (id) => this.#cancel(id),
       })
-      .catch(() => undefined)
+      .catch((error: unknown) => {
+        if (!this.#isClosed) this.#events.refused(error)
+      })
       .finally(() => {
         this.#streams.delete(key)
         resolve(undefined)

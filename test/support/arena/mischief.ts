@@ -130,6 +130,23 @@ export const MISCHIEF: readonly Mischief[] = [
       connection?.say(JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: '-1:forged' }] } }))
     },
   },
+  {
+    id: 'F-16',
+    name: 'the era at a URL changes',
+    weight: 2,
+    // The servers behind two URLs change places, as a deployment would change one.
+    does: ({ seats }, random) => {
+      const of = (kind: Seat['kind']): Seat['proxy'] =>
+        pick(
+          seats.filter((seat) => seat.kind === kind),
+          random,
+        )?.proxy
+      const [one, other] = [of('legacy http'), of('modern http')]
+      if (one === undefined || other === undefined) return
+      ;[one.target, other.target] = [other.target, one.target]
+      if (random() < 0.5) for (const proxy of [one, other]) proxy.reset()
+    },
+  },
   { id: 'F-18', name: 'connections to a server are cut', weight: 3, does: below(cut, 300) },
   {
     id: 'F-18',
