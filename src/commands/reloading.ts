@@ -52,6 +52,7 @@ export class Reloading implements Reloader, AsyncDisposable {
   async plan(): Promise<PlanEnd> {
     try {
       const { configuration } = await this.#read()
+      this.#refuseTruncated(configuration)
       const plan = makePlan(this.#running, configuration)
       this.#refuseCollisions(configuration, plan)
       return { kind: 'planned', plan }
@@ -80,6 +81,7 @@ export class Reloading implements Reloader, AsyncDisposable {
     })
     try {
       const { configuration, sinceMs } = await this.#read()
+      this.#refuseTruncated(configuration)
       const { added, removed, changed, needsRestart } = diffConfigurations(before, configuration)
       const plan = makePlan(this.#running, configuration)
       this.#refuseCollisions(configuration, plan)
@@ -99,6 +101,15 @@ export class Reloading implements Reloader, AsyncDisposable {
       this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration is not used')
       return { kind: 'refused', problems: this.#problems }
     }
+  }
+
+  /** Programs that write a file in place empty it first: that is no wish to serve nothing (F-25). */
+  #refuseTruncated({ emptyFiles }: Configuration): void {
+    const before = this.#running.configuration
+    const truncated = emptyFiles.filter((file) => before.files.includes(file) && !before.emptyFiles.includes(file))
+    if (truncated.length === 0) return
+    const remedy = 'restore its content, or write "servers: {}" to serve nothing'
+    throw new ConfigError(truncated.map((file) => ({ place: file, path: '', message: 'the file is empty', remedy })))
   }
 
   /** `naming.collision: error`: a configuration that makes two entries want one name is not taken; what servers did meanwhile is told. */

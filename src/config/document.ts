@@ -10,8 +10,15 @@ import type { MapTree, Scalar, Tree } from './tree.ts'
 const MAX_DEPTH = 64
 const MAX_NODES = 100_000
 
+export interface ParsedText {
+  readonly tree: Tree
+  readonly problems: readonly Problem[]
+  /** It holds nothing, or comments only. */
+  readonly isEmpty: boolean
+}
+
 /** `name` is how the file is called in places. A file without content is an empty mapping. */
-export const parseText = (text: string, name: string): { tree: Tree; problems: readonly Problem[] } => {
+export const parseText = (text: string, name: string): ParsedText => {
   const lines = new LineCounter()
   const place = (offset: number) => {
     const { line, col } = lines.linePos(offset)
@@ -31,12 +38,13 @@ export const parseText = (text: string, name: string): { tree: Tree; problems: r
       message: error.message.replace(/\s+/g, ' '),
       remedy: error.code === 'TAB_AS_INDENT' ? 'indent with spaces' : 'correct the syntax here',
     }))
-    if (problems.length > 0 || document.contents === null) return { tree: empty, problems }
-    return { tree: plant(document, place, problems) ?? empty, problems }
+    const isEmpty = problems.length === 0 && document.contents === null
+    if (problems.length > 0 || isEmpty) return { tree: empty, problems, isEmpty }
+    return { tree: plant(document, place, problems) ?? empty, problems, isEmpty }
   } catch (error) {
     // The parser recurses: a text of ten thousand brackets ends here.
     const message = `cannot be read as YAML or JSON (${(error as Error).message})`
-    return { tree: empty, problems: [{ place: `${name}:1:1`, path: '', message, remedy: 'nest less deeply' }] }
+    return { tree: empty, problems: [{ place: `${name}:1:1`, path: '', message, remedy: 'nest less deeply' }], isEmpty: false }
   }
 }
 

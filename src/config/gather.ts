@@ -36,6 +36,8 @@ export interface GatheredServer {
 
 export interface Gathered {
   readonly files: ReadonlySet<string>
+  /** Configuration files without content. */
+  readonly emptyFiles: ReadonlySet<string>
   readonly globs: ReadonlySet<string>
   readonly servers: ReadonlyMap<string, GatheredServer>
   readonly settings: Settings
@@ -59,6 +61,7 @@ export const gather = async (
   warnings: string[],
 ): Promise<Gathered> => {
   const files = new Set<string>()
+  const emptyFiles = new Set<string>()
   const globs = new Set<string>()
   const servers = new Map<string, GatheredServer>()
   const sections = new Map<string, Tree>()
@@ -83,6 +86,7 @@ export const gather = async (
     // An unreadable include is told where it is asked for.
     problems.push(...found.map((problem) => (source || !from ? problem : besides(problem, from, nameOf(file)))))
     if (source === undefined) return
+    if (source.isEmpty) emptyFiles.add(file)
     const member = recogniseHostFile(source.tree)
     const scope: Scope = {
       env: include.env,
@@ -185,7 +189,7 @@ export const gather = async (
   if (value !== undefined) await read(resolve(context.cwd, GIVEN), { tags: [], env: context.env })
   for (const path of paths) await read(resolve(context.cwd, path), { tags: [], env: context.env })
   warnings.push(...secrets.warnings)
-  return { files, globs, servers, settings, sections, folders, secrets: secrets.values }
+  return { files, emptyFiles, globs, servers, settings, sections, folders, secrets: secrets.values }
 }
 
 /** What an object given by a program is called in places. */
@@ -193,7 +197,7 @@ const GIVEN = 'configuration'
 
 const given = (value: object, problems: Problem[]): Source | undefined => {
   const tree = plantValue(value, GIVEN)
-  if (tree.kind === 'map') return { tree, readable: false }
+  if (tree.kind === 'map') return { tree, readable: false, isEmpty: false }
   problems.push({ place: GIVEN, path: '', message: 'expected an object', remedy: 'begin with { servers: … }' })
   return undefined
 }

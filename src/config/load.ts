@@ -66,6 +66,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
       ...[...gathered.servers.values()].flatMap((server) => tlsFilesOf(server, context)),
       ...(lock === undefined ? [] : [lock.file]),
     ],
+    emptyFiles: [...gathered.emptyFiles],
     globs: [...gathered.globs],
     servers,
     proxies: proxies.rules,

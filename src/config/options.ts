@@ -17,6 +17,8 @@ export interface Configuration {
   readonly id: string
   /** Absolute paths of every file read, the main one first, with those of `env_file` and `${file:…}`: what is watched. */
   readonly files: readonly string[]
+  /** Those of `files` that hold no configuration: while serving, a file that has become empty is taken for a truncated one. */
+  readonly emptyFiles: readonly string[]
   /** Absolute patterns of `include`: a new file that matches is a change. */
   readonly globs: readonly string[]
   readonly servers: readonly ServerOptions[]

@@ -11,6 +11,7 @@ export interface Source {
   readonly tree: MapTree
   /** Others than the owner may read the file. */
   readonly readable: boolean
+  readonly isEmpty: boolean
 }
 
 /** `name` is how the file is called in places. `undefined`: it cannot be used, and `problems` says why. */
@@ -26,11 +27,11 @@ export const readSource = async (file: string, name: string, problems: Problem[]
     if (isWritableByAll(found))
       return refuse('can be written by everyone, and a configuration runs commands', `chmod o-w ${name}`)
     if (extname(file) === '.toml') return refuse('TOML is not read by this version', 'write the servers as YAML or JSON')
-    const { tree, problems: syntax } = parseText(await readFile(file, 'utf8'), name)
+    const { tree, problems: syntax, isEmpty } = parseText(await readFile(file, 'utf8'), name)
     problems.push(...syntax)
     if (tree.kind !== 'map')
       return syntax.length > 0 ? undefined : refuse('expected a mapping at the top', 'begin with "servers:"')
-    return { tree, readable: isPosix() && (found.mode & 0o044) !== 0 }
+    return { tree, readable: isPosix() && (found.mode & 0o044) !== 0, isEmpty }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     return refuse(`cannot be read (${code ?? message})`, code === 'ENOENT' ? 'check the path' : 'check its permissions')

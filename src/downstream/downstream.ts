@@ -317,7 +317,9 @@ export class Downstream {
   #located(error: unknown): unknown {
     if (!(error instanceof Failure)) return error
     const isOurs = this.#stopping !== undefined && LOST.has(error.kind)
-    return (isOurs ? new Failure('shutting_down', 'the server was stopped', error.facts, error) : error).at(this.options)
+    const failure = isOurs ? new Failure('shutting_down', 'the server was stopped', error.facts, error) : error
+    // A server that ends with the gateway is no matter of its own.
+    return failure.kind === 'shutting_down' && this.#environment.isEnding() ? failure : failure.at(this.options)
   }
 
   /** Watches a resource for the gateway; false if the server does not offer that. Throws `Failure` if it cannot be asked now. */

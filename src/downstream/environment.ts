@@ -116,6 +116,8 @@ export interface DownstreamEnvironment {
   readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
   /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */
   readonly taskChanged: (id: string, task: Payload, owner: LinkOwner | undefined) => void
+  /** The whole fleet is being stopped, and the gateway with it. */
+  readonly isEnding: () => boolean
   /** It takes the place of one of the same key, whose subscriptions it takes over. */
   readonly isSuccessor: boolean
   /** The main link is up again after a loss, or for the first time in the place of another. */

@@ -8,15 +8,17 @@ import type { ServerOptions } from './options.ts'
 export class Fleet {
   readonly downstreams$ = new BehaviorSubject<readonly Downstream[]>([])
   readonly #environment: DownstreamEnvironment
+  #isEnding = false
   readonly #starts = new PQueue()
   readonly #leaving = new Map<Downstream, Promise<void>>()
   /** Those that are there now. */
   #byKey: ReadonlyMap<string, Downstream> = new Map()
 
   /** Everything a server needs, but for what the fleet itself knows. */
-  constructor(environment: Omit<DownstreamEnvironment, 'gate' | 'isSuccessor'>) {
+  constructor(environment: Omit<DownstreamEnvironment, 'gate' | 'isSuccessor' | 'isEnding'>) {
     this.#environment = {
       ...environment,
+      isEnding: () => this.#isEnding,
       isSuccessor: false,
       gate: (start, isWanted) => this.#start(start, isWanted),
     }
@@ -80,6 +82,7 @@ export class Fleet {
   }
 
   async stop(): Promise<void> {
+    this.#isEnding = true
     for (const downstream of [...this.#leaving.keys(), ...this.downstreams$.value]) void this.#end(downstream, 0)
     await Promise.all(this.#leaving.values())
     this.downstreams$.complete()

@@ -109,6 +109,10 @@ const textOf = (error: Failure): string => {
   if (limit !== undefined && (error.kind === 'rate_limited' || error.kind === 'store_unavailable'))
     return retryAfterMs === undefined ? error.message : `${error.message}; retry after ${Math.ceil(retryAfterMs / 1000)} s`
   const name = server?.displayName ?? 'the server'
+  if (error.kind === 'shutting_down' && server !== undefined)
+    return error.executed === 'no'
+      ? `${name} is being stopped; try again in a moment`
+      : `${name} was stopped; the action may or may not have happened`
   if (error.kind === 'exited' && error.executed === 'no') return `${name} is not running; it is being restarted`
   if (error.kind === 'rate_limited' && retryAfterMs !== undefined)
     return `${name} is rate limiting; retry after ${Math.ceil(retryAfterMs / 1000)} s`

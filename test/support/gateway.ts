@@ -137,6 +137,7 @@ export const serverOptions = (key: string, downstream: FakeDownstream, overrides
 export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDownstream>, stateDir: string): Configuration => ({
   id: '0123456789abcdef',
   files: [],
+  emptyFiles: [],
   globs: [],
   servers: [...fakes].map(([key, downstream]) => serverOptions(key, downstream, setup.options?.[key])),
   proxies: setup.proxies ?? NO_PROXIES,

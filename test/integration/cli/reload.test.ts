@@ -44,6 +44,27 @@ describe('a reload', () => {
     expect(ends(cli, 'log')).toEqual([])
   })
 
+  test.each([
+    ['truncated', ''],
+    ['cut after its first comment', '# Servers of the team\n'],
+  ])('F-25 of a file that is %s keeps what is in force, and goes on when the file is whole again', async (_, text) => {
+    await using cli = await commandLine()
+    const whole = `# Servers of the team\nservers:\n  a: ${cli.fake('good', 'log')}\n`
+    await cli.write('trunkline.yaml', whole)
+    const up = await cli.up()
+    await up.said(/server is ready/)
+    const before = ends(cli, 'log')
+    await cli.write('trunkline.yaml', text)
+    await up.said(/trunkline\.yaml: the file is empty.*the new configuration is not used/)
+    expect(await cli.run(['call', 'a__echo', 'text=still'])).toMatchObject({ code: 0, stdout: 'still\n' })
+    expect((await cli.run(['plan'])).code).toBe(2)
+    await cli.write('trunkline.yaml', `${whole}  b: ${cli.fake()}\n`)
+    await up.said(/"added":\["b"\],"removed":\[\]/)
+    expect(ends(cli, 'log')).toEqual(before)
+    await cli.write('trunkline.yaml', 'servers: {}\n')
+    await up.said(/"removed":\["a","b"\]/)
+  })
+
   test('by SIGHUP changes names without a restart', async () => {
     await using cli = await commandLine()
     const file = (prefix: string): string =>

@@ -9,6 +9,7 @@ import type { FakeKind } from '../../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, modernHttp } from '../../support/fake-host.ts'
 import { configure, startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
+import type { JsonMap } from '../../support/fakes/messages.ts'
 import { play, refereed } from '../../support/refereed.ts'
 import { Referee } from '../../support/referee.ts'
 
@@ -29,6 +30,8 @@ test.each(everyFakeKind)(
 
 /** What a modern host declares decides whether its calls could be parked. */
 const ABLE = { capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} } }
+const textOf = ({ content }: JsonMap): unknown => (content as JsonMap[])[0]?.['text']
+
 const HOSTS = [
   { name: 'a legacy host', open: (gateway: TestGateway) => legacyHttp.connect(gateway) },
   { name: 'a legacy host that can be asked', open: (gateway: TestGateway) => legacyHttp.connect(gateway, ABLE) },
@@ -129,6 +132,20 @@ test('F-22 in a rolling restart of two gateways under load no call fails that a 
   expect(load.answered).toBe(load.executed)
   expect(referee.verdict).toMatchObject({ answered: load.executed, lost: 0, crossed: 0, doubled: 0, untrue: 0 })
   for (const one of [...replicas, ...fakes.values()]) await one[Symbol.asyncDispose]()
+})
+
+test.each(HOSTS)('F-25 to $name a server that is stopped alone is not said to be the gateway', async ({ open }) => {
+  const never = fake.of({ kind: 'legacy stdio', tools: ['t'], on: { 'tools/call': fake.never } })
+  await using gateway = await startGateway({ servers: { a: never, b: never } })
+  await using host = await open(gateway)
+  const texts = Object.fromEntries(
+    ['a', 'b'].map((key) => [key, host.call('tools/call', { name: `${key}__t`, arguments: {} }).then(textOf)]),
+  )
+  await Promise.all(['a', 'b'].map((key) => gateway.fake(key).until('tools/call')))
+  gateway.running.fleet.restart('a', 0)
+  expect(await texts['a']).toBe('A was stopped; the action may or may not have happened')
+  await gateway.running.stop()
+  expect(await texts['b']).toBe('the gateway is shutting down')
 })
 
 test('F-25 during a hundred reloads no call of a server that stays the same fails, and it keeps its connections', async () => {
