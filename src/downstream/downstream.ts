@@ -315,6 +315,7 @@ export class Downstream {
   }
 
   #located(error: unknown): unknown {
+    if (error instanceof ServerError) return error.at(this.options)
     if (!(error instanceof Failure)) return error
     const isOurs = this.#stopping !== undefined && LOST.has(error.kind)
     const failure = isOurs ? new Failure('shutting_down', 'the server was stopped', error.facts, error) : error
@@ -361,7 +362,7 @@ export class Downstream {
 
   /** What the server makes of it is no matter of the host's: it has its answer, and filters for itself. */
   #tellLevel(link: Link | undefined, level: LogLevel | undefined): void {
-    if (link !== undefined && level !== undefined) void link.setLevel(level).catch(() => undefined)
+    if (link !== undefined && level !== undefined) void link.setLevel(level)
   }
 
   rootsChanged(session: HostSession): void {

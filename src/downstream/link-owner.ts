@@ -29,14 +29,17 @@ export interface LinkOwner {
 }
 
 /** What the gateway can carry back to this caller's host, and may therefore declare (B037). */
-export const carried = ({ capabilities }: Pick<Caller, 'capabilities'>): Declared => {
-  const { elicitation, sampling, roots } = capabilities
+export const carried = ({ capabilities, session }: Pick<Caller, 'capabilities' | 'session'>): Declared => {
+  const { elicitation, sampling, roots, experimental } = capabilities
+  const extensions = session === undefined ? appsIn(capabilities) : extensionsIn(capabilities)
   return {
     ...(elicitation !== undefined && { elicitation }),
     ...(sampling !== undefined && { sampling }),
     ...(roots !== undefined && { roots }),
-    // Legacy eras know no such member; hosts that run apps put it there all the same (B044).
-    ...(declaresApps(capabilities) && { extensions: { [UI_EXTENSION]: appsOf(capabilities) } }),
+    // Of a legacy host the server gets them as they were said: what they promise is between the two.
+    ...(session !== undefined && experimental !== undefined && { experimental }),
+    // Legacy eras know no such member; hosts put it there all the same (B044).
+    ...(Object.keys(extensions).length > 0 && { extensions }),
   }
 }
 
@@ -76,5 +79,8 @@ export const levelFor = (owner: LinkOwner, asked: LogLevel | undefined): LogLeve
   return owner.level
 }
 
-const appsOf = (capabilities: Caller['capabilities']): unknown =>
-  (capabilities['extensions'] as Readonly<Record<string, unknown>>)[UI_EXTENSION]
+const extensionsIn = ({ extensions }: Caller['capabilities']): Readonly<Record<string, unknown>> =>
+  typeof extensions === 'object' && extensions !== null ? (extensions as Readonly<Record<string, unknown>>) : {}
+
+const appsIn = (capabilities: Caller['capabilities']): Readonly<Record<string, unknown>> =>
+  declaresApps(capabilities) ? { [UI_EXTENSION]: extensionsIn(capabilities)[UI_EXTENSION] } : {}

@@ -1,5 +1,5 @@
 /**
- * What a legacy server asks on a link: which call it belongs to (BRIDGING 3.0), the patience of that call while a person thinks,
+ * What a server asks by requests on a link: which call it belongs to (BRIDGING 3.0), the patience of that call while a person thinks,
  * and the answer on its way back.
  */
 import type { Answer, Call, Question } from '../rpc/call.ts'
@@ -19,12 +19,13 @@ const EMPTY: Parts = [Buffer.from('{}')]
 
 export class Attribution {
   readonly #connection: Connection
-  readonly #events: LinkEvents
-  readonly #tasks: LinkTasks
+  readonly #events: Pick<LinkEvents, 'ask'>
+  readonly #tasks: Pick<LinkTasks, 'ask' | 'creatorOf'> | undefined
   /** Questions that are not answered yet, and how to take them back. */
   readonly #open = new Map<Id, () => void>()
 
-  constructor(connection: Connection, events: LinkEvents, tasks: LinkTasks) {
+  /** `tasks`: those of 2025-11-25 that run on the link; a modern server has none. */
+  constructor(connection: Connection, events: Pick<LinkEvents, 'ask'>, tasks?: Pick<LinkTasks, 'ask' | 'creatorOf'>) {
     this.#connection = connection
     this.#events = events
     this.#tasks = tasks
@@ -47,7 +48,7 @@ export class Attribution {
       })
     }
     const question: Question = { method: message.method, params: message.params, onWithdrawn }
-    const asked = (task === undefined ? undefined : this.#tasks.ask(task, question)) ?? this.#events.ask(question, call)
+    const asked = (task === undefined ? undefined : this.#tasks?.ask(task, question)) ?? this.#events.ask(question, call)
     void asked
       .then((answer) => (isWithdrawn ? undefined : this.#reply(id, answer)))
       .finally(() => {
@@ -82,7 +83,7 @@ export class Attribution {
   /** Who waits for the task's result now, or made it. */
   #callOf(task: string): Call | undefined {
     const waiting = this.#connection.calls().findLast((call) => call.method === 'tasks/result' && call.target === task)
-    return waiting ?? this.#tasks.creatorOf(task)
+    return waiting ?? this.#tasks?.creatorOf(task)
   }
 
   /** 3.0 (b): the one call that can carry input, or the newest of one legacy session; never a guess. */

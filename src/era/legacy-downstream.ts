@@ -49,7 +49,9 @@ export class LegacyLink implements Link, Carrier {
   readonly #events: LinkEvents
   readonly #timeouts: LinkTimeouts
   #handshake = NOTHING_KNOWN
-  #level: LogLevel | undefined
+  /** What the server has taken, or is being asked for; it is asked once for each level that it does not take. */
+  #level: { readonly name: LogLevel; readonly done: Promise<void> } | undefined
+  readonly #refusedLevels = new Set<LogLevel>()
   #gateways: readonly string[] = []
   readonly #meta = new RequestMeta((meta) => {
     for (const key of PER_EXCHANGE) meta.delete(key)
@@ -215,10 +217,21 @@ export class LegacyLink implements Link, Carrier {
     // As above.
   }
 
-  async setLevel(level: LogLevel): Promise<void> {
-    if (this.capabilities['logging'] === undefined || this.#level === level) return
-    this.#level = level
-    await this.#request('logging/setLevel', { level })
+  async setLevel(name: LogLevel): Promise<void> {
+    if (this.capabilities['logging'] === undefined || this.#refusedLevels.has(name)) return
+    if (this.#level?.name !== name) this.#level = { name, done: this.#askForLevel(name) }
+    await this.#level.done
+  }
+
+  /** Older SDKs declare logging and know no such method (B286). */
+  async #askForLevel(level: LogLevel): Promise<void> {
+    try {
+      await this.#request('logging/setLevel', { level })
+    } catch (error) {
+      this.#refusedLevels.add(level)
+      if (this.#level?.name === level) this.#level = undefined
+      this.#events.oddity(`logging/setLevel "${level}" was refused`, String(error))
+    }
   }
 
   rootsChanged(): void {
@@ -233,8 +246,11 @@ export class LegacyLink implements Link, Carrier {
   #params(call: Call, id: number): Parts {
     const { params } = call
     if (this.#isGateway || params.has('_meta')) this.#meta.write(call, id)
-    params.delete('requestState')
-    params.delete('inputResponses')
+    // Between legacy peers they are members like others: some have rounds of their own (go-sdk).
+    if (call.caller.session === undefined) {
+      params.delete('requestState')
+      params.delete('inputResponses')
+    }
     if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')
     return params.parts()
   }

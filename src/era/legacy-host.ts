@@ -7,6 +7,7 @@ import type { Capabilities, Outcome } from '../rpc/call.ts'
 import { UI_EXTENSION } from '../wire/apps.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { META } from '../wire/meta.ts'
+import { Payload } from '../wire/payload.ts'
 import type { JsonObject } from '../wire/payload.ts'
 import { isAtLeast, isLegacyRevision, isWithin, latestLegacyWithin, revisionsWithin } from '../wire/revisions.ts'
 import type { LegacyRevision, RevisionRange } from '../wire/revisions.ts'
@@ -16,6 +17,9 @@ import type { Identity } from './link.ts'
 import { SUPERSET_CAPABILITIES } from './modern-host.ts'
 import type { Offers } from './modern-host.ts'
 import { legacyCreation } from './task-shapes.ts'
+
+/** Members of `_meta` that the protocol defines. */
+const PROTOCOL_PREFIX = 'io.modelcontextprotocol/'
 
 export interface Introduction {
   readonly revision: LegacyRevision
@@ -79,11 +83,21 @@ export const initializeResult = (
   _meta: { [META.gateways]: gateways },
 })
 
+/** Takes the protocol's own members of the modern era out of the `_meta` of a modern server's result (B291). */
+export const withoutModernMeta = (result: Payload): void => {
+  const meta = result.object('_meta')
+  const own = meta?.members.filter(({ key }) => key.startsWith(PROTOCOL_PREFIX) && key !== META.relatedTask) ?? []
+  if (own.length === 0) return
+  if (own.length === meta?.members.length) result.delete('_meta')
+  else for (const { key } of own) meta?.delete(key)
+}
+
 /** A result without what only the modern era knows (B106); the gateway has put it into the shapes of the host's revision. */
 export const wordLegacy = (outcome: Outcome): JsonObject => {
   if (outcome.kind === 'task') return legacyCreation(outcome.result)
   const { result } = outcome
-  result.delete('resultType')
+  // Of a modern server it never gets here: some legacy servers and their hosts know rounds of their own (go-sdk).
+  if (!(result instanceof Payload && result.text('resultType') === 'input_required')) result.delete('resultType')
   result.delete('ttlMs')
   result.delete('cacheScope')
   return result

@@ -61,7 +61,7 @@ export interface Link {
   /** Asks to be told of a task's changes; legacy servers tell by themselves. */
   followTask(id: string): Promise<void>
   unfollowTask(id: string): Promise<void>
-  /** Legacy: the least severe level the server should send. Modern servers are told per request. */
+  /** Legacy: the least severe level the server should send; never rejects. Modern servers are told per request. */
   setLevel(level: LogLevel): Promise<void>
   /** Legacy: whether the server answers within `limitMs`. */
   ping?(limitMs: number): Promise<boolean>

@@ -11,10 +11,12 @@ import { Failure } from '../wire/failure.ts'
 import { requestMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
 import { METHODS } from '../wire/methods.ts'
+import type { LogLevel } from '../wire/methods.ts'
 import { headersFor } from '../wire/param-headers.ts'
 import { join, Payload } from '../wire/payload.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { declaresTasks, withTasks } from '../wire/tasks.ts'
+import { Attribution } from './attribution.ts'
 import { CarriedCall } from './carried-call.ts'
 import type { Carrier } from './carried-call.ts'
 import { gatewaysIn, hopsIn, nextHop } from './gateways.ts'
@@ -59,6 +61,8 @@ export class ModernLink implements Link, Carrier {
   /** See `Dialing`. */
   readonly #hasAccount: boolean
   readonly #listening: Listening
+  /** Servers of this era must not ask by requests; SDKs do, and wait for the answer (B072). */
+  readonly #questions: Attribution
   #gateways: readonly string[]
 
   constructor(
@@ -76,7 +80,9 @@ export class ModernLink implements Link, Carrier {
     this.#identity = own.identity
     this.#hasAccount = own.hasAccount
     const identityJson = Buffer.from(JSON.stringify(own.identity))
-    this.#meta = new RequestMeta((meta, { caller, logLevel }) => {
+    this.#meta = new RequestMeta((meta, call) => {
+      const { caller } = call
+      const logLevel = levelOf(call)
       meta.set(META.version, MODERN_JSON)
       meta.set(META.clientInfo, identityJson)
       meta.set(META.capabilities, JSON.stringify(withOwnAccount(modernCapabilities(caller.capabilities), own.hasAccount)))
@@ -89,9 +95,12 @@ export class ModernLink implements Link, Carrier {
     this.#events = events
     this.#timeouts = timeouts
     this.closed = connection.channel.closed
+    this.#questions = new Attribution(connection, { ask: askWithin })
     connection.serve({
-      // A server of this era must not ask this way: nothing is answered (B072).
-      request: (message) => events.oddity('a request on a modern link', message.method),
+      request: (message, call) => {
+        events.oddity('a request on a modern link', message.method)
+        this.#questions.request(message, call)
+      },
       notification: (message, call) => this.#onNotification(message, call),
       ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
       oddity: (reason, sample) => events.oddity(reason, sample),
@@ -232,8 +241,10 @@ export class ModernLink implements Link, Carrier {
     const params = message.params
     const list = LIST_CHANGED[message.method]
     if (message.method === 'notifications/subscriptions/acknowledged') this.#listening.acknowledged(params)
-    else if (message.method === 'notifications/cancelled') this.#listening.ended(params)
-    else if (list !== undefined) this.#events.listChanged(list)
+    else if (message.method === 'notifications/cancelled') {
+      this.#listening.ended(params)
+      this.#questions.withdraw(params)
+    } else if (list !== undefined) this.#events.listChanged(list)
     else if (params === undefined) return
     else if (message.method === 'notifications/message') this.#onLog(params, during ?? this.connection.onlyCall())
     else if (message.method === 'notifications/tasks') this.#events.taskChanged(params)
@@ -257,11 +268,21 @@ export class ModernLink implements Link, Carrier {
 
   /** A server of this era logs only for requests that carry a level ([2026-07-28 server/utilities/logging]). */
   #onLog(params: Payload, call: Call | undefined): void {
-    if (call?.logLevel !== undefined) this.#events.message(params, call)
+    if (call !== undefined && levelOf(call) !== undefined) this.#events.message(params, call)
   }
 }
 
-/** B009, B010, B057, B173: what a modern result means. */
+/** The host of the call can be asked, as far as it declared that; without a call there is no host that could be. */
+const askWithin: LinkEvents['ask'] = async (question, call) =>
+  call?.ask?.(question) ?? {
+    error: Payload.of({ code: -32601, message: `Method not found: ${question.method} outside of a call that can carry it` }),
+  }
+
+/** The level of log messages that a call asks for; legacy hosts that never set one get what is worth knowing (BRIDGING 3.11). */
+const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>
+  logLevel ?? (caller.session === undefined ? undefined : 'info')
+
+/** B009, B010, B057, B173, B290: what a modern result means. */
 const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   const type = result.text('resultType') ?? 'complete'
   if (type === 'complete') return complete(result)
@@ -269,12 +290,18 @@ const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
     if (result.text('taskId') === undefined) throw new Failure('bad_response', 'a task without an id')
     return { kind: 'task', result }
   }
-  if (type !== 'input_required') throw new Failure('protocol', `unknown resultType "${type}"`)
+  if (type !== 'input_required') {
+    if (caller.session === undefined && declaresExtensions(caller.capabilities)) return { kind: 'complete', result, type }
+    throw new Failure('protocol', `unknown resultType "${type}"`)
+  }
   if (METHODS[method]?.mayAskInput !== true) throw new Failure('protocol', `input_required in answer to ${method}`)
   if (!result.has('inputRequests') && !result.has('requestState'))
     throw new Failure('protocol', 'input_required without anything required')
   return { kind: 'input_required', result, state: result.text('requestState') }
 }
+
+const declaresExtensions = ({ extensions }: Declared): boolean =>
+  typeof extensions === 'object' && extensions !== null && Object.keys(extensions).length > 0
 
 /** Client capabilities as this era words them: `elicitation: {}` has always meant the form (B039). */
 export const modernCapabilities = (capabilities: Declared): Declared => {

@@ -115,7 +115,7 @@ export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8
   else if (outcome.kind === 'input_required') {
     result.delete('ttlMs')
     result.delete('cacheScope')
-  } else {
+  } else if (outcome.type === undefined) {
     result.set('resultType', COMPLETE)
     if (METHODS[method]?.cacheable === true) {
       if (!result.has('ttlMs')) result.set('ttlMs', '0')

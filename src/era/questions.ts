@@ -6,13 +6,18 @@ import { createHash } from 'node:crypto'
 import type { Answer, Caller, Capabilities, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { cleanLabel, cleanMessage } from '../wire/label.ts'
+import { elementsAt, lastMember, membersAt } from '../wire/members.ts'
 import { Payload } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
 import { isAtLeast } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
 import { wordSampling } from './sampling.ts'
 
 /** The methods by which a server asks ([2026-07-28 basic/patterns/mrtr]). */
 export const QUESTION_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
+
+const OPEN_BRACKET = 0x5b
+const NULL = Buffer.from('null')
 
 /** Who asks. */
 export interface Asker {
@@ -100,19 +105,36 @@ const wordForm = (
   params.delete('mode')
   const properties = params.object('requestedSchema')?.object('properties')
   for (const { key } of properties?.members ?? []) {
-    const property = properties?.value(key) as { type?: unknown; oneOf?: { const: string; title?: string }[] } | undefined
-    if (property?.type === 'array') {
+    const property = properties?.object(key)
+    if (property?.text('type') === 'array') {
       note('severalChoices')
       return refused(-32602, 'elicitation with several choices')
     }
-    if (!Array.isArray(property?.oneOf)) continue
+    const options = property?.member('oneOf')
+    if (property === undefined || options === undefined || property.bytes[options.start] !== OPEN_BRACKET) continue
     note('questionForm')
-    const { oneOf, ...rest } = property
-    const enumNames = oneOf.map((option) => option.title ?? option.const)
-    properties?.set(key, JSON.stringify({ ...rest, enum: oneOf.map((option) => option.const), enumNames }))
+    const names = { enum: [] as Buffer[], enumNames: [] as Buffer[] }
+    for (const { start } of elementsAt(property.bytes, options.start)) {
+      const members = membersAt(property.bytes, start)
+      const textOf = (name: string): Buffer | undefined => {
+        const member = lastMember(members, name)
+        return member && property.bytes.subarray(member.start, member.end)
+      }
+      const value = textOf('const') ?? NULL
+      names.enum.push(value)
+      names.enumNames.push(textOf('title') ?? value)
+    }
+    property.delete('oneOf')
+    for (const [name, list] of Object.entries(names)) property.set(name, joinArray(list))
   }
   return question
 }
+
+const joinArray = (list: readonly Buffer[]): Parts => [
+  Buffer.from('['),
+  ...list.flatMap((value, at) => (at === 0 ? [value] : [Buffer.from(','), value])),
+  Buffer.from(']'),
+]
 
 /** What stands for an answer that will not come: a dialog is cancelled, everything else refused. */
 export const noAnswer = ({ method }: Question): Answer =>

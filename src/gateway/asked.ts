@@ -7,10 +7,11 @@ import type { Downstream } from '../downstream/downstream.ts'
 import { noAnswer, refusalOf, wordQuestion } from '../era/questions.ts'
 import { wordSampled } from '../era/sampling.ts'
 import { relatedTask, relateTo, unrelate } from '../era/task-shapes.ts'
-import { Refusal } from '../rpc/call.ts'
+import { Refusal, ServerError } from '../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
-import { Payload } from '../wire/payload.ts'
+import { elementsAt, membersAt } from '../wire/members.ts'
+import { Payload, stringAt } from '../wire/payload.ts'
 import { isAtLeast } from '../wire/revisions.ts'
 import { askerOf } from './wording.ts'
 
@@ -36,7 +37,8 @@ export class Asked {
   /** A task that only we follow is none that the host knows of: what it asked for itself counts. */
   readonly #knowsTasks: boolean
   #samplings = 0
-  #missing: object | undefined
+  /** What the host would have had to declare, and the message with which its server was refused. */
+  #missing: { readonly capabilities: object; readonly message: string } | undefined
 
   /** Made for every call, and nearly never asked: it only keeps what it would need. */
   constructor(call: Call, downstream: Downstream, view: View, ids: TaskNames) {
@@ -52,7 +54,8 @@ export class Asked {
     const refusal = refusalOf(question, caller.capabilities)
     if (refusal !== undefined) {
       this.#note('undeclared')
-      this.#missing = CAPABILITIES[question.method]
+      if ('error' in refusal)
+        this.#missing = { capabilities: CAPABILITIES[question.method], message: refusal.error.text('message') ?? '' }
       return refusal
     }
     // No request of this host may end with a question now (BRIDGING 3.13 rule 1).
@@ -94,12 +97,33 @@ export class Asked {
     this.#downstream.fidelity.note(deviation, this.#call)
   }
 
-  /** A call that failed after asking in vain: a modern host can declare what was missing and try again (BRIDGING 5.1 row 16). */
+  /**
+   * A call of a modern host that got no result because its server was refused a question: the host can declare what was missing and
+   * try again (BRIDGING 5.1 row 16). A tool's own result is relayed, also that of a tool that fails for a reason of its own; no
+   * result is one that says the refusal and nothing else, which is what SDKs make of it where the tool does not catch it.
+   */
   refuseIfMissing({ result }: Outcome): void {
-    const hasFailed = result instanceof Payload && result.raw('isError')?.toString() === 'true'
-    if (this.#missing === undefined || !hasFailed) return
-    const data = { requiredCapabilities: this.#missing }
-    throw new Refusal(-32021, 'the server needs a capability that the request does not declare', { status: 400, data })
+    if (this.#missing === undefined || !(result instanceof Payload) || result.raw('isError')?.toString() !== 'true') return
+    const content = result.member('content')
+    const blocks = content === undefined ? [] : elementsAt(result.bytes, content.start)
+    const words = blocks.map(({ start }) => membersAt(result.bytes, start).find(({ key }) => key === 'text'))
+    if (words.length === 1 && words[0] !== undefined && stringAt(result.bytes, words[0]) === this.#missing.message)
+      throw this.#refusal(this.#missing)
+  }
+
+  /** The error of a call, or the refusal of which it tells. */
+  refused(error: unknown): unknown {
+    const isOfRefusal =
+      this.#missing !== undefined &&
+      this.#call.caller.session === undefined &&
+      error instanceof ServerError &&
+      error.message.includes(this.#missing.message)
+    return isOfRefusal && this.#missing !== undefined ? this.#refusal(this.#missing) : error
+  }
+
+  #refusal({ capabilities }: { readonly capabilities: object }): Refusal {
+    const data = { requiredCapabilities: capabilities }
+    return new Refusal(-32021, 'the server needs a capability that the request does not declare', { status: 400, data })
   }
 }
 

@@ -16,14 +16,16 @@ import { unaliasArguments } from '../catalog/unalias.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
+import { withoutModernMeta } from '../era/legacy-host.ts'
 import { project } from '../era/projections.ts'
 import { complete, Refusal, ServerError, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
-import type { Call, Caller, Outcome } from '../rpc/call.ts'
+import type { Call, Caller, Outcome, Resume } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
+import { elementsAt } from '../wire/members.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
@@ -36,7 +38,7 @@ import { limitResult } from './result-limit.ts'
 import type { OpenedRound, Rounds } from './rounds.ts'
 import type { SignInRounds } from './sign-in.ts'
 import type { Tasks } from './tasks.ts'
-import { URL_REQUIRED, urlRequired } from './url-required.ts'
+import { URL_REQUIRED, urlRequired, withoutVisits } from './url-required.ts'
 import { askerOf, isNamespaced, mayRenameUris, wordRequests } from './wording.ts'
 
 /** Where results of a method hold URIs. */
@@ -103,6 +105,7 @@ export class Router {
     const asking = this.#tasks.asked(call, downstream, view)
     const { entry } = route
     const rule = entry?.rule
+    const resume = round?.resume ?? call.resume ?? freshResponses(call, isModern)
     let routed: Call = {
       ...call,
       caller: callerFor(downstream, call.caller, view, rule),
@@ -110,7 +113,7 @@ export class Router {
       paramHeaders: rule?.paramHeaders ?? entry?.paramHeaders ?? [],
       unknownHeaders: rule === undefined ? call.unknownHeaders : withoutHidden(call.unknownHeaders, rule),
       totalMs: rule?.totalMs,
-      resume: round?.resume ?? call.resume ?? freshResponses(call, isModern),
+      resume: withoutVisits(resume),
       takesStreams: call.takesStreams === true && rule?.result === undefined && passesAsItCame(call, downstream),
       ask: asking.ask,
     }
@@ -125,7 +128,7 @@ export class Router {
     } catch (error) {
       outcome = this.#signIns.isNeeded(error)
         ? await this.#signIns.ask(error, call, routed, downstream)
-        : this.#failed(error, call, downstream, view)
+        : this.#failed(asking.refused(error), call, resume, downstream, view)
     }
     if (outcome.kind === 'input_required') {
       const note = noteOf(call, downstream)
@@ -238,6 +241,7 @@ export class Router {
   #expose(outcome: Outcome, call: Call, route: Route, downstream: Downstream, view: View): Outcome {
     let { result } = outcome
     if (!(result instanceof Payload)) return outcome
+    if (call.caller.session !== undefined && downstream.link?.era === 'modern') withoutModernMeta(result)
     if (call.method === 'completion/complete') {
       if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
     } else if (outcome.kind === 'complete') {
@@ -255,7 +259,7 @@ export class Router {
       result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
     if (outcome.kind !== 'complete') return outcome
     const projected = project(result, call, downstream.fidelity, () => view.outputFormOf(route.serverKey, route.entry))
-    return projected === outcome.result ? outcome : complete(projected)
+    return projected === outcome.result ? outcome : { ...outcome, result: projected }
   }
 
   #limited(result: Payload, limit: ResultLimit, { caller }: Call): Payload {
@@ -263,12 +267,13 @@ export class Router {
   }
 
   /** A server's own error, with the URI in the spelling of the host; a missing completion is an empty one (B112). */
-  #failed(error: unknown, call: Call, downstream: Downstream, view: View): Outcome {
+  #failed(error: unknown, call: Call, resume: Resume | undefined, downstream: Downstream, view: View): Outcome {
     if (!(error instanceof ServerError)) throw error
     if (error.code === URL_REQUIRED)
       return urlRequired(
         error,
         call,
+        resume,
         askerOf(downstream, view),
         (deviation) => downstream.fidelity.note(deviation, call),
         (id) => downstream.sentAway(id, call.caller.session),
@@ -281,7 +286,9 @@ export class Router {
     const isNotFound = error.code === -32002 || (error.code === -32602 && data?.has('uri') === true)
     if (call.method === 'resources/read' && isNotFound) {
       if ((error.code === -32002) === (call.caller.session === undefined)) downstream.fidelity.note('notFound', call)
-      error.error.setIn('data', 'uri', JSON.stringify(call.target))
+      // What is no object has no place for it.
+      if (data !== undefined || isNothing(error.error.raw('data')) || call.caller.session === undefined)
+        error.error.setIn('data', 'uri', JSON.stringify(call.target))
     } else if (data?.has('uri') === true && mayRenameUris(downstream, view))
       data.set('uri', JSON.stringify(exposedUri(view, downstream.options, data.text('uri') ?? '')))
     throw error
@@ -359,10 +366,15 @@ const refuseEmpty = (result: Payload, call: Call, route: Route, { link }: Downst
   if (!isListed) throw unknown(call)
 }
 
-/** B111: at most a hundred values; true if there were more. */
+/** B111: at most a hundred values, as they came; true if there were more. */
 const limitCompletions = (result: Payload): boolean => {
-  const completion = result.value('completion') as { values?: unknown[] } | undefined
-  if (!Array.isArray(completion?.values) || completion.values.length <= MAX_COMPLETIONS) return false
-  result.set('completion', JSON.stringify({ ...completion, values: completion.values.slice(0, MAX_COMPLETIONS), hasMore: true }))
+  const completion = result.object('completion')
+  const list = completion?.member('values')
+  const values = list === undefined ? [] : elementsAt(result.bytes, list.start)
+  if (completion === undefined || list === undefined || values.length <= MAX_COMPLETIONS) return false
+  completion.replace({ start: values[MAX_COMPLETIONS - 1].end, end: list.end - 1 }, '')
+  completion.set('hasMore', 'true')
   return true
 }
+
+const isNothing = (json: Buffer | undefined): boolean => json === undefined || json.toString() === 'null'

@@ -6,7 +6,7 @@ import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
-import { join, Payload } from '../wire/payload.ts'
+import { Draft, join, Payload } from '../wire/payload.ts'
 import type { JsonObject, Parts } from '../wire/payload.ts'
 import type { Era } from '../wire/revisions.ts'
 
@@ -139,17 +139,18 @@ const gatewayData = (error: Failure | undefined, failed: Failed): Record<string,
   }
 }
 
+/** Codes that would say something untrue about the gateway, or about the host's own message. */
+const NOT_OURS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32020, -32022])
+
 /** 7.3: a server's own error passes as it is, unless its code would say something untrue about the gateway. */
 const serverError = (error: ServerError, failed: Failed): Reply => {
   const { code } = error
-  const own = (kind: FailureKind, text: string): Reply =>
-    failure(new Failure(kind, text, { code }, error), { ...failed, method: '' })
-  if (code === -32601 || code === -32600 || code === -32700) return own('protocol', error.message)
-  if (code === -32020 || code === -32022) return own('protocol', error.message)
   if (code === -32021) return missingCapability(error, failed)
-  const isUnreadableRange = failed.era === 'modern' && code <= -32000 && code >= -32019 && code !== -32002
-  const isUndefined = code <= -32023 && code >= -32099 && code !== -32042
-  if (isUnreadableRange || isUndefined) return { status: 200, message: errorMessage(failed.id, wrapped(error, failed)) }
+  const isModern = failed.era === 'modern'
+  const isUnreadableRange = isModern && code <= -32000 && code >= -32019 && code !== -32002
+  const isUndefined = code <= -32023 && code >= -32099 && (isModern || code !== -32042)
+  if (NOT_OURS.has(code) || isUnreadableRange || isUndefined)
+    return { status: 200, message: errorMessage(failed.id, wrapped(error, failed)) }
   return relayed(error, failed)
 }
 
@@ -162,24 +163,44 @@ const missingCapability = (error: ServerError, failed: Failed): Reply => {
   if (failed.era === 'modern') {
     if (required !== undefined) return { ...relayed(error, failed), status: 400 }
     // Without that object the code says nothing a host could act on (B196).
-    return failure(new Failure('protocol', error.message, { code: error.code }, error), { ...failed, method: '' })
+    return { status: 200, message: errorMessage(failed.id, wrapped(error, failed)) }
   }
   const names = (required?.members ?? []).map(({ key }) => key).join(', ')
   const text = `this action needs a client with ${names === '' ? 'more capabilities' : names}`
-  if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text)) }
+  if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, wrapped(error, failed, text)) }
   const result = Payload.of({ content: [{ type: 'text', text }], isError: true })
+  result.set('_meta', originalData(error, failed).parts())
   return { status: 200, message: resultMessage(failed.id ?? 'null', failed.word(result).parts()) }
 }
 
-const relayed = ({ code, error }: ServerError, failed: Failed): Reply => {
+/** A missing resource has a code of its own in each era (B103). */
+const relayed = (server: ServerError, failed: Failed): Reply => {
+  const { code, error } = server
   const isNotFound = failed.method === 'resources/read'
-  if (failed.era === 'modern' && code === -32002) error.set('code', '-32602')
-  if (failed.era === 'legacy' && code === -32602 && isNotFound && error.object('data')?.has('uri') === true)
-    error.set('code', '-32002')
+  const isForModern = failed.era === 'modern' && code === -32002
+  const isForLegacy = failed.era === 'legacy' && code === -32602 && isNotFound && error.object('data')?.has('uri') === true
+  if (isForModern || isForLegacy) {
+    error.set('code', isForModern ? '-32602' : '-32002')
+    error.setIn('data', 'original', join(error.fresh().parts()))
+  }
   return { status: 200, message: errorMessage(failed.id, error.parts()) }
 }
 
-const wrapped = ({ error }: ServerError, failed: Failed): Parts => {
-  const original = JSON.parse(Buffer.concat(error.parts()).toString()) as { message: string }
-  return errorObject(-32603, original.message, { ...gatewayData(undefined, failed), original })
+/** -32603 with the server's own message, or another, and all that the server said in `data` (B272). */
+const wrapped = (server: ServerError, failed: Failed, message?: string): Parts => {
+  const error = new Draft()
+  error.set('code', '-32603')
+  error.set('message', message === undefined ? (server.error.raw('message') ?? '""') : JSON.stringify(message))
+  error.set('data', originalData(server, failed).parts())
+  return error.parts()
+}
+
+/** The server's error object byte for byte, and which server it is from (B272). */
+const originalData = ({ error, server, code }: ServerError, failed: Failed): Draft => {
+  const facts = server === undefined ? {} : { server: { key: server, displayName: server } }
+  const gateway = gatewayData(new Failure('protocol', 'a code that is not relayed', { ...facts, code }), failed)
+  const data = new Draft()
+  for (const [key, value] of Object.entries(gateway)) data.set(key, JSON.stringify(value))
+  data.set('original', error.fresh().parts())
+  return data
 }

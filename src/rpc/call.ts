@@ -118,7 +118,8 @@ export interface Call {
 }
 
 export type Outcome =
-  | { readonly kind: 'complete'; readonly result: JsonObject }
+  /** `type`: the `resultType` of an extension that the host declared, in place of `complete`. */
+  | { readonly kind: 'complete'; readonly result: JsonObject; readonly type?: string }
   | InputRequired
   /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
   | { readonly kind: 'task'; readonly result: Payload }
@@ -149,11 +150,19 @@ export const complete = (result: JsonObject): Outcome => ({ kind: 'complete', re
 export class ServerError extends Error {
   readonly code: number
   readonly error: Payload
-  constructor(code: number, message: string, error: Payload) {
+  /** Key of the server, once that is known. */
+  readonly server: string | undefined
+  constructor(code: number, message: string, error: Payload, server?: string) {
     super(message)
     this.name = 'ServerError'
     this.code = code
     this.error = error
+    this.server = server
+  }
+
+  /** The same error, with its sender. */
+  at({ key }: { readonly key: string }): ServerError {
+    return new ServerError(this.code, this.message, this.error, key)
   }
 }
 

@@ -292,7 +292,10 @@ describe('7.3 errors of a server', () => {
     [
       'that a legacy server asked in vain for',
       'legacy http',
-      async (turn) => (await turn.ask('elicitation/create', FORM), { content: [], isError: true }),
+      async (turn) => {
+        const { error } = await turn.ask('elicitation/create', FORM)
+        return { content: [{ type: 'text', text: error?.message }], isError: true }
+      },
       { elicitation: { form: {} } },
     ],
     [
