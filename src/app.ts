@@ -239,8 +239,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const pipes = new Set<Piped>()
   const { pipe } = surroundings
 
-  const answered = async (inFlight: () => number, withinMs = Infinity): Promise<void> => {
-    const drainMs = Math.min(hub.options.drainMs, withinMs)
+  const answered = async (inFlight: () => number, withinMs = Infinity, spentMs = 0): Promise<void> => {
+    const drainMs = Math.min(hub.options.drainMs - spentMs, withinMs)
     const deadlineMs = performance.now() + Math.max(0, drainMs - CHILDREN_STOP_MS)
     while (inFlight() > 0 && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 20))
   }
@@ -250,9 +250,16 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     pipes.delete(piped)
   }
   const end = async (withinMs?: number): Promise<void> => {
+    const startMs = performance.now()
+    // A process that ends for a fault of its own serves nobody longer than it must.
+    await front.announceEnd(withinMs === undefined ? Math.max(0, hub.options.drainMs - CHILDREN_STOP_MS) : 0)
+    // Nothing is parked any more: the answer could not come back.
+    gateway.parking.close()
+    await front.stopAccepting()
     front.drain()
     gateway.stop()
-    await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight), withinMs)
+    const spentMs = performance.now() - startMs
+    await answered(() => [...pipes].reduce((sum, { listener }) => sum + listener.inFlight, front.inFlight), withinMs, spentMs)
     const servers = fleet.stop()
     // A host that left without a word leaves servers waiting for what it can do.
     introduction.resolve({ capabilities: {}, session: undefined, hops: 0 })

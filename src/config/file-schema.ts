@@ -281,6 +281,10 @@ export const fileSchema = z
       z.strictObject({
         watch: field(flag, 'Read the files again when they change.', true),
         drain: durationField('How long calls may end when we stop, or when a server leaves.', H.drainMs),
+        lame_duck: field(
+          pause,
+          'How long, of `drain`, we serve on when we stop while `/readyz` is 503 already, so that proxies notice. Default: `0s` without a probe of `/readyz` in the last minute, else 5 s, or until three probes were refused, within 10 s.',
+        ),
       }),
       'Changes while running.',
     ),

@@ -116,6 +116,7 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
     pollAfterMs: pollAfterMs ?? DEFAULT_HOST.pollAfterMs,
     revisions: { ...DEFAULT_HOST.revisions, ...revisions },
     drainMs: settings.reload?.drain ?? DEFAULT_HOST.drainMs,
+    lameDuckMs: settings.reload?.lame_duck,
     limits: {
       ...fill(LIMIT_NAMES, fill({ in_flight_bytes: 'maxInFlightBytes' }, DEFAULT_HOST.limits, settings.limits), limits),
       ...(orphan !== undefined && { orphanMs: orphan }),

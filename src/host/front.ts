@@ -11,7 +11,7 @@ import type { EndpointPath, Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { ConnectionCaps } from '../transport/connection-caps.ts'
 import type { ConnectionLimits } from '../transport/connection-caps.ts'
-import { listenHttp } from '../transport/http-server.ts'
+import { LINGER_MS, listenHttp } from '../transport/http-server.ts'
 import type { HttpRequest } from '../transport/http-request.ts'
 import type { HttpServerOptions, Listening } from '../transport/http-server.ts'
 import { latestLegacyWithin } from '../wire/revisions.ts'
@@ -27,6 +27,7 @@ import { OriginGuard } from './origin-guard.ts'
 import { isLoopbackAddress } from './origins.ts'
 import type { Address, HostOptions } from './options.ts'
 import type { OriginRules } from './origins.ts'
+import { Readiness } from './readiness.ts'
 import { SseListener } from './sse-listener.ts'
 
 const SERVER_PATH = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/
@@ -37,6 +38,8 @@ const CORS_HEADERS =
 const CORS_EXPOSED = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After'
 /** Seconds; no browser keeps the answer to a preflight longer. */
 const PREFLIGHT_MAX_AGE = '7200'
+/** How often it is looked whether a wait is over. */
+const LOOK_MS = 10
 const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
 
 export class Front {
@@ -54,7 +57,7 @@ export class Front {
   #listening = new Map<string, Listening>()
   /** For browsers only. */
   #door: Promise<Listening> | undefined
-  #isReady = true
+  readonly #readiness = new Readiness()
   #troubledMs = -Infinity
 
   /** `fetch`: how authorization servers are asked. */
@@ -190,11 +193,30 @@ export class Front {
     this.#hub.log.warn({ error: error.message }, 'trouble with connections of hosts')
   }
 
-  /** Not ready any more: no new connections and no new requests; what is under way goes on. */
-  drain(): void {
-    this.#isReady = false
-    this.#mcp.drain()
+  /**
+   * Not ready any more, and still serving until proxies have noticed (`reload.lame_duck`), or for `maxMs`. Each answer is the last on
+   * its connection, so that no proxy keeps one that is about to close.
+   */
+  async announceEnd(maxMs: number): Promise<void> {
+    const { lameDuckMs } = this.#hub.options
+    const startMs = performance.now()
+    this.#readiness.end()
+    for (const listening of this.#listening.values()) listening.endConnections()
+    const isOver = (): boolean => performance.now() - startMs >= maxMs || this.#readiness.isNoticed(lameDuckMs)
+    if (!isOver()) this.#hub.log.info({}, 'stopping: not ready any more, and serving on until proxies notice (reload.lame_duck)')
+    while (!isOver()) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
+
+  /** No new connections; resolves when what was on its way on open ones has come, and is taken. */
+  async stopAccepting(): Promise<void> {
     for (const listening of this.#listening.values()) listening.stopAccepting()
+    const endMs = performance.now() + LINGER_MS
+    while (this.#caps.open > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
+
+  /** No new requests; what is under way goes on. */
+  drain(): void {
+    this.#mcp.drain()
   }
 
   async close(): Promise<void> {
@@ -235,7 +257,8 @@ export class Front {
   #isHealthAsked(request: HttpRequest): boolean {
     if (!isHealthCheck(request)) return false
     if (request.path === '/healthz') request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
-    else request.reply(this.#isReady ? 200 : 503, PLAIN_TEXT, [Buffer.from(this.#isReady ? 'ready\n' : 'stopping\n')])
+    else if (this.#readiness.probe()) request.reply(200, PLAIN_TEXT, [Buffer.from('ready\n')])
+    else request.reply(503, PLAIN_TEXT, [Buffer.from('stopping\n')])
     return true
   }
 

@@ -79,6 +79,8 @@ export interface HostOptions {
   readonly pollAfterMs: number
   /** SIGTERM, or end of stdin, to exit. */
   readonly drainMs: number
+  /** How long we serve on while `/readyz` is 503, within `drainMs`; `undefined`: as long as probes need. */
+  readonly lameDuckMs: number | undefined
   readonly limits: HostLimits
 }
 
@@ -134,5 +136,6 @@ export const DEFAULT_HOST: HostOptions = {
   streamAfterMs: 2_000,
   pollAfterMs: Infinity,
   drainMs: 25_000,
+  lameDuckMs: undefined,
   limits: DEFAULT_HOST_LIMITS,
 }

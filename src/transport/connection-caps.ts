@@ -29,6 +29,11 @@ export class ConnectionCaps {
     this.#reached = reached
   }
 
+  /** Connections that are open. */
+  get open(): number {
+    return this.#count
+  }
+
   /** False: it is one too many, and was answered and closed. */
   admit(socket: Socket): boolean {
     const address = socket.remoteAddress ?? ''

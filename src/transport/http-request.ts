@@ -43,6 +43,8 @@ export interface Shared {
   /** A host that takes nothing of an answer for so long loses its connection. */
   readonly writeStallMs: number
   readonly events: ListenerEvents
+  /** Whether answers are the last ones on their connections. */
+  readonly ending: { isEnding: boolean }
 }
 
 /** Why a body was not read: it exceeds its own limit, or what all of them may hold together. */

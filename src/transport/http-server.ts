@@ -3,6 +3,7 @@
  */
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
+import { Server as NetServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import type { BodyPool } from './body-pool.ts'
 import { refuse } from './connection-caps.ts'
@@ -29,11 +30,16 @@ export interface HttpServerOptions {
 export interface Listening {
   readonly host: string
   readonly port: number
-  /** No new connections, idle ones closed; streams and open requests go on. */
+  /** Every answer is the last on its connection from now on; new connections are taken. */
+  endConnections(): void
+  /** No new connections, idle ones closed after `LINGER_MS`; streams and open requests go on. */
   stopAccepting(): void
   /** Ends everything. */
   close(): Promise<void>
 }
+
+/** So long an idle connection stays open once no new ones are taken: a request may be on its way on it. */
+export const LINGER_MS = 100
 
 /** Binds one address. Rejects with the system's error (`EADDRINUSE` …). */
 export const listenHttp = async (
@@ -44,7 +50,8 @@ export const listenHttp = async (
   events: ListenerEvents,
 ): Promise<Listening> => {
   const { writeStallMs, maxHeaderLines } = options
-  const shared: Shared = { caps, batch: new WriteBatch(), bodies, writeStallMs, events }
+  const ending = { isEnding: false }
+  const shared: Shared = { caps, batch: new WriteBatch(), bodies, writeStallMs, events, ending }
   /** Connections on which a body is coming slowly. */
   const reading = new Set<Socket>()
   const server = createServer(
@@ -86,10 +93,17 @@ export const listenHttp = async (
   return {
     host: address.host,
     port,
+    endConnections: () => {
+      ending.isEnding = true
+    },
     stopAccepting: () => {
-      server.close()
-      server.closeIdleConnections()
-      plain?.closeIdle()
+      ending.isEnding = true
+      // That of node:http closes idle connections at once.
+      NetServer.prototype.close.call(server)
+      setTimeout(() => {
+        server.closeIdleConnections()
+        plain?.closeIdle()
+      }, LINGER_MS).unref()
     },
     close: () =>
       new Promise((resolve) => {

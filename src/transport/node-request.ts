@@ -6,6 +6,8 @@ import type { Parts } from '../wire/payload.ts'
 import { HttpRequest } from './http-request.ts'
 import type { Headers, AnswerBody, Shared, Unread } from './http-request.ts'
 
+const LAST: Headers = { Connection: 'close' }
+
 export class NodeRequest extends HttpRequest {
   readonly method: string
   readonly notes = undefined
@@ -80,7 +82,7 @@ export class NodeRequest extends HttpRequest {
 
   protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
     const response = this.#response
-    response.writeHead(status, { ...headers, 'Content-Length': length })
+    response.writeHead(status, { ...headers, ...this.#lastHeaders(), 'Content-Length': length })
     if (length === 0) return void response.end()
     // node:http puts a head and latin1 text into one write; of a head and bytes it makes two pieces.
     const text = latin1Of(body)
@@ -89,8 +91,13 @@ export class NodeRequest extends HttpRequest {
 
   protected begin(status: number, headers: Headers, length?: number): AnswerBody {
     const response = this.#response
-    response.writeHead(status, length === undefined ? { ...headers } : { ...headers, 'Content-Length': length })
+    const all = { ...headers, ...this.#lastHeaders() }
+    response.writeHead(status, length === undefined ? all : { ...all, 'Content-Length': length })
     return response
+  }
+
+  #lastHeaders(): Headers | undefined {
+    return this.shared.ending.isEnding ? LAST : undefined
   }
 
   /** The rest of a body of which `first` has come. */

@@ -31,8 +31,6 @@ export interface PlainShared extends Shared {
   readonly nowMs: number
   /** `Date: …`, for this second. */
   readonly date: string
-  /** No connection is kept any more. */
-  readonly isClosing: boolean
   /** It is not ours any more: `early` is what was read of it. */
   handOver(connection: PlainConnection, socket: Socket, early: Buffer): void
   closed(connection: PlainConnection): void
@@ -103,7 +101,7 @@ export class PlainConnection {
     this.#sinceMs = this.#shared.nowMs
     if (!isKept || !this.#socket.writable) this.#end()
     else if (this.#early !== undefined) this.#handOver(this.#early)
-    else if (this.#shared.isClosing) this.#end()
+    else if (this.#shared.ending.isEnding) this.#end()
     // Who does not take its answers is not asked for more requests.
     else if (this.#socket.writableNeedDrain) this.#rest()
   }

@@ -22,6 +22,7 @@ export class PlainConnections implements PlainShared {
   readonly bodies: Shared['bodies']
   readonly writeStallMs: number
   readonly events: Shared['events']
+  readonly ending: Shared['ending']
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
@@ -32,7 +33,6 @@ export class PlainConnections implements PlainShared {
   readonly #timer: NodeJS.Timeout
   #nowMs = performance.now()
   #date = new Date().toUTCString()
-  #isClosing = false
 
   constructor(options: PlainOptions, shared: Shared, accept: (socket: Socket) => void) {
     this.caps = shared.caps
@@ -40,6 +40,7 @@ export class PlainConnections implements PlainShared {
     this.bodies = shared.bodies
     this.writeStallMs = shared.writeStallMs
     this.events = shared.events
+    this.ending = shared.ending
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs
     this.maxHeaderBytes = options.maxHeaderBytes
     this.maxHeaderLines = options.maxHeaderLines
@@ -52,9 +53,6 @@ export class PlainConnections implements PlainShared {
   }
   get date(): string {
     return this.#date
-  }
-  get isClosing(): boolean {
-    return this.#isClosing
   }
 
   add(socket: Socket): void {
@@ -74,9 +72,8 @@ export class PlainConnections implements PlainShared {
     this.#connections.delete(connection)
   }
 
-  /** None is kept from now on; what is under way goes on. */
+  /** What is under way goes on. */
   closeIdle(): void {
-    this.#isClosing = true
     for (const connection of this.#connections) connection.closeIdle()
   }
 

@@ -107,7 +107,7 @@ export class PlainRequest extends HttpRequest {
   }
 
   #isKept(headers: Headers): boolean {
-    return headers.Connection === undefined && !this.#plain.isClosing
+    return headers.Connection === undefined && !this.#plain.ending.isEnding
   }
 
   /** Everything up to the body, in the order of node:http; without `length`, the body comes in chunks. */

@@ -35,7 +35,7 @@ naming: { prefix: never, max_length: 64, collision: error }
 timeouts: { list_budget: 1s }
 cache: { legacy_ttl: 1m, list_ttl: 2m, page_items: 3 }
 telemetry: { log: { level: debug, format: json } }
-reload: { watch: false, drain: 1s }
+reload: { watch: false, drain: 1s, lame_duck: 2s }
 state: { dir: ./state }
 `)
     const { host, gateway, log, watch, stateDir, id } = await files.load()
@@ -56,6 +56,7 @@ state: { dir: ./state }
       streamAfterMs: 1000,
       pollAfterMs: 2000,
       drainMs: 1000,
+      lameDuckMs: 2000,
       limits: {
         ...DEFAULT_HOST.limits,
         maxBodyBytes: 1024,

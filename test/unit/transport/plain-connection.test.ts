@@ -25,7 +25,7 @@ const open = (takes = true) => {
     maxHeaderLines: 100,
     nowMs: 0,
     date: '',
-    isClosing: false,
+    ending: { isEnding: false },
     events: {
       request: (request) => void requests.push(request),
       trouble: () => undefined,
