@@ -37,7 +37,9 @@ export interface ServerStatus {
   readonly tokens: number
   readonly links: number
   readonly inFlight: number
+  /** Outages since it was configured: failures without health in between are one. */
   readonly failures: number
+  /** Until the next attempt to reach it; `undefined`: it is there, an attempt is under way, or none is planned. */
   readonly nextTryMs: number | undefined
   readonly leftOut: readonly { readonly kind: string; readonly name: string; readonly reason: string }[]
   /** What is served all the same but should be known: hidden characters, changed definitions. */
@@ -99,7 +101,7 @@ export const serverStatuses = ({
     const downstream = (callers === undefined ? personal?.find(SHARED_PRINCIPAL) : bestOff(callers)) ?? common
     const { options, health$, inventory$, link } = downstream
     const needsSignIn = isUnsigned(downstream)
-    const { state, reason, failures, nextTryMs } = needsSignIn && callers !== undefined ? STARTING : health$.value
+    const { state, reason, failures, nextTryAtMs } = needsSignIn && callers !== undefined ? STARTING : health$.value
     const inventory = inventory$.value
     const shown = catalog.sources.find(({ server }) => server.key === options.key)?.inventory
     const own = entries.filter((_, at) => rows[at].server.key === options.key)
@@ -119,7 +121,7 @@ export const serverStatuses = ({
       links: all.reduce((sum, { linkCount }) => sum + linkCount, 0),
       inFlight: all.reduce((sum, { inFlight }) => sum + inFlight, 0),
       failures,
-      nextTryMs,
+      nextTryMs: nextTryAtMs === undefined ? undefined : Math.max(0, Math.round(nextTryAtMs - performance.now())),
       leftOut: catalog.leftOut.filter(({ server }) => server === options.key),
       findings: shown?.findings ?? [],
       warnings: inventory?.warnings ?? [],

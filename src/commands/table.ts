@@ -43,10 +43,12 @@ export const serverLines = (servers: readonly ServerStatus[], paint: Paint): Lin
 }
 
 /** What is to be done, who is there, or what is wrong. */
-const remarkOn = ({ key, needsSignIn, callers, reason = '' }: ServerStatus): string => {
+const remarkOn = ({ key, state, needsSignIn, callers, nextTryMs, reason = '' }: ServerStatus): string => {
   if (needsSignIn) return `→ trunkline login ${key}`
   const [first] = reason.split('\n', 1)
-  if (callers === undefined) return first
+  const next = nextTryMs === undefined ? '' : `; next attempt in ${Math.ceil(nextTryMs / 1_000)} s`
+  const remedy = state === 'down' || state === 'failed' ? ` → trunkline restart ${key}` : ''
+  if (callers === undefined) return first === '' ? first : `${first}${next}${remedy}`
   const who = callers.all === 1 ? '1 caller' : `${callers.all} callers`
   const unsigned = callers.unsigned === 0 ? '' : `, ${callers.unsigned} not signed in`
   return callers.all === 0 ? 'each caller signs in through its host' : `${who}${unsigned}${first && `: ${first}`}`

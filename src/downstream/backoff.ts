@@ -1,51 +1,66 @@
 /**
- * When to try a lost server again: 0.5 s doubling to 60 s with full jitter; after five failures within two minutes once in
- * five minutes; all forgotten after a minute of health (RELIABILITY F-04).
+ * When to try a lost server again: after 0.5 s doubling to 30 s, with jitter, for ever; the waits begin again after a minute of
+ * health. Only a process that crashes again and again is given up for longer: five crashes within two minutes, and it is started
+ * once in five minutes (RELIABILITY F-04).
  */
 
 export interface BackoffOptions {
   readonly firstMs: number
   readonly maxMs: number
-  /** This many failures within `windowMs` mean the server is down. */
-  readonly maxFailures: number
+  /** This many crashes within `windowMs` are too many. */
+  readonly maxCrashes: number
   readonly windowMs: number
-  readonly downMs: number
+  readonly crashLoopMs: number
   readonly resetAfterMs: number
+  /** Attempts that calls and lists bring forward are this far apart; a link that lasted for less was no health. */
+  readonly minRetryMs: number
 }
 
 export const DEFAULT_BACKOFF: BackoffOptions = {
   firstMs: 500,
-  maxMs: 60_000,
-  maxFailures: 5,
+  maxMs: 30_000,
+  maxCrashes: 5,
   windowMs: 120_000,
-  downMs: 300_000,
+  crashLoopMs: 300_000,
   resetAfterMs: 60_000,
+  minRetryMs: 2_000,
+}
+
+/** A failed attempt, or the loss of a link. */
+export interface Setback {
+  /** Milliseconds of health that it ended; 0 for an attempt that failed. */
+  readonly upMs: number
+  /** A process of ours ended by itself. */
+  readonly isCrash: boolean
 }
 
 export class Backoff {
   readonly #options: BackoffOptions
   readonly #random: () => number
   #attempt = 0
-  #failedAtMs: number[] = []
-  #isDown = false
+  #crashedAtMs: number[] = []
+  #isCrashLoop = false
 
   constructor(options: BackoffOptions = DEFAULT_BACKOFF, random: () => number = Math.random) {
     this.#options = options
     this.#random = random
   }
 
-  /** After a failure at `nowMs` that ended `upMs` of health: how long to wait, and whether the server counts as down. */
-  fail(nowMs: number, upMs: number): { waitMs: number; isDown: boolean } {
-    const { firstMs, maxMs, maxFailures, windowMs, downMs, resetAfterMs } = this.#options
+  /** How long to wait after a setback at `nowMs`, and whether the process crashes too often to be started before. */
+  fail(nowMs: number, { upMs, isCrash }: Setback): { waitMs: number; isCrashLoop: boolean } {
+    const { firstMs, maxMs, maxCrashes, windowMs, crashLoopMs, resetAfterMs } = this.#options
     if (upMs >= resetAfterMs) {
       this.#attempt = 0
-      this.#failedAtMs = []
-      this.#isDown = false
+      this.#crashedAtMs = []
+      this.#isCrashLoop = false
     }
-    this.#failedAtMs = [...this.#failedAtMs.filter((at) => nowMs - at < windowMs), nowMs]
-    // Once down, one try at a time: the pauses between them must not be taken for better days.
-    this.#isDown ||= this.#failedAtMs.length >= maxFailures
+    if (isCrash) this.#crashedAtMs = [...this.#crashedAtMs.filter((at) => nowMs - at < windowMs), nowMs]
+    // The pauses of a crash loop must not be taken for better days: only health ends it.
+    this.#isCrashLoop ||= this.#crashedAtMs.length >= maxCrashes
     const ceilingMs = Math.min(maxMs, firstMs * 2 ** this.#attempt++)
-    return { waitMs: this.#isDown ? downMs : ceilingMs * (0.5 + this.#random() / 2), isDown: this.#isDown }
+    return {
+      waitMs: this.#isCrashLoop ? crashLoopMs : ceilingMs * (0.5 + this.#random() / 2),
+      isCrashLoop: this.#isCrashLoop,
+    }
   }
 }

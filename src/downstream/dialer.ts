@@ -14,16 +14,27 @@ import type { Era } from '../wire/revisions.ts'
 import type { Companion, DownstreamEnvironment, PipeChannel } from './environment.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { ServerOptions } from './options.ts'
+import { isProcessEnd } from './restarts.ts'
+import type { StartSlot } from './starts.ts'
 
 /** What the catalogue link declares: everything that some host could be asked for (BRIDGING 3.0 rule 3). */
 const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
 const COMPANION_POLL_MS = 100
+/** A start that a call waits for. */
+const wanted = (): boolean => true
+const unwanted = (): boolean => false
+
+/** A process that has been sent nothing, and the slot that it may still hold. */
+interface Started {
+  readonly connection: Connection
+  readonly slot: StartSlot
+}
 
 export class Dialer {
   #options: ServerOptions
   readonly #environment: DownstreamEnvironment
   readonly #bearer: Bearer | undefined
-  #spare: Promise<Connection> | undefined
+  #spare: Promise<Started> | undefined
   #companion: Companion | undefined
   /** What was started last for the main link; kept after its end, for what it said before. */
   #mainProcess: Pick<PipeChannel, 'process'> | undefined
@@ -54,21 +65,27 @@ export class Dialer {
 
   /** A further link, for one caller. */
   async dial(declared: Declared, events: LinkEvents): Promise<Link> {
-    return (await this.#dial(declared, events)).link
+    return (await this.#dial(declared, events, wanted)).link
   }
 
-  /** The main link: starts the companion process first where there is one, and settles the era. */
-  async dialMain(declared: Declared, events: LinkEvents): Promise<Link> {
+  /** A process of ours ended by itself; every other failure is one of connecting. */
+  isCrash(failure: Failure): boolean {
+    const { launch, url } = this.#options
+    return launch !== undefined && isProcessEnd(failure) && (url === undefined || this.#companion === undefined)
+  }
+
+  /** The main link: starts the companion process first where there is one, and settles the era. `isWanted`: a call waits for it. */
+  async dialMain(declared: Declared, events: LinkEvents, isWanted: () => boolean): Promise<Link> {
     const options = this.#options
     const { memory } = this.#environment
-    if (options.launch !== undefined && options.url !== undefined) await this.#startCompanion()
-    const { link, verdict } = await this.#dial(declared, events, true).catch((error: unknown) => {
+    if (options.launch !== undefined && options.url !== undefined) await this.#startCompanion(isWanted)
+    const { link, verdict } = await this.#dial(declared, events, isWanted, true).catch((error: unknown) => {
       // A verdict that no longer holds is dropped: the era is asked for again, at once where the server refused (B213).
       const hadVerdict = memory.verdict(options) !== undefined
       const isRefusal = isOfOtherEra(error)
       if (isRefusal || isSilence(error)) memory.keepVerdict(options, undefined)
       if (!hadVerdict || !isRefusal || options.era !== 'auto') throw error
-      return this.#dial(declared, events, true)
+      return this.#dial(declared, events, isWanted, true)
     })
     memory.keepVerdict(options, verdict)
     void link.closed.then(() => this.#dropSpare())
@@ -95,6 +112,7 @@ export class Dialer {
   /** Ends everything it opened, and what is still being opened. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#environment.starts.review()
     await Promise.all([...[...this.#channels].map((channel) => channel.close()), this.#companion?.stop()])
   }
 
@@ -105,11 +123,19 @@ export class Dialer {
     return channel
   }
 
-  async #dial(declared: Declared, events: LinkEvents, isMain = false): Promise<Dialed> {
+  async #dial(declared: Declared, events: LinkEvents, isWanted: () => boolean, isMain = false): Promise<Dialed> {
     const { openers } = this.#environment
     const options = this.#options
     const dialing: Dialing = { ...(await this.#dialing(declared)), events }
-    if (options.url === undefined) return dialPipe(() => this.#takeConnection(isMain), dialing)
+    if (options.url === undefined) {
+      const slots: StartSlot[] = []
+      const start = async (): Promise<Connection> => {
+        const { connection, slot } = await this.#takeProcess(isWanted, isMain)
+        slots.push(slot)
+        return connection
+      }
+      return dialPipe(start, dialing).finally(() => slots.forEach((slot) => slot.release()))
+    }
     const open = {
       http: () => this.#opened(openers.http(options, this.#bearer)),
       sse: () => this.#opened(openers.sse(options, this.#bearer)),
@@ -140,16 +166,23 @@ export class Dialer {
       try {
         return await dialHttp(open, this.#options.transport, dialing)
       } catch (error) {
-        const isWaiting = isUnreachable(error) && performance.now() < deadlineMs && this.#companion !== undefined
-        if (!isWaiting) throw error
+        if (!isUnreachable(error) || performance.now() >= deadlineMs) throw error
+        if (this.#companion === undefined)
+          throw new Failure('exited', 'the command ended before its url answered', { executed: 'no' }, error)
         await new Promise((resolve) => setTimeout(resolve, COMPANION_POLL_MS))
       }
     }
   }
 
-  async #startCompanion(): Promise<void> {
+  async #startCompanion(isWanted: () => boolean): Promise<void> {
     if (this.#companion !== undefined) return
-    const companion = await this.#environment.openers.companion(this.#options)
+    const slot = await this.#acquire(isWanted)
+    const companion = await this.#environment.openers.companion(this.#options).catch((error: unknown) => {
+      slot.release()
+      throw error
+    })
+    slot.watch(companion)
+    void companion.exited.then(() => slot.release())
     if (this.#isClosed) {
       await companion.stop()
       throw new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
@@ -161,40 +194,54 @@ export class Dialer {
     })
   }
 
-  async #takeConnection(isMain: boolean): Promise<Connection> {
+  /** The spare, or a new process. */
+  async #takeProcess(isWanted: () => boolean, isMain: boolean): Promise<Started> {
     const spare = this.#spare
     this.#spare = undefined
-    if (spare === undefined) return this.#openPipe(isMain)
-    const connection = await spare.catch(() => this.#openPipe())
+    if (spare === undefined) return this.#startProcess(isWanted, isMain)
+    const started = await spare.catch(() => this.#startProcess(isWanted))
     this.#prepareSpare()
-    return connection
+    return started
   }
 
-  async #openPipe(isMain = false): Promise<Connection> {
-    const channel = this.#opened(this.#environment.openers.pipe(this.#options))
-    if (isMain) this.#mainProcess = channel
-    const connection = new Connection(channel, this.#environment.sweeper)
-    await connection.open()
-    return connection
+  async #startProcess(isWanted: () => boolean, isMain = false): Promise<Started> {
+    const slot = await this.#acquire(isWanted)
+    try {
+      const channel = this.#opened(this.#environment.openers.pipe(this.#options))
+      if (isMain) this.#mainProcess = channel
+      const connection = new Connection(channel, this.#environment.sweeper)
+      await connection.open()
+      if (channel.process !== undefined) slot.watch(channel.process)
+      void channel.closed.then(() => slot.release())
+      return { connection, slot }
+    } catch (error) {
+      slot.release()
+      throw error
+    }
+  }
+
+  /** What is being closed waits for no slot. */
+  #acquire(isWanted: () => boolean): Promise<StartSlot> {
+    return this.#environment.starts.acquire(() => this.#isClosed || isWanted())
   }
 
   /** One process that was sent nothing, ready to become whatever link is asked for next (DECISIONS 3). */
   #prepareSpare(): void {
     const isOfUse = this.#options.spare === 1 && this.#options.url === undefined && this.#environment.soleHost === undefined
     if (!isOfUse || this.#isClosed || this.#spare !== undefined) return
-    const spare = this.#openPipe()
+    const spare = this.#startProcess(unwanted)
     this.#spare = spare
     const forget = (): void => {
       if (this.#spare === spare) this.#spare = undefined
     }
-    spare.then((connection) => void connection.channel.closed.then(forget), forget)
+    spare.then(({ connection }) => void connection.channel.closed.then(forget), forget)
   }
 
   async #dropSpare(): Promise<void> {
     const spare = this.#spare
     this.#spare = undefined
-    const connection = await spare?.catch(() => undefined)
-    await connection?.channel.close()
+    const started = await spare?.catch(() => undefined)
+    await started?.connection.channel.close()
   }
 }
 

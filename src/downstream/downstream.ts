@@ -137,10 +137,12 @@ export class Downstream {
       principal,
       environment,
       restarts,
-      mayConnect: async () => environment.soleHost,
-      connect: (opened) => this.#connect(opened),
+      mayConnect: () => Promise.all([environment.startAfter, environment.soleHost]),
+      connect: (opened, isWanted) => this.#connect(opened, isWanted),
+      isCrash: (failure) => this.#dialer.isCrash(failure),
       complaints: () => this.inventory$.value?.warnings ?? [],
-      up: (link) => this.#announce(link),
+      up: (link, isAgain) => this.#announce(link, isAgain),
+      failed: () => this.noteMissing(),
       givenUp: ({ facts }) => this.#offers.withdraw(facts.signIn === true ? signInInventory(this.options) : undefined),
     })
     environment.sweeper.watch(this.#links)
@@ -198,6 +200,28 @@ export class Downstream {
     if (this.personal === undefined && (this.options.start !== 'lazy' || this.inventory$.value === undefined)) this.#upkeep.run()
   }
 
+  /** Lists wait for it: nothing is known of it yet, and nothing says that waiting would be in vain. */
+  get isAwaited(): boolean {
+    const { state, failures } = this.health$.value
+    const isFirst = this.inventory$.value === undefined && state === 'starting' && failures === 0
+    return isFirst && !this.#environment.memory.hasFailed(this.options)
+  }
+
+  /** It was waited for in vain: the next start does not do it again. */
+  noteMissing(): void {
+    if (this.inventory$.value === undefined) this.#environment.memory.keepFailed(this.options)
+  }
+
+  /** Brings the next attempt forward where it is down; waits for nothing. */
+  hurry(): void {
+    this.#upkeep.hurry()
+  }
+
+  /** Settles once one attempt has been made to reach it; never rejects. */
+  async tried(): Promise<void> {
+    await this.#upkeep.ready().catch(() => undefined)
+  }
+
   /** Skips the wait before the next attempt, and wakes a server that had been given up. */
   retryNow(): void {
     if (this.personal === undefined) this.#upkeep.retryNow()
@@ -223,8 +247,8 @@ export class Downstream {
 
   /** What the server says of itself now, before any policy; `apps`: to hosts that run MCP Apps, too. Throws `Failure` if it cannot be asked. */
   async offered(apps: boolean): Promise<{ readonly all: Inventory; readonly apps: Inventory | undefined }> {
-    const { failures, reason } = this.health$.value
-    if (this.link === undefined && failures > 0)
+    const { failure, reason } = this.health$.value
+    if (this.link === undefined && failure !== undefined)
       throw new Failure('unreachable', reason ?? 'the server is lost', { executed: 'no' })
     await this.#upkeep.ready()
     if (apps && this.options.apps) await this.wantApps()
@@ -397,11 +421,11 @@ export class Downstream {
     })
   }
 
-  async #connect(opened: (link: Link) => void): Promise<void> {
+  async #connect(opened: (link: Link) => void, isWanted: () => boolean): Promise<void> {
     const sole = await this.#environment.soleHost
     this.#soleSession = sole?.session
     const declared = sole === undefined ? this.#dialer.superset() : carried(sole)
-    const link = await withCredential(this.credential, () => this.#dialer.dialMain(declared, this.#hearing.onMain()))
+    const link = await withCredential(this.credential, () => this.#dialer.dialMain(declared, this.#hearing.onMain(), isWanted))
     opened(link)
     await withCredential(this.credential, () => this.#offers.read(link))
   }
@@ -417,13 +441,13 @@ export class Downstream {
   }
 
   /** The main link is up. */
-  #announce(link: Link): void {
+  #announce(link: Link, isAgain: boolean): void {
     const { log, isSuccessor, reconnected } = this.#environment
     const { key } = this.options
     const tools = this.inventory$.value?.lists.tools.length ?? 0
     log.info({ server: key, revision: link.revision, transport: link.transport, tools }, 'server is ready')
     this.#offers.follow(link)
-    if (this.health$.value.failures > 0 || isSuccessor) reconnected(this)
+    if (isAgain || isSuccessor) reconnected(this)
   }
 }
 

@@ -13,21 +13,23 @@ import type { BackoffOptions } from './backoff.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { LinkOwner } from './link-owner.ts'
 import type { ServerOptions } from './options.ts'
+import type { Printing, Starts } from './starts.ts'
 
-/** What a process printed last on stderr, oldest first; kept after its end. */
-export interface Speaking {
+/** A process of ours, running or ended. */
+export interface ServerProcess extends Printing {
+  readonly pid: number
+  /** The last lines on stderr, oldest first; kept after its end. */
   stderrTail(count: number): readonly string[]
 }
 
 /** A channel over the pipes of a process of ours. */
 export interface PipeChannel extends Channel {
   /** The process, once it was spawned. */
-  readonly process: Speaking | undefined
+  readonly process: ServerProcess | undefined
 }
 
 /** A started process that is spoken to over HTTP (`command` and `url` together). */
-export interface Companion extends Speaking {
-  readonly pid: number
+export interface Companion extends ServerProcess {
   /** Resolves when the process has ended. */
   readonly exited: Promise<unknown>
   stop(): Promise<void>
@@ -48,6 +50,9 @@ export interface Memory {
   /** As the server said it, before any policy. */
   inventory(options: ServerOptions): Inventory | undefined
   keepInventory(options: ServerOptions, inventory: Inventory): void
+  /** It has never been read and has failed before, or was waited for in vain: lists wait for it no more. */
+  hasFailed(options: ServerOptions): boolean
+  keepFailed(options: ServerOptions): void
   /** Tools as they were first seen, by name; of the lists for everybody, or of those for hosts that run MCP Apps. */
   pins(options: ServerOptions, of?: 'apps'): Readonly<Record<string, Pin>>
   keepPins(options: ServerOptions, pins: Readonly<Record<string, Pin>>, of?: 'apps'): void
@@ -93,11 +98,13 @@ export interface DownstreamEnvironment {
   readonly backoff: BackoffOptions
   /** How often each limit was reached. */
   readonly limits: LimitCounts
-  /** How many servers start at once (`limits.starts`). */
+  /** How many processes start at once (`limits.starts`). */
   readonly maxStarts: () => number
   readonly retries: RetryBudget
-  /** Lets at most so many servers start at once; wanted ones first. */
-  readonly gate: (start: () => Promise<void>, isWanted: () => boolean) => Promise<void>
+  /** Where a process waits until it may be spawned. */
+  readonly starts: Starts
+  /** Settles before the first attempt may be made; `undefined`: nothing is waited for. */
+  readonly startAfter: Promise<unknown> | undefined
   /** How long lists of legacy servers are believed. */
   readonly legacyTtlMs: number
   readonly legacyPollMs: number

@@ -1,26 +1,27 @@
-/** All configured servers, in configuration order: started a few at a time, replaced one by one when the configuration changes. */
-import PQueue from 'p-queue'
+/** All configured servers, in configuration order; replaced one by one when the configuration changes. */
 import { BehaviorSubject } from 'rxjs'
 import { Downstream } from './downstream.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import type { ServerOptions } from './options.ts'
+import { Starts } from './starts.ts'
 
 export class Fleet {
   readonly downstreams$ = new BehaviorSubject<readonly Downstream[]>([])
   readonly #environment: DownstreamEnvironment
   #isEnding = false
-  readonly #starts = new PQueue()
   readonly #leaving = new Map<Downstream, Promise<void>>()
   /** Those that are there now. */
   #byKey: ReadonlyMap<string, Downstream> = new Map()
 
   /** Everything a server needs, but for what the fleet itself knows. */
-  constructor(environment: Omit<DownstreamEnvironment, 'gate' | 'isSuccessor' | 'isEnding'>) {
+  constructor(environment: Omit<DownstreamEnvironment, 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding'>) {
+    const { sweeper, maxStarts, limits } = environment
     this.#environment = {
       ...environment,
       isEnding: () => this.#isEnding,
       isSuccessor: false,
-      gate: (start, isWanted) => this.#start(start, isWanted),
+      startAfter: undefined,
+      starts: new Starts({ sweeper, max: maxStarts, onWait: () => limits.passed('limits.starts') }),
     }
   }
 
@@ -88,27 +89,11 @@ export class Fleet {
     this.downstreams$.complete()
   }
 
-  /** In turn, those that a call waits for first. */
-  #start(start: () => Promise<void>, isWanted: () => boolean): Promise<void> {
-    const { maxStarts, limits } = this.#environment
-    this.#starts.concurrency = maxStarts()
-    if (this.#starts.pending >= this.#starts.concurrency) limits.passed('limits.starts')
-    return this.#starts.add(start, { priority: isWanted() ? 1 : 0 })
-  }
-
   /** Two processes that serve one URL would meet: there the new one waits until the old one has gone. */
   #successor(old: Downstream, options: ServerOptions, drainMs: number): Downstream {
     const isAlone = old.options.launch === undefined || old.options.url === undefined
-    const left = isAlone ? undefined : this.#end(old, drainMs)
-    const { gate } = this.#environment
-    return new Downstream(options, {
-      ...this.#environment,
-      isSuccessor: true,
-      gate: async (start, isWanted) => {
-        await left
-        return gate(start, isWanted)
-      },
-    })
+    const startAfter = isAlone ? undefined : this.#end(old, drainMs)
+    return new Downstream(options, { ...this.#environment, isSuccessor: true, startAfter })
   }
 
   #end(downstream: Downstream, drainMs: number): Promise<void> {

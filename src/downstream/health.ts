@@ -10,20 +10,23 @@ export interface Health {
   readonly reason: string | undefined
   /** What calls are refused with while it is `down` or `failed`. */
   readonly failure: Failure | undefined
-  /** How often a link was lost or could not be opened. */
+  /** Outages so far: failures without health in between are one. */
   readonly failures: number
-  /** Milliseconds until the next attempt, at the time this was said. */
-  readonly nextTryMs: number | undefined
+  /** Monotonic time (`performance.now`) of the next attempt; `undefined`: one is under way, or none is planned. */
+  readonly nextTryAtMs: number | undefined
 }
 
 export type HealthEvent =
   | { readonly type: 'dialing' }
   | { readonly type: 'ready'; readonly complaints: readonly string[] }
-  | { readonly type: 'lost'; readonly failure: Failure; readonly nextTryMs: number; readonly givingUp: boolean }
+  /** The link ended and is opened again at once, which is no failure of the server (B289). */
+  | { readonly type: 'renewing' }
+  /** `isDown`: calls wait for it no more. */
+  | { readonly type: 'lost'; readonly failure: Failure; readonly nextTryAtMs: number; readonly isDown: boolean }
   | { readonly type: 'hopeless'; readonly failure: Failure }
   | { readonly type: 'stopping' }
 
-export const STARTING: Health = { state: 'starting', reason: undefined, failure: undefined, failures: 0, nextTryMs: undefined }
+export const STARTING: Health = { state: 'starting', reason: undefined, failure: undefined, failures: 0, nextTryAtMs: undefined }
 
 /** Of a server where each principal has a connection of his own, and nobody the common one. */
 export const UNSIGNED: Health = {
@@ -36,33 +39,34 @@ export const UNSIGNED: Health = {
 export const nextHealth = (health: Health, event: HealthEvent): Health => {
   switch (event.type) {
     case 'dialing':
-      return health.state === 'down'
-        ? { ...health, nextTryMs: undefined }
-        : { ...health, state: 'starting', nextTryMs: undefined }
+      return { ...health, state: health.state === 'down' ? 'down' : 'starting', nextTryAtMs: undefined }
     case 'ready': {
       const reason = event.complaints.length === 0 ? undefined : event.complaints.join('; ')
-      return { ...health, state: reason === undefined ? 'healthy' : 'degraded', reason, failure: undefined, nextTryMs: undefined }
+      return {
+        ...health,
+        state: reason === undefined ? 'healthy' : 'degraded',
+        reason,
+        failure: undefined,
+        nextTryAtMs: undefined,
+      }
     }
+    case 'renewing':
+      return { ...health, state: 'starting', reason: undefined, failure: undefined, nextTryAtMs: undefined }
     case 'lost':
-      return {
-        state: event.givingUp ? 'down' : 'starting',
-        reason: event.failure.message,
-        failure: event.failure,
-        failures: health.failures + 1,
-        nextTryMs: event.nextTryMs,
-      }
+      return { ...failed(health, event.failure), state: event.isDown ? 'down' : 'starting', nextTryAtMs: event.nextTryAtMs }
     case 'hopeless':
-      return {
-        state: 'failed',
-        reason: event.failure.message,
-        failure: event.failure,
-        failures: health.failures + 1,
-        nextTryMs: undefined,
-      }
+      return { ...failed(health, event.failure), state: 'failed', nextTryAtMs: undefined }
     case 'stopping':
-      return { ...health, state: 'draining', nextTryMs: undefined }
+      return { ...health, state: 'draining', nextTryAtMs: undefined }
   }
 }
+
+/** An outage lasts from the first failure to the next health, and is counted once. */
+const failed = ({ failure: before, failures }: Health, failure: Failure): Pick<Health, 'reason' | 'failure' | 'failures'> => ({
+  reason: failure.message,
+  failure,
+  failures: before === undefined ? failures + 1 : failures,
+})
 
 const HOPELESS: ReadonlySet<FailureKind> = new Set(['spawn_failed', 'version', 'loop'])
 

@@ -6,6 +6,7 @@ import type { Link } from '../era/link.ts'
 import { Failure } from '../wire/failure.ts'
 import { Backoff } from './backoff.ts'
 import type { BackoffOptions } from './backoff.ts'
+import { isProcessEnd } from './restarts.ts'
 import type { Restarts } from './restarts.ts'
 
 interface Failing {
@@ -39,22 +40,22 @@ export class LinkStarts {
       })
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
     const link = await open().catch((error: unknown) => {
-      this.#failed(key, 0)
+      this.#failed(key, 0, error)
       throw error
     })
     const sinceMs = this.#nowMs()
     void link.closed.then((failure) => {
-      if (failure !== undefined) this.#failed(key, this.#nowMs() - sinceMs)
+      if (failure !== undefined) this.#failed(key, this.#nowMs() - sinceMs, failure)
     })
     return link
   }
 
-  #failed(key: string, upMs: number): void {
+  #failed(key: string, upMs: number, failure: unknown): void {
     this.#restarts.ended()
     const nowMs = this.#nowMs()
     for (const [other, { nextMs }] of this.#records) if (nowMs - nextMs >= this.#options.windowMs) this.#records.delete(other)
     const record = this.#records.get(key) ?? { backoff: new Backoff(this.#options), nextMs: 0 }
-    record.nextMs = nowMs + record.backoff.fail(nowMs, upMs).waitMs
+    record.nextMs = nowMs + record.backoff.fail(nowMs, { upMs, isCrash: isProcessEnd(failure) }).waitMs
     this.#records.set(key, record)
   }
 }

@@ -40,7 +40,7 @@ export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log, 
     companion: async (options) => {
       const tree = await launcher(launchOf(options), { onStderr: onStderr(options), stderr: stderrOf(options) })
       tree.drainStdout()
-      return { pid: tree.pid, exited: tree.exited, stop: () => tree.stop(), stderrTail: (count) => tree.stderrTail(count) }
+      return tree
     },
   }
 }

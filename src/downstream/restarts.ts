@@ -6,6 +6,10 @@ import { Failure } from '../wire/failure.ts'
 
 const WINDOW_MS = 60_000
 
+/** How the end of a process shows on its pipes: it exited, or was ended because it was of no use any more. */
+export const isProcessEnd = (error: unknown): boolean =>
+  error instanceof Failure && (error.kind === 'exited' || error.kind === 'lost')
+
 export class Restarts {
   /** `limits.restarts`. */
   readonly #max: () => number

@@ -30,6 +30,8 @@ interface Stored {
   readonly verdict?: Verdict
   readonly verdictAt?: number
   readonly inventory?: StoredInventory
+  /** It failed, or was waited for in vain, before anything could be read. */
+  readonly hasFailed?: boolean
   readonly pins?: Readonly<Record<string, Pin>>
   readonly appsPins?: Readonly<Record<string, Pin>>
 }
@@ -65,7 +67,12 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
       const isFresh = record !== undefined && Date.now() - record.savedAt < STALE_LISTS_MS
       return isFresh && record.inventory !== undefined ? revive(record.inventory) : undefined
     },
-    keepInventory: (options, inventory) => save(options, { inventory: store(inventory) }),
+    keepInventory: (options, inventory) => save(options, { inventory: store(inventory), hasFailed: false }),
+    hasFailed: (options) => load(options)?.hasFailed === true,
+    keepFailed: (options) => {
+      const record = load(options)
+      if (record?.hasFailed !== true && record?.inventory === undefined) save(options, { hasFailed: true })
+    },
     pins: (options, of) => revivePins(load(options)?.[of === 'apps' ? 'appsPins' : 'pins'] ?? {}),
     keepPins: (options, pins, of) => {
       const name = of === 'apps' ? 'appsPins' : 'pins'
@@ -89,6 +96,8 @@ export const forgetful = (memory: Memory): Memory => ({
   ...memory,
   inventory: () => undefined,
   keepInventory: () => undefined,
+  hasFailed: () => false,
+  keepFailed: () => undefined,
   pins: () => ({}),
   keepPins: () => undefined,
 })

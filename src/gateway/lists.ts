@@ -1,5 +1,5 @@
 /** The four lists: served from the catalog, a page at a time, never later than the list budget (BRIDGING 3.1, 3.18, 3.19). */
-import { firstValueFrom, filter, from, race, timer } from 'rxjs'
+import { firstValueFrom, filter, from, race, tap, timer } from 'rxjs'
 import type { Seal } from '../auth/seal.ts'
 import { listHints } from '../catalog/caching.ts'
 import { servesApps } from '../catalog/catalog.ts'
@@ -21,6 +21,9 @@ const KINDS: Readonly<Record<string, { readonly kind: ListKind; readonly member:
   'prompts/list': { kind: 'prompts', member: 'prompts' },
 }
 
+/** How long a list that would fail waits for a last attempt at the servers. */
+const LAST_TRY_MS = 1_000
+
 export class Lists {
   readonly #feed: Feed
   readonly #downstreams: () => readonly Downstream[]
@@ -37,7 +40,7 @@ export class Lists {
   async serve(call: Call): Promise<Outcome> {
     const row = KINDS[call.method]
     await this.known(call.caller)
-    this.#refuseIfAllFailed(call.caller)
+    if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
     const cursor = call.params.has('cursor') ? (call.params.text('cursor') ?? '') : undefined
@@ -67,17 +70,24 @@ export class Lists {
     return complete(result)
   }
 
-  /** Waits until something is known of every server that is starting, at most as long as the budget of each has left. */
+  /**
+   * Waits until something is known of every server that is starting, at most as long as the budget of each has left. One that has
+   * failed is not waited for, but tried again.
+   */
   async known({ scope, principal, capabilities }: Pick<Caller, 'scope' | 'principal' | 'capabilities'>): Promise<void> {
-    const waits = this.#unknown(scope, principal).flatMap((downstream) => {
-      const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
-      if (leftMs <= 0) return []
-      const isKnown = downstream.inventory$.pipe(filter((inventory) => inventory !== undefined))
-      const isGone = downstream.health$.pipe(filter(({ state }) => state !== 'starting'))
-      return [firstValueFrom(race(isKnown, isGone, timer(leftMs)), { defaultValue: undefined })]
-    })
-    await Promise.all(waits.filter((wait) => wait !== undefined))
+    const servers = this.#inScope(scope, principal)
+    for (const downstream of servers) if (downstream.health$.value.state === 'down') downstream.hurry()
+    await Promise.all(servers.filter(({ isAwaited }) => isAwaited).map((downstream) => this.#awaited(downstream)))
     if (declaresApps(capabilities)) await this.#knownToApps(scope)
+  }
+
+  async #awaited(downstream: Downstream): Promise<void> {
+    const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
+    if (leftMs <= 0) return
+    const isKnown = downstream.inventory$.pipe(filter((inventory) => inventory !== undefined))
+    const isOver = downstream.health$.pipe(filter(({ state, failures }) => state !== 'starting' || failures > 0))
+    const isLate = timer(leftMs).pipe(tap(() => downstream.noteMissing()))
+    await firstValueFrom(race(isKnown, isOver, isLate), { defaultValue: undefined })
   }
 
   /** The lists for hosts that run apps are read when the first of these asks; later ones find them. */
@@ -92,21 +102,25 @@ export class Lists {
     return this.#inScope(scope).some(({ health$ }) => health$.value.state === 'starting')
   }
 
-  /** Servers that are starting and of which nothing is stored. */
-  #unknown(scope: Scope, principal: string): Downstream[] {
-    return this.#inScope(scope, principal).filter(
-      ({ inventory$, health$ }) => inventory$.value === undefined && health$.value.state === 'starting',
-    )
+  /**
+   * A list fails only if every server has failed and nothing is known of any (BRIDGING 7.1 rule 5). Then it is worth one attempt:
+   * the only server may just be starting.
+   */
+  async #refuseIfAllFail(caller: Caller): Promise<void> {
+    const tried = Promise.all(this.#inScope(caller.scope, caller.principal).map((downstream) => downstream.tried()))
+    await firstValueFrom(race(from(tried), timer(LAST_TRY_MS)))
+    const failure = this.#commonFailure(caller)
+    if (failure !== undefined) throw failure
   }
 
-  /** A list fails only if every server has failed and nothing is known of any (BRIDGING 7.1 rule 5). */
-  #refuseIfAllFailed({ scope, principal }: Caller): void {
+  /** `undefined`: some server may have something to list. */
+  #commonFailure({ scope, principal }: Caller): Failure | undefined {
     const all = this.#inScope(scope, principal)
     const isLost = ({ health$, inventory$ }: Downstream): boolean =>
       inventory$.value === undefined && (health$.value.state === 'failed' || health$.value.state === 'down')
     const failure = all[0]?.health$.value.failure
-    if (all.length > 0 && all.every(isLost) && failure !== undefined)
-      throw new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'no' }).at(all[0].options)
+    if (failure === undefined || !all.every(isLost)) return undefined
+    return new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'no' }).at(all[0].options)
   }
 
   /** With a principal: those its calls go to. */

@@ -103,8 +103,19 @@ const failure = (error: Failure, failed: Failed): Reply => {
 const named = (text: string, limit: string | undefined): string =>
   limit === undefined || text.includes(limit) ? text : `${text} (${limit})`
 
+/** A server that is away: why, when it is tried again, and who can do more. */
 const textOf = (error: Failure): string => {
-  const { server, amount, retryAfterMs, limit } = error.facts
+  const { state, retryAfterMs = 0, server } = error.facts
+  if (state === undefined || error.facts.signIn === true) return reasonOf(error)
+  const next =
+    state === 'failed' ? 'it is not tried again by itself' : `the next attempt is in ${Math.ceil(retryAfterMs / 1000)} s`
+  // What the words say of a call that was under way is not true of one that was never sent.
+  const [reason] = reasonOf(error).split(';')
+  return `${reason}; ${next} (operator: trunkline ps, trunkline restart ${server?.key ?? 'SERVER'})`
+}
+
+const reasonOf = (error: Failure): string => {
+  const { server, amount, retryAfterMs, limit, state } = error.facts
   // A limit of ours, and not the server's: the message says which.
   if (limit !== undefined && (error.kind === 'rate_limited' || error.kind === 'store_unavailable'))
     return retryAfterMs === undefined ? error.message : `${error.message}; retry after ${Math.ceil(retryAfterMs / 1000)} s`
@@ -113,6 +124,7 @@ const textOf = (error: Failure): string => {
     return error.executed === 'no'
       ? `${name} is being stopped; try again in a moment`
       : `${name} was stopped; the action may or may not have happened`
+  if (error.kind === 'exited' && state !== undefined) return `${name} is not running`
   if (error.kind === 'exited' && error.executed === 'no') return `${name} is not running; it is being restarted`
   if (error.kind === 'rate_limited' && retryAfterMs !== undefined)
     return `${name} is rate limiting; retry after ${Math.ceil(retryAfterMs / 1000)} s`

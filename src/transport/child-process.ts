@@ -65,7 +65,7 @@ export class ChildProcessChannel implements Channel {
   }
 
   /** The process, once it is spawned: its pid, age, exit and last words. */
-  get process(): Pick<ProcessTree, 'pid' | 'startedAt' | 'exit' | 'stderrTail'> | undefined {
+  get process(): Pick<ProcessTree, 'pid' | 'startedAt' | 'exit' | 'outputBytes' | 'stderrTail'> | undefined {
     return this.#tree
   }
 

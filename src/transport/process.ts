@@ -5,6 +5,7 @@
  * surprise: only `exit` is waited for, never `close`, which does not come while a grandchild holds a pipe (F-01).
  */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { Failure } from '../wire/failure.ts'
 import { OutputTail } from './output-tail.ts'
@@ -97,6 +98,11 @@ export class ProcessTree {
     return this.#exit
   }
 
+  /** Bytes it has written to stdout and stderr so far. */
+  get outputBytes(): number {
+    return bytesRead(this.#child.stdout) + bytesRead(this.#child.stderr)
+  }
+
   /** The last lines of stderr, oldest first. */
   stderrTail(count: number): string[] {
     return this.#stderr.last(count)
@@ -164,6 +170,9 @@ const within = async (ms: number, work: Promise<unknown>): Promise<boolean> => {
   clearTimeout(timer)
   return done
 }
+
+/** The pipes of a child are sockets, which count; the type of `spawn` does not say so. */
+const bytesRead = (pipe: Readable): number => (pipe as Partial<Pick<Socket, 'bytesRead'>>).bytesRead ?? 0
 
 const ended = (stream: Readable): Promise<void> =>
   new Promise((resolve) => {

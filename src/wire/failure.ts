@@ -36,6 +36,8 @@ export interface FailureFacts {
   readonly executed?: 'no' | 'unknown'
   readonly retryable?: boolean
   readonly retryAfterMs?: number
+  /** The server is away, and nothing was sent: the state that `ps` shows. */
+  readonly state?: 'down' | 'failed'
   /** The server it happened at: its key, and the name a person knows it by. */
   readonly server?: { readonly key: string; readonly displayName: string }
   /** HTTP status of the server, where it had one. */

@@ -323,7 +323,7 @@ const DRIVES: Readonly<Record<string, Drive>> = {
   },
   'limits.in_flight_bytes': second({ hostLimits: { maxInFlightBytes: 1_000 } }, { x: 'y'.repeat(2_000) }),
   'limits.starts': async () => {
-    const servers = Object.fromEntries(['a', 'b', 'c'].map((key) => [key, server()]))
+    const servers = Object.fromEntries(['a', 'b', 'c'].map((key) => [key, server({}, { kind: 'modern stdio' })]))
     await using gateway = await startGateway({ servers, gateway: { maxStarts: 1 } })
     return met('limits.starts', gateway)
   },

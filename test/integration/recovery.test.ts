@@ -96,8 +96,7 @@ describe('era detection', () => {
         status(code)(response)
         return true
       }
-      await gateway.fake('a').until('tools/list')
-      await gateway.ready()
+      await gateway.log.until(({ text }) => text === 'server is ready')
       expect(linkOf(gateway)).toMatchObject({ era: 'modern' })
       expect(seen).not.toContain('initialize')
     },
@@ -122,7 +121,7 @@ describe('era detection', () => {
   test('B217 an endpoint of another origin is refused', async () => {
     await using gateway = await startGateway({
       servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) },
-      backoff: { maxFailures: 1, downMs: 60_000 },
+      backoff: { maxCrashes: 1, crashLoopMs: 60_000 },
       early: true,
     })
     gateway.fake('a').intercept = (_request, response) => {
@@ -501,8 +500,7 @@ describe('a server that was lost', () => {
   test('a server that cannot be asked now: a legacy host is told so, a modern one is watching once it is back', async () => {
     await using gateway = await startGateway({
       servers: { a: fake.of({ kind: 'modern http', resources: ['file:///r'] }) },
-      backoff: { maxFailures: 1 },
-      options: { a: { timeouts: { graceMs: 60_000 } } },
+      options: { a: { timeouts: { graceMs: 0 } } },
     })
     const a = gateway.fake('a')
     await using legacy = await legacyHttp.connect(gateway)

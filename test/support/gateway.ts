@@ -87,7 +87,7 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
   const running = await start(configuration, {
     log: keepIn(log),
     path: process.env['PATH'],
-    backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 100, maxFailures: 1_000, ...setup.backoff },
+    backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 100, minRetryMs: 20, maxCrashes: 1_000, ...setup.backoff },
     ...(streams !== undefined && { pipe: streams }),
   })
   const ready = async (): Promise<void> => {

@@ -124,7 +124,7 @@ test('F-04 a process that dies of every call of one session is soon not started 
   })
   await using gateway = await startGateway({
     servers: { a: fake.of({ kind: 'legacy stdio', tools: ['t', 'die'], on: { 'tools/call': dying } }) },
-    backoff: { firstMs: 1, maxMs: 2, maxFailures: 3, windowMs: 60_000, downMs: 300_000 },
+    backoff: { firstMs: 1, maxMs: 2, maxCrashes: 3, windowMs: 60_000, crashLoopMs: 300_000 },
   })
   const a = gateway.fake('a')
   const before = a.connections.length

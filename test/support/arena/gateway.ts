@@ -16,7 +16,7 @@ const log = createLog({ level: 'error', format: 'json' }, process.stderr)
 const running = await startGateway(await load(), {
   log,
   path: process.env['PATH'],
-  backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 200, maxFailures: Infinity },
+  backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 200, minRetryMs: 20, maxCrashes: Infinity },
 })
 const reload = async (): Promise<void> => {
   const next = await load()

@@ -1,4 +1,4 @@
-/** How often a server that keeps dying is started, on a clock of the test's own. */
+/** When a server that is lost is tried again, on a clock of the test's own. */
 import { expect, test } from 'vitest'
 import { Backoff, DEFAULT_BACKOFF } from '../../../src/downstream/backoff.ts'
 
@@ -10,7 +10,7 @@ const starts = (forMs: number, upMs: number, random: () => number): number => {
   let count = 0
   for (let nowMs = 0; nowMs < forMs; count++) {
     nowMs += upMs
-    nowMs += backoff.fail(nowMs, upMs).waitMs
+    nowMs += backoff.fail(nowMs, { upMs, isCrash: true }).waitMs
   }
   return count
 }
@@ -23,12 +23,26 @@ test.each([0, 0.5, 0.999])(
   },
 )
 
-test('F-04 the waits double, five failures in two minutes are too many, and a minute of health forgets them all', () => {
+test('F-04 the waits double, five crashes in two minutes are too many, and a minute of health forgets them all', () => {
   const backoff = new Backoff(DEFAULT_BACKOFF, () => 1)
-  expect([0, 10, 20, 30].map((at) => backoff.fail(at, 0))).toEqual(
-    [500, 1_000, 2_000, 4_000].map((waitMs) => ({ waitMs, isDown: false })),
+  const crash = { upMs: 0, isCrash: true }
+  expect([0, 10, 20, 30].map((at) => backoff.fail(at, crash))).toEqual(
+    [500, 1_000, 2_000, 4_000].map((waitMs) => ({ waitMs, isCrashLoop: false })),
   )
-  expect(backoff.fail(40, 0)).toEqual({ waitMs: 300_000, isDown: true })
-  expect(backoff.fail(302_000, 2_000)).toEqual({ waitMs: 300_000, isDown: true })
-  expect(backoff.fail(700_000, MINUTE_MS)).toEqual({ waitMs: 500, isDown: false })
+  expect(backoff.fail(40, crash)).toEqual({ waitMs: 300_000, isCrashLoop: true })
+  expect(backoff.fail(302_000, { upMs: 2_000, isCrash: true })).toEqual({ waitMs: 300_000, isCrashLoop: true })
+  expect(backoff.fail(700_000, { upMs: MINUTE_MS, isCrash: true })).toEqual({ waitMs: 500, isCrashLoop: false })
+})
+
+test('F-04 a server that cannot be reached is tried at least every 30 s, for ever, and never counts as a crash loop', () => {
+  const backoff = new Backoff(DEFAULT_BACKOFF, () => 1)
+  const ends = Array.from({ length: 100 }, (_, at) => backoff.fail(at * 30_000, { upMs: 0, isCrash: false }))
+  expect(Math.max(...ends.map(({ waitMs }) => waitMs))).toBe(30_000)
+  expect(ends.some(({ isCrashLoop }) => isCrashLoop)).toBe(false)
+})
+
+test('F-04 crashes further apart than five in two minutes are no crash loop', () => {
+  const backoff = new Backoff(DEFAULT_BACKOFF, () => 1)
+  for (let at = 0; at < 50; at++)
+    expect(backoff.fail(at * 31_000, { upMs: 30_000, isCrash: true })).toMatchObject({ isCrashLoop: false })
 })
