@@ -121,7 +121,7 @@ describe('era detection', () => {
   test('B217 an endpoint of another origin is refused', async () => {
     await using gateway = await startGateway({
       servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) },
-      backoff: { maxCrashes: 1, crashLoopMs: 60_000 },
+      backoff: { firstMs: 60_000, maxMs: 60_000 },
       early: true,
     })
     gateway.fake('a').intercept = (_request, response) => {
@@ -257,7 +257,7 @@ describe('era detection', () => {
       })
       await using gateway = await startGateway({
         servers: { a: always },
-        backoff: { maxFailures: 1, downMs: 60_000 },
+        backoff: { firstMs: 60_000, maxMs: 60_000 },
         early: true,
       })
       await gateway.log.until(({ level }) => level === 'warn')

@@ -10,7 +10,7 @@ const unwanted = (): boolean => false
 const setUp = (max: number) => {
   let nowMs = 0
   let waits = 0
-  const sweeper = new Sweeper(100, () => nowMs)
+  const sweeper = new Sweeper({ clock: () => nowMs })
   const starts = new Starts({ sweeper, max: () => max, onWait: () => waits++ })
   const granted: string[] = []
   const ask = async (name: string, isWanted: () => boolean = unwanted): Promise<StartSlot> => {
