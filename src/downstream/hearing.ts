@@ -66,9 +66,16 @@ export class Hearing {
     }
   }
 
-  oddity(reason: string, sample: string): void {
+  /** Logged; `error`: an unexpected one of ours, with where it was thrown. */
+  oddity(reason: string, sample: string, error?: unknown): void {
     const { key, environment } = this.#source
-    environment.log.debug({ server: key, sample: sample.slice(0, 200) }, reason)
+    const facts = { server: key, sample: sample.slice(0, 200) }
+    if (error === undefined) environment.log.debug(facts, reason)
+    else
+      environment.log.error(
+        { ...facts, error: error instanceof Error ? (error.stack ?? error.message) : 'no error object' },
+        reason,
+      )
   }
 
   #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated'> {
@@ -79,7 +86,7 @@ export class Hearing {
         if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
         environment.taskChanged(id, task, owner)
       },
-      oddity: (reason, sample) => this.oddity(reason, sample),
+      oddity: (reason, sample, error) => this.oddity(reason, sample, error),
       refused,
     }
   }

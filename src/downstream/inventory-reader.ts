@@ -120,8 +120,9 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
       warnings.push(`${row.method}: ${maxEntries} entries served, more were offered (${capName})`)
       return { entries, freshness }
     }
+    // Some servers write an empty text for none (B282).
     cursor = result.text('nextCursor')
-    if (cursor === undefined) return { entries, freshness }
+    if (cursor === undefined || cursor === '') return { entries, freshness }
     if (cursors.has(cursor)) {
       warnings.push(`${row.method}: the server repeated a cursor; ${entries.length} entries served`)
       return { entries, freshness }

@@ -76,7 +76,7 @@ export class LegacyLink implements Link, Carrier {
       request: (message, call) => this.#questions.request(message, call),
       notification: (message, call) => this.#onNotification(message, call),
       ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
-      oddity: (reason, sample) => events.oddity(reason, sample),
+      oddity: (reason, sample, error) => events.oddity(reason, sample, error),
     })
   }
 
@@ -134,7 +134,7 @@ export class LegacyLink implements Link, Carrier {
   readonly handle = (call: Call): Promise<Outcome> => {
     const { method, caller, params } = call
     if (isOfTask(method) && caller.session === undefined) return this.#tasks.handle(call)
-    if (method === 'tools/call' && params.has('task')) return this.#asTask(call)
+    if (method === 'tools/call' && !params.isAbsent('task')) return this.#asTask(call)
     const { idleMs, totalMs } = this.#timeouts
     const ownTotalMs = call.totalMs ?? totalMs
     return this.connection.request(new CarriedCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))

@@ -3,6 +3,7 @@
  * that are watched now. One that drops is opened again, and whatever it may have missed counts as changed once (BRIDGING 3.7).
  */
 import type { Connection } from '../rpc/connection.ts'
+import { numberedId } from '../wire/envelope.ts'
 import { requestMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -60,7 +61,7 @@ export class Listening {
 
   /** The server ends one of our streams by a notification ([2026-07-28 basic/patterns/cancellation]). */
   ended(params: Payload | undefined): void {
-    this.#streams.get(params?.raw('requestId')?.toString() ?? '')?.stream.close()
+    this.#streams.get(numberedId(params?.raw('requestId')?.toString() ?? ''))?.stream.close()
   }
 
   close(): void {
@@ -128,6 +129,8 @@ export class Listening {
   }
 }
 
-/** The stream that a message of the server came on, as it says; JSON text. */
-export const subscriptionOf = (params: Payload | undefined): string | undefined =>
-  params?.object('_meta')?.raw(META.subscriptionId)?.toString()
+/** The stream that a message of the server came on, as it says; JSON text of the id under which we opened it. */
+export const subscriptionOf = (params: Payload | undefined): string | undefined => {
+  const id = params?.object('_meta')?.raw(META.subscriptionId)?.toString()
+  return id && numberedId(id)
+}

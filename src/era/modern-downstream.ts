@@ -103,7 +103,7 @@ export class ModernLink implements Link, Carrier {
       },
       notification: (message, call) => this.#onNotification(message, call),
       ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
-      oddity: (reason, sample) => events.oddity(reason, sample),
+      oddity: (reason, sample, error) => events.oddity(reason, sample, error),
     })
     this.#listening = new Listening(connection, {
       params: (filter) => this.#ownParams({ notifications: filter }),
@@ -295,7 +295,7 @@ const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
     throw new Failure('protocol', `unknown resultType "${type}"`)
   }
   if (METHODS[method]?.mayAskInput !== true) throw new Failure('protocol', `input_required in answer to ${method}`)
-  if (!result.has('inputRequests') && !result.has('requestState'))
+  if (result.isAbsent('inputRequests') && result.isAbsent('requestState'))
     throw new Failure('protocol', 'input_required without anything required')
   return { kind: 'input_required', result, state: result.text('requestState') }
 }

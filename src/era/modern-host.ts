@@ -118,8 +118,8 @@ export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8
   } else if (outcome.type === undefined) {
     result.set('resultType', COMPLETE)
     if (METHODS[method]?.cacheable === true) {
-      if (!result.has('ttlMs')) result.set('ttlMs', '0')
-      if (!result.has('cacheScope')) result.set('cacheScope', '"private"')
+      if (result.isAbsent('ttlMs')) result.set('ttlMs', '0')
+      if (result.isAbsent('cacheScope')) result.set('cacheScope', '"private"')
     }
   }
   result.setIn('_meta', META.serverInfo, identityJson)

@@ -34,7 +34,9 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
   if (method === 'sampling/createMessage') {
     const sampling = capabilities['sampling'] as { tools?: unknown } | undefined
     if (sampling === undefined) return refused(-32601, method)
-    return params?.has('tools') === true && sampling.tools === undefined ? refused(-32602, 'sampling with tools') : undefined
+    return params?.isAbsent('tools') === false && sampling.tools === undefined
+      ? refused(-32602, 'sampling with tools')
+      : undefined
   }
   const elicitation = capabilities['elicitation'] as { form?: unknown; url?: unknown } | undefined
   if (elicitation === undefined) return refused(-32601, method)
@@ -99,7 +101,7 @@ const wordForm = (
   note: (deviation: DeviationName) => void,
 ): Question | Answer => {
   if (isAtLeast(revision, '2025-11-25')) {
-    if (!params.has('mode')) params.set('mode', '"form"')
+    if (params.isAbsent('mode')) params.set('mode', '"form"')
     return question
   }
   params.delete('mode')
@@ -152,7 +154,7 @@ export const isAnswerTo = ({ method }: Question, response: Payload): boolean => 
   return response.has('role') && response.has('content')
 }
 
-const isContent = (response: Payload): boolean => !response.has('content') || response.object('content') !== undefined
+const isContent = (response: Payload): boolean => response.isAbsent('content') || response.object('content') !== undefined
 
 const refused = (code: number, what: string): Answer => ({
   error: Payload.of({ code, message: `${what} is not supported by the client` }),

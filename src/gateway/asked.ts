@@ -46,7 +46,7 @@ export class Asked {
     this.#downstream = downstream
     this.#view = view
     this.#ids = ids
-    this.#knowsTasks = call.method !== 'tools/call' || call.params.has('task')
+    this.#knowsTasks = call.method !== 'tools/call' || !call.params.isAbsent('task')
   }
 
   readonly ask = async (question: Question): Promise<Answer> => {

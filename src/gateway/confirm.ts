@@ -69,7 +69,7 @@ export class Confirmations {
     const view = this.#feed.viewOf(call.caller)
     if (entry === undefined || !view.confirms(entry)) return inner(call)
     const toolset = view.toolset?.name ?? ''
-    const isFirst = call.caller.session === undefined ? !call.params.has('requestState') : call.resume === undefined
+    const isFirst = call.caller.session === undefined ? call.params.isAbsent('requestState') : call.resume === undefined
     if (isFirst) return this.#ask(call, toolset)
     const answered = this.#open(call, toolset)
     // The state of a later round, which its maker checks: nobody has one without having been asked.

@@ -11,6 +11,7 @@ import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { Draft } from '../wire/payload.ts'
+import type { Payload } from '../wire/payload.ts'
 import type { Feed } from './feed.ts'
 import type { GatewayOptions } from './options.ts'
 
@@ -43,7 +44,7 @@ export class Lists {
     if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
-    const cursor = call.params.has('cursor') ? (call.params.text('cursor') ?? '') : undefined
+    const cursor = cursorOf(call.params)
     const page = pageOf(
       view,
       row.kind,
@@ -128,4 +129,11 @@ export class Lists {
     const all = this.#downstreams().filter(({ options }) => this.#feed.reaches(scope, options))
     return principal === undefined ? all : all.map((one) => one.for(principal))
   }
+}
+
+/** Null and an empty text are how some hosts write that there is none (B282); what is no text opens nothing. */
+const cursorOf = (params: Payload): string | undefined => {
+  if (params.isAbsent('cursor')) return undefined
+  const cursor = params.text('cursor') ?? 'no text'
+  return cursor === '' ? undefined : cursor
 }

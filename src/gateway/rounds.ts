@@ -37,8 +37,9 @@ export class Rounds {
 
   /** Reads a modern host's retry; `undefined`: a first call. Throws -32602 for any state that is not this call's. */
   open(call: Call): OpenedRound | undefined {
+    if (call.params.isAbsent('requestState')) return undefined
     const token = call.params.text('requestState')
-    if (token === undefined) return undefined
+    if (token === undefined) throw new Refusal(-32602, 'params.requestState must be a string')
     const sealed = this.#seal.open(PURPOSE, token) as Sealed | undefined
     const isOurs = sealed !== undefined && sealed.principal === call.caller.principal && sealed.digest === digestOf(call)
     if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')

@@ -26,6 +26,7 @@ import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { elementsAt } from '../wire/members.ts'
+import { ambiguousParam } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
@@ -233,6 +234,9 @@ export class Router {
     const args = params.raw('arguments')
     const isAliased = args !== undefined && options.unaliasArguments && isNamespaced(downstream, view)
     const plain = isAliased ? unaliasArguments(args, options.prefix) : args
+    const mirrored = entry?.rule?.paramHeaders ?? entry?.paramHeaders ?? []
+    const ambiguous = args === undefined || mirrored.length === 0 ? undefined : ambiguousParam(mirrored, args)
+    if (ambiguous !== undefined) throw new Refusal(-32600, ambiguous, { status: 400 })
     if (entry?.rule !== undefined) return fillIn(params, plain, entry.rule)
     if (plain !== undefined && plain !== args) params.set('arguments', plain)
     return undefined
@@ -319,6 +323,7 @@ const exposer = (call: Call, route: Route, { options }: Downstream, view: View):
 /** Writes the arguments under the rule into the params; what is wrong with them. */
 const fillIn = (params: Payload, args: Buffer | undefined, rule: CallRule): string | undefined => {
   const curated = fillArguments(args, rule.args)
+  if ('refused' in curated) throw new Refusal(-32600, curated.refused, { status: 400 })
   if ('fault' in curated) return curated.fault
   if (curated.filled !== undefined) params.set('arguments', curated.filled)
   return undefined

@@ -30,7 +30,7 @@ export class TaskRuns {
     const plan = this.#planOf(call, entry, downstream)
     const hasAsked = call.caller.session !== undefined && plan === 'host'
     if (plan === 'plain') {
-      if (call.params.has('task')) downstream.fidelity.note('taskIgnored', call)
+      if (!call.params.isAbsent('task')) downstream.fidelity.note('taskIgnored', call)
       call.params.delete('task')
     } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
     const mayInsist = downstream.link?.era !== 'legacy' && mayDrive(call, entry, downstream)
@@ -56,7 +56,8 @@ export class TaskRuns {
 
   #planOf(call: Call, entry: Entry | undefined, { inventory$ }: Downstream): Plan {
     const { session, revision, capabilities } = call.caller
-    const isAsked = session !== undefined && this.#offersTasks() && isAtLeast(revision, '2025-11-25') && call.params.has('task')
+    const isAsked =
+      session !== undefined && this.#offersTasks() && isAtLeast(revision, '2025-11-25') && !call.params.isAbsent('task')
     const support = runsToolsAsTasks(inventory$.value?.capabilities ?? {}) ? this.#supportOf(entry) : 'forbidden'
     if (isAsked && (support === 'forbidden' || isLimited(entry)))
       throw new Refusal(-32601, `${call.target} cannot be called as a task`)

@@ -6,6 +6,7 @@ import { EnvelopeError, readHostMessage, splitBatch } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
+import { withinMessage } from './boundary.ts'
 import { noteError } from './denials.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -75,7 +76,7 @@ export const serveBatch = (
   }
   for (const element of elements) {
     if (element instanceof EnvelopeError) refuse(element)
-    else if (element.kind !== 'request') hearLegacy(element, session, hub)
+    else if (element.kind !== 'request') withinMessage(hub, element, () => hearLegacy(element, session, hub))
     else if (onePerId && session.isRunning(element.id ?? ''))
       refuse(new EnvelopeError(-32600, `a request with id ${element.id} is under way`, element.id))
     else serveLegacy(element, session, answers.exchange(), hub)

@@ -1,4 +1,4 @@
-/** Where what nobody foresaw ends: with the request, connection or line that caused it, never with the process (F-31). */
+/** Where an unexpected error ends: with the request, connection or line that caused it, never with the process (F-31). */
 import type { HttpRequest } from '../transport/http-request.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
@@ -12,19 +12,27 @@ export const withinRequest = (request: HttpRequest, { log }: Knows, work: () => 
   try {
     work()
   } catch (error) {
-    log.error({ path: request.path, error: wordsOf(error) }, 'a request failed in a way nobody foresaw')
+    log.error({ path: request.path, error: wordsOf(error) }, 'a request failed with an unexpected error')
     request.fail()
   }
 }
 
 /** Runs `work` for one message whose answer goes the way that all answers go; if it throws, a request is told so. */
-export const withinMessage = ({ log }: Knows, message: Envelope, work: () => void, send: (parts: Parts) => void): void => {
+export const withinMessage = (
+  { log }: Knows,
+  message: Pick<Envelope, 'kind' | 'id' | 'method'>,
+  work: () => void,
+  send?: (parts: Parts) => void,
+): void => {
   try {
     work()
   } catch (error) {
-    log.error({ method: message.method, error: wordsOf(error) }, 'a message failed in a way nobody foresaw')
-    if (message.kind === 'request') send(errorMessage(message.id, errorObject(-32603, 'internal error')))
+    log.error({ method: message.method, error: wordsOf(error) }, 'a message failed with an unexpected error')
+    if (message.kind === 'request') send?.(errorMessage(message.id, errorObject(-32603, 'internal error')))
   }
 }
+
+/** Bytes of which it is not known yet what message they are: what cannot even be read is answered like a request. */
+export const UNREAD = { kind: 'request', id: undefined, method: '' } as const
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))

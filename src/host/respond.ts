@@ -9,6 +9,7 @@ import { META } from '../wire/meta.ts'
 import { Draft, join, Payload } from '../wire/payload.ts'
 import type { JsonObject, Parts } from '../wire/payload.ts'
 import type { Era } from '../wire/revisions.ts'
+import { ScanError } from '../wire/scan-error.ts'
 
 export interface Reply {
   /** HTTP status, where the answer is the first thing said. */
@@ -81,6 +82,8 @@ const replyTo = (error: unknown, failed: Failed): Reply => {
   if (error instanceof Refusal) return refusal(error, failed)
   if (error instanceof ServerError) return serverError(error, failed)
   if (error instanceof Failure) return failure(error, failed)
+  // What a host sends is checked when it comes: only a server's answer can turn out to be unreadable later.
+  if (error instanceof ScanError) return failure(new Failure('bad_response', error.message, {}, error), failed)
   return { status: 200, message: errorMessage(failed.id, errorObject(-32603, 'internal error', gatewayData(undefined, failed))) }
 }
 

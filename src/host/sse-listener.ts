@@ -14,7 +14,7 @@ import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { reached } from './admission.ts'
 import { readBatch, serveBatch } from './batch.ts'
-import { withinMessage } from './boundary.ts'
+import { withinMessage, withinRequest } from './boundary.ts'
 import { sweepStream } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
 import { note } from './denials.ts'
@@ -78,29 +78,7 @@ export class SseListener {
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
       if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
-      let message: Envelope
-      try {
-        if (this.#batch(body, connected)) return request.reply(202, {})
-        message = readHostMessage(body, limits)
-      } catch (error) {
-        if (!(error instanceof EnvelopeError)) throw error
-        if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
-        note(this.#hub, entrance, 400, error.message, undefined)
-        return request.reply(
-          400,
-          { 'Content-Type': 'application/json' },
-          errorMessage(error.id, errorObject(error.code, error.message)),
-        )
-      }
-      const refusal = message.kind === 'request' ? this.#hub.admission.refuse(principal) : undefined
-      if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
-      request.reply(202, {})
-      withinMessage(
-        this.#hub,
-        message,
-        () => this.#message(message, connected),
-        (parts) => connected.events.send(parts, MESSAGE),
-      )
+      withinRequest(request, this.#hub, () => this.#received(body, entrance, connected))
     })
   }
 
@@ -112,6 +90,33 @@ export class SseListener {
     const own = [...this.#connected.values()].filter(({ entrance }) => entrance.principal === principal)
     if (own.length < maxSessionsPerPrincipal) return this.#hub.admission.refuseSession()
     return reached('listen.limits.sessions_per_principal', maxSessionsPerPrincipal)
+  }
+
+  #received(body: Buffer, entrance: Entrance, connected: Connected): void {
+    const { request, principal } = entrance
+    let message: Envelope
+    try {
+      if (this.#batch(body, connected)) return request.reply(202, {})
+      message = readHostMessage(body, this.#hub.options.limits)
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+      note(this.#hub, entrance, 400, error.message, undefined)
+      return request.reply(
+        400,
+        { 'Content-Type': 'application/json' },
+        errorMessage(error.id, errorObject(error.code, error.message)),
+      )
+    }
+    const refusal = message.kind === 'request' ? this.#hub.admission.refuse(principal) : undefined
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
+    request.reply(202, {})
+    withinMessage(
+      this.#hub,
+      message,
+      () => this.#message(message, connected),
+      (parts) => connected.events.send(parts, MESSAGE),
+    )
   }
 
   sweep(): void {

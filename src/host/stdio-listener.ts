@@ -16,7 +16,7 @@ import { META, PER_EXCHANGE } from '../wire/meta.ts'
 import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { readBatch, serveBatch } from './batch.ts'
-import { withinMessage } from './boundary.ts'
+import { UNREAD, withinMessage } from './boundary.ts'
 import { noteError } from './denials.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
@@ -60,18 +60,12 @@ export class StdioListener {
 
   /** One line of the host. */
   receive(line: Buffer): void {
-    let message: Envelope
-    try {
-      if (this.#batch(line)) return
-      message = readHostMessage(line, this.#hub.options.limits)
-    } catch (error) {
-      if (!(error instanceof EnvelopeError)) throw error
-      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
-      this.#note(error)
-      return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
-    }
-    const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
-    withinMessage(this.#hub, message, serve, (parts) => this.#pipe.write(parts))
+    withinMessage(
+      this.#hub,
+      UNREAD,
+      () => this.#line(line),
+      (parts) => this.#pipe.write(parts),
+    )
   }
 
   /** A line over the limit was not kept; whoever sent it is told, by id where that could be seen. */
@@ -86,6 +80,21 @@ export class StdioListener {
   close(): void {
     for (const abort of this.#modern.values()) abort.abort()
     this.#session?.end()
+  }
+
+  #line(line: Buffer): void {
+    let message: Envelope
+    try {
+      if (this.#batch(line)) return
+      message = readHostMessage(line, this.#hub.options.limits)
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+      this.#note(error)
+      return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
+    }
+    const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
+    withinMessage(this.#hub, message, serve, (parts) => this.#pipe.write(parts))
   }
 
   /** False: this line is no array. */

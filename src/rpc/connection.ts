@@ -3,11 +3,13 @@
  * progress token is the id of its request, so one table finds both.
  */
 import type { Channel, ChannelEvents, Outgoing } from '../transport/channel.ts'
+import { numberedId } from '../wire/envelope.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject, notificationMessage, resultMessage } from '../wire/message.ts'
 import type { Parts } from '../wire/payload.ts'
+import { ScanError } from '../wire/scan-error.ts'
 import type { Call } from './call.ts'
 import type { CancelSignal } from './cancellation.ts'
 import { PausedSources } from './paused.ts'
@@ -25,8 +27,8 @@ export interface ConnectionEvents {
   notification(message: Envelope, call: Call | undefined): void
   /** Whether the one host that this connection speaks to takes nothing; absent where it speaks to several. */
   isHostStalled?(on: OneCall): boolean
-  /** Something unreadable, or an answer nobody waits for. */
-  oddity(reason: string, sample: string): void
+  /** Something unreadable, or an answer nobody waits for; `error`: an unexpected error of ours, for the log. */
+  oddity(reason: string, sample: string, error?: unknown): void
 }
 
 /** A request of ours, and what becomes of it. */
@@ -81,7 +83,7 @@ class Pending {
     try {
       this.#resolve(this.request.read(message))
     } catch (error) {
-      this.reject(error)
+      this.reject(error instanceof ScanError ? unreadable(error) : error)
     }
   }
 
@@ -90,6 +92,10 @@ class Pending {
     this.#onCancelled(this.id)
   }
 }
+
+/** The answer is JSON on the whole, and a value in it is not what it has to be. */
+const unreadable = (error: ScanError): Failure =>
+  new Failure('bad_response', `the response is unusable: ${error.message}`, {}, error)
 
 /** Never-issued ids tolerated within a minute before the connection is closed (T-19). */
 const MAX_FORGED = 10
@@ -194,13 +200,13 @@ export class Connection implements Sweepable, ChannelEvents {
     return () => this.#outliving.delete(id)
   }
 
-  /** What nobody foresaw in one message of a server ends this connection, not the process (F-31). */
+  /** An unexpected error in one message of a server costs that message alone: connection and other requests go on (B271, F-31). */
   receive(message: Envelope, during?: number): void {
     try {
       this.#receive(message, during)
     } catch (error) {
-      this.#events.oddity('a message could not be handled; the connection is closed', String(error))
-      void this.channel.close()
+      this.#events.oddity('a message could not be handled', message.method, error)
+      if (message.kind === 'request') this.refuse(message.id ?? 'null', -32603, 'internal error')
     }
   }
 
@@ -275,13 +281,16 @@ export class Connection implements Sweepable, ChannelEvents {
     if (Number.isSafeInteger(id) && id > 0 && id < this.#nextId) return
     const nowMs = this.#sweeper.nowMs
     this.#forged = [...this.#forged.filter((at) => nowMs - at < 60_000), nowMs]
-    if (this.#forged.length >= MAX_FORGED) void this.channel.close()
+    if (this.#forged.length < MAX_FORGED) return
+    this.#end(new Failure('protocol', `the server answered ${MAX_FORGED} requests that it was never sent`))
+    void this.channel.close()
   }
 
   #progress(message: Envelope): void {
-    const token = message.params?.raw('progressToken')?.toString()
-    const pending = token === undefined ? undefined : this.#pending.get(Number(token))
-    if (pending === undefined) return this.#outliving.get(Number(token))?.(message)
+    const raw = message.params?.raw('progressToken')?.toString()
+    const token = raw === undefined ? Number.NaN : Number(numberedId(raw))
+    const pending = Number.isSafeInteger(token) ? this.#pending.get(token) : undefined
+    if (pending === undefined) return this.#outliving.get(token)?.(message)
     pending.activeMs = this.#sweeper.nowMs
     pending.request.progress?.(message)
   }
@@ -294,7 +303,9 @@ export class Connection implements Sweepable, ChannelEvents {
     return pending
   }
 
+  /** The first reason counts. */
   #end(failure: Failure): void {
+    if (this.#ended !== undefined) return
     this.#ended = failure
     this.#paused.clear()
     for (const { id } of this.#pending.values()) this.#take(id)?.reject(failure)

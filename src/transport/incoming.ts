@@ -1,5 +1,5 @@
 /** Bytes that one server sent as one unit (a body, the data of an event) become messages: one, or those of a batch. */
-import { EnvelopeError, readServerMessage, splitBatch } from '../wire/envelope.ts'
+import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../wire/envelope.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 
 /** What was no message, and the id it carried if that could be read. */
@@ -42,10 +42,11 @@ const readOne = (bytes: Buffer, recipient: Recipient): void => {
   recipient.receive(message)
 }
 
-/** Every other error is a mistake of ours, and thrown on. */
+/** An unexpected error costs the message that caused it, like any other (B271). */
 const garbageOf = (bytes: Buffer, error: unknown): Garbage => {
-  if (!(error instanceof EnvelopeError)) throw error
-  return { reason: error.message, sample: sampleOf(bytes), id: error.id }
+  if (!(error instanceof EnvelopeError))
+    return { reason: `unexpected error: ${String(error)}`, sample: sampleOf(bytes), id: undefined }
+  return { reason: error.message, sample: sampleOf(bytes), id: error.id && numberedId(error.id) }
 }
 
 /** Enough of a message to recognize it in a log. */

@@ -4,7 +4,7 @@
  * The surprise: it knows which requests are unanswered, because an answer that is too long to keep may not tell whose it was
  * (F-06), and because no request may be reported as lost after it was answered.
  */
-import { EnvelopeError, readServerMessage, splitBatch } from '../wire/envelope.ts'
+import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { LineFramer } from '../wire/lines.ts'
@@ -93,9 +93,11 @@ export class PipeReader {
 
   /** What is JSON, no call, and has the id of one of our requests, was meant as its answer (BRIDGING 7.2). */
   #refuse(error: unknown, bytes: Buffer): void {
-    if (!(error instanceof EnvelopeError)) throw error
+    // An unexpected error costs the message that caused it, like any other (B271).
+    if (!(error instanceof EnvelopeError)) return this.#events?.garbage(`unexpected error: ${String(error)}`, sampleOf(bytes))
     this.#events?.garbage(error.message, sampleOf(bytes))
-    if (error.id !== undefined && !mayBeCall(bytes)) this.#lose(Number(error.id), new Failure('bad_response', error.message))
+    if (error.id !== undefined && !mayBeCall(bytes))
+      this.#lose(Number(numberedId(error.id)), new Failure('bad_response', error.message))
   }
 
   #readEnds(head: Buffer, tail?: Buffer): void {
@@ -106,7 +108,7 @@ export class PipeReader {
     if (kind !== 'response') return
     const lose = (lost: number): void =>
       this.#lose(lost, new Failure('too_large', reason, { amount, limit: 'limits.max_message' }))
-    if (id !== undefined) lose(Number(id))
+    if (id !== undefined) lose(Number(numberedId(id)))
     else if (tail !== undefined) this.#loseLater([...this.#unanswered], lose)
   }
 

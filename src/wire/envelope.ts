@@ -1,10 +1,13 @@
 /**
  * One scan over one message: what kind it is, its id, its method, and where params, result and error stand.
  *
- * The scan checks the JSON and the limits, refuses duplicate and escaped keys of the envelope, of `params` and of `_meta`,
- * and leaves everything else as spans of the bytes that came.
+ * The scan checks the JSON and the limits, refuses repeated keys and keys in another case where they decide
+ * (`deciding-keys.ts`), and leaves everything else as spans of the bytes that came. Null is absent, as many libraries write it
+ * (BRIDGING 3.22, B282).
  */
 import { isUtf8 } from 'node:buffer'
+import { ENVELOPE_KEYS, ERROR_KEYS, META_KEYS, PARAMS_KEYS, REF_KEYS, RESULT_KEYS } from './deciding-keys.ts'
+import { lastMember, membersAt } from './members.ts'
 import { readEnds } from './message-ends.ts'
 import { Payload, stringAt } from './payload.ts'
 import { Scanner } from './scan.ts'
@@ -53,48 +56,81 @@ export class EnvelopeError extends Error {
 
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
-const EMPTY: readonly Member[] = []
+/** Only `null` begins with it. */
+const NULL = 0x6e
 
 /** Reads one message from a host: everything is checked. Throws `EnvelopeError`. */
-export const readHostMessage = (bytes: Buffer, limits: ScanLimits): Envelope =>
-  read(bytes, { limits, strict: true }, intoHostMessage)
+export const readHostMessage = (bytes: Buffer, limits: ScanLimits): Envelope => read(withoutBom(bytes), { limits, strict: true })
 
-/** Reads one message from a configured server: its structure is checked, its payload relayed. Throws `EnvelopeError`. */
-export const readServerMessage = (bytes: Buffer): Envelope => read(bytes, { strict: false }, intoServerMessage)
+/**
+ * Reads one message from a configured server: its structure is checked, its payload relayed. The id of a response is the number
+ * that we sent, also where the server wrote it as text or with a fraction (B288). Throws `EnvelopeError`.
+ */
+export const readServerMessage = (bytes: Buffer): Envelope => {
+  const message = read(withoutBom(bytes), { strict: false })
+  if (message.kind !== 'response' || message.id === undefined) return message
+  const id = numberedId(message.id)
+  return id === message.id ? message : { ...message, id }
+}
+
+/** An id or token that we gave as a number, in the way we wrote it; any other is returned as it is. */
+export const numberedId = (id: Id): Id => {
+  if (isDigits(id)) return id
+  const number = NUMBER_AS_TEXT.test(id) ? Number(id.startsWith('"') ? id.slice(1, -1) : id) : Number.NaN
+  return Number.isSafeInteger(number) && number >= 0 ? String(number) : id
+}
+
+/** `"41"`, `41.0`, `4.1e1`. */
+const NUMBER_AS_TEXT = /^(?:"(?:0|[1-9]\d{0,14})"|\d{1,15}(?:\.\d{1,15})?(?:[eE]\+?\d{1,2})?)$/
+
+const isDigits = (id: Id): boolean => {
+  for (let at = 0; at < id.length; at++) if (id.charCodeAt(at) < 0x30 || id.charCodeAt(at) > 0x39) return false
+  return true
+}
+
+/** A byte order mark is no part of JSON, and some write one ([RFC 8259 8.1]: may be ignored). */
+const withoutBom = (bytes: Buffer): Buffer =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
 /** The messages of a JSON-RPC batch ([2025-03-26 basic/index]), or `undefined` if this is a single message. */
 export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undefined => {
-  const scanner = new Scanner(bytes, limits === undefined ? { strict: false } : { limits })
+  const text = withoutBom(bytes)
+  const scanner = new Scanner(text, limits === undefined ? { strict: false } : { limits })
   if (scanner.peek() !== OPEN_BRACKET) return undefined
   try {
     const spans = scanner.elements()
     scanner.expectEnd()
-    return spans.map((span) => bytes.subarray(span.start, span.end))
+    return spans.map((span) => text.subarray(span.start, span.end))
   } catch (error) {
-    throw asEnvelopeError(error, undefined)
+    throw asEnvelopeError(error)
   }
 }
 
-const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }, into: Into): Envelope => {
+const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }): Envelope => {
   if (!isUtf8(bytes)) throw new EnvelopeError(-32700, 'the message is not UTF-8', undefined)
-  const scanner = new Scanner(bytes, options)
-  let members = EMPTY
   try {
+    const scanner = new Scanner(bytes, options)
     const first = scanner.peek()
     if (first === OPEN_BRACKET) throw new EnvelopeError(-32600, 'batches are not part of this revision', undefined)
     if (first !== OPEN_BRACE) refuseScalar(scanner)
-    members = scanner.members(into)
+    const members = scanner.members(intoMessage, ENVELOPE_KEYS)
     scanner.expectEnd()
+    return classify(bytes, members)
   } catch (error) {
-    throw asEnvelopeError(error, findId(bytes))
+    throw asEnvelopeError(error, bytes)
   }
-  return classify(bytes, members)
 }
 
-const intoMeta: Into = (key, scanner) => (key === '_meta' ? scanner.object() : undefined)
-const intoHostMessage: Into = (key, scanner) => (mayHoldObject(key) ? scanner.object(intoMeta) : undefined)
-const intoServerMessage: Into = (key, scanner) => (mayHoldObject(key) ? scanner.object() : undefined)
-const mayHoldObject = (key: string): boolean => key === 'params' || key === 'result' || key === 'error'
+const intoMessage: Into = (key, scanner) => {
+  if (key === 'params') return scanner.object(intoParams, PARAMS_KEYS)
+  if (key === 'result') return scanner.object(intoResult, RESULT_KEYS)
+  return key === 'error' ? scanner.object(undefined, ERROR_KEYS) : undefined
+}
+const intoParams: Into = (key, scanner) => {
+  if (key === '_meta') return scanner.object(undefined, META_KEYS)
+  return key === 'ref' ? scanner.object(undefined, REF_KEYS) : undefined
+}
+const intoResult: Into = (key, scanner) => (key === '_meta' ? scanner.object(undefined, META_KEYS) : undefined)
 
 /** JSON, but no message: another mistake than no JSON at all ([JSON-RPC 2.0, 5.1]). */
 const refuseScalar = (scanner: Scanner): never => {
@@ -114,6 +150,7 @@ const classify = (bytes: Buffer, members: readonly Member[]): Envelope => {
     const { key } = member
     if (key === 'jsonrpc') version = member
     else if (key === 'id') idMember = member
+    else if (bytes[member.start] === NULL) continue
     else if (key === 'method') methodMember = member
     else if (key === 'params') params = member
     else if (key === 'result') result = member
@@ -149,22 +186,25 @@ const idText = (bytes: Buffer, span: Span): Id | undefined => {
   return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined
 }
 
-/** What is parsed to find the id of a message that is refused: a larger one may be a bomb, and is asked at its ends only (T-24). */
-const MAX_PARSED_BYTES = 64 * 1024
+/** What is read again to find the id of a message that is refused: a larger one may be a bomb, and is asked at its ends only (T-24). */
+const MAX_READ_BYTES = 64 * 1024
 const END_BYTES = 4 * 1024
 
 /** The id of a message that is JSON but not acceptable, so that the refusal can carry it. */
 const findId = (bytes: Buffer): Id | undefined => {
-  if (bytes.length > MAX_PARSED_BYTES) return readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES)).id
+  if (bytes.length > MAX_READ_BYTES) return readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES)).id
   try {
-    const value = JSON.parse(bytes.toString()) as { id?: unknown }
-    return typeof value.id === 'string' || typeof value.id === 'number' ? JSON.stringify(value.id) : undefined
+    const id = lastMember(membersAt(bytes, 0), 'id')
+    return id && idText(bytes, id)
   } catch {
     return undefined
   }
 }
 
-const asEnvelopeError = (error: unknown, id: Id | undefined): unknown => {
+/** `bytes`: of the message, where it may tell its id. */
+const asEnvelopeError = (error: unknown, bytes?: Buffer): unknown => {
   if (!(error instanceof ScanError)) return error
-  return new EnvelopeError(error.kind === 'syntax' ? -32700 : -32600, error.message, id, { limit: error.limit, cause: error })
+  const isJson = error.kind !== 'syntax'
+  const id = isJson && bytes !== undefined ? findId(bytes) : undefined
+  return new EnvelopeError(isJson ? -32600 : -32700, error.message, id, { limit: error.limit, cause: error })
 }

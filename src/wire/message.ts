@@ -26,9 +26,9 @@ export const resultMessage = (id: Id, result: Parts): Parts => [resultHead(id), 
 /** What stands before a result that is not there yet; `CLOSE` stands behind it. */
 export const resultHead = (id: Id): Buffer => around(ID, id, RESULT)
 
-/** `id` is left out where the request's could not be read. `error` is the JSON of the error object. */
+/** `id` is null where the request's could not be read ([JSON-RPC 2.0, 5]). `error` is the JSON of the error object. */
 export const errorMessage = (id: Id | undefined, error: Parts): Parts => [
-  Buffer.from(id === undefined ? '{"jsonrpc":"2.0","error":' : `{"jsonrpc":"2.0","id":${id},"error":`),
+  Buffer.from(`{"jsonrpc":"2.0","id":${id ?? 'null'},"error":`),
   ...error,
   CLOSE,
 ]

@@ -3,6 +3,7 @@
  * Headers). Schemas and arguments are read where they lie, as bytes; an annotation counts only where a schema may stand, so a
  * property or a default value that happens to be called `x-mcp-header` is none.
  */
+import { isCaseVariant } from './deciding-keys.ts'
 import { decodeHeaderValue, encodeHeaderValue } from './header-value.ts'
 import { cutMembers, edited, elementsAt, lastMember, membersAt } from './members.ts'
 import type { Edit } from './members.ts'
@@ -42,6 +43,26 @@ export const headersFor = (headers: readonly ParamHeader[], args: Buffer | undef
     if (text !== undefined) found[`mcp-param-${header.name.toLowerCase()}`] = encodeHeaderValue(text)
   }
   return found
+}
+
+/**
+ * Why the value of a mirrored parameter is not certain, in words for a -32600 answer: on the path to it a key is repeated, or stands
+ * there in another case as well, so that a server may read another value than its header says (T-20, T-21).
+ */
+export const ambiguousParam = (headers: readonly ParamHeader[], args: Buffer): string | undefined => {
+  for (const { path } of headers) {
+    let value: Span | undefined = { start: 0, end: args.length }
+    for (const name of path) {
+      const members: readonly Member[] = value === undefined ? [] : membersAt(args, value.start)
+      const same = members.filter(({ key }) => key === name)
+      const variant = members.find(({ key }) => isCaseVariant(key, name))
+      if (variant !== undefined)
+        return `the argument ${JSON.stringify(variant.key)} differs from ${JSON.stringify(name)} only in case`
+      if (same.length > 1) return `the argument ${JSON.stringify(name)} is repeated`
+      value = same[0]
+    }
+  }
+  return undefined
 }
 
 /**

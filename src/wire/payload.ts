@@ -5,9 +5,12 @@
  * it came: number text, key order, white space (BRIDGING 2.6). Changes are kept as text to put in place of a member, text to
  * put in front, and replacements of spans deeper inside.
  */
+import type { DecidingKeys } from './deciding-keys.ts'
 import { Scanner } from './scan.ts'
-import type { Member, ScanLimits, Span } from './scan.ts'
+import { ScanError } from './scan-error.ts'
+import type { Member, Span } from './scan.ts'
 import { Splice } from './splice.ts'
+import { decodeString } from './tokens.ts'
 import { keyBytes, wordAt } from './words.ts'
 
 /** A message to send, or a piece of one: slices of what came, and our own pieces between them. */
@@ -16,6 +19,8 @@ export type Parts = readonly Uint8Array[]
 /** An object that ends up in a message; `set` and `delete` work on its top-level members. */
 export interface JsonObject {
   has(key: string): boolean
+  /** Whether it is without the member, or came with `null` for it, which many libraries write for the same (BRIDGING 3.22). */
+  isAbsent(key: string): boolean
   /** Puts a member; `json` is its value as JSON text. */
   set(key: string, json: string | Uint8Array | Parts): void
   /** Puts a member inside the object member `outer`, which is made if it is missing. */
@@ -70,9 +75,8 @@ const COMMA = Buffer.from(',')
 const OPEN = Buffer.from('{')
 const CLOSE = Buffer.from('}')
 const OPEN_BRACE = 0x7b
-const BACKSLASH = 0x5c
-/** Up to here a loop is faster than a native search. */
-const SHORT_STRING = 64
+/** Only `null` begins with it. */
+const NULL = 0x6e
 
 export class Payload implements JsonObject {
   readonly bytes: Buffer
@@ -94,12 +98,12 @@ export class Payload implements JsonObject {
     this.members = members
   }
 
-  /** Reads the object that starts at `start`; throws `ScanError`. */
-  static at(bytes: Buffer, start = 0, limits?: ScanLimits): Payload {
-    const scanner = new Scanner(bytes, limits === undefined ? { start, strict: false } : { start, limits })
+  /** Reads the object that starts at `start`; `deciding`: keys that it may hold once and in one case. Throws `ScanError`. */
+  static at(bytes: Buffer, start = 0, deciding?: DecidingKeys): Payload {
+    const scanner = new Scanner(bytes, { start, strict: false })
     scanner.peek()
     const from = scanner.position
-    const members = scanner.members()
+    const members = scanner.members(undefined, deciding)
     return new Payload(bytes, { start: from, end: scanner.position }, members)
   }
 
@@ -108,20 +112,28 @@ export class Payload implements JsonObject {
     return Payload.at(Buffer.from(JSON.stringify(value)))
   }
 
+  /** Of a repeated key the last, as a JSON parser reads it. */
   member(key: string): Member | undefined {
-    for (const member of this.members) if (member.key === key) return member
-    return undefined
+    const index = this.#indexOf(key)
+    return index === NONE ? undefined : this.members[index]
   }
 
   #indexOf(key: string): number {
     const { members } = this
-    for (let index = 0; index < members.length; index++) if (members[index].key === key) return index
+    for (let index = members.length - 1; index >= 0; index--) if (members[index].key === key) return index
     return NONE
   }
 
   has(key: string): boolean {
     const index = this.#indexOf(key)
     return index === NONE ? this.#added?.has(key) === true : this.#changed?.[index] !== CUT
+  }
+
+  isAbsent(key: string): boolean {
+    const index = this.#indexOf(key)
+    if (index === NONE) return !this.has(key)
+    const made = this.#changed?.[index]
+    return made === CUT || (made === undefined && this.bytes[this.members[index].start] === NULL)
   }
 
   /** The value's bytes as they came, or `undefined`. */
@@ -143,10 +155,15 @@ export class Payload implements JsonObject {
     return member && stringAt(this.bytes, member)
   }
 
-  /** The value parsed, for small members whose shape we own. */
+  /** The value parsed, for small members whose shape we own. Throws `ScanError` where a lenient scan took for JSON what is none. */
   value(key: string): unknown {
     const member = this.member(key)
-    return member && JSON.parse(this.bytes.toString('utf8', member.start, member.end))
+    if (member === undefined) return undefined
+    try {
+      return JSON.parse(this.bytes.toString('utf8', member.start, member.end))
+    } catch (cause) {
+      throw new ScanError('syntax', `the value of ${JSON.stringify(key)} is no JSON`, member.start, { cause })
+    }
   }
 
   /** A member that is an object, as a payload of its own; its changes become part of this one's. */
@@ -220,8 +237,12 @@ export class Payload implements JsonObject {
   }
 
   #put(index: number, key: string, made: Made): void {
-    if (index !== NONE) (this.#changed ??= places(this.members))[index] = made
-    else if (made !== CUT) (this.#added ??= new Map()).set(key, made)
+    if (index !== NONE) {
+      const changed = (this.#changed ??= places(this.members))
+      changed[index] = made
+      // No reader is to find an earlier value of a repeated key.
+      for (let earlier = index - 1; earlier >= 0; earlier--) if (this.members[earlier].key === key) changed[earlier] = CUT
+    } else if (made !== CUT) (this.#added ??= new Map()).set(key, made)
   }
 
   #write(splice: Splice): void {
@@ -288,20 +309,12 @@ const partsOf = (made: Made): Parts => (made instanceof Draft ? made.parts() : m
 /** A place for something at the index of each member. */
 const places = <T>(members: readonly Member[]): (T | undefined)[] => members.map(() => undefined)
 
-/** The text of the JSON string at `span`; `undefined` if it is no string. */
+/** The text of the JSON string at `span`; `undefined` if it is no string. Throws `ScanError` for an invalid escape. */
 export const stringAt = (bytes: Buffer, span: Span): string | undefined => {
   if (bytes[span.start] !== 0x22) return undefined
   const word = wordAt(bytes, span.start + 1, span.end - 1)
   if (word !== undefined) return word
-  return hasEscape(bytes, span)
-    ? (JSON.parse(bytes.toString('utf8', span.start, span.end)) as string)
-    : bytes.toString('utf8', span.start + 1, span.end - 1)
-}
-
-const hasEscape = (bytes: Buffer, { start, end }: Span): boolean => {
-  if (end - start > SHORT_STRING) return bytes.subarray(start, end).includes(BACKSLASH)
-  for (let at = start; at < end; at++) if (bytes[at] === BACKSLASH) return true
-  return false
+  return decodeString(bytes, span.start + 1, span.end - 1)
 }
 
 /** An object that we compose ourselves, member by member. */
@@ -310,6 +323,10 @@ export class Draft implements JsonObject {
 
   has(key: string): boolean {
     return this.#members.has(key)
+  }
+
+  isAbsent(key: string): boolean {
+    return !this.#members.has(key)
   }
 
   set(key: string, json: string | Uint8Array | Parts): void {

@@ -1,4 +1,5 @@
 /** Where the `content` of a tool's result begins in a response of which only the beginning has come. */
+import { ENVELOPE_KEYS, RESULT_KEYS } from './deciding-keys.ts'
 import { Scanner } from './scan.ts'
 import { ScanError } from './scan-error.ts'
 
@@ -13,8 +14,6 @@ export interface HeadPlace {
   readonly keyStart: number
 }
 
-const KEY = Buffer.from('"content"')
-
 /** Ends a scan that has seen enough; one for all, since making an error costs more than the scan. */
 const FOUND = new Error('found')
 
@@ -23,17 +22,19 @@ export const findContent = (bytes: Buffer): HeadPlace | 'more' | undefined => {
   const head = bytes.subarray(0, MAX_HEAD_BYTES)
   const scanner = new Scanner(head, { strict: false })
   let resultStart = -1
+  let contentKeyStart = -1
   try {
     scanner.members((key) => {
       if (key !== 'result' || scanner.peek() !== OPEN_BRACE) return undefined
       resultStart = scanner.position
-      return scanner.members((name) => {
+      return scanner.members((name, _scanner, keyStart) => {
+        contentKeyStart = keyStart
         if (name === 'content' && scanner.peek() === OPEN_BRACKET) throw FOUND
         return undefined
-      })
-    })
+      }, RESULT_KEYS)
+    }, ENVELOPE_KEYS)
   } catch (error) {
-    if (error === FOUND) return { resultStart, keyStart: head.lastIndexOf(KEY, scanner.position) }
+    if (error === FOUND) return { resultStart, keyStart: contentKeyStart }
     if (!(error instanceof ScanError)) throw error
     return bytes.length < MAX_HEAD_BYTES && error.kind === 'syntax' && error.offset >= head.length - 6 ? 'more' : undefined
   }

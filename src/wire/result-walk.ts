@@ -3,8 +3,10 @@
  * change is kept back until it is known. Strings, brackets and UTF-8 are checked, nothing else. Throws `ScanError`.
  */
 import { isUtf8 } from 'node:buffer'
+import { META_KEYS, RESULT_KEYS } from './deciding-keys.ts'
 import { Payload } from './payload.ts'
 import { ScanError } from './scan-error.ts'
+import { decodeString } from './tokens.ts'
 
 /** What leaves differently. */
 export interface ResultChanges {
@@ -154,7 +156,7 @@ export class ResultWalk {
   #memberEnds(at: number, release: (end: number) => Buffer): void {
     if (this.#held === 'cut') release(at)
     else if (this.#held === 'member') {
-      const value = Payload.at(release(at))
+      const value = Payload.at(release(at), 0, this.#key === '_meta' ? META_KEYS : undefined)
       for (const [key, json] of this.#changes.late.get(this.#key) ?? []) value.set(key, json)
       this.#changes.late.delete(this.#key)
       for (const part of value.parts()) this.#write(part)
@@ -173,13 +175,11 @@ export class ResultWalk {
 
   /** A string that matters is complete; true: what was kept back for it may pass. */
   #wordEnds(): boolean {
-    const word = this.#word ?? ''
+    const word = decoded(this.#word ?? '')
     this.#word = undefined
     const depth = this.#stack.length
     if (depth === 1 && this.#expectsKey) {
-      if (word.includes('\\')) throw syntax('a key of the result must not be escaped')
-      if (this.#seen.has(word)) throw syntax(`duplicate key "${word}"`)
-      this.#seen.add(word)
+      this.#checkKey(word)
       this.#key = word
       this.#expectsKey = false
     } else if (depth === 3 && this.#held === 'block') {
@@ -190,6 +190,14 @@ export class ResultWalk {
       }
     }
     return false
+  }
+
+  #checkKey(key: string): void {
+    const variant = RESULT_KEYS.has(key) ? undefined : RESULT_KEYS.variantOf(key)
+    if (variant !== undefined) throw syntax(`the key ${JSON.stringify(key)} differs from "${variant}" only in case`)
+    if (!RESULT_KEYS.has(key)) return
+    if (this.#seen.has(key)) throw syntax(`duplicate key "${key}"`)
+    this.#seen.add(key)
   }
 
   /** Returns where the string ends, or the end of the chunk. */
@@ -227,6 +235,15 @@ export class ResultWalk {
     this.#tail?.push(Buffer.from(chunk))
   }
 }
+
+/** The text of a string of which the bytes came as latin1; one that is too long for a word that matters is returned as it is. */
+const decoded = (word: string): string => {
+  if (word.length >= MAX_WORD || !MAY_DIFFER.test(word)) return word
+  const bytes = Buffer.from(word, 'latin1')
+  return decodeString(Buffer.concat([Buffer.from('"'), bytes, Buffer.from('"')]), 1, bytes.length + 1)
+}
+/** An escape, or a character that is no ASCII. */
+const MAY_DIFFER = /[\\\u0080-\u00ff]/
 
 /** Bytes at the end that begin a character of which the rest is to come: 0 to 3. */
 const unfinished = (bytes: Buffer): number => {

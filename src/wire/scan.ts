@@ -5,8 +5,9 @@
  * object as spans of the bytes. Nothing is decoded but the keys that are listed. The surprise: on `lenient` input (configured
  * servers) the inside of strings is skipped with `indexOf`, so a control character inside a string goes unnoticed there.
  */
+import type { DecidingKeys } from './deciding-keys.ts'
 import { ScanError } from './scan-error.ts'
-import { afterSpace, isDigit, numberEnd, stringEnd, syntax, wordEnd } from './tokens.ts'
+import { afterSpace, decodeString, isDigit, numberEnd, stringEnd, syntax, wordEnd } from './tokens.ts'
 import { wordAt } from './words.ts'
 
 export interface Span {
@@ -18,6 +19,7 @@ export interface Span {
 
 /** One member of an object; the span is its value's. */
 export interface Member extends Span {
+  /** Decoded. */
   readonly key: string
   /** Offset of the key's opening quote. */
   readonly keyStart: number
@@ -25,8 +27,11 @@ export interface Member extends Span {
   readonly members: readonly Member[] | undefined
 }
 
-/** Looks into the object or array at which the scanner stands: takes it and lists its members, or leaves it to be skipped. */
-export type Into = (key: string, scanner: Scanner) => readonly Member[] | undefined
+/**
+ * Looks into the object or array at which the scanner stands: takes it and lists its members, or leaves it to be skipped.
+ * `keyStart`: offset of the opening quote of its key.
+ */
+export type Into = (key: string, scanner: Scanner, keyStart: number) => readonly Member[] | undefined
 
 export interface ScanLimits {
   readonly maxDepth: number
@@ -44,15 +49,12 @@ const LIMIT_NAMES: Readonly<Record<keyof ScanLimits, string>> = {
 }
 
 const QUOTE = 0x22
-const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const COMMA = 0x2c
 const COLON = 0x3a
-/** Up to here a look at each of them is cheaper than a set of them. */
-const FEW_KEYS = 32
 /** No byte: the end. */
 const END = -1
 
@@ -90,16 +92,16 @@ export class Scanner {
   }
 
   /**
-   * Walks the object at the position and lists its members. Keys must be plain (no backslash) and appear once: first against
-   * last wins is how a policy is bypassed. `into` is asked about each value that is an object or an array.
+   * Walks the object at the position and lists its members, repeated ones too. A key of `deciding` that is repeated, or stands
+   * there in another case, is refused: readers that differ in which one counts are how a policy is bypassed. `into` is asked about
+   * each value that is an object or an array.
    */
-  members(into?: Into): Member[] {
+  members(into?: Into, deciding?: DecidingKeys): Member[] {
     const { bytes } = this
     const { maxKeysPerObject } = this.#limits
     let at = afterSpace(bytes, this.position)
     if (byteAt(bytes, at) !== OPEN_BRACE) throw syntax('expected an object', at)
     const found: Member[] = []
-    let keys: Set<string> | undefined
     at = this.#enter(at)
     if (byteAt(bytes, at) === CLOSE_BRACE) {
       this.position = this.#leave(at)
@@ -109,15 +111,13 @@ export class Scanner {
       if (byteAt(bytes, at) !== QUOTE) throw syntax('expected a key', at)
       const keyStart = at
       at = stringEnd(bytes, at, this.#strict)
-      const key = this.#plainKey(keyStart + 1, at - 1)
-      if (keys === undefined ? isAmong(found, key) : keys.has(key)) throw new ScanError('key', `duplicate key "${key}"`, keyStart)
+      const key = this.#key(keyStart + 1, at - 1)
+      if (deciding !== undefined) checkKey(key, keyStart, found, deciding)
       if (found.length >= maxKeysPerObject) throw this.#limit('maxKeysPerObject', at)
       const start = this.#colon(at)
-      const members = into === undefined ? undefined : this.#look(into, key, start)
+      const members = into === undefined ? undefined : this.#look(into, key, start, keyStart)
       const end = members === undefined ? this.#value(start) : this.position
       found.push({ key, keyStart, start, end, members })
-      keys?.add(key)
-      if (found.length === FEW_KEYS) keys = new Set(found.map((member) => member.key))
       at = afterSpace(bytes, end)
       const next = byteAt(bytes, at)
       if (next === CLOSE_BRACE) {
@@ -130,8 +130,8 @@ export class Scanner {
   }
 
   /** The members of the object at the position, as `members`; `undefined` if none stands there. */
-  object(into?: Into): Member[] | undefined {
-    return this.peek() === OPEN_BRACE ? this.members(into) : undefined
+  object(into?: Into, deciding?: DecidingKeys): Member[] | undefined {
+    return this.peek() === OPEN_BRACE ? this.members(into, deciding) : undefined
   }
 
   /** Walks the array at the position and returns the span of each element. */
@@ -183,11 +183,11 @@ export class Scanner {
     return afterSpace(bytes, at + 1)
   }
 
-  #look(into: Into, key: string, at: number): readonly Member[] | undefined {
+  #look(into: Into, key: string, at: number, keyStart: number): readonly Member[] | undefined {
     const byte = byteAt(this.bytes, at)
     if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return undefined
     this.position = at
-    return into(key, this)
+    return into(key, this, keyStart)
   }
 
   /** No white space stands before it. */
@@ -234,22 +234,29 @@ export class Scanner {
     }
   }
 
-  /** The key between its quotes. */
-  #plainKey(start: number, end: number): string {
+  /** The key between its quotes, decoded. */
+  #key(start: number, end: number): string {
     const word = wordAt(this.bytes, start, end)
-    if (word !== undefined) return word
-    for (let at = start; at < end; at++)
-      if (this.bytes[at] === BACKSLASH) throw new ScanError('key', 'a key of the envelope must not be escaped', start)
-    return this.bytes.toString('utf8', start, end)
+    return word ?? decodeString(this.bytes, start, end)
   }
 
   #limit(name: keyof ScanLimits, at: number): ScanError {
     const limit = LIMIT_NAMES[name]
-    return new ScanError('limit', `the message exceeds ${limit} (${this.#limits[name]})`, at, limit)
+    return new ScanError('limit', `the message exceeds ${limit} (${this.#limits[name]})`, at, { limit })
   }
 }
 
 const byteAt = (bytes: Buffer, at: number): number => (at < bytes.length ? bytes[at] : END)
+
+const checkKey = (key: string, at: number, found: readonly Member[], deciding: DecidingKeys): void => {
+  if (deciding.has(key)) {
+    if (isAmong(found, key)) throw new ScanError('key', `duplicate key ${JSON.stringify(key)}`, at)
+    return
+  }
+  const variant = deciding.variantOf(key)
+  if (variant !== undefined)
+    throw new ScanError('key', `the key ${JSON.stringify(key)} differs from "${variant}" only in case`, at)
+}
 
 const isAmong = (members: readonly Member[], key: string): boolean => {
   for (const member of members) if (member.key === key) return true

@@ -8,6 +8,8 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 /** What a string is read byte by byte for, with its quote, before `indexOf` takes over on lenient input. */
 const SHORT_STRING = 50
+/** From here on a native search is faster than a loop. */
+const LONG_STRING = 64
 /** What follows a backslash, but for `u`. */
 const ESCAPES: readonly number[] = Array.from('"\\/bfnrt', (character) => character.charCodeAt(0))
 
@@ -30,6 +32,22 @@ export const stringEnd = (bytes: Buffer, from: number, strict: boolean): number 
     else at++
   }
   return closingQuote(bytes, at) + 1
+}
+
+/** The text between two quotes, which may be invalid where the scan was lenient. Decodes only where there is a backslash. */
+export const decodeString = (bytes: Buffer, start: number, end: number): string => {
+  if (!hasEscape(bytes, start, end)) return bytes.toString('utf8', start, end)
+  try {
+    return JSON.parse(bytes.toString('utf8', start - 1, end + 1)) as string
+  } catch (cause) {
+    throw new ScanError('syntax', `bad escape in the string at byte ${start - 1}`, start - 1, { cause })
+  }
+}
+
+const hasEscape = (bytes: Buffer, start: number, end: number): boolean => {
+  if (end - start > LONG_STRING) return bytes.subarray(start, end).includes(BACKSLASH)
+  for (let at = start; at < end; at++) if (bytes[at] === BACKSLASH) return true
+  return false
 }
 
 /** The closing quote from `from` on, by native search: a quote behind an even number of backslashes. */

@@ -87,11 +87,14 @@ describe.each(everyTransport)('over $name', ({ connect }) => {
     const { nextCursor } = await host.call('tools/list')
     for (const [method, wrong] of [
       ['tools/list', 'nonsense'],
-      ['tools/list', ''],
+      ['tools/list', 7],
       ['tools/list', `${String(nextCursor)}x`],
       ['prompts/list', nextCursor],
     ] as const)
       await expect(host.call(method, { cursor: wrong })).rejects.toMatchObject({ code: -32602 })
+    // What some hosts write for none (B282).
+    for (const cursor of ['', null])
+      expect(await host.call('tools/list', { cursor })).toMatchObject({ tools: [{ name: 'a__a' }, {}] })
   })
   test('B120 a server that fails is left out, the list is answered', async () => {
     await using gateway = await startGateway({

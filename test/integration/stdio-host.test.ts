@@ -51,13 +51,13 @@ describe('7.4 mistakes of the host', () => {
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining(KEY.version) as string })
   })
   test.each(['{', 'nonsense', '{"jsonrpc":"2.0","id":1,"method":"ping"', '"text"', '\u0000'])(
-    'B259 the line %j is answered with an error without an id, and the next is served',
+    'B259 the line %j is answered with an error whose id is null, and the next is served',
     async (line) => {
       await using gateway = await start()
       await using host = attach(gateway)
       host.write(line)
       const { error, id } = await host.heard.until(() => true)
-      expect([error?.code, id]).toEqual([line === '"text"' ? expect.any(Number) : -32700, undefined])
+      expect([error?.code, id]).toEqual([line === '"text"' ? expect.any(Number) : -32700, null])
       expect((await host.sendRaw(INITIALIZE, 'init').response).result).toBeDefined()
     },
   )

@@ -73,15 +73,133 @@ const scanner: Target = {
   },
 }
 
-/** The same message by another way: what JSON-RPC 2.0 asks of the values, nothing of the bytes. */
-const agrees = ({ kind, id, method, params, result, error }: Envelope, bytes: Buffer): void => {
-  const message = parse(bytes) as Record<string, unknown>
+/** Members on which we decide or which we write, said another way than in `src/wire/deciding-keys.ts`: by their paths. */
+const DECIDING: Readonly<Record<string, readonly string[]>> = {
+  '': ['jsonrpc', 'id', 'method', 'params', 'result', 'error'],
+  params: ['name', 'uri', 'arguments', 'cursor', 'taskId', 'requestState', '_meta', 'ref', 'task'],
+  'params._meta': ['progressToken', 'io.modelcontextprotocol/protocolVersion', 'io.modelcontextprotocol/clientCapabilities'],
+  'params.ref': ['type', 'name', 'uri'],
+  result: ['resultType', '_meta', 'content', 'structuredContent', 'requestState', 'ttlMs'],
+  error: ['code', 'message', 'data'],
+}
+const TOKEN = /\s*("(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+)/gsy
+
+/** Every key of checked JSON with the path of its object, repeated ones too: what a reader sees that takes the first, or any. */
+const keysOf = (text: string): { path: string; key: string }[] => {
+  const tokens = Array.from(text.matchAll(TOKEN), (match) => match[1] ?? '')
+  const found: { path: string; key: string }[] = []
+  const walk = (at: number, path: string): number => {
+    const open = tokens[at]
+    if (open !== '{' && open !== '[') return at + 1
+    let next = at + 1
+    while (tokens[next] !== '}' && tokens[next] !== ']') {
+      if (tokens[next] === ',') next++
+      const key = open === '{' ? (JSON.parse(tokens[next] ?? '') as string) : '0'
+      if (open === '{') found.push({ path, key })
+      next = walk(open === '{' ? next + 2 : next, path === '' ? key : `${path}.${key}`)
+    }
+    return next + 1
+  }
+  walk(0, '')
+  return found
+}
+
+/** However a reader picks members (first or last, in any case), it picks what we decided on (B269, B270). */
+const isCertain = (text: string): void => {
+  const keys = keysOf(text)
+  for (const [path, names] of Object.entries(DECIDING)) {
+    const here = keys.filter((each) => each.path === path).map(({ key }) => key)
+    for (const name of names) {
+      const anyCase = new RegExp(`^${name.replaceAll('.', '\\.')}$`, 'iu')
+      const alike = here.filter((key) => anyCase.test(key))
+      must(alike.length <= 1 && alike.every((key) => key === name), `is certain of ${path} ${name}`)
+    }
+  }
+}
+
+/** Text without what may stand before it. */
+const withoutMark = (bytes: Buffer): Buffer => (bytes.toString().startsWith('\ufeff') ? bytes.subarray(3) : bytes)
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null
+
+/** The same message by another way: what JSON-RPC 2.0 asks of the values, nothing of the bytes; null is absent. */
+const agrees = ({ kind, id, method, params, result, error }: Envelope, bytes: Buffer, isFromServer: boolean): void => {
+  const text = withoutMark(bytes)
+  const message = parse(text) as Record<string, unknown>
+  isCertain(text.toString())
   same(message['jsonrpc'], '2.0')
-  if (id !== undefined || message['id'] !== null) same(id && JSON.parse(id), message['id'])
-  same(kind, 'method' in message ? ('id' in message ? 'request' : 'notification') : 'response')
+  if (id !== undefined || message['id'] !== null) {
+    const ours: unknown = id && JSON.parse(id)
+    // An id of ours may come back as text (B288).
+    if (isFromServer && kind === 'response') same(String(ours), String(message['id']))
+    else same(ours, message['id'])
+  }
+  same(kind, isGiven(message['method']) ? ('id' in message ? 'request' : 'notification') : 'response')
   if (kind !== 'response') same(method, message['method'])
-  for (const [name, payload] of Object.entries({ params, result, error }))
+  for (const [name, payload] of Object.entries({ params, result, error })) {
     if (payload !== undefined) same(parse(Buffer.concat(payload.parts())), message[name])
+    else must(!isGiven(message[name]) || (kind === 'response' && name === 'params'), `leaves out ${name} only where it is null`)
+  }
+}
+
+const ANY_MEMBERS = ['"x":1', '"x":2', '"X":{"a":1,"a":2}', '"caf\\u00e9":1', '"café":[]', '"__proto__":{}']
+/** What stands in an object, by its path: legal spellings and what is refused, picked by the bytes of the input. */
+const MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  '': String.raw`"id":7 "id":"41" "id":41.0 "i\u0064":8 "ID":9 "id":null "method":"tools\/call" "method":null "Method":"x"
+    "params":null "params":{} "Params":{} "result":null "result":{} "error":null "error":{} "x":1 "ſx":1`.split(/\s+/),
+  params: [
+    ...ANY_MEMBERS,
+    ...String.raw`"name":"a" "n\u0061me":"b" "Name":"c" "arguments":{} "argumentſ":{} "taſK":1 "cursor":null
+      "_meta":{} "_META":{} "ref":{} "REF":1`.split(/\s+/),
+  ],
+  'params._meta': [
+    ...ANY_MEMBERS,
+    ...String.raw`"progressToken":1 "progress\u0054oken":2 "ProgressToken":3 "progreſsToken":4
+      "io.modelcontextprotocol\/protocolVersion":"2026-07-28" "io.modelcontextprotocol/protocolVersion":"2025-11-25"
+      "io.modelcontextprotocol/ProtocolVersion":1`.split(/\s+/),
+  ],
+  'params.ref': [
+    ...ANY_MEMBERS,
+    ...String.raw`"type":"ref/prompt" "name":"x" "NAME":"y" "uri":"x:y" "u\u0072i":"x:z"`.split(/\s+/),
+  ],
+  result: [
+    ...ANY_MEMBERS,
+    ...String.raw`"resultType":"complete" "ResultType":"task" "result\u0054ype":"x" "content":[] "_meta":{}
+      "structuredContent":null`.split(/\s+/),
+  ],
+  error: [...ANY_MEMBERS, ...String.raw`"code":1 "Code":2 "message":"m" "data":{"a":1,"A":2,"a":3}`.split(/\s+/)],
+}
+const MAX_MEMBERS = 6
+
+/** A message that is JSON, and mostly one of the protocol, built from the members that the bytes of the input pick. */
+const built = (input: Buffer): Buffer => {
+  let at = 0
+  const pick = (count: number): number => ((input[at % Math.max(1, input.length)] ?? 0) + at++) % count
+  const objectAt = (path: string): string => {
+    const members = MEMBERS[path] ?? []
+    const picked = Array.from({ length: pick(MAX_MEMBERS) }, () => members[pick(members.length)] ?? '').map((member) =>
+      member.replace(/^"(\w+)":\{\}$/, (whole, key: string) => {
+        const inner = path === '' ? key : `${path}.${key}`
+        return inner in MEMBERS ? `"${key}":${objectAt(inner)}` : whole
+      }),
+    )
+    return `{${(path === '' ? ['"jsonrpc":"2.0"', ...picked] : picked).join()}}`
+  }
+  return Buffer.from(`${pick(8) === 0 ? '\ufeff' : ''}${objectAt('')}`)
+}
+
+const checkMessage = (input: Buffer): void => {
+  for (const read of [(bytes: Buffer) => readHostMessage(bytes, LIMITS), readServerMessage]) {
+    const isFromServer = read === readServerMessage
+    const got = outcome(() => read(input))
+    if ('value' in got) {
+      agrees(got.value, input, isFromServer)
+      const introduced = outcome(() => readInitialize(got.value, { min: '2024-11-05', max: '2026-07-28' }))
+      if ('error' in introduced) must(introduced.error instanceof Refusal, 'throws Refusal and nothing else')
+    } else {
+      must(got.error instanceof EnvelopeError, 'throws EnvelopeError and nothing else')
+      if (got.error.code === -32700 && !isFromServer) must(!isJson(withoutMark(input)), 'calls no JSON malformed')
+    }
+  }
 }
 
 const validator: Target = {
@@ -102,22 +220,37 @@ const validator: Target = {
     '"Method":"x"',
     '"\\u0069d":2',
     '"params":[]',
+    '"params":null',
+    '"result":null',
+    '"error":null',
+    '"method":null',
+    '"id":"41"',
+    '"id":41.0',
+    '"params":{',
+    '"result":{',
+    '"_meta":{',
+    '"ref":{',
+    '"name":"a"',
+    '"Name":"b"',
+    '"n\\u0061me":"c"',
+    '"argument\u017f":1',
+    '"ta\\u017f\\u212a":1',
+    '"arguments":{"a":1,"A":2,"a":3}',
+    '"progressToken":1',
+    '"Progre\u017f\u017ftoken":1',
+    '"io.modelcontextprotocol\\/protocolVersion":"2026-07-28"',
+    '"io.modelcontextprotocol/protocolVersion":"2026-07-28"',
+    '"caf\\u00e9":1',
+    '"café":1',
+    '"code":1,"message":"m"',
+    '"data":{"a":1,"a":2}',
   ],
   check: (input) => {
-    for (const read of [(bytes: Buffer) => readHostMessage(bytes, LIMITS), readServerMessage]) {
-      const got = outcome(() => read(input))
-      if ('value' in got) {
-        agrees(got.value, input)
-        const introduced = outcome(() => readInitialize(got.value, { min: '2024-11-05', max: '2026-07-28' }))
-        if ('error' in introduced) must(introduced.error instanceof Refusal, 'throws Refusal and nothing else')
-      } else {
-        must(got.error instanceof EnvelopeError, 'throws EnvelopeError and nothing else')
-        if (got.error.code === -32700 && read !== readServerMessage) must(!isJson(input), 'calls no JSON malformed')
-      }
-    }
+    checkMessage(input)
+    checkMessage(built(input))
     const batch = outcome(() => splitBatch(input, LIMITS))
     if ('error' in batch) must(batch.error instanceof EnvelopeError, 'throws EnvelopeError and nothing else')
-    else if (batch.value !== undefined && isUtf8(input)) same(batch.value.map(parse), parse(input))
+    else if (batch.value !== undefined && isUtf8(input)) same(batch.value.map(parse), parse(withoutMark(input)))
   },
 }
 

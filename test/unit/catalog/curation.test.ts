@@ -197,6 +197,7 @@ describe('arguments of a call', () => {
   const fill = async (args: string | undefined, edits: object): Promise<string | undefined> => {
     const { edits: all } = await rules({ tools: { t: { args: edits } } })
     const done = fillArguments(args === undefined ? undefined : Buffer.from(args), all.get('t')?.args ?? [])
+    if ('refused' in done) return `!! ${done.refused}`
     return 'fault' in done ? `! ${done.fault}` : done.filled?.toString()
   }
 
@@ -209,6 +210,23 @@ describe('arguments of a call', () => {
     expect(await fill(undefined, { n: { default: 20 } })).toBe('{"n":20}')
     expect(await fill(undefined, { n: { hide: true } })).toBeUndefined()
     expect(await fill('{"n":null}', { n: { default: 20 } })).toBe('{"n":null}')
+  })
+
+  test('T-20 B270 a key that equals a decided argument only in case is refused, and no hidden name is told', async () => {
+    const edits = { org: { value: 'acme', hide: true }, K: { default: 20 }, said: { description: 'x' } }
+    for (const key of ['Org', 'ORG', 'O\\u0052g'])
+      expect(await fill(`{"${key}":"evil"}`, edits)).toMatch(
+        /^!! the argument "O[rR][gG]" differs from one that is set by the conf/,
+      )
+    expect(await fill('{"K":1}', edits)).toBe('!! the argument "K" differs from "K" only in case')
+    expect(await fill('{"Said":1,"SAID":2,"orgs":3}', { said: { description: 'x' } })).toBe('{"Said":1,"SAID":2,"orgs":3}')
+    expect(await fill('{"a":{"Org":1}}', { org: { value: { id: 1 } } })).toBe('{"org":{"id":1},"a":{"Org":1}}')
+    expect(await fill('{"org":{"Id":1}}', { org: { value: { id: 1 } } })).toMatch(/^! the argument "org" is fixed/)
+  })
+
+  test('B282 null for the arguments is absent, and stays where nothing is added', async () => {
+    expect(await fill('null', { n: { default: 20 } })).toBe('{"n":20}')
+    expect(await fill('null', { n: { hide: true } })).toBe('null')
   })
 
   test('T-26 whatever the host sends arrives byte for byte behind what is pinned', async () => {

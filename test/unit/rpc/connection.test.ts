@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
 import { Connection } from '../../../src/rpc/connection.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
-import type { Channel } from '../../../src/transport/channel.ts'
+import type { Channel, Outgoing } from '../../../src/transport/channel.ts'
+import { readServerMessage } from '../../../src/wire/envelope.ts'
 import { Failure } from '../../../src/wire/failure.ts'
+import { join } from '../../../src/wire/payload.ts'
+import { resultOf } from '../../../src/era/result-of.ts'
 
 test('what a channel takes no more is an oddity if nobody waits for it, and rejects what somebody waits for', async () => {
   const channel: Channel = {
@@ -31,4 +34,83 @@ test('what a channel takes no more is an oddity if nobody waits for it, and reje
     kind: 'exited',
     executed: 'no',
   })
+})
+
+/** A connection over a channel that keeps what is sent, and says whether it was closed. */
+const connected = async () => {
+  const sent: string[] = []
+  const state = { isClosed: false }
+  const channel: Channel = {
+    kind: 'pipe',
+    open: () => Promise.resolve(),
+    send: ({ parts }: Outgoing) => sent.push(join(parts).toString()) > 0,
+    abandon: () => undefined,
+    closed: new Promise(() => undefined),
+    close: () => {
+      state.isClosed = true
+      return Promise.resolve()
+    },
+  }
+  const sweeper = new Sweeper()
+  const connection = new Connection(channel, sweeper)
+  const reports: { reason: string; error: unknown }[] = []
+  const failing = (): never => {
+    throw new Error('unexpected')
+  }
+  connection.serve({
+    request: failing,
+    notification: failing,
+    oddity: (reason, _sample, error) => void reports.push({ reason, error }),
+  })
+  await connection.open()
+  const ask = (read: (message: ReturnType<typeof readServerMessage>) => unknown = resultOf): Promise<unknown> =>
+    connection.request({
+      build: (id) => ({ id, parts: [Buffer.from(`request ${id}`)] }),
+      read,
+      idleMs: 60_000,
+      totalMs: 60_000,
+      cancel: () => undefined,
+    })
+  const receive = (text: string): void => connection.receive(readServerMessage(Buffer.from(text)))
+  return { sent, state, reports, ask, receive, [Symbol.dispose]: () => sweeper[Symbol.dispose]() }
+}
+
+test('B271 F-31 a message that cannot be handled costs itself: the connection and the other requests go on', async () => {
+  using peer = await connected()
+  const [first, second] = [peer.ask(), peer.ask()]
+  peer.receive('{"jsonrpc":"2.0","method":"notifications/x"}')
+  peer.receive('{"jsonrpc":"2.0","id":"s","method":"roots/list"}')
+  expect(peer.sent.at(-1)).toBe('{"jsonrpc":"2.0","id":"s","error":{"code":-32603,"message":"internal error"}}')
+  expect(peer.reports).toMatchObject([{ error: expect.any(Error) as Error }, { error: expect.any(Error) as Error }])
+  peer.receive('{"jsonrpc":"2.0","id":1,"result":{}}')
+  peer.receive('{"jsonrpc":"2.0","id":2,"result":{}}')
+  await expect(first).resolves.toBeDefined()
+  await expect(second).resolves.toBeDefined()
+  expect(peer.state.isClosed).toBe(false)
+})
+
+test('B271 an answer with a value that is no JSON fails its own request, and says that the answer was unreadable', async () => {
+  using peer = await connected()
+  const [first, second] = [peer.ask(), peer.ask()]
+  const long = `"${'x'.repeat(60)}\\q"`
+  peer.receive(`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":${long}}}`)
+  peer.receive('{"jsonrpc":"2.0","id":2,"result":{}}')
+  await expect(first).rejects.toMatchObject({ kind: 'bad_response' })
+  await expect(second).resolves.toBeDefined()
+})
+
+test('B288 answers whose ids are the text of ours are matched, and so is progress', async () => {
+  using peer = await connected()
+  const [first, second] = [peer.ask(), peer.ask()]
+  peer.receive('{"jsonrpc":"2.0","id":"2","result":{"n":2}}')
+  peer.receive('{"jsonrpc":"2.0","id":"1","result":{"n":1}}')
+  await expect(Promise.all([first, second])).resolves.toMatchObject([{}, {}])
+})
+
+test('T-19 a server that answers what it was never sent is cut off with that reason', async () => {
+  using peer = await connected()
+  const pending = peer.ask()
+  for (let id = 100; id < 110; id++) peer.receive(`{"jsonrpc":"2.0","id":${id},"result":{}}`)
+  await expect(pending).rejects.toMatchObject({ kind: 'protocol', message: expect.stringContaining('never sent') as string })
+  expect(peer.state.isClosed).toBe(true)
 })

@@ -139,7 +139,9 @@ describe('a result that passes while it comes', () => {
     ['duplicate key', '{"jsonrpc":"2.0","id":7,"result":{"content":[]},"id":7}'],
     ['duplicate key "isError"', '{"jsonrpc":"2.0","id":7,"result":{"isError":true,"content":[],"isError":false}}'],
     ['duplicate key "content"', '{"jsonrpc":"2.0","id":7,"result":{"content":[],"content":[]}}'],
-    ['escaped', '{"jsonrpc":"2.0","id":7,"result":{"content":[],"is\\u0045rror":false}}'],
+    ['duplicate key "isError"', '{"jsonrpc":"2.0","id":7,"result":{"isError":true,"content":[],"is\\u0045rror":false}}'],
+    ['only in case', '{"jsonrpc":"2.0","id":7,"result":{"content":[],"IsError":false}}'],
+    ['bad escape', '{"jsonrpc":"2.0","id":7,"result":{"content":[],"is\\x45rror":false}}'],
     ['brackets', '{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text"]}}}'],
     ['512 levels', `{"jsonrpc":"2.0","id":7,"result":{"content":[],"a":${'['.repeat(600)}${']'.repeat(600)}}}`],
     ['behind the result', `{"jsonrpc":"2.0","id":7,"result":{"content":[]},"x":"${'y'.repeat(9_000)}"}`],
@@ -147,6 +149,24 @@ describe('a result that passes while it comes', () => {
     const ended = pass(message, [60])
     expect(ended?.failure?.kind).toBe('bad_response')
     expect(ended?.failure?.message).toContain(reason)
+  })
+
+  test('B269 keys are found however they are escaped; those that decide nothing may be repeated', () => {
+    const members =
+      '"\\u0072esultType":"complete","x":1,"c\\u006fntent":[{"\\u0074ype":"resource_link","uri":"x:y"}],"x":2,"caf\\u00e9":1,"café":1'
+    const message = `{"jsonrpc":"2.0","id":7,"result":{${members},"_met\\u0061":{"a":1,"a":2}}}`
+    for (const at of [[], [60], Array.from({ length: message.length }, (_, cut) => cut)]) {
+      const ended = pass(message, at, (result) => {
+        word(result)
+        result.setIn('_meta', 'ours', '3')
+      })
+      expect(ended?.failure).toBeUndefined()
+      const { result } = readServerMessage(Buffer.from(message))
+      word(result!)
+      result!.setIn('_meta', 'ours', '3')
+      expect(JSON.parse(ended?.text ?? '')).toEqual(JSON.parse(join(result!.parts()).toString()))
+      expect(ended?.text).toContain('"caf\\u00e9":1,"café":1')
+    }
   })
 
   test('bytes that are not UTF-8 break it, wherever they are cut', () => {

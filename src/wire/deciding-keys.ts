@@ -1,0 +1,82 @@
+/**
+ * The keys on which the gateway decides, or which it writes, by the place where they stand (T-20, B269, B270). They are compared
+ * decoded, and neither may be repeated nor stand beside a key that differs from one of them in case alone: Go's encoding/json and
+ * others take the last member whatever its case, so the server would act on a value that no rule was applied to.
+ *
+ * The surprise: keys that are not in the table of their place are content. They may be repeated and spelled in any case.
+ */
+import { META } from './meta.ts'
+
+export class DecidingKeys {
+  readonly #keys: ReadonlySet<string>
+  /** By length: a key of another length needs no look at its characters. */
+  readonly #byLength: readonly (readonly string[] | undefined)[]
+
+  /** Keys of ASCII letters; names that may be any text are compared by `isCaseVariant`. */
+  constructor(keys: readonly string[]) {
+    this.#keys = new Set(keys)
+    const byLength: string[][] = []
+    for (const key of keys) (byLength[key.length] ??= []).push(key)
+    this.#byLength = byLength
+  }
+
+  has(key: string): boolean {
+    return this.#keys.has(key)
+  }
+
+  /** The key of this table that `key` equals under Unicode simple case folding; asked only of keys that are not in it. */
+  variantOf(key: string): string | undefined {
+    const candidates = this.#byLength[key.length]
+    if (candidates !== undefined) for (const candidate of candidates) if (isFoldOf(key, candidate)) return candidate
+    return undefined
+  }
+}
+
+const isFoldOf = (key: string, ascii: string): boolean => {
+  for (let at = 0; at < ascii.length; at++) if (folded(key.charCodeAt(at)) !== folded(ascii.charCodeAt(at))) return false
+  return true
+}
+
+/** Simple case folding as far as it reaches ASCII: its capitals, ſ (U+017F) and K (U+212A) ([Unicode CaseFolding.txt], C and S). */
+const folded = (unit: number): number => {
+  if (unit >= 0x41 && unit <= 0x5a) return unit | 0x20
+  return unit === 0x17f ? 0x73 : unit === 0x212a ? 0x6b : unit
+}
+
+/** Of the message itself. */
+export const ENVELOPE_KEYS = new DecidingKeys(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+
+/** Of `params`, of requests and notifications in both directions. */
+export const PARAMS_KEYS = new DecidingKeys(
+  `_meta name arguments uri ref cursor taskId level requestState inputResponses task context
+  protocolVersion capabilities clientInfo notifications requestId progressToken status logger
+  message mode url elicitationId requestedSchema includeContext messages tools`.split(/\s+/),
+)
+
+/** Of `_meta`, wherever it is looked into. */
+export const META_KEYS = new DecidingKeys([...Object.values(META), 'progressToken'])
+
+/** Of the `ref` of a completion. */
+export const REF_KEYS = new DecidingKeys(['type', 'name', 'uri'])
+
+/** Of `result`. */
+export const RESULT_KEYS = new DecidingKeys(
+  `_meta resultType ttlMs cacheScope content structuredContent isError contents messages completion
+  inputRequests requestState task taskId status tools resources resourceTemplates prompts nextCursor
+  supportedVersions protocolVersion capabilities instructions action roots role`.split(/\s+/),
+)
+
+/** Of `error`. */
+export const ERROR_KEYS = new DecidingKeys(['code', 'message', 'data'])
+
+/** Whether `key` equals `name`, which may be any text, under Unicode simple case folding without being it. */
+export const isCaseVariant = (key: string, name: string): boolean => {
+  // Simple folding changes no length, and no character of ASCII into another than its other case.
+  if (key.length !== name.length || key === name || !mayFold(key.charCodeAt(0), name.charCodeAt(0))) return false
+  // With `i` and `u` the engine compares by simple case folding ([ECMA-262 Canonicalize]).
+  return new RegExp(`^${name.replaceAll(SYNTAX, '\\$&')}$`, 'iu').test(key)
+}
+
+const SYNTAX = /[\\^$.*+?()[\]{}|/]/g
+
+const mayFold = (a: number, b: number): boolean => a > 0x7f || b > 0x7f || folded(a) === folded(b)
