@@ -34,7 +34,7 @@ export interface HttpHandler {
   onHead(head: ReplyHead): void
   onData(chunk: Buffer): void
   onEnd(): void
-  /** `unreachable` (not executed) if nothing was written yet, else `lost`; `bad_response` for an encoded answer. */
+  /** `unreachable` (not executed) if nothing was written yet, else `lost`. */
   onError(failure: Failure): void
 }
 
@@ -178,9 +178,7 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.#isOver || status < 200) return
-    const encoding = headers['content-encoding']
-    if (encoding === undefined || encoding === 'identity') this.#handler.onHead(replyHead(status, headers))
-    else this.#fail(refusedEncoding(encoding, status))
+    this.#handler.onHead(replyHead(status, headers))
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -239,6 +237,3 @@ export const interrupted = (error: Error): Failure => {
 
 export const headersLate = (cause?: Error): Failure =>
   new Failure('timeout', 'no answer within the time for its headers', {}, cause)
-
-export const refusedEncoding = (encoding: string, status: number): Failure =>
-  new Failure('bad_response', `the answer is encoded (${encoding}), which was not asked for`, { status })

@@ -7,6 +7,7 @@ import { SseDecoder } from '../wire/sse.ts'
 import type { SseEvent } from '../wire/sse.ts'
 import { BIG_BYTES } from './body-pool.ts'
 import type { ResultSource, StreamedResult } from '../wire/streamed-result.ts'
+import { ContentDecoder } from './content-decoder.ts'
 import type { HttpClient, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import type { ReplyHead } from './reply-head.ts'
 
@@ -56,6 +57,8 @@ export class Reply implements HttpHandler {
   #redirects = 0
   #head: ReplyHead | undefined
   #decoder: SseDecoder | undefined
+  /** Of an encoded body: what it is decoded by. */
+  #content: ContentDecoder | undefined
   /** Room for all of a body whose length is known, else for what has come. */
   #body: Buffer = EMPTY
   #size = 0
@@ -92,23 +95,36 @@ export class Reply implements HttpHandler {
 
   /** Reads no more until the returned function is called. */
   pause(): () => void {
+    const content = this.#content
     this.#exchange.pause()
-    return () => this.#exchange.resume()
+    content?.pause()
+    return () => {
+      this.#exchange.resume()
+      content?.resume()
+    }
   }
 
   onHead(head: ReplyHead): void {
-    const { status, form, length } = head
+    const { status, form, length, encoding } = head
     if (status >= 300 && status < 400) return this.#redirect(status, head.headers.location)
     this.#head = head
     if (form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
+    if (encoding !== undefined && !this.#decodeContent(encoding, status)) return
     if (form === 'sse') this.#decoder = this.#decode()
-    else if (form === 'json') this.#expect(status, length)
+    // The length of an encoded body says nothing of what it will be.
+    else if (form === 'json' && encoding === undefined) this.#expect(status, length)
     if (this.#isOver) return
     this.#watcher?.onHead(head)
     this.#events.onHead?.(head)
   }
 
   onData(chunk: Buffer): void {
+    if (this.#isOver) return
+    if (this.#content === undefined) this.#onContent(chunk)
+    else this.#content.push(chunk)
+  }
+
+  #onContent(chunk: Buffer): void {
     if (this.#isOver) return
     if (this.#decoder !== undefined) return this.#decoder.push(Buffer.from(chunk))
     if (this.#streamed !== undefined) return this.#pass(chunk, this.#streamed)
@@ -120,11 +136,16 @@ export class Reply implements HttpHandler {
     else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
       this.#exchange.abort()
       this.#size = 0
-      this.onEnd()
+      this.#finish()
     }
   }
 
   onEnd(): void {
+    if (this.#content === undefined) this.#finish()
+    else if (!this.#isOver) this.#content.end()
+  }
+
+  #finish(): void {
     if (this.#isOver || this.#head === undefined) return
     this.#isOver = true
     this.#release()
@@ -151,6 +172,22 @@ export class Reply implements HttpHandler {
   /** The server has more to say, and takes its time: the host gets what there is. */
   #paused(): void {
     if (this.#size === 0 || !this.#begins(this.#body.subarray(0, this.#size))) this.#patience?.refresh()
+  }
+
+  /** False: the encoding is not known, and the reply has failed. */
+  #decodeContent(encoding: string, status: number): boolean {
+    const fail = (why: string, cause?: Error): void => {
+      this.#exchange.abort()
+      this.onError(new Failure('bad_response', why, { status }, cause))
+    }
+    this.#content = ContentDecoder.of(encoding, {
+      onData: (piece) => this.#onContent(piece),
+      onEnd: () => this.#finish(),
+      onError: (error) => fail(`the answer is not what its Content-Encoding (${encoding}) says: ${error.message}`, error),
+      onFull: (isFull) => (isFull ? this.#exchange.pause() : this.#exchange.resume()),
+    })
+    if (this.#content === undefined) fail(`the answer is encoded (${encoding}), which was not asked for and is not known`)
+    return this.#content !== undefined
   }
 
   /** Whether the body passes as it comes, now that this much of it is there. */
@@ -213,6 +250,7 @@ export class Reply implements HttpHandler {
   /** Nothing is waited for or held any more. */
   #release(): void {
     clearTimeout(this.#patience)
+    this.#content?.destroy()
     this.#client.bodies.held.release(this.#held)
     this.#held = 0
   }

@@ -7,7 +7,7 @@
 import type { Failure } from '../wire/failure.ts'
 import type { Parts } from '../wire/payload.ts'
 import type { BodyPool } from './body-pool.ts'
-import { DEFAULT_HTTP_CLIENT, headersLate, interrupted, refusedEncoding, unreachable } from './http-client.ts'
+import { DEFAULT_HTTP_CLIENT, headersLate, interrupted, unreachable } from './http-client.ts'
 import type { HttpClient, HttpClientOptions, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import { NetConnection } from './net-connection.ts'
 import type { ConnectionUser } from './net-connection.ts'
@@ -157,9 +157,7 @@ class Exchange implements HttpExchange, ConnectionUser {
 
   onHead(head: ResponseHead): void {
     clearTimeout(this.#timer)
-    const { encoding } = head
-    if (encoding === undefined || encoding === 'identity') this.#handler.onHead(head)
-    else this.fail(refusedEncoding(encoding, head.status))
+    this.#handler.onHead(head)
   }
 
   onData(bytes: Buffer): void {

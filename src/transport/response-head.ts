@@ -5,7 +5,7 @@
  * two readers could understand differently is refused.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { formOf } from './reply-head.ts'
+import { encodingOf, formOf } from './reply-head.ts'
 import type { ReplyHead } from './reply-head.ts'
 
 /** The server did not speak HTTP/1.1, or not strictly. */
@@ -76,7 +76,7 @@ export class ResponseHead implements ReplyHead {
     this.keepsAlive = isKept && this.framing !== 'until-close'
     const seconds = /\btimeout=(\d{1,6})\b/.exec(valueOf(fields, 'keep-alive') ?? '')?.[1]
     this.keptMs = seconds === undefined ? undefined : Number(seconds) * 1_000
-    this.encoding = valueOf(fields, 'content-encoding')
+    this.encoding = encodingOf(valueOf(fields, 'content-encoding'))
   }
 
   /** False: the response itself is still to come. */

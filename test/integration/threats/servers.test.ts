@@ -85,7 +85,7 @@ describe.each(everyTransport)('T-25 over $name', ({ connect }) => {
 })
 const META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
 
-test('T-24 an answer compressed unasked is refused, whatever is in it', async () => {
+test('T-24 an answer compressed unasked is no way around the checks of what is in it', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering('x') } })
   await using host = await legacyHttp.connect(gateway)
   const bomb = gzipSync(Buffer.alloc(8 * 1024 * 1024, '['))

@@ -1,3 +1,4 @@
+import { brotliCompressSync, createGzip, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http-client.ts'
 import { StreamableChannel } from '../../../src/transport/streamable-channel.ts'
@@ -237,10 +238,81 @@ describe('answers', () => {
     expect(events.refused.map(({ sample }) => sample)).toEqual(['hello', '{"jsonrpc":"2.0","id":1,"result":3}'])
   })
 
+  const TYPES = ['application/json', 'text/event-stream'] as const
+  const ENCODERS = {
+    gzip: gzipSync,
+    'x-gzip': gzipSync,
+    GZIP: gzipSync,
+    deflate: deflateSync,
+    br: brotliCompressSync,
+    zstd: zstdCompressSync,
+  }
+  test.each(Object.entries(ENCODERS))('an answer encoded as %s, unasked, is decoded', async (encoding, encode) => {
+    for (const type of TYPES) {
+      const text = result(1, { text: 'x'.repeat(200_000) })
+      const body = encode(type === 'text/event-stream' ? `data: ${text}\n\n` : text)
+      const { end } = await outcome((_seen, response) => {
+        response.writeHead(200, { 'content-type': type, 'content-encoding': encoding })
+        for (let at = 0; at < body.length; at += 7) response.write(body.subarray(at, at + 7))
+        response.end()
+      })
+      expect(end).toMatchObject({ id: 1 })
+    }
+  })
+
+  test('events of an encoded stream arrive as they are flushed, and an error status keeps its body', async () => {
+    await using server = await scripted((seen, response) => {
+      if (seen.message.id === 2) {
+        response
+          .writeHead(400, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+          .end(gzipSync(error(2, -32001)))
+        return
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
+      const gzip = createGzip()
+      gzip.pipe(response)
+      gzip.write('data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n')
+      gzip.flush()
+    })
+    await using link = await connect(server.url)
+    link.channel.send(request(1))
+    await link.events.until(() => link.events.received[0])
+    link.channel.send(request(2))
+    expect(await link.events.end(2)).toMatchObject({ error: { code: -32001 } })
+    link.channel.abandon(1)
+  })
+
+  test('T-24 what is decoded counts: a bomb ends at the cap, and a body that is cut off or lies is no answer', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, 0x20))
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    for (const body of [bomb, gzipSync(bomb)])
+      expect(
+        (await outcome((_seen, response) => response.writeHead(200, headers).end(body), { maxMessageBytes: 2 ** 20 })).end,
+      ).toMatchObject({
+        kind: body === bomb ? 'too_large' : 'bad_response',
+      })
+    for (const body of [gzipSync(result(1)).subarray(0, 20), Buffer.from('no gzip at all'), Buffer.alloc(0)])
+      expect((await outcome((_seen, response) => response.writeHead(200, headers).end(body))).end).toMatchObject({
+        kind: 'bad_response',
+      })
+    const twice = { ...headers, 'content-encoding': 'gzip, br' }
+    expect((await outcome((_seen, response) => response.writeHead(200, twice).end(bomb))).end).toMatchObject({
+      kind: 'bad_response',
+      message: expect.stringContaining('gzip, br') as string,
+    })
+  })
+
   test.each([
-    ['another content type', { 'content-type': 'text/html' }],
-    ['an encoding nobody asked for', { 'content-type': 'application/json', 'content-encoding': 'gzip' }],
-  ])('%s is a bad_response', async (_what, headers) => {
+    ['application/json-rpc', ''],
+    ['Application/JSON-RPC; charset=utf-8', ''],
+    ['application/json', '\ufeff'],
+    ['application/vnd.x+json', '\ufeff \n'],
+  ])('a body of %s after %j is read', async (type, before) => {
+    const { end } = await outcome((_seen, response) => response.writeHead(200, { 'content-type': type }).end(before + result(1)))
+    expect(end).toMatchObject({ id: 1 })
+  })
+
+  test.each([['another content type', { 'content-type': 'text/html' }]])('%s is a bad_response', async (_what, headers) => {
     const { end } = await outcome((_seen, response) => response.writeHead(200, headers).end(result(1)))
     expect(end).toMatchObject({ kind: 'bad_response', executed: 'unknown' })
   })
