@@ -217,6 +217,20 @@ export class Downstream {
     this.#upkeep.hurry()
   }
 
+  /** Its own lists are known, be they stored ones; what stands in their place until someone has signed in does not count. */
+  get hasLists(): boolean {
+    return this.inventory$.value?.lists.tools.some(({ isSignIn: isOurs }) => isOurs === true) === false
+  }
+
+  /** Waits for its lists as a call would. Throws the `Failure` of its state. */
+  async listed(): Promise<void> {
+    try {
+      await withCredential(this.credential, () => this.#upkeep.ready())
+    } catch (error) {
+      throw this.#located(error)
+    }
+  }
+
   /** Settles once one attempt has been made to reach it; never rejects. */
   async tried(): Promise<void> {
     await this.#upkeep.ready().catch(() => undefined)

@@ -11,7 +11,7 @@ import { findTool } from '../catalog/routes.ts'
 import { isAnswerTo, refusalOf, wordQuestion } from '../era/questions.ts'
 import { digestOf } from '../era/request-digest.ts'
 import { complete, Refusal } from '../rpc/call.ts'
-import type { Call, Caller, Handler, Layer, Outcome, Question } from '../rpc/call.ts'
+import type { Call, Handler, Layer, Outcome, Question } from '../rpc/call.ts'
 import { noteDenial } from '../rpc/record.ts'
 import { declaresApps } from '../wire/apps.ts'
 import { cleanMessage } from '../wire/label.ts'
@@ -44,16 +44,16 @@ interface Answered {
 export class Confirmations {
   readonly #seal: Seal
   readonly #feed: Feed
-  readonly #known: (caller: Caller) => Promise<void>
+  readonly #awaitName: (call: Call) => Promise<Outcome | undefined>
   readonly #ttlMs: () => number
   /** Nonces of tickets that were answered, until they expire (wall clock, ms). */
   readonly #used = new Map<string, number>()
 
-  /** `known`: waits until the servers that are starting have said what they have; `ttlMs`: how long a person may think. */
-  constructor(seal: Seal, feed: Feed, known: (caller: Caller) => Promise<void>, ttlMs: () => number) {
+  /** `awaitName`: waits until a name that is not known may be; an outcome is the end of the call. `ttlMs`: how long a person may think. */
+  constructor(seal: Seal, feed: Feed, awaitName: (call: Call) => Promise<Outcome | undefined>, ttlMs: () => number) {
     this.#seal = seal
     this.#feed = feed
-    this.#known = known
+    this.#awaitName = awaitName
     this.#ttlMs = ttlMs
   }
 
@@ -64,7 +64,10 @@ export class Confirmations {
 
   async #guard(call: Call, inner: Handler): Promise<Outcome> {
     // A name that turns up only later must not slip by.
-    if (this.#entryOf(call) === undefined) await this.#known(call.caller)
+    if (this.#entryOf(call) === undefined) {
+      const ended = await this.#awaitName(call)
+      if (ended !== undefined) return ended
+    }
     const entry = this.#entryOf(call)
     const view = this.#feed.viewOf(call.caller)
     if (entry === undefined || !view.confirms(entry)) return inner(call)

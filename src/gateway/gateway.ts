@@ -40,6 +40,7 @@ import { Confirmations } from './confirm.ts'
 import { Discovery } from './discovery.ts'
 import { Feed } from './feed.ts'
 import { hiddenBy } from './hidden-by.ts'
+import { LateNames } from './late-names.ts'
 import { Lists } from './lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rates } from './rates.ts'
@@ -86,16 +87,22 @@ export class Gateway {
     )
     this.#tasks = new Tasks(seal, this.feed, fleet, () => this.#options.tasks)
     this.#overflow = new Overflow(() => this.#options.results, reached)
+    const late = new LateNames({
+      feed: this.feed,
+      downstreams: () => fleet.downstreams$.value,
+      known: (caller) => this.#lists.known(caller),
+    })
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
     const signInRounds = new SignInRounds(signIns, seal)
-    this.#router = new Router(this.feed, this.#lists, rounds, signInRounds, this.#tasks, this.rates, this.#overflow, fleet)
+    this.#router = new Router(this.feed, late, rounds, signInRounds, this.#tasks, this.rates, this.#overflow, fleet)
     this.parking = new Parking(seal, () => this.#options.parking, reached)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
     this.#confirmations = new Confirmations(
       seal,
       this.feed,
-      (caller) => this.#lists.known(caller),
+      // A sign-in that came back with a state of its own would pass the question of this layer.
+      (call) => this.#router.awaitName(call, call.resume, { ...call.caller, capabilities: {} }),
       () => this.#options.parking.ttlMs,
     )
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)

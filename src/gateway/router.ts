@@ -20,7 +20,7 @@ import { withoutModernMeta } from '../era/legacy-host.ts'
 import { project } from '../era/projections.ts'
 import { complete, Refusal, ServerError, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
-import type { Call, Caller, Outcome, Resume } from '../rpc/call.ts'
+import type { Call, Caller, InputRequired, Outcome, Resume } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
@@ -31,7 +31,7 @@ import { Payload } from '../wire/payload.ts'
 import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import type { Feed } from './feed.ts'
-import type { Lists } from './lists.ts'
+import type { LateNames, LateOwner } from './late-names.ts'
 import { isOverflow } from './overflow.ts'
 import type { Overflow } from './overflow.ts'
 import type { Rates } from './rates.ts'
@@ -54,7 +54,7 @@ const LISTED = { 'tools/call': 'tools', 'prompts/get': 'prompts', 'resources/rea
 
 export class Router {
   readonly #feed: Feed
-  readonly #lists: Lists
+  readonly #late: LateNames
   readonly #rounds: Rounds
   readonly #signIns: SignInRounds
   readonly #tasks: Tasks
@@ -64,7 +64,7 @@ export class Router {
 
   constructor(
     feed: Feed,
-    lists: Lists,
+    late: LateNames,
     rounds: Rounds,
     signIns: SignInRounds,
     tasks: Tasks,
@@ -73,7 +73,7 @@ export class Router {
     fleet: Pick<Fleet, 'for'>,
   ) {
     this.#feed = feed
-    this.#lists = lists
+    this.#late = late
     this.#rounds = rounds
     this.#signIns = signIns
     this.#tasks = tasks
@@ -89,7 +89,9 @@ export class Router {
     let view = this.#feed.viewOf(call.caller)
     let route = round === undefined ? this.#lookUp(call, view) : this.#goBack(call, round, view)
     if (route === undefined) {
-      route = await (round === undefined ? this.#findLater(call) : this.#goBackLater(call, round))
+      const late = await (round === undefined ? this.#findLater(call) : this.#goBackLater(call, round))
+      if ('kind' in late) return late
+      route = late
       view = this.#feed.viewOf(call.caller)
     }
     const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
@@ -131,30 +133,61 @@ export class Router {
         ? await this.#signIns.ask(error, call, routed, downstream)
         : this.#failed(asking.refused(error), call, resume, downstream, view)
     }
-    if (outcome.kind === 'input_required') {
-      const note = noteOf(call, downstream)
-      const refused = wordRequests(outcome.result, askerOf(downstream, view), call.caller, note, ({ method }) => {
-        throw new Failure('protocol', `asks for undeclared input: ${method}`)
-      })
-      if (!isModern) note('askedByRequest')
-      if (isModern) return this.#rounds.close(outcome, call, route.serverKey, route.original)
-      return { ...outcome, refused, totalMs: rule?.totalMs ?? downstream.options.timeouts.totalMs }
-    }
+    if (outcome.kind === 'input_required') return this.#asking(outcome, call, route, downstream, view)
     if (outcome.kind === 'task') this.#tasks.created(outcome.result, call, downstream)
     else if (isModern) asking.refuseIfMissing(outcome)
     return this.#expose(outcome, call, route, downstream, view)
   }
 
-  /** Owner of what the call names: while servers of which nothing is known are starting, an unknown name waits for them. */
-  async #findLater(call: Call): Promise<Route> {
+  /** What the host is asked, in its words; a modern one brings back where the call goes on. */
+  #asking(outcome: InputRequired, call: Call, route: Route, downstream: Downstream, view: View): Outcome {
+    const isModern = call.caller.session === undefined
+    const note = noteOf(call, downstream)
+    const refused = wordRequests(outcome.result, askerOf(downstream, view), call.caller, note, ({ method }) => {
+      throw new Failure('protocol', `asks for undeclared input: ${method}`)
+    })
+    if (isModern) return this.#rounds.close(outcome, call, route.serverKey, route.original)
+    note('askedByRequest')
+    return { ...outcome, refused, totalMs: route.entry?.rule?.totalMs ?? downstream.options.timeouts.totalMs }
+  }
+
+  /** Owner of what the call names, where only a server that is not known yet can be it; or what its caller is asked before. */
+  async #findLater(call: Call): Promise<Route | Outcome> {
     this.#refuseUngranted(call)
-    await this.#lists.known(call.caller)
+    const asked = await this.awaitName(call)
+    if (asked !== undefined) return asked
     const late = this.#lookUp(call) ?? this.#signIns.routeOf(call.resume)
-    if (late === undefined) {
-      noteDenial(call, 'unknown')
-      throw unknown(call)
+    if (late !== undefined) return late
+    noteDenial(call, 'unknown')
+    throw unknown(call)
+  }
+
+  /**
+   * Waits until what the call names may be looked up again. Throws the failure of the server that keeps it from being known; one
+   * that a sign-in mends is asked for, which is the outcome. `asker`: who is asked; another than the caller where it must not come back here.
+   */
+  async awaitName(call: Call, resume = call.resume, asker = call.caller): Promise<Outcome | undefined> {
+    const owner = this.#late.ownerOf(call)
+    try {
+      if (owner !== undefined && this.#signIns.isOurs(resume)) {
+        const back = await this.#signIns.resume({ ...call, resume }, owner.downstream)
+        if ('outcome' in back) return back.outcome
+      }
+      await this.#late.known(call, owner)
+      return undefined
+    } catch (error) {
+      if (owner === undefined) throw error
+      noteRoute(call, owner.downstream.options.key, owner.original)
+      if (!this.#signIns.isNeeded(error)) throw error
+      return this.#askToSignIn(error, { ...call, caller: asker }, owner)
     }
-    return late
+  }
+
+  async #askToSignIn(error: Failure, call: Call, { downstream, original }: LateOwner): Promise<Outcome> {
+    const route: Route = { serverKey: downstream.options.key, original, entry: undefined }
+    const outcome = await this.#signIns.ask(error, call, { ...call, target: original }, downstream)
+    if (outcome.kind !== 'input_required') return outcome
+    return this.#asking(outcome, call, route, downstream, this.#feed.viewOf(call.caller))
   }
 
   /** A retry goes to whoever was asked first, whatever it is called by now; what has been hidden since does not exist. */
@@ -163,10 +196,11 @@ export class Router {
     return findOriginal(view, kind, server, original)
   }
 
-  async #goBackLater(call: Call, round: OpenedRound): Promise<Route> {
+  async #goBackLater(call: Call, round: OpenedRound): Promise<Route | Outcome> {
     if (this.#fleet.for(round.server, call.caller.principal) === undefined)
       throw new Refusal(-32602, 'invalid or expired requestState')
-    await this.#lists.known(call.caller)
+    const asked = await this.awaitName(call, round.resume)
+    if (asked !== undefined) return asked
     const late = this.#goBack(call, round) ?? this.#signIns.routeOf(round.resume)
     if (late !== undefined) return late
     noteDenial(call, 'unknown')

@@ -85,6 +85,54 @@ describe.each(['modern http', 'legacy http', 'legacy sse'] as const)('a %s serve
   })
 })
 
+describe('B279 a tool of a server that nobody has signed in to, called by the name it will have', () => {
+  const ECHO = { name: 'a__echo', arguments: {} }
+
+  test('a modern host is asked to open a page, and the same call goes on when the person is back', async () => {
+    await using stage = await scene()
+    await using host = await modernHttp.connect(stage.gateway, able)
+    const asked = await host.call('tools/call', ECHO)
+    expect(asked).toMatchObject({ resultType: 'input_required' })
+    await new Browser().signIn(linkOf(asked))
+    expect(await host.call('tools/call', { ...ECHO, ...back(asked) })).toMatchObject({ content: [{ text: '{}' }] })
+  })
+
+  test('a call that follows the sign-in at once waits for the lists, and a name that is not in them is unknown', async () => {
+    await using stage = await scene()
+    await using host = await modernHttp.connect(stage.gateway, able)
+    const asked = await host.call('tools/call', SIGN_IN)
+    const signing = new Browser().signIn(linkOf(asked))
+    let answer: JsonMap
+    do answer = await host.call('tools/call', ECHO)
+    while (answer['resultType'] === 'input_required')
+    expect(answer).toMatchObject({ content: [{ text: '{}' }] })
+    await signing
+    await expect(host.call('tools/call', { name: 'a__nope', arguments: {} })).rejects.toMatchObject({ code: -32602 })
+  })
+
+  test('a person who declines has declined, and a host without pages is told the link', async () => {
+    await using stage = await scene()
+    await using host = await modernHttp.connect(stage.gateway, able)
+    const asked = await host.call('tools/call', ECHO)
+    expect(await host.call('tools/call', { ...ECHO, ...back(asked, 'decline') })).toMatchObject({
+      isError: true,
+      content: [{ text: 'A: the sign-in was declined' }],
+    })
+    await using plain = await legacyHttp.connect(stage.gateway)
+    expect(await plain.call('tools/call', ECHO)).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/^Sign in to A is needed: open http/) as string }],
+    })
+  })
+
+  test('the sign-in does not pass by the question of a toolset', async () => {
+    const ops = toolsetOf({}, { name: 'default', confirm: ['a__echo'] })
+    await using stage = await scene({ gateway: { toolsets: [ops] } })
+    await using host = await modernHttp.connect(stage.gateway, able)
+    expect(await host.call('tools/call', ECHO)).toMatchObject({ resultType: 'complete', isError: true })
+  })
+})
+
 test('6.4 a host of 2025-11-25 is asked on the stream of its call, and hears when that is done', async () => {
   await using stage = await scene()
   await using host = await legacyHttp.connect(stage.gateway, able)
@@ -208,7 +256,7 @@ describe('two callers', () => {
     }
     await signIn(a, 'A')
     expect([names(await a.call('tools/list')), names(await b.call('tools/list'))]).toEqual([['a__echo'], ['a__sign_in']])
-    await expect(b.call('tools/call', { name: 'a__echo' })).rejects.toMatchObject({ code: -32602 })
+    expect(await b.call('tools/call', { name: 'a__echo' })).toMatchObject({ isError: true })
     expect(status()).toMatchObject({ state: 'healthy', needsSignIn: false, callers: { all: 2, unsigned: 1 }, links: 1 })
     await signIn(b, 'B')
     expect(status()).toMatchObject({ callers: { all: 2, unsigned: 0 }, links: 2 })
