@@ -256,7 +256,7 @@ describe('two callers', () => {
     }
     await signIn(a, 'A')
     expect([names(await a.call('tools/list')), names(await b.call('tools/list'))]).toEqual([['a__echo'], ['a__sign_in']])
-    expect(await b.call('tools/call', { name: 'a__echo' })).toMatchObject({ isError: true })
+    expect(await b.call('tools/call', { name: 'a__echo' })).toMatchObject({ resultType: 'input_required' })
     expect(status()).toMatchObject({ state: 'healthy', needsSignIn: false, callers: { all: 2, unsigned: 1 }, links: 1 })
     await signIn(b, 'B')
     expect(status()).toMatchObject({ callers: { all: 2, unsigned: 0 }, links: 2 })
