@@ -138,7 +138,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   })
   const clients = new HttpClients()
   const safeFetch = new SafeFetch()
-  const subjects = new SubjectTokens()
+  const subjects = new SubjectTokens((principal) => fleet.subjectChanged(principal))
   const oauth: OAuthEnvironment = {
     fetch: safeFetch.through(() => current.proxies),
     store: new TokenStore(seal, stateDir, (error) =>

@@ -73,7 +73,9 @@ export class Issuer {
       try {
         const text = await this.ask(url, true)
         const document = JSON.parse(text) as Record<string, unknown>
-        if (document['issuer'] !== this.name) throw new Error(`${url} describes another issuer`)
+        const own = document['issuer']
+        if (own !== this.name)
+          throw new Error(`${url} describes the issuer ${shown(own)}, and auth.oauth.issuer is spelled otherwise`)
         const textAt = (key: string): string | undefined => (typeof document[key] === 'string' ? document[key] : undefined)
         return (this.#metadata = {
           text,
@@ -100,6 +102,8 @@ export class Issuer {
     return isLoopbackHost(own.hostname) ? 'loopback' : 'public'
   }
 }
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
 
 /** Path insertion of both documents, then OpenID's appended one; the two forms of an issuer without a path. */
 const wellKnowns = (issuer: string): readonly string[] => {

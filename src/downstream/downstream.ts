@@ -146,7 +146,7 @@ export class Downstream {
       givenUp: ({ facts }) => this.#offers.withdraw(facts.signIn === true ? signInInventory(this.options) : undefined),
     })
     environment.sweeper.watch(this.#links)
-    this.credential?.onChange(() => this.#upkeep.retryNow())
+    this.credential?.onChange?.(() => this.#upkeep.retryNow())
     if (this.personal === undefined) return
     this.health$.next(UNSIGNED)
     environment.sweeper.watch(this.personal)

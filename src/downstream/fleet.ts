@@ -74,6 +74,12 @@ export class Fleet {
     for (const downstream of before.values()) void this.#end(downstream, drainMs)
   }
 
+  /** A caller came with another token: servers whose credential is made of it are tried again for it, if they had been given up. */
+  subjectChanged(principal: string): void {
+    for (const { options, personal } of this.downstreams$.value)
+      if (options.credential?.mode === 'exchange') personal?.find(principal)?.retryNow()
+  }
+
   /** Ends one server's processes and connections and starts it anew; false if there is none of that key. */
   restart(key: string, drainMs: number): boolean {
     const all = this.downstreams$.value.map(({ options }) => options)

@@ -18,6 +18,8 @@ export interface Health {
 
 export type HealthEvent =
   | { readonly type: 'dialing' }
+  /** What it was given up for may be mended: calls wait for the next attempt again. */
+  | { readonly type: 'woken' }
   | { readonly type: 'ready'; readonly complaints: readonly string[] }
   /** The link ended and is opened again at once, which is no failure of the server (B289). */
   | { readonly type: 'renewing' }
@@ -40,6 +42,8 @@ export const nextHealth = (health: Health, event: HealthEvent): Health => {
   switch (event.type) {
     case 'dialing':
       return { ...health, state: health.state === 'down' ? 'down' : 'starting', nextTryAtMs: undefined }
+    case 'woken':
+      return health.state === 'down' ? { ...health, state: 'starting', nextTryAtMs: undefined } : health
     case 'ready': {
       const reason = event.complaints.length === 0 ? undefined : event.complaints.join('; ')
       return {

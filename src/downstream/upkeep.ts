@@ -84,6 +84,7 @@ export class Upkeep {
 
   /** Skips the wait before the next attempt, and begins again where it had been given up. */
   retryNow(): void {
+    if (this.health$.value.state === 'down') this.#change({ type: 'woken' })
     this.run()
     this.#wakeIn(0)
   }

@@ -7,7 +7,7 @@ import type { Admitted } from '../auth/identity.ts'
 import { Doorkeeper, DoorkeeperBusy } from '../auth/doorkeeper.ts'
 import { entranceScopes, serverOfScope } from '../auth/inbound-options.ts'
 import type { AuthOptions } from '../auth/inbound-options.ts'
-import { isForResource } from '../auth/claims.ts'
+import { isForResource, SKEW_MS } from '../auth/claims.ts'
 import type { Fetch } from '../auth/oauth/safe-fetch.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import { ProtectedResource } from '../auth/protected-resource.ts'
@@ -119,17 +119,29 @@ export class Guard {
   /** Whether it is good here: for this endpoint, and with the scopes to come in. */
   #judge(request: HttpRequest, token: string, admitted: Admitted | undefined): Admitted | undefined {
     if (admitted === undefined) return this.#refuse(request, 401, 'invalid_token')
-    const { audiences, identity } = admitted
+    const { audiences, identity, untilMs } = admitted
     const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
     if (audiences !== undefined && uri !== undefined && !isForResource(audiences, uri)) {
       this.#hub.log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
       return this.#refuse(request, 401, 'invalid_token', this.#entrance, identity.principal)
     }
-    if (audiences !== undefined) this.#subjects.hear(identity.principal, token)
+    if (audiences !== undefined && this.#subjects.isWanted) {
+      if (Date.now() >= untilMs - SKEW_MS) return this.#refuseEnded(request, identity.principal)
+      this.#subjects.remember(identity.principal, token)
+    }
     if (identity.scopes === undefined || this.#asked.size === 0) return admitted
     const needed = this.#neededAt(request.path)
     if (needed.every((scope) => reaches(identity.scopes, scope))) return admitted
     return this.#refuse(request, 403, 'insufficient_scope', needed, identity.principal)
+  }
+
+  /**
+   * The minute after the end of a token is for clocks that differ. No authorization server exchanges such a token: its host is told to
+   * get another one, in place of calls that fail (F-27).
+   */
+  #refuseEnded(request: HttpRequest, principal: string): undefined {
+    this.#hub.log.debug({ reason: 'past its end, and to be exchanged' }, UNFIT)
+    return this.#refuse(request, 401, 'invalid_token', this.#entrance, principal)
   }
 
   /** What a path takes, whoever asks; what an operation takes besides is known to the router. */

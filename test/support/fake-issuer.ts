@@ -31,6 +31,8 @@ export class FakeIssuer implements AsyncDisposable {
   readonly authorizations: URLSearchParams[] = []
   readonly exchanges: URLSearchParams[] = []
   readonly registrations: Record<string, unknown>[] = []
+  /** Whether a token request is refused, whatever it brings. */
+  refuses: (params: URLSearchParams) => boolean = () => false
   readonly #server: Server
   readonly #options: FakeIssuerOptions
   readonly #codes = new Map<string, { challenge: string; redirect: string; grant: Grant }>()
@@ -118,6 +120,7 @@ export class FakeIssuer implements AsyncDisposable {
 
   #token(params: URLSearchParams) {
     this.exchanges.push(params)
+    if (this.refuses(params)) return { status: 400, json: { error: 'invalid_request' } }
     const kind = params.get('grant_type')
     const isGiven = kind === 'client_credentials' || kind === 'urn:ietf:params:oauth:grant-type:token-exchange'
     const grant = isGiven ? grantOf(params) : kind === 'refresh_token' ? this.#refreshed(params) : this.#redeemed(params)

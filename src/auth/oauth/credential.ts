@@ -40,8 +40,8 @@ export interface Credential {
   ready(): Promise<void> | undefined
   /** Resolves when it is worth trying again; rejects with `Failure` when it is not. */
   renew(rejection: Rejection): Promise<void>
-  /** Calls back when it became usable without having been asked, as after a sign-in. */
-  onChange(callback: () => void): void
+  /** Calls back when it became usable without having been asked, as after a sign-in; absent: that does not happen. */
+  onChange?(callback: () => void): void
 }
 
 /** A refusal of the server that another token may mend; else `undefined`. */

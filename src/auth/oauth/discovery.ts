@@ -70,6 +70,16 @@ export const discoverIssuer = async (
   return providerOf(metadata, issuer, resource, undefined)
 }
 
+/**
+ * Whether both name one issuer: letter for letter, but that an issuer without a path may end with a slash or not. Frameworks that
+ * print a parsed URL (FastMCP) add one to the name that another part of them writes without.
+ */
+export const isSameIssuer = (one: string, other: string): boolean =>
+  one === other || (isRootUrl(one) && isRootUrl(other) && withoutSlash(one) === withoutSlash(other))
+
+const isRootUrl = (text: string): boolean => /^https?:\/\/[^/?#]+\/?$/.test(text)
+const withoutSlash = (text: string): string => text.replace(/\/$/, '')
+
 /** The URL without what is no part of a resource's name ([2026-07-28 basic/authorization/index], Canonical Server URI). */
 export const canonicalUri = (url: URL): string => {
   const plain = new URL(url)
@@ -157,11 +167,14 @@ const providerOf = (
   resource: string,
   resourceScopes: readonly string[] | undefined,
 ): Provider => {
-  if (metadata['issuer'] !== issuer) throw refused(`the metadata of ${shown(issuer)} is of another issuer`)
+  const ownName = textOf(metadata, 'issuer')
+  if (ownName === undefined || !isSameIssuer(ownName, issuer))
+    throw refused(`the metadata of ${shown(issuer)} is of another issuer`)
   const tokenEndpoint = textOf(metadata, 'token_endpoint')
   if (tokenEndpoint === undefined) throw refused(`${shown(issuer)} names no token endpoint`)
   return {
-    issuer,
+    // From here on it is called as it calls itself: that is what its answers are compared with.
+    issuer: ownName,
     resource,
     authorizationEndpoint: textOf(metadata, 'authorization_endpoint'),
     tokenEndpoint,

@@ -1,6 +1,7 @@
 /**
  * The caller's own identity, exchanged for a token of the server ([RFC 8693]; BRIDGING 6.2.8, 6.3.1): what the host brought goes to the
- * authorization server that issued it and nowhere else, and what comes back is for this server alone.
+ * authorization server that issued it and nowhere else, and what comes back is for this server alone. When the caller comes with
+ * another token, `SubjectTokens` says so, and the server is tried again.
  */
 import { Failure } from '../../wire/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
@@ -47,10 +48,6 @@ export class ExchangeCredential implements Credential {
     await this.#obtain()
   }
 
-  onChange(): void {
-    // Nobody signs in: the caller has.
-  }
-
   #obtain(): Promise<void> {
     return (this.#obtaining ??= this.#request().finally(() => (this.#obtaining = undefined)))
   }
@@ -80,6 +77,8 @@ export class ExchangeCredential implements Credential {
     } catch (error) {
       this.#tokens = undefined
       this.bearer.value = undefined
+      // The caller came with another token while this one was judged.
+      if (this.#subject() !== subject) return this.#request()
       if (error instanceof Failure) throw error
       throw new Failure('auth_required', `no token: ${(error as Error).message}`, { executed: 'no' }, error)
     }

@@ -48,10 +48,6 @@ export class MachineCredential implements Credential {
     await this.#obtain(challenge)
   }
 
-  onChange(): void {
-    // Nobody signs in for a machine.
-  }
-
   #obtain(challenge: string | undefined): Promise<void> {
     return (this.#obtaining ??= this.#request(challenge).finally(() => (this.#obtaining = undefined)))
   }

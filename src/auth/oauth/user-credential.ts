@@ -12,7 +12,7 @@ import { arrive, depart } from './authorization.ts'
 import type { Journey } from './authorization.ts'
 import { readChallenge } from './challenge.ts'
 import type { Credential, Interactive, Rejection, Return } from './credential.ts'
-import { discover, issuersOf } from './discovery.ts'
+import { discover, isSameIssuer, issuersOf } from './discovery.ts'
 import type { DiscoveryOptions, Provider } from './discovery.ts'
 import { reachOf } from './environment.ts'
 import type { OAuthEnvironment } from './environment.ts'
@@ -185,7 +185,7 @@ export class UserCredential implements Credential, Interactive {
     const { resourceMetadata } = readChallenge(this.#challenge)
     if (this.#challenge === undefined) return true
     const issuers = await issuersOf(this.#discovery(resourceMetadata)).catch(() => undefined)
-    return issuers === undefined || issuers.includes(provider.issuer)
+    return issuers === undefined || issuers.some((issuer) => isSameIssuer(issuer, provider.issuer))
   }
 
   #request(

@@ -1,11 +1,15 @@
 /** A caller's own token is exchanged for one of the server, by the authorization server it is from (RFC 8693; T-07, B235, B250). */
+import type { JWTPayload } from 'jose'
 import { expect, test } from 'vitest'
 import type { CredentialOptions } from '../../../src/auth/oauth/options.ts'
+import type { BackoffOptions } from '../../../src/downstream/backoff.ts'
 import { startAuthorizationServer } from '../../support/authorization-server.ts'
-import { oauthOf } from '../../support/credentials.ts'
+import { bearer, oauthOf } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { modernHttp } from '../../support/fake-host.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
+import { request } from '../../support/fakes/messages.ts'
+import { send } from '../../support/fakes/raw-http.ts'
 import { startGateway } from '../../support/gateway.ts'
 
 const AUDIENCE = 'http://mcp.example.com/mcp'
@@ -49,4 +53,83 @@ test('each caller reaches the server by a token of its own, and its token for th
   for (const { access_token: token } of tokens) expect(sent.join()).not.toContain(token)
   const used = sent.flatMap((text) => /"authorization":"Bearer (access-[^"]+)"/.exec(text)?.[1] ?? [])
   expect(new Set(used).size).toBe(2)
+})
+
+const EXCHANGE: Omit<Extract<CredentialOptions, { mode: 'exchange' }>, 'issuer'> = {
+  mode: 'exchange',
+  client: { id: 'trunkline', secret: 'secret', privateKey: undefined, algorithm: '' },
+  audience: 'orders',
+  scopes: undefined,
+  isPrivate: false,
+}
+
+/** A gateway whose server `a` takes tokens of `issuer` by exchange; `b` takes anybody. */
+const exchanging = async (backoff: Partial<BackoffOptions> = {}) => {
+  const inbound = await startAuthorizationServer()
+  const issuer = await FakeIssuer.start()
+  const server = await FakeDownstream.start(fake.offering('echo'))
+  protect(server, issuer)
+  const other = await FakeDownstream.start(fake.offering('other'))
+  const gateway = await startGateway({
+    servers: {},
+    fakes: new Map([
+      ['a', server],
+      ['b', other],
+    ]),
+    options: { a: { credential: { ...EXCHANGE, issuer: issuer.url }, timeouts: { connectTimeoutMs: 2_000 } } },
+    host: { auth: oauthOf(inbound, AUDIENCE) },
+    backoff,
+  })
+  const tokenOf = (facts: JWTPayload = {}): Promise<string> =>
+    inbound.sign({
+      iss: inbound.issuer,
+      aud: AUDIENCE,
+      sub: 'alice',
+      scope: 'mcp:connect',
+      exp: Math.floor(Date.now() / 1_000) + 600,
+      ...facts,
+    })
+  return {
+    issuer,
+    gateway,
+    tokenOf,
+    [Symbol.asyncDispose]: async () => {
+      await gateway[Symbol.asyncDispose]()
+      await Promise.all([server, other, issuer, inbound].map((part) => part[Symbol.asyncDispose]()))
+    },
+  }
+}
+
+const CALL = { name: 'a__echo', arguments: {} }
+
+test('F-17 a caller whose token was refused is let in at once with a fresh one, however long the wait was to be', async () => {
+  // One failure is enough to be given up, for an hour.
+  await using stage = await exchanging({ maxFailures: 1, firstMs: 3_600_000, maxMs: 3_600_000, downMs: 3_600_000 })
+  const [bad, good] = await Promise.all([stage.tokenOf({ jti: 'bad' }), stage.tokenOf({ jti: 'good' })])
+  stage.issuer.refuses = (params) => params.get('subject_token') === bad
+  let token = bad
+  await using host = await modernHttp.connect(stage.gateway, { token: () => token })
+  const failed = (): Promise<unknown> =>
+    host.call('tools/call', CALL).then(
+      ({ isError }) => isError,
+      () => true,
+    )
+  expect([await failed(), await failed()]).toEqual([true, true])
+  const refused = stage.issuer.exchanges.length
+  token = good
+  expect(await host.call('tools/call', CALL)).not.toHaveProperty('isError', true)
+  expect(stage.issuer.exchanges.slice(refused).map((params) => params.get('subject_token'))).toEqual([good])
+})
+
+test('F-27 in the minute after its end a token that is to be exchanged is answered 401, so that its host gets another', async () => {
+  await using stage = await exchanging()
+  const knock = async (facts: JWTPayload) =>
+    send(stage.gateway.url, {
+      headers: bearer(await stage.tokenOf(facts)),
+      body: request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} }),
+    })
+  const ended = await knock({ exp: Math.floor(Date.now() / 1_000) - 10 })
+  expect([ended.status, ended.headers['www-authenticate']]).toEqual([401, expect.stringContaining('error="invalid_token"')])
+  expect((await knock({})).status).toBe(200)
+  expect(stage.issuer.exchanges).toEqual([])
 })

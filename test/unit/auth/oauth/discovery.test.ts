@@ -88,6 +88,30 @@ describe('B241 metadata', () => {
   )
 })
 
+describe('B241 an issuer without a path', () => {
+  const find1 = (named: string, own: string) =>
+    find({
+      [RESOURCE]: resourcePage({ authorization_servers: [named] }),
+      'https://root.example/.well-known/oauth-authorization-server': issuerPage({ issuer: own }),
+    })
+  test.each([
+    ['https://root.example/', 'https://root.example'],
+    ['https://root.example', 'https://root.example/'],
+    ['https://root.example/', 'https://root.example/'],
+  ])('named %s by the resource and %s by itself is one, and called as it calls itself', async (named, own) => {
+    expect((await find1(named, own)).issuer).toBe(own)
+  })
+  test.each([
+    ['https://root.example/', 'https://root.example//'],
+    ['https://root.example/', 'http://root.example'],
+    ['https://root.example', 'https://root.example:443'],
+    ['https://root.example/', 'https://root.example/?'],
+    ['https://root.example/', 'https://other.example'],
+  ])('named %s by the resource and %s by itself is two', async (named, own) => {
+    await expect(find1(named, own)).rejects.toThrow('is of another issuer')
+  })
+})
+
 describe('B245 what one issuer knows us by', () => {
   const OPTIONS: SignInOptions = {
     mode: 'user',
