@@ -19,6 +19,9 @@ export interface StaticToken {
   readonly expiresMs: number
 }
 
+/** `entrance`: those to come in; `reads`: also those of servers; `all`: also those to write. */
+export type Advertised = 'entrance' | 'reads' | 'all'
+
 /** We as an OAuth resource server of one authorization server. */
 export interface ResourceServerOptions {
   /** As its metadata and tokens spell it. */
@@ -29,6 +32,8 @@ export interface ResourceServerOptions {
   readonly subject: string
   /** What hosts are asked for: `mcp:<key>` and `mcp:<key>:write` limit a server, all others are needed to come in. */
   readonly scopes: readonly string[]
+  /** Which of them hosts are told of before they ask for anything in particular. */
+  readonly advertise: Advertised
   /** In place of what the issuer's metadata says. */
   readonly jwksUri: string | undefined
   /** How tokens are asked about that are no JWTs; `undefined`: they are refused. */
@@ -64,6 +69,19 @@ export const authMode = (auth: AuthOptions | undefined): 'none' | 'tokens' | 'oa
 /** Scopes that are needed to come in at all. */
 export const entranceScopes = ({ scopes }: ResourceServerOptions): readonly string[] =>
   scopes.filter((scope) => serverOfScope(scope) === undefined)
+
+/**
+ * Scopes that a host is told of at an endpoint, in its challenge and its metadata: it can ask for no others. At the endpoint of one
+ * `server`, what that server takes is always among them, and of other servers nothing is.
+ */
+export const advertisedScopes = ({ scopes, advertise }: ResourceServerOptions, server: string | undefined): readonly string[] =>
+  scopes.filter((scope) => {
+    const of = serverOfScope(scope)
+    if (of === undefined) return true
+    if (server !== undefined && of !== server) return false
+    if (advertise === 'all') return true
+    return !scope.endsWith(':write') && (server !== undefined || advertise === 'reads')
+  })
 
 /** Key of the server that a scope is about. */
 export const serverOfScope = (scope: string): string | undefined =>

@@ -6,11 +6,11 @@
  *     /sse, /messages, below     resource …/sse
  *     /servers/<key>/mcp         resource …/servers/<key>/mcp, whether there is such a server or not: that is nobody's business yet
  */
-import { entranceScopes } from './inbound-options.ts'
+import { advertisedScopes } from './inbound-options.ts'
 import type { ResourceServerOptions } from './inbound-options.ts'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
-const SERVER_PATH = /^\/servers\/[a-z][a-z0-9-]{0,19}\/mcp$/
+const SERVER_PATH = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/
 
 /** `error`: what of [RFC 6750] 3.1 is the matter; `undefined`: no credential came. */
 export interface Challenge {
@@ -48,7 +48,7 @@ export class ProtectedResource {
     const own = this.#before !== '' && named.startsWith(`${this.#before}/`) ? named.slice(this.#before.length) : named
     const resource = own === '' ? this.#path : this.#resourceAbove(own)
     if (resource === undefined) return undefined
-    const scopes = entranceScopes(this.#options)
+    const scopes = this.advertised(resource)
     return JSON.stringify({
       resource: this.#origin + this.#before + resource,
       authorization_servers: [this.#options.issuer],
@@ -56,6 +56,11 @@ export class ProtectedResource {
       bearer_methods_supported: ['header'],
       resource_name: 'Trunkline',
     })
+  }
+
+  /** What a host is to ask for that comes to this path without a credential. */
+  advertised(path: string): readonly string[] {
+    return advertisedScopes(this.#options, SERVER_PATH.exec(path)?.[1])
   }
 
   /** Value of `WWW-Authenticate` at a path. */

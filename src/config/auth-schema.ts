@@ -98,6 +98,11 @@ const oauth = z.strictObject({
     z.array(scope),
     'Scopes that hosts are asked for. `mcp:<key>` is needed for that server alone, `mcp:<key>:write` for its tools that do more than read; every other one to come in at all.',
   ),
+  advertise: field(
+    choice('entrance', 'reads', 'all'),
+    'Which of them hosts are told of in challenges and metadata, and so can ask for: those to come in, also those of servers, or also those to write. The endpoint of one server always names its own.',
+    'reads',
+  ),
   jwks_uri: field(issuerUrl, 'Where its keys are, in place of what its metadata names.'),
   introspection: field(introspection, 'How tokens are looked up that are no JWTs; without it they are refused ([RFC 7662]).'),
   legacy_metadata: field(

@@ -84,7 +84,7 @@ const buildOauth = (
   { path, serverKeys }: Around,
   complain: Complain,
 ): ResourceServerOptions => {
-  const { issuer, audience, subject = SUBJECT, scopes = [], jwks_uri: jwksUri, introspection } = oauth
+  const { issuer, audience, subject = SUBJECT, scopes = [], advertise = 'reads', jwks_uri: jwksUri, introspection } = oauth
   if (!new URL(audience).pathname.endsWith(path))
     complain(['oauth', 'audience'], `is not the URL of ${path} (listen.http.path)`, `end it with ${path}`)
   for (const [at, scope] of scopes.entries()) {
@@ -99,6 +99,7 @@ const buildOauth = (
     audience,
     subject,
     scopes: [...new Set(scopes)],
+    advertise,
     jwksUri,
     introspection: introspection && {
       endpoint: introspection.endpoint,

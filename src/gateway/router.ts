@@ -226,7 +226,9 @@ export class Router {
     if (route === undefined || grants === undefined) return
     const scopes = grants.needed(route.serverKey, call.method === 'tools/call' && view.isWrite(call.target ?? ''))
     noteDenial(call, 'forbidden', scopes.join(' '))
-    throw new Refusal(-32602, `insufficient_scope: this takes ${scopes.join(' ')}`, { status: 403, scopes })
+    // A host that asks for these alone, as hosts before 2026-07-28 do, keeps what it had.
+    const all = [...new Set([...granted.split(' '), ...scopes])].filter((scope) => scope !== '')
+    throw new Refusal(-32602, `insufficient_scope: this takes ${scopes.join(' ')}`, { status: 403, scopes: all })
   }
 
   #lookUp(call: Call, view = this.#feed.viewOf(call.caller)): Route | undefined {

@@ -123,7 +123,7 @@ export class Guard {
     const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
     if (audiences !== undefined && uri !== undefined && !isForResource(audiences, uri)) {
       this.#hub.log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
-      return this.#refuse(request, 401, 'invalid_token', this.#entrance, identity.principal)
+      return this.#refuse(request, 401, 'invalid_token', undefined, identity.principal)
     }
     if (audiences !== undefined && this.#subjects.isWanted) {
       if (Date.now() >= untilMs - SKEW_MS) return this.#refuseEnded(request, identity.principal)
@@ -141,7 +141,7 @@ export class Guard {
    */
   #refuseEnded(request: HttpRequest, principal: string): undefined {
     this.#hub.log.debug({ reason: 'past its end, and to be exchanged' }, UNFIT)
-    return this.#refuse(request, 401, 'invalid_token', this.#entrance, principal)
+    return this.#refuse(request, 401, 'invalid_token', undefined, principal)
   }
 
   /** What a path takes, whoever asks; what an operation takes besides is known to the router. */
@@ -155,7 +155,7 @@ export class Guard {
     request: HttpRequest,
     status: 400 | 401 | 403,
     error: Challenge['error'],
-    scopes: readonly string[] = this.#entrance,
+    scopes: readonly string[] = this.resource?.advertised(request.path) ?? NO_SCOPES,
     principal?: string,
   ): undefined {
     const { path } = request

@@ -28,6 +28,8 @@ export interface AuthorizationServerOptions {
   /** Scopes that a resource may grant; by default whatever is asked for of `mcp:…`. */
   readonly scopes?: readonly string[]
   readonly format?: 'jwt' | 'opaque'
+  /** What clients that name no scopes at their registration are bound to; by default to none. */
+  readonly clientScope?: string
   /** Seconds an access token is good. */
   readonly ttl?: number
 }
@@ -163,6 +165,7 @@ const makeProvider = (issuer: string, key: AuthorizationServer['key'], options: 
     jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.id, use: 'sig', alg: 'RS256' }] },
     cookies: { keys: ['not a secret: this server lives as long as a test'] },
     scopes: ['openid', 'offline_access', ...scopes],
+    ...(options.clientScope !== undefined && { clientDefaults: { scope: options.clientScope } }),
     clients: [
       {
         client_id: MACHINE.id,

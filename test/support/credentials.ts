@@ -41,6 +41,7 @@ export const oauthOf = (
     audience,
     subject: 'sub',
     scopes: ['mcp:connect'],
+    advertise: 'reads',
     jwksUri: undefined,
     introspection: undefined,
     relaysMetadata: false,

@@ -9,6 +9,7 @@ import type { Reach } from './addresses.ts'
 import type { Provider } from './discovery.ts'
 import type { Registered } from './registration.ts'
 import { checkedUrl } from './safe-fetch.ts'
+import { GrantRefused } from './token-endpoint.ts'
 
 /** What must be known when the browser comes back. */
 export interface Journey {
@@ -61,7 +62,10 @@ export const arrive = ({ provider }: Journey, answer: URLSearchParams): string =
   if (issuers.length === 0 ? provider.tellsIssuer : issuers.length > 1 || issuers[0] !== provider.issuer)
     throw refused('the answer is not from the authorization server that was asked')
   const error = answer.get('error')
-  if (error !== null) throw refused(`the authorization server refused: ${JSON.stringify(error.slice(0, 80))}`)
+  if (error !== null) {
+    const message = `the authorization server refused: ${JSON.stringify(error.slice(0, 80))}`
+    throw refused(message, new GrantRefused(error, message))
+  }
   const code = answer.get('code')
   if (code === null || code === '') throw refused('the answer holds no code')
   return code

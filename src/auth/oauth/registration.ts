@@ -1,6 +1,9 @@
 /**
  * Who we are to an authorization server ([2026-07-28 basic/authorization/client-registration]; B245, B246): the configured client,
  * else our metadata document, else a client that is registered as we come. What one issuer knows us by is told no other.
+ *
+ * A client is registered without `scope`: one that was registered for what the first sign-in took could never step up. Only where a
+ * server binds its clients to scopes is it registered again, with those that are wanted.
  */
 import { Failure } from '../../wire/failure.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
@@ -8,7 +11,8 @@ import type { Reach } from './addresses.ts'
 import type { Provider } from './discovery.ts'
 import type { ClientOptions, SignInOptions } from './options.ts'
 import type { Fetch } from './safe-fetch.ts'
-import type { TokenStore } from './store.ts'
+import { union } from './scopes.ts'
+import type { StoreKey, TokenStore } from './store.ts'
 import type { TokenAuth } from './token-endpoint.ts'
 
 export interface Registered {
@@ -32,6 +36,10 @@ export interface RegistrationOptions {
 
 interface Stored extends Registered {
   readonly issuer: string
+  /** All it may ever ask for, where the server says so; `undefined`: it does not say, and may ask for anything. */
+  readonly scope?: string
+  /** What was asked for when it was registered again: to ask for the same once more would change nothing. */
+  readonly insisted?: string
   readonly expiresAt?: number
 }
 
@@ -60,19 +68,66 @@ export const clientMetadata = (redirectUri: string, auth: TokenAuth): Record<str
 })
 
 const registered = async (registration: RegistrationOptions): Promise<Registered> => {
-  const { provider, redirectUri, store, now } = registration
-  const key = ['client', provider.issuer, redirectUri]
+  const { provider, redirectUri, scope, store, now } = registration
+  const key = keyOf(provider, redirectUri)
   return store.exclusively(key, async () => {
     const known = store.read(key) as Stored | undefined
     const isGood = known?.issuer === provider.issuer && now() + MARGIN_MS < (known.expiresAt ?? Infinity)
-    if (known !== undefined && isGood) return known
-    const fresh = await register(registration)
+    const isEnough = covers(known?.scope, scope) || (known?.insisted !== undefined && covers(known.insisted, scope))
+    if (known !== undefined && isGood && isEnough) return known
+    const fresh = await registerAsWanted(registration, isGood ? known?.scope : undefined)
     store.write(key, fresh)
     return fresh
   })
 }
 
-const register = async ({ provider, redirectUri, scope, reach, fetch }: RegistrationOptions): Promise<Stored> => {
+/** `bound`: scopes that the client we are known as is bound to, of which nothing is lost. */
+const registerAsWanted = async (registration: RegistrationOptions, bound: string | undefined): Promise<Stored> => {
+  const wanted = union(bound, registration.scope)
+  const free = bound === undefined ? await register(registration, undefined).catch(unlessBadRequest(wanted)) : undefined
+  if (free !== undefined && covers(free.scope, wanted)) return free
+  const insisted = await register(registration, wanted).catch((error: unknown) => {
+    if (free === undefined) throw error
+    return free
+  })
+  return { ...insisted, ...(wanted !== undefined && { insisted: wanted }) }
+}
+
+/** A server may take no client that does not say what it will ask for. */
+const unlessBadRequest =
+  (wanted: string | undefined) =>
+  (error: unknown): undefined => {
+    if (wanted !== undefined && error instanceof Failure && error.facts.status === 400) return undefined
+    throw error
+  }
+
+/**
+ * The server refuses scopes to a client that is registered: it is bound to others, though its registration did not say so. The next
+ * sign-in registers again, with those that it asks for.
+ */
+export const scopeRefused = (store: TokenStore, { issuer }: Pick<Provider, 'issuer'>, redirectUri: string): Promise<void> => {
+  const key = keyOf({ issuer }, redirectUri)
+  return store.exclusively(key, async () => {
+    const known = store.read(key) as Stored | undefined
+    if (known !== undefined && known.scope === undefined && known.insisted === undefined)
+      store.write(key, { ...known, scope: '' })
+  })
+}
+
+const keyOf = ({ issuer }: Pick<Provider, 'issuer'>, redirectUri: string): StoreKey => ['client', issuer, redirectUri]
+
+/** Whether a client that is bound to `bound` may ask for `wanted`. */
+const covers = (bound: string | undefined, wanted: string | undefined): boolean => {
+  if (bound === undefined || wanted === undefined) return true
+  const all = bound.split(' ')
+  return wanted.split(' ').every((scope) => all.includes(scope))
+}
+
+/** `scope`: what it is to be bound to; `undefined`: nothing is said of scopes. */
+const register = async (
+  { provider, redirectUri, reach, fetch }: RegistrationOptions,
+  scope: string | undefined,
+): Promise<Stored> => {
   const offered = provider.tokenAuth ?? ['client_secret_basic']
   const auth = AUTHS.find((method) => offered.includes(method)) ?? 'none'
   const isNative = isLoopbackHost(new URL(redirectUri).hostname)
@@ -85,7 +140,7 @@ const register = async ({ provider, redirectUri, scope, reach, fetch }: Registra
   })
   const { client_id: id, client_secret: secret, ...rest } = answerOf(text)
   if (status >= 300 || typeof id !== 'string')
-    throw new Failure('auth_required', `${provider.issuer} did not register us (HTTP ${status})`, { executed: 'no' })
+    throw new Failure('auth_required', `${provider.issuer} did not register us (HTTP ${status})`, { executed: 'no', status })
   const expires = Number(rest['client_secret_expires_at'] ?? 0)
   return {
     issuer: provider.issuer,
@@ -93,6 +148,7 @@ const register = async ({ provider, redirectUri, scope, reach, fetch }: Registra
     auth:
       AUTHS.find((method) => method === rest['token_endpoint_auth_method']) ?? (typeof secret === 'string' ? undefined : 'none'),
     ...(expires > 0 && { expiresAt: expires * 1_000 }),
+    ...(typeof rest['scope'] === 'string' && { scope: rest['scope'] }),
   }
 }
 

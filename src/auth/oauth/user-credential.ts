@@ -18,7 +18,7 @@ import { reachOf } from './environment.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { MARGIN_MS } from './machine-credential.ts'
 import type { SignInOptions } from './options.ts'
-import { clientFor } from './registration.ts'
+import { clientFor, scopeRefused } from './registration.ts'
 import type { Registered } from './registration.ts'
 import { chooseScopes } from './scopes.ts'
 import type { StoreKey } from './store.ts'
@@ -120,8 +120,8 @@ export class UserCredential implements Credential, Interactive {
 
   /** The person is back: the code becomes tokens, which replace what there was. Rejects with `Failure`. */
   async finish(journey: Journey, answer: URLSearchParams): Promise<void> {
-    const code = arrive(journey, answer)
     const { provider, registered, redirectUri, verifier, scope } = journey
+    const code = await this.#codeOf(journey, answer)
     const tokens = await this.#request(provider, registered, {
       grant_type: 'authorization_code',
       code,
@@ -135,6 +135,17 @@ export class UserCredential implements Credential, Interactive {
     await this.#environment.store.exclusively(this.#storeKey, async () => this.#keep(held))
     this.#challenge = undefined
     for (const changed of this.#listeners) changed()
+  }
+
+  async #codeOf(journey: Journey, answer: URLSearchParams): Promise<string> {
+    try {
+      return arrive(journey, answer)
+    } catch (error) {
+      const { cause } = error as Error
+      if (cause instanceof GrantRefused && cause.code === 'invalid_scope')
+        await scopeRefused(this.#environment.store, journey.provider, journey.redirectUri)
+      throw error
+    }
   }
 
   /** What the server refuses for want of scopes a person may grant, twice; then it is no matter of scopes. */

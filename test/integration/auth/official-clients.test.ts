@@ -109,11 +109,63 @@ test.each(CLIENTS)('B232 B233 B264 %s', async (_name, visit, path) => {
   await visitor.close()
 })
 
+const SCOPES = ['mcp:connect', 'mcp:a', 'mcp:b', 'mcp:b:write']
+
+describe('servers behind scopes', () => {
+  test.each([
+    ['by default', undefined, ['mcp:a', 'mcp:b', 'mcp:connect'], ['a__echo']],
+    ['with all of them', 'all', ['mcp:a', 'mcp:b', 'mcp:b:write', 'mcp:connect'], ['a__echo', 'b__other']],
+    ['with none of theirs', 'entrance', ['mcp:connect'], []],
+  ] as const)(
+    'B238 %s: a client that follows challenge and metadata gets these at /mcp',
+    async (_name, advertise, asked, tools) => {
+      await using gateway = await start({ scopes: SCOPES, ...(advertise !== undefined && { advertise }) })
+      for (const visit of [sdk1(Http1), sdk2('legacy'), sdk2('auto')]) {
+        const person = new SigningIn(issuer, 'alice')
+        const visitor = visit(gateway.url, person)
+        await enter(visitor, person)
+        expect([person.asked, await visitor.tools()]).toEqual([[asked], tools])
+        await visitor.close()
+      }
+      const document = await fetch(new URL('/.well-known/oauth-protected-resource/mcp', gateway.url))
+      expect(((await document.json()) as { scopes_supported: string[] }).scopes_supported.sort()).toEqual(asked)
+    },
+  )
+
+  test.each([
+    ['a', undefined, ['mcp:a', 'mcp:connect'], ['echo']],
+    ['a', 'entrance', ['mcp:a', 'mcp:connect'], ['echo']],
+    ['b', 'all', ['mcp:b', 'mcp:b:write', 'mcp:connect'], ['other']],
+  ] as const)('B238 /servers/%s/mcp names what it needs (advertise: %s)', async (key, advertise, asked, tools) => {
+    await using gateway = await start({ scopes: SCOPES, ...(advertise !== undefined && { advertise }) })
+    for (const visit of [sdk1(Http1), sdk2('auto')]) {
+      const person = new SigningIn(issuer, 'alice')
+      const visitor = visit(new URL(`/servers/${key}/mcp`, gateway.url), person)
+      await enter(visitor, person)
+      expect([person.asked, await visitor.tools()]).toEqual([[asked], tools])
+      expect(await visitor.call(tools[0])).toMatchObject({ content: expect.any(Array) })
+      await visitor.close()
+    }
+  })
+
+  test('B247 a client that steps up keeps what it had', async () => {
+    await using gateway = await start({ scopes: SCOPES })
+    const person = new SigningIn(issuer, 'bob', APP.id)
+    const visitor = sdk1(Http1)(gateway.url, person)
+    await enter(visitor, person)
+    await visitor.call('b__other').catch(() => undefined)
+    await visitor.finish(person.returned ?? new URLSearchParams())
+    await visitor.connect()
+    expect(await visitor.tools()).toEqual(['a__echo', 'b__other'])
+    await visitor.close()
+  })
+})
+
 describe('step-up', () => {
   test.each(CLIENTS.filter(([, , path]) => path === '/mcp'))(
     'B238 %s asks for more when a call takes more',
     async (_name, visit) => {
-      await using gateway = await start({ scopes: ['mcp:connect', 'mcp:a', 'mcp:b', 'mcp:b:write'] })
+      await using gateway = await start({ scopes: SCOPES, advertise: 'entrance' })
       const person = new SigningIn(issuer, 'bob', APP.id)
       const visitor = visit(gateway.url, person)
       await enter(visitor, person)

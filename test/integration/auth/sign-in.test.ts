@@ -271,7 +271,7 @@ describe('two callers', () => {
   test('6.4 ps counts them, and the log tells of each once, for information; nothing of it is an error', async () => {
     await using stage = await scene({ host: { auth: TWO_TOKENS } })
     const { log, running } = stage.gateway
-    const lines = () => serverLines(serverStatuses(running), (text) => text)
+    const lines = () => serverLines(serverStatuses(running), (text) => text).map((line) => [line].flat().join(''))
     expect(lines()).toEqual([expect.stringMatching(/○ a {2}starting .* each caller signs in through its host$/)])
     await using a = await modernHttp.connect(stage.gateway, { ...able, token: () => tokenOf('A') })
     await a.call('tools/list')

@@ -32,7 +32,7 @@ test('B232 it names the authorization server, how tokens come, and the scopes to
   expect(JSON.parse(of('https://gw.test/mcp').documentAt(WELL_KNOWN) ?? '')).toEqual({
     resource: 'https://gw.test/mcp',
     authorization_servers: ['https://idp.test'],
-    scopes_supported: ['mcp:connect', 'offline'],
+    scopes_supported: ['mcp:connect', 'mcp:a', 'offline'],
     bearer_methods_supported: ['header'],
     resource_name: 'Trunkline',
   })

@@ -33,6 +33,7 @@ toolsets: { review: {}, ops: {}, all: {} }
       issuer: 'https://idp.test/realms/one',
       audience: 'https://gw.test/tools/mcp',
       subject: 'sub',
+      advertise: 'reads',
       scopes: ['mcp:connect', 'mcp:a', 'mcp:a:write'],
       jwksUri: 'https://keys.test/jwks',
       introspection: { endpoint: 'https://idp.test/introspect', clientId: 'us', clientSecret: 'hush-hush' },

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Reach } from '../../../../src/auth/oauth/addresses.ts'
 import { discover } from '../../../../src/auth/oauth/discovery.ts'
 import type { Provider } from '../../../../src/auth/oauth/discovery.ts'
-import { clientFor } from '../../../../src/auth/oauth/registration.ts'
+import { clientFor, scopeRefused } from '../../../../src/auth/oauth/registration.ts'
 import type { SignInOptions } from '../../../../src/auth/oauth/options.ts'
 import type { FetchRequest } from '../../../../src/auth/oauth/safe-fetch.ts'
 import { TokenStore } from '../../../../src/auth/oauth/store.ts'
@@ -151,5 +151,78 @@ describe('B245 what one issuer knows us by', () => {
     expect(await clientAt('https://two.example')).toBe('client 2')
     expect(await clientAt('https://one.example')).toBe('client 1')
     expect(registrations).toEqual(['https://one.example/register', 'https://two.example/register'])
+  })
+})
+
+describe('B246 B247 the scopes of a registration', () => {
+  const REDIRECT_URI = 'http://127.0.0.1:9/connect/callback'
+  /** A server that answers registrations as told; `asked`: what each said of scopes. */
+  const registering = async (answer: (scope: string | undefined) => { status: number; more?: object }) => {
+    const store = new TokenStore(new Seal({ keys: [Buffer.alloc(32, 1)] }), undefined, () => undefined)
+    const issuer = 'https://one.example'
+    const provider = await find({
+      [RESOURCE]: resourcePage({ authorization_servers: [issuer] }),
+      [`${issuer}/.well-known/oauth-authorization-server`]: issuerPage({ issuer, registration_endpoint: `${issuer}/register` }),
+    })
+    const asked: (string | undefined)[] = []
+    const clientFor1 = (scope: string | undefined): Promise<string> =>
+      clientFor({
+        provider,
+        options: {
+          mode: 'user',
+          perUser: true,
+          client: undefined,
+          clientDocument: undefined,
+          scopes: undefined,
+          isPrivate: false,
+        },
+        redirectUri: REDIRECT_URI,
+        document: undefined,
+        scope,
+        reach: REACH,
+        fetch: async ({ body }) => {
+          const { scope: said } = JSON.parse(body ?? '') as { scope?: string }
+          asked.push(said)
+          const { status, more } = answer(said)
+          return { status, text: JSON.stringify(status === 201 ? { client_id: `client ${asked.length}`, ...more } : {}) }
+        },
+        store,
+        now: () => 0,
+      }).then(({ client }) => client.id)
+    return { asked, clientFor: clientFor1, refuse: () => scopeRefused(store, provider, REDIRECT_URI) }
+  }
+
+  test('are not said, so that one client may ask for more later', async () => {
+    const { asked, clientFor } = await registering(() => ({ status: 201 }))
+    expect([await clientFor('read'), await clientFor('read write')]).toEqual(['client 1', 'client 1'])
+    expect(asked).toEqual([undefined])
+  })
+  test('are said to a server that answers with a bound which is too narrow, once for the same wish', async () => {
+    const { asked, clientFor } = await registering(() => ({ status: 201, more: { scope: 'read' } }))
+    expect(await clientFor('read')).toBe('client 1')
+    expect([await clientFor('read write'), await clientFor('write'), await clientFor('read write')]).toEqual(
+      Array.from({ length: 3 }, () => 'client 2'),
+    )
+    expect(asked).toEqual([undefined, 'read write'])
+  })
+  test('are said to a server that registers nobody without', async () => {
+    const { asked, clientFor } = await registering((scope) => ({ status: scope === undefined ? 400 : 201 }))
+    expect(await clientFor('read')).toBe('client 2')
+    expect(await clientFor('read')).toBe('client 2')
+    expect(asked).toEqual([undefined, 'read'])
+  })
+  test('are said to a server that refused one at the authorization endpoint, once', async () => {
+    const { asked, clientFor, refuse } = await registering(() => ({ status: 201 }))
+    await clientFor('read')
+    await refuse()
+    expect(await clientFor('read write')).toBe('client 2')
+    await refuse()
+    expect(await clientFor('read write')).toBe('client 2')
+    expect(asked).toEqual([undefined, 'read write'])
+  })
+  test('where nothing helps, the refusal is told', async () => {
+    const { clientFor } = await registering(() => ({ status: 400 }))
+    await expect(clientFor('read')).rejects.toThrow('did not register us (HTTP 400)')
+    await expect(clientFor(undefined)).rejects.toThrow('did not register us (HTTP 400)')
   })
 })
