@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../../src/admin/status.ts'
+import { formatLines } from '../../../src/commands/print.ts'
 import { serverLines } from '../../../src/commands/table.ts'
 import { Browser } from '../../support/browser.ts'
 import { PER_USER, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
@@ -271,7 +272,10 @@ describe('two callers', () => {
   test('6.4 ps counts them, and the log tells of each once, for information; nothing of it is an error', async () => {
     await using stage = await scene({ host: { auth: TWO_TOKENS } })
     const { log, running } = stage.gateway
-    const lines = () => serverLines(serverStatuses(running), (text) => text).map((line) => [line].flat().join(''))
+    const lines = () =>
+      formatLines(serverLines(serverStatuses(running), (text) => text))
+        .trimEnd()
+        .split('\n')
     expect(lines()).toEqual([expect.stringMatching(/○ a {2}starting .* each caller signs in through its host$/)])
     await using a = await modernHttp.connect(stage.gateway, { ...able, token: () => tokenOf('A') })
     await a.call('tools/list')
