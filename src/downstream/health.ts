@@ -18,7 +18,7 @@ export interface Health {
 
 export type HealthEvent =
   | { readonly type: 'dialing' }
-  /** What it was given up for may be mended: calls wait for the next attempt again. */
+  /** What it was down for may be mended: lists and calls wait for it as for one that has not been tried yet. */
   | { readonly type: 'woken' }
   | { readonly type: 'ready'; readonly complaints: readonly string[] }
   /** The link ended and is opened again at once, which is no failure of the server (B289). */
@@ -43,7 +43,7 @@ export const nextHealth = (health: Health, event: HealthEvent): Health => {
     case 'dialing':
       return { ...health, state: health.state === 'down' ? 'down' : 'starting', nextTryAtMs: undefined }
     case 'woken':
-      return health.state === 'down' ? { ...health, state: 'starting', nextTryAtMs: undefined } : health
+      return health.state === 'down' ? STARTING : health
     case 'ready': {
       const reason = event.complaints.length === 0 ? undefined : event.complaints.join('; ')
       return {
