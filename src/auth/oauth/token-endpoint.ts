@@ -87,15 +87,20 @@ interface Proof {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** `client_id` always stands in the form: the official Python SDK knows a client by it alone, whatever else proves it. */
 const prove = async (request: TokenRequest): Promise<Proof> => {
   const { client } = request
+  const { id } = client
   const auth = chooseAuth(request)
   if (auth === 'private_key_jwt')
-    return { params: { client_assertion_type: JWT_BEARER, client_assertion: await assertion(request) }, headers: {} }
-  if (auth === 'client_secret_post') return { params: { client_id: client.id, client_secret: client.secret }, headers: {} }
-  if (auth === 'none') return { params: { client_id: client.id }, headers: {} }
-  const pair = [client.id, client.secret ?? ''].map((part) => new URLSearchParams({ '': part }).toString().slice(1)).join(':')
-  return { params: {}, headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } }
+    return {
+      params: { client_id: id, client_assertion_type: JWT_BEARER, client_assertion: await assertion(request) },
+      headers: {},
+    }
+  if (auth === 'client_secret_post') return { params: { client_id: id, client_secret: client.secret }, headers: {} }
+  if (auth === 'none') return { params: { client_id: id }, headers: {} }
+  const pair = [id, client.secret ?? ''].map((part) => new URLSearchParams({ '': part }).toString().slice(1)).join(':')
+  return { params: { client_id: id }, headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } }
 }
 
 /** The audience is the issuer, which no other server of the same client can be made to take. */

@@ -1,0 +1,49 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { ClientOptions } from '../../../../src/auth/oauth/options.ts'
+import type { FetchRequest } from '../../../../src/auth/oauth/safe-fetch.ts'
+import { requestTokens } from '../../../../src/auth/oauth/token-endpoint.ts'
+
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+const client = (facts: Partial<ClientOptions>): ClientOptions => ({
+  id: 'us & them',
+  secret: undefined,
+  privateKey: undefined,
+  algorithm: 'ES256',
+  ...facts,
+})
+
+/** The form and the header that a token endpoint gets from this client. */
+const sentBy = async (by: ClientOptions, tokenAuth: readonly string[] | undefined) => {
+  const sent: FetchRequest[] = []
+  await requestTokens({
+    provider: { issuer: 'https://as.test', tokenEndpoint: 'https://as.test/token', tokenAuth },
+    client: by,
+    params: { grant_type: 'authorization_code', code: 'c' },
+    reach: 'public',
+    fetch: async (request) => {
+      sent.push(request)
+      return { status: 200, text: JSON.stringify({ access_token: 't', token_type: 'Bearer' }) }
+    },
+    now: () => 0,
+  })
+  const [{ body, headers }] = sent as [FetchRequest]
+  return { form: new URLSearchParams(body), authorization: headers?.['authorization'] }
+}
+
+test.each([
+  ['a header', client({ secret: 's:s' }), ['client_secret_basic', 'client_secret_post'], false],
+  ['the form', client({ secret: 's:s' }), ['client_secret_post'], true],
+  ['an assertion', client({ privateKey: PEM }), ['private_key_jwt'], false],
+  ['nothing', client({}), ['none'], false],
+] as const)(
+  'a client that proves itself by %s is named in the form, as the Python SDK wants it',
+  async (_by, by, auth, isPosted) => {
+    const { form, authorization } = await sentBy(by, auth)
+    expect(form.getAll('client_id')).toEqual(['us & them'])
+    expect(form.has('client_secret')).toBe(isPosted)
+    const isBasic = auth[0] === 'client_secret_basic'
+    expect(authorization).toBe(isBasic ? `Basic ${Buffer.from('us+%26+them:s%3As').toString('base64')}` : undefined)
+  },
+)
