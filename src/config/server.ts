@@ -32,6 +32,7 @@ const TIMEOUT_NAMES: { readonly [K in keyof Required<Given<'timeouts'>>]: keyof 
 const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof ServerLimits } = {
   concurrency: 'maxConcurrent',
   queue: 'maxQueued',
+  log_messages: 'maxLogMessages',
   rate: 'rate',
   links: 'maxLinks',
   restarts: 'maxRestarts',

@@ -101,6 +101,7 @@ export class Downstream {
       id: this.id,
       key: options.key,
       environment,
+      maxLogMessages: () => this.#options.limits.maxLogMessages,
       asking: this.#asking,
       soleSession: () => this.#soleSession,
       outdated: (list, owner) => {

@@ -1,6 +1,8 @@
 /** What becomes of what a server says and asks on its links by itself: who is told, who is asked, and who must not be (BRIDGING 3.0). */
 import type { ChangedList, LinkEvents } from '../era/link.ts'
 import type { HostSession } from '../rpc/call.ts'
+import { TokenBucket } from '../rpc/rate.ts'
+import type { Rate } from '../rpc/rate.ts'
 import type { Payload } from '../wire/payload.ts'
 import { isTerminal } from '../wire/tasks.ts'
 import type { Asking } from './asking.ts'
@@ -13,7 +15,8 @@ export interface HearingSource {
   /** The key, and the principal where each has his own. */
   readonly id: string
   readonly key: string
-  readonly environment: Pick<DownstreamEnvironment, 'log' | 'soleHost' | 'taskChanged' | 'updated'>
+  readonly maxLogMessages: () => Rate
+  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'log' | 'soleHost' | 'taskChanged' | 'updated'>
   readonly asking: Asking
   /** Of a stdio front whose host is legacy. */
   readonly soleSession: () => HostSession | undefined
@@ -36,10 +39,13 @@ export class Hearing {
   onMain(): LinkEvents {
     const { id, environment, asking, soleSession } = this.#source
     const isSole = environment.soleHost !== undefined
+    const mayLog = this.#logLimit()
     return {
       ...this.#onAny(undefined),
       updated: (uri, params) => environment.updated(id, uri, params),
-      message: (params, call) => call?.notify('notifications/message', this.#labelled(params)),
+      message: (params, call) => {
+        if (call !== undefined && mayLog()) call.notify('notifications/message', this.#labelled(params))
+      },
       ask: async (question, call) => (isSole ? asking.ask(question, call, call, soleSession()) : asking.decline(question)),
       elicitationComplete: (id) => asking.completed(id, soleSession()),
       ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.way?.flow)?.isStalled === true }),
@@ -49,10 +55,12 @@ export class Hearing {
   /** On a link that principals share nobody is asked but by a call, and what belongs to no call is told nobody (B051, B052). */
   onLinkOf(owner: LinkOwner): LinkEvents {
     const { asking } = this.#source
+    const mayLog = this.#logLimit()
     return {
       ...this.#onAny(owner),
       updated: () => undefined,
       message: (params, call) => {
+        if (!mayLog()) return
         const labelled = this.#labelled(params)
         if (call !== undefined) call.notify('notifications/message', labelled)
         else for (const session of listeners(owner)) session.notify('notifications/message', labelled)
@@ -88,6 +96,21 @@ export class Hearing {
       },
       oddity: (reason, sample, error) => this.oddity(reason, sample, error),
       refused,
+    }
+  }
+
+  /** Of one link: whether another log message may be relayed now (`limits.log_messages`). */
+  #logLimit(): () => boolean {
+    const { key, environment, maxLogMessages } = this.#source
+    let rate = maxLogMessages()
+    let bucket = new TokenBucket(rate)
+    return () => {
+      if (rate !== maxLogMessages()) bucket = new TokenBucket((rate = maxLogMessages()))
+      const nowMs = performance.now()
+      const isAllowed = bucket.waitMs(nowMs) === 0
+      if (isAllowed) bucket.take(nowMs)
+      else environment.limits.hit('limits.log_messages', key)
+      return isAllowed
     }
   }
 

@@ -16,7 +16,7 @@ import type { ReadingOptions } from './inventory-reader.ts'
 import type { ServerOptions } from './options.ts'
 import { Pins } from './pins.ts'
 import type { PinPolicy } from './pins.ts'
-import { Rereads } from './rereads.ts'
+import { Rereads, restAfter } from './rereads.ts'
 
 /** What of a server this needs. */
 export interface OffersSource {
@@ -55,7 +55,10 @@ export class Offers {
     this.#pins = new Pins(environment.memory.pins(options()))
     this.#appsPins = new Pins(environment.memory.pins(options(), 'apps'), 'apps')
     this.inventory$ = new BehaviorSubject(this.#offered && this.#vet(this.#offered, this.#pins, undefined, undefined))
-    this.#rereads = new Rereads(() => this.read())
+    this.#rereads = new Rereads(
+      () => this.read(),
+      () => restAfter(this.#offered),
+    )
     this.apps = new AppsLists({
       main,
       declared,

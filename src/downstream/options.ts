@@ -49,6 +49,8 @@ export interface ServerLimits {
   /** Calls of all callers together; `undefined`: any. */
   readonly rate: Rate | undefined
   readonly maxQueued: number
+  /** Log messages relayed to hosts, of one link; more are dropped. */
+  readonly maxLogMessages: Rate
   /** One message from the server, in bytes. */
   readonly maxMessageBytes: number
   /** Links per server and principal. */
@@ -136,6 +138,7 @@ export const DEFAULT_LIMITS: ServerLimits = {
   maxConcurrent: 256,
   rate: undefined,
   maxQueued: 256,
+  maxLogMessages: { amount: 500, periodMs: 1_000, text: '500/s' },
   maxMessageBytes: 16 * 1024 * 1024,
   maxLinks: 16,
   maxRestarts: 10,

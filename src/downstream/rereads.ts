@@ -1,16 +1,31 @@
 /**
  * When lists are read again: after the server announced a change (bursts count once: 100 ms of quiet, at most 1 s), and from
- * time to time where it cannot announce any, with jitter and back-off (BRIDGING 3.7; B129, B157).
+ * time to time where it cannot announce any, with jitter and back-off (BRIDGING 3.7; B129, B157). After a reading the next announced
+ * one waits in proportion to what it costs (B256).
  */
 import { Subject, debounce, timer } from 'rxjs'
 import type { Subscription } from 'rxjs'
+import { LIST_KINDS } from '../catalog/inventory.ts'
+import type { Inventory } from '../catalog/inventory.ts'
 
 const QUIET_MS = 100
 const MAX_DELAY_MS = 1_000
 const MAX_POLL_MS = 600_000
 
+/** What is read in a second at most, by and large: reading lists of this size again and again takes a few hundredths of a core. */
+const BYTES_PER_MS = 400
+
+/** How long lists of this size rest after they were read, in milliseconds. */
+export const restAfter = (inventory: Pick<Inventory, 'lists'> | undefined): number =>
+  inventory === undefined
+    ? 0
+    : LIST_KINDS.reduce((sum, kind) => sum + inventory.lists[kind].reduce((bytes, { raw }) => bytes + raw.length, 0), 0) /
+      BYTES_PER_MS
+
 export class Rereads {
   readonly #read: () => Promise<void>
+  readonly #restMs: () => number
+  #restUntilMs = -Infinity
   readonly #signals$ = new Subject<void>()
   readonly #signals: Subscription
   #firstSignalMs: number | undefined
@@ -18,8 +33,10 @@ export class Rereads {
   #again = false
   #poll: NodeJS.Timeout | undefined
 
-  constructor(read: () => Promise<void>) {
+  /** `restMs`: how long after a reading no announcement causes another one. */
+  constructor(read: () => Promise<void>, restMs: () => number = () => 0) {
     this.#read = read
+    this.#restMs = restMs
     this.#signals = this.#signals$.pipe(debounce(() => timer(this.#quietMs()))).subscribe(() => {
       this.#firstSignalMs = undefined
       void this.#readOnce()
@@ -57,8 +74,9 @@ export class Rereads {
   }
 
   #quietMs(): number {
-    const waitedMs = performance.now() - (this.#firstSignalMs ?? performance.now())
-    return Math.max(0, Math.min(QUIET_MS, MAX_DELAY_MS - waitedMs))
+    const nowMs = performance.now()
+    const waitedMs = nowMs - (this.#firstSignalMs ?? nowMs)
+    return Math.max(0, Math.min(QUIET_MS, MAX_DELAY_MS - waitedMs), this.#restUntilMs - nowMs)
   }
 
   /** One reading at a time; a request that comes meanwhile causes one more. */
@@ -67,16 +85,17 @@ export class Rereads {
       this.#again = true
       return true
     }
-    let succeeded = true
-    do {
+    this.#reading = this.#read()
+    const succeeded = await this.#reading.then(
+      () => true,
+      () => false,
+    )
+    this.#reading = undefined
+    this.#restUntilMs = performance.now() + this.#restMs()
+    if (this.#again) {
       this.#again = false
-      this.#reading = this.#read()
-      succeeded = await this.#reading.then(
-        () => true,
-        () => false,
-      )
-      this.#reading = undefined
-    } while (this.#again)
+      this.request()
+    }
     return succeeded
   }
 }

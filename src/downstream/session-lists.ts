@@ -6,7 +6,7 @@ import type { Inventory } from '../catalog/inventory.ts'
 import type { Link } from '../era/link.ts'
 import type { HostSession } from '../rpc/call.ts'
 import type { LinkOwner } from './link-owner.ts'
-import { Rereads } from './rereads.ts'
+import { Rereads, restAfter } from './rereads.ts'
 
 /** What of a server this needs. */
 export interface SessionListsSource {
@@ -21,6 +21,7 @@ export interface SessionListsSource {
 export class SessionLists {
   readonly #source: SessionListsSource
   readonly #rereads = new Map<LinkOwner, Rereads>()
+  readonly #latest = new WeakMap<LinkOwner, Inventory>()
 
   constructor(source: SessionListsSource) {
     this.#source = source
@@ -33,7 +34,12 @@ export class SessionLists {
       return
     }
     if (owner.isolation !== 'session' || !this.#source.isOn()) return
-    const rereads = this.#rereads.get(owner) ?? new Rereads(() => this.#read(owner))
+    const rereads =
+      this.#rereads.get(owner) ??
+      new Rereads(
+        () => this.#read(owner),
+        () => restAfter(this.#latest.get(owner)),
+      )
     this.#rereads.set(owner, rereads)
     rereads.request()
   }
@@ -51,6 +57,7 @@ export class SessionLists {
     const link = this.#source.linkOf(owner)
     if (link === undefined) return
     const inventory = await this.#source.read(link)
+    this.#latest.set(owner, inventory)
     if (this.#rereads.has(owner)) for (const session of owner.sessions) this.#source.listed(session, inventory)
   }
 }

@@ -97,6 +97,8 @@ class Pending {
 const unreadable = (error: ScanError): Failure =>
   new Failure('bad_response', `the response is unusable: ${error.message}`, {}, error)
 
+/** Notifications, requests and unreadable messages of one turn after which a peer is read on in the next one. */
+const MAX_UNSOLICITED = 64
 /** Never-issued ids tolerated within a minute before the connection is closed (T-19). */
 const MAX_FORGED = 10
 
@@ -109,6 +111,10 @@ export class Connection implements Sweepable, ChannelEvents {
   /** Progress of answered requests that go on as tasks. */
   readonly #outliving = new Map<number, (message: Envelope) => void>()
   readonly #paused: PausedSources
+  /** What was received in this turn of the event loop and answers nothing. */
+  #unsolicited = 0
+  /** Sources that are not read until the next turn, by the request on whose stream they are. */
+  #held = new Map<number | undefined, () => void>()
   #nextId = 1
   #ended: Failure | undefined
   #forged: number[] = []
@@ -215,10 +221,32 @@ export class Connection implements Sweepable, ChannelEvents {
     if (on !== undefined) on.activeMs = this.#sweeper.nowMs
     if (message.kind === 'response') return this.#settle(message)
     const call = on?.request.call
+    this.#count(during)
     if (message.kind === 'request') return this.#events.request(message, call)
     if (message.method !== 'notifications/progress') this.#events.notification(message, call)
     else this.#progress(message)
     this.#ease(during, call)
+  }
+
+  /** A peer that says much by itself has a share of each turn of the event loop; the rest of what it says is read later (B256). */
+  #count(during: number | undefined): void {
+    if (this.#unsolicited++ === 0) setImmediate(this.#onTurnOver)
+    if (this.#unsolicited < MAX_UNSOLICITED || this.#held.has(during) || this.#paused.has(during)) return
+    const resume = this.channel.pause?.(during)
+    if (resume !== undefined) this.#held.set(during, resume)
+  }
+
+  readonly #onTurnOver = (): void => {
+    this.#unsolicited = 0
+    if (this.#held.size === 0 || this.#ended !== undefined) return
+    const held = this.#held
+    this.#held = new Map()
+    for (const [during, resume] of held) {
+      if (this.#paused.has(during)) continue
+      // While the loop is late, the peers that cause it wait for the next sweep, before any host is refused (F-30).
+      if (this.#sweeper.isLate) this.#paused.add(during, { resume, isStalled: () => false })
+      else resume()
+    }
   }
 
   /** A host that takes nothing is told no more for now, if what was said could only reach this one host (F-21). */
@@ -236,6 +264,7 @@ export class Connection implements Sweepable, ChannelEvents {
 
   garbage(reason: string, sample: string): void {
     this.#events.oddity(reason, sample)
+    this.#count(undefined)
   }
 
   sweep(nowMs: number): void {
@@ -277,6 +306,7 @@ export class Connection implements Sweepable, ChannelEvents {
     const pending = Number.isSafeInteger(id) ? this.#take(id) : undefined
     if (pending !== undefined) return pending.answer(message)
     this.#events.oddity('an answer nobody waits for', message.id ?? 'no id')
+    this.#count(undefined)
     // Late answers to what was given up are normal; ids that never were are not.
     if (Number.isSafeInteger(id) && id > 0 && id < this.#nextId) return
     const nowMs = this.#sweeper.nowMs

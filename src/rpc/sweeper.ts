@@ -14,6 +14,8 @@ export interface SweeperOptions {
   readonly clock?: () => number
 }
 
+/** Half of what overload begins at (`listen.limits.loop_lag`): those that cause it are slowed down before others are refused. */
+const LATE_MS = 100
 const REPORT_EVERY_MS = 60_000
 
 export class Sweeper {
@@ -22,6 +24,7 @@ export class Sweeper {
   readonly #clock: () => number
   readonly #failed: ((error: unknown) => void) | undefined
   #reportedMs = -Infinity
+  #isLate = false
   #timer: NodeJS.Timeout | undefined
   #now: number
   #last: number
@@ -38,6 +41,11 @@ export class Sweeper {
   get nowMs(): number {
     if (this.#timer === undefined) this.#advance()
     return this.#now
+  }
+
+  /** The event loop was late at the last sweep: what can wait should. */
+  get isLate(): boolean {
+    return this.#isLate
   }
 
   watch(item: Sweepable): void {
@@ -61,6 +69,7 @@ export class Sweeper {
     const gap = clock - this.#last
     const wasStopped = this.#timer !== undefined && gap > 5_000
     this.#last = clock
+    this.#isLate = this.#timer !== undefined && !wasStopped && gap > this.#periodMs + LATE_MS
     this.#now += wasStopped ? this.#periodMs : gap
     return wasStopped
   }

@@ -377,6 +377,30 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     },
     legacyPipe,
   ),
+  'servers.limits.log_messages': over(
+    {
+      servers: {
+        a: server(
+          {
+            'tools/call': (turn) => {
+              for (let at = 0; at < 20; at++) turn.notify('notifications/message', { level: 'error', data: at })
+              return { content: [] }
+            },
+          },
+          { kind: 'legacy http' },
+        ),
+      },
+      options: { a: { limits: { maxLogMessages: { amount: 5, periodMs: 3_600_000, text: '5/h' } } } },
+    },
+    async (host, gateway) => {
+      const { response, messages } = host.begin('tools/call', CALL)
+      await response
+      // The first ones reach the host, in order.
+      expect(messages.entries.map(({ params }) => params?.['data'])).toEqual([0, 1, 2, 3, 4])
+      return logged(gateway, 'limits.log_messages')
+    },
+    legacyHttp,
+  ),
   'servers.limits.stderr': over(
     { servers: { a: server({}, { kind: 'legacy stdio' }) }, options: { a: { limits: { maxStderrBytes: 300 } } } },
     async (_, gateway) => {

@@ -39,7 +39,7 @@ servers:
     tags: [one, two, one]
     roots: [., /data, "file:///srv"]
     timeouts: { start: 1s, probe: 2s, wait: 3s, idle: 4s, total: 5s, grace: 6s, ping: 7s }
-    limits: { concurrency: 1, queue: 0, rate: 20/s, links: 3, restarts: 4, stderr: 1KiB, max_message: 4KiB, tools: 5, entries: 6, pages: 7, max_text: 8B, max_schema: 9kB }
+    limits: { concurrency: 1, queue: 0, rate: 20/s, log_messages: 7/s, links: 3, restarts: 4, stderr: 1KiB, max_message: 4KiB, tools: 5, entries: 6, pages: 7, max_text: 8B, max_schema: 9kB }
     lifecycle: { start: lazy, sharing: call, spare: 0, idle_stop: never }
     alias: { one: uno }
     resources: { rewrite: identity }
@@ -86,6 +86,7 @@ servers:
       limits: {
         maxConcurrent: 1,
         maxQueued: 0,
+        maxLogMessages: { amount: 7, periodMs: 1_000, text: '7/s' },
         rate: { amount: 20, periodMs: 1_000, text: '20/s' },
         maxLinks: 3,
         maxRestarts: 4,

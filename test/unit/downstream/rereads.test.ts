@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Rereads } from '../../../src/downstream/rereads.ts'
+import { restAfter, Rereads } from '../../../src/downstream/rereads.ts'
 
 const PERIOD_MS = 30_000
 
@@ -59,5 +59,42 @@ describe('reading lists again', () => {
     rereads.close()
     await vi.advanceTimersByTimeAsync(10 * PERIOD_MS)
     expect(read).not.toHaveBeenCalled()
+  })
+
+  test('B256 announcements in a row cause readings that rest in proportion to what they cost', async () => {
+    const read = vi.fn(() => Promise.resolve())
+    const rereads = new Rereads(read, () => 20_000)
+    /** One announcement each 100 ms. */
+    const announce = async (ms: number): Promise<number> => {
+      for (const untilMs = Date.now() + ms; Date.now() < untilMs;) {
+        rereads.request()
+        await vi.advanceTimersByTimeAsync(100)
+      }
+      return read.mock.calls.length
+    }
+    expect(await announce(1_500)).toBe(1)
+    expect(await announce(18_000)).toBe(1)
+    expect(await announce(3_000)).toBe(2)
+    // The last announcement is not lost.
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(read).toHaveBeenCalledTimes(3)
+    rereads.close()
+  })
+
+  test('B256 small lists are read as soon as before, and an announcement during a reading causes one more', async () => {
+    const reads: (() => void)[] = []
+    const rereads = new Rereads(
+      () => new Promise((resolve) => reads.push(resolve)),
+      () => restAfter({ lists: { tools: [], prompts: [], resources: [], templates: [] } }),
+    )
+    rereads.request()
+    await vi.advanceTimersByTimeAsync(100)
+    rereads.request()
+    await vi.advanceTimersByTimeAsync(100)
+    expect(reads).toHaveLength(1)
+    reads[0]()
+    await vi.advanceTimersByTimeAsync(100)
+    expect(reads).toHaveLength(2)
+    rereads.close()
   })
 })

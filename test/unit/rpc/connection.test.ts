@@ -114,3 +114,70 @@ test('T-19 a server that answers what it was never sent is cut off with that rea
   await expect(pending).rejects.toMatchObject({ kind: 'protocol', message: expect.stringContaining('never sent') as string })
   expect(peer.state.isClosed).toBe(true)
 })
+
+test('B256 F-05 a peer that says much by itself is read on in the next turn of the event loop', async () => {
+  const seen: string[] = []
+  const channel: Channel = {
+    kind: 'pipe',
+    open: () => Promise.resolve(),
+    send: () => true,
+    pause: () => {
+      seen.push('paused')
+      return () => void seen.push('resumed')
+    },
+    abandon: () => undefined,
+    closed: new Promise(() => undefined),
+    close: () => Promise.resolve(),
+  }
+  using sweeper = new Sweeper()
+  const connection = new Connection(channel, sweeper)
+  let received = 0
+  connection.serve({ request: () => undefined, notification: () => void received++, oddity: () => undefined })
+  await connection.open()
+  const say = (count: number): void => {
+    const text = Buffer.from('{"jsonrpc":"2.0","method":"notifications/message","params":{}}')
+    for (let at = 0; at < count; at++) connection.receive(readServerMessage(text))
+  }
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+  say(63)
+  await turn()
+  expect(seen).toEqual([])
+  say(500)
+  // What was read before the pause took hold is not lost.
+  expect([received, seen]).toEqual([563, ['paused']])
+  await turn()
+  expect(seen).toEqual(['paused', 'resumed'])
+})
+
+test('F-30 while the event loop is late such a peer waits for the next sweep', async () => {
+  const seen: string[] = []
+  const channel: Channel = {
+    kind: 'pipe',
+    open: () => Promise.resolve(),
+    send: () => true,
+    pause: () => () => void seen.push('resumed'),
+    abandon: () => undefined,
+    closed: new Promise(() => undefined),
+    close: () => Promise.resolve(),
+  }
+  const clock = { ms: 0 }
+  using sweeper = new Sweeper({ clock: () => clock.ms, periodMs: 20 })
+  const swept = (): Promise<void> =>
+    new Promise((resolve) => {
+      const item = { sweep: () => (sweeper.unwatch(item), resolve()) }
+      sweeper.watch(item)
+    })
+  sweeper.watch({ sweep: () => undefined })
+  const connection = new Connection(channel, sweeper)
+  connection.serve({ request: () => undefined, notification: () => undefined, oddity: () => undefined })
+  await connection.open()
+  clock.ms = 500
+  await swept()
+  for (let at = 0; at < 100; at++) connection.garbage('no message', 'x')
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(seen).toEqual([])
+  await swept()
+  await swept()
+  expect(seen).toEqual(['resumed'])
+})
