@@ -3,8 +3,10 @@
 /** How the network is reached from here: without them a child behind a company's proxy reaches nothing. In lower case as well. */
 const NETWORK = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY']
 const CERTIFICATES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE']
-const EVERYWHERE = [...NETWORK, ...NETWORK.map((name) => name.toLowerCase()), ...CERTIFICATES]
-const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_*', 'TMPDIR', 'TZ', 'USER', 'SHELL', 'TERM', ...EVERYWHERE]
+const NODE_SWITCHES = ['NODE_USE_SYSTEM_CA', 'NODE_USE_ENV_PROXY']
+const EVERYWHERE = [...NETWORK, ...NETWORK.map((name) => name.toLowerCase()), ...CERTIFICATES, ...NODE_SWITCHES]
+/** What a process inherits where `env.inherit` does not name other variables; documented in docs/configuration.md. */
+export const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_*', 'TMPDIR', 'TZ', 'USER', 'SHELL', 'TERM', ...EVERYWHERE]
 const INHERITED_ON_WINDOWS = [
   ...EVERYWHERE,
   'PATH',

@@ -8,8 +8,11 @@ import { readEnvFiles, withEnvFile } from './env-files.ts'
 import { fileSchema } from './file-schema.ts'
 import type { Settings } from './file-schema.ts'
 import { expandGlob, isGlob } from './glob.ts'
-import { hostConstants, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
+import { FORMS, hostConstants, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
+import type { HostFile } from './host-file.ts'
+import { readSwitches } from './host-switches.ts'
 import type { Sources } from './load.ts'
+import { formatProblem } from './problems.ts'
 import type { Problem } from './problems.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from './server-key.ts'
 import { SecretStore } from './secret-store.ts'
@@ -32,6 +35,10 @@ export interface GatheredServer {
   readonly enabled: boolean
   /** The file is readable by others than its owner. */
   readonly readable: boolean
+  /** Of a host's file: what is wrong with it leaves out this server, not the file. */
+  readonly isHosts: boolean
+  /** It is left out, which has been told. */
+  readonly isLeftOut: boolean
 }
 
 export interface Gathered {
@@ -87,22 +94,36 @@ export const gather = async (
     problems.push(...found.map((problem) => (source || !from ? problem : besides(problem, from, nameOf(file)))))
     if (source === undefined) return
     if (source.isEmpty) emptyFiles.add(file)
-    const member = recogniseHostFile(source.tree)
+    const host = recogniseHostFile(source.tree, file)
     const scope: Scope = {
       env: include.env,
-      constants: member ? hostConstants(file, context.home) : { workspaceFolder: dirname(file) },
-      inputs: member ? readInputs(source.tree) : new Map(),
-      folder: member ? workspaceOf(file) : dirname(file),
+      constants: host ? hostConstants(file, context.home) : { workspaceFolder: dirname(file) },
+      inputs: host ? readInputs(source.tree) : new Map(),
+      folder: host ? workspaceOf(file) : dirname(file),
       home: context.home,
       files,
       secrets: secrets.look,
+      forms: host && FORMS[host.kind],
+      warn: (text) => void warnings.push(text),
     }
-    if (member) {
-      const entries = readHostServers(source.tree, member, new Set(servers.keys()), problems, warnings)
-      for (const [key, entry] of entries) {
-        await addServer(key, await withEnvFile(entry, scope, problems), scope, include, source.readable)
-      }
-    } else await readOurs(source.tree, scope, include, source.readable)
+    if (host) await readHosts(source, host, file, scope, include)
+    else await readOurs(source.tree, scope, include, source.readable)
+  }
+
+  const readHosts = async (
+    { tree, readable }: Source,
+    host: HostFile,
+    file: string,
+    scope: Scope,
+    include: Include,
+  ): Promise<void> => {
+    const switches = await readSwitches(tree, host.kind, file, context.home, warnings)
+    for (const path of switches.files) files.add(path)
+    const found = readHostServers(host, switches, new Set(servers.keys()), include.env, problems, warnings)
+    for (const { key, tree, problems } of found) {
+      const own = [...problems]
+      await addServer(key, await withEnvFile(tree, scope, own), scope, include, readable, own)
+    }
   }
 
   const readOurs = async (tree: MapTree, outer: Scope, include: Include, readable: boolean): Promise<void> => {
@@ -170,20 +191,37 @@ export const gather = async (
     }
   }
 
-  const addServer = async (key: string, written: MapTree, scope: Scope, include: Include, readable: boolean): Promise<void> => {
+  /** `own`: it is of a host's file, and has these problems so far. */
+  const addServer = async (
+    key: string,
+    written: MapTree,
+    scope: Scope,
+    include: Include,
+    readable: boolean,
+    own?: readonly Problem[],
+  ): Promise<void> => {
+    const isHosts = own !== undefined
     const first = servers.get(key)
     if (first) {
       const message = `server "${key}" is already defined at ${first.tree.place}`
-      problems.push({ ...at(written), message, remedy: 'give one of them another key' })
+      const problem = { ...at(written), message, remedy: 'give one of them another key' }
+      if (isHosts) warnings.push(leftOut(key, problem))
+      else problems.push(problem)
       return
     }
-    const found: Problem[] = []
+    const found: Problem[] = [...(own ?? [])]
     const flag = child(written, 'enabled')
     const enabled = !isOff(flag && (await expandTree(flag, scope, [])))
-    const tree = (await expandTree(written, enabled ? scope : { ...scope, secrets: unasked }, found)) as MapTree
+    const tree = (await expandTree(
+      written,
+      enabled ? scope : { ...scope, secrets: unasked, warn: () => undefined },
+      found,
+    )) as MapTree
+    const isLeftOut = isHosts && enabled && found.length > 0
     // A server that is switched off may name variables that are not set here.
-    if (enabled) problems.push(...found)
-    servers.set(key, { key, tree, folder: scope.folder, tags: include.tags, enabled, readable })
+    if (isLeftOut) warnings.push(...found.map((problem) => leftOut(key, problem)))
+    else if (enabled) problems.push(...found)
+    servers.set(key, { key, tree, folder: scope.folder, tags: include.tags, enabled, readable, isHosts, isLeftOut })
   }
 
   if (value !== undefined) await read(resolve(context.cwd, GIVEN), { tags: [], env: context.env })
@@ -191,6 +229,9 @@ export const gather = async (
   warnings.push(...secrets.warnings)
   return { files, emptyFiles, globs, servers, settings, sections, folders, secrets: secrets.values }
 }
+
+/** The warning for a server of a host's file that cannot be used. */
+export const leftOut = (key: string, problem: Problem): string => `${formatProblem(problem)}; server "${key}" is left out`
 
 /** What an object given by a program is called in places. */
 const GIVEN = 'configuration'

@@ -1,37 +1,65 @@
 /**
- * Configuration files of hosts, read as they are: `mcpServers` (Claude, Cursor, Windsurf, Gemini …), `servers` with `inputs` (VS Code),
- * `context_servers` (Zed). Each entry is rearranged into the form of ours; members we have no use for belong to the host and are left alone.
+ * Configuration files of hosts, read as they are: `mcpServers` (Claude, Cursor, Windsurf, Gemini, Cline …), `servers` with `inputs` (VS
+ * Code), `context_servers` (Zed), `mcp_servers` (Codex), `extensions` (Goose), `mcp` (opencode). What their entries mean is in host-entry.
  */
 import { basename, dirname, sep } from 'node:path'
+import { rearrange, textOf, withDenied } from './host-entry.ts'
+import type { EntryContext, HostKind } from './host-entry.ts'
+import type { Switches } from './host-switches.ts'
 import type { Problem } from './problems.ts'
 import { RESERVED_KEYS, normaliseKey, SERVER_KEY } from './server-key.ts'
 import { child, plain } from './tree.ts'
-import type { MapTree, ScalarTree, Tree } from './tree.ts'
+import type { MapTree, Tree } from './tree.ts'
+import type { VariableForms } from './variables.ts'
 
-export type HostMember = 'mcpServers' | 'servers' | 'context_servers'
-
-/** Transport by what hosts write under `type`; stdio has a command instead. */
-const TYPES: Readonly<Record<string, string>> = {
-  stdio: 'stdio',
-  local: 'stdio',
-  http: 'http',
-  'streamable-http': 'http',
-  streamable_http: 'http',
-  streamableHttp: 'http',
-  sse: 'sse',
+/** Where the servers of a host's file are, and whose form they have. */
+export interface HostFile {
+  readonly kind: HostKind
+  readonly servers: Tree
 }
+
 /** Sections that only a file of ours has. Hosts have a `telemetry` or `cache` of their own. */
 const OUR_SECTIONS = ['version', 'include', 'env_file', 'listen', 'naming', 'defaults', 'reload']
-const URL_MEMBERS = ['url', 'serverUrl', 'httpUrl', 'uri']
 
-/** Which member of a host's file holds its servers; `undefined`: the file is one of ours. */
-export const recogniseHostFile = (tree: MapTree): HostMember | undefined => {
-  if (tree.entries.has('context_servers')) return 'context_servers'
+/** `undefined`: the file is one of ours. */
+export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undefined => {
+  const of = (kind: HostKind, servers: Tree | undefined): HostFile | undefined => servers && { kind, servers }
+  const known = of('zed', child(tree, 'context_servers')) ?? of('codex', child(tree, 'mcp_servers'))
+  if (known !== undefined) return known
   if (OUR_SECTIONS.some((section) => tree.entries.has(section))) return undefined
-  if (tree.entries.has('mcpServers')) return 'mcpServers'
+  const common = child(tree, 'mcpServers') ?? child(tree, 'amp.mcpServers')
+  if (common !== undefined) return of(isGemini(tree, common, file) ? 'gemini' : 'common', common)
   const servers = child(tree, 'servers')
-  const typed = servers?.kind === 'map' && [...servers.entries.values()].some((entry) => typeOf(entry) !== undefined)
-  return typed || tree.entries.has('inputs') ? 'servers' : undefined
+  const isTyped = entriesOf(servers).some((entry) => textOf(child(entry, 'type')) !== undefined)
+  if (servers !== undefined && (isTyped || tree.entries.has('inputs'))) return of('vscode', servers)
+  const mcp = child(tree, 'mcp')
+  if (child(mcp, 'servers') !== undefined) return of('vscode', child(mcp, 'servers'))
+  if (entriesOf(mcp).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('opencode', mcp)
+  const extensions = child(tree, 'extensions')
+  return entriesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined) ? of('goose', extensions) : undefined
+}
+
+const entriesOf = (tree: Tree | undefined): Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
+
+/** By its folder, or by members that only this host has. */
+const isGemini = (tree: MapTree, servers: Tree, file: string): boolean =>
+  /[/\\]\.(gemini|qwen)[/\\]/.test(file) ||
+  [child(child(tree, 'mcp'), 'allowed'), child(child(tree, 'mcp'), 'excluded')].some((list) => list?.kind === 'list') ||
+  ['allowMCPServers', 'excludeMCPServers'].some((member) => tree.entries.has(member)) ||
+  entriesOf(servers).some((entry) =>
+    ['httpUrl', 'includeTools', 'excludeTools', 'authProviderType'].some((one) => child(entry, one)),
+  )
+
+const BRACES = /\$\{([^{}]*)\}/g
+/** How hosts write variables, and what stands for one that is not set. Codex has none in its texts. */
+export const FORMS: Readonly<Record<HostKind, VariableForms>> = {
+  common: { pattern: BRACES, unset: 'literal' },
+  zed: { pattern: BRACES, unset: 'literal' },
+  vscode: { pattern: BRACES, unset: 'empty' },
+  gemini: { pattern: /\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))/g, unset: 'literal' },
+  goose: { pattern: /\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))/g, unset: 'literal' },
+  opencode: { pattern: /\{((?:env|file):[^{}]*)\}/g, unset: 'empty' },
+  codex: { pattern: /(?!)/g, unset: 'literal' },
 }
 
 /** The folder a host means by `${workspaceFolder}`: above `.vscode`, `.cursor` and the like, else that of the file. */
@@ -55,84 +83,41 @@ export const readInputs = (tree: MapTree): ReadonlyMap<string, string | undefine
   return new Map(items.map((item) => [String(item?.id), typeof item?.default === 'string' ? item.default : undefined]))
 }
 
+/** A server of a host's file. */
+export interface HostServer {
+  readonly key: string
+  readonly tree: MapTree
+  /** What makes it unusable; the other servers of the file are used. */
+  readonly problems: readonly Problem[]
+}
+
 /** The servers of a host's file under keys that follow our rule; `taken` keys are avoided where one had to be made up. */
 export const readHostServers = (
-  tree: MapTree,
-  member: HostMember,
+  { kind, servers }: HostFile,
+  switches: Switches,
   taken: ReadonlySet<string>,
+  env: EntryContext['env'],
   problems: Problem[],
   warnings: string[],
-): ReadonlyMap<string, MapTree> => {
-  const servers = child(tree, member)
-  if (servers?.kind !== 'map') {
-    problems.push({ place: servers!.place, path: member, message: 'expected a mapping of servers', remedy: '' })
-    return new Map()
+): readonly HostServer[] => {
+  if (servers.kind !== 'map') {
+    problems.push({ place: servers.place, path: servers.path, message: 'expected a mapping of servers', remedy: '' })
+    return []
   }
   const fits = (name: string) => SERVER_KEY.test(name) && !RESERVED_KEYS.includes(name)
   const used = new Set([...taken, ...[...servers.entries.keys()].filter(fits)])
-  const result = new Map<string, MapTree>()
-  for (const [name, entry] of servers.entries) {
+  return [...servers.entries].map(([name, entry]): HostServer => {
     const key = fits(name) ? name : normaliseKey(name, (key) => used.has(key))
     used.add(key)
     if (key !== name) warnings.push(`${entry.place}: server ${JSON.stringify(name)} is called "${key}" here`)
-    if (entry.kind === 'map') result.set(key, rearrange(entry, name, key, member, problems))
-    else problems.push({ place: entry.place, path: entry.path, message: 'expected a mapping', remedy: '' })
-  }
-  return result
-}
-
-const rearrange = (entry: MapTree, name: string, key: string, member: HostMember, problems: Problem[]): MapTree => {
-  const found = (...members: string[]) => members.map((one) => child(entry, one)).find((tree) => tree && !isNull(tree))
-  const literal = (value: string | boolean, at: Tree): ScalarTree => ({
-    kind: 'scalar',
-    value,
-    source: String(value),
-    path: at.path,
-    place: at.place,
-    variables: true,
+    const { place, path } = entry
+    if (entry.kind !== 'map') {
+      const tree: MapTree = { kind: 'map', entries: new Map(), path, place }
+      return { key, tree, problems: [{ place, path, message: 'expected a mapping', remedy: '' }] }
+    }
+    const own: Problem[] = []
+    const arranged = rearrange(entry, name, key, switches.isOff(name), { kind, env, problems: own, warnings })
+    const denied = switches.denied(name)
+    return { key, tree: denied === undefined ? arranged : withDenied(arranged, denied.patterns, denied.at), problems: own }
   })
-  const type = typeOf(entry)
-  const transport = type === undefined ? undefined : TYPES[type]
-  const command = found('command')
-  const url = found(...URL_MEMBERS)
-  const started = transport === 'stdio' || (transport === undefined && command !== undefined)
-  const launch = started && command?.kind === 'map' ? command : entry
-  const launched = (...members: string[]) => members.map((one) => child(launch, one)).find((tree) => tree && !isNull(tree))
-  if (type !== undefined && transport === undefined) {
-    const { place, path } = child(entry, 'type')!
-    problems.push({ place, path, message: `transport ${JSON.stringify(type)} is not known`, remedy: 'use stdio, http or sse' })
-  }
-  const off = isTrue(found('disabled')) || isFalse(found('enabled'))
-  const parts: Readonly<Record<string, Tree | undefined>> = started
-    ? {
-        command: launch === entry ? command : launched('path', 'command'),
-        args: launched('args'),
-        env: launched('env'),
-        cwd: found('cwd'),
-        env_file: found('envFile'),
-      }
-    : {
-        url,
-        headers: found('headers'),
-        // VS Code means "HTTP, else SSE" by `http`.
-        transport:
-          transport === undefined || (member === 'servers' && transport === 'http')
-            ? undefined
-            : literal(transport, child(entry, 'type')!),
-      }
-  const display = key === name ? undefined : literal(name, entry)
-  const all: Readonly<Record<string, Tree | undefined>> = {
-    ...parts,
-    enabled: off ? literal(false, entry) : undefined,
-    display_name: display,
-  }
-  return { ...entry, entries: new Map(Object.entries(all).filter((pair): pair is [string, Tree] => pair[1] !== undefined)) }
 }
-
-const typeOf = (entry: Tree): string | undefined => {
-  const type = child(entry, 'type')
-  return type?.kind === 'scalar' && typeof type.value === 'string' ? type.value : undefined
-}
-const isNull = (tree: Tree) => tree.kind === 'scalar' && tree.value === null
-const isTrue = (tree: Tree | undefined) => tree?.kind === 'scalar' && tree.value === true
-const isFalse = (tree: Tree | undefined) => tree?.kind === 'scalar' && tree.value === false

@@ -4,7 +4,7 @@ import type { ServerOptions } from '../downstream/options.ts'
 import { findCollisions } from './collisions.ts'
 import { secretsOfAuth, warnOfExpired } from './auth.ts'
 import { configurationId, runtimeRoot, stateRoot } from './folders.ts'
-import { gather } from './gather.ts'
+import { gather, leftOut } from './gather.ts'
 import type { Gathered } from './gather.ts'
 import { lockedServer, readLockFile } from './lock-file.ts'
 import type { Context } from './surroundings.ts'
@@ -38,7 +38,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const { settings } = gathered
   checkStrict(found, problems)
   const lock = await readLockFile(gathered, context, problems, warnings)
-  const servers = buildServers(gathered, context, problems).map((server) => ({
+  const servers = buildServers(gathered, context, problems, warnings).map((server) => ({
     ...server,
     locked: lockedServer(lock, server.key),
   }))
@@ -91,14 +91,23 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   })
 }
 
-const buildServers = ({ servers, settings }: Gathered, context: Context, problems: Problem[]): readonly ServerOptions[] => {
+const buildServers = (
+  { servers, settings }: Gathered,
+  context: Context,
+  problems: Problem[],
+  warnings: string[],
+): readonly ServerOptions[] => {
   const built: ServerOptions[] = []
   const owners = new Map(
     [...servers.values()].filter(({ enabled }) => enabled).map(({ key, tree }) => [key, { key, place: tree.place }]),
   )
   for (const gathered of servers.values()) {
     const { key, tree, enabled } = gathered
-    const server = buildServer(gathered, settings.defaults ?? {}, context, problems)
+    if (gathered.isLeftOut) continue
+    const own: Problem[] = []
+    const server = buildServer(gathered, settings.defaults ?? {}, context, own)
+    if (!gathered.isHosts) problems.push(...own)
+    else if (enabled) warnings.push(...own.map((problem) => leftOut(key, problem)))
     const prefix = child(tree, 'prefix')
     if (!enabled || prefix?.kind !== 'scalar' || typeof prefix.value !== 'string') {
       if (server && enabled) built.push(server)

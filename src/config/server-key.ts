@@ -5,16 +5,39 @@ export const SERVER_KEY = /^[a-z][a-z0-9-]{0,19}$/
 /** Taken by the gateway's own names and paths (BRIDGING 4.2). */
 export const RESERVED_KEYS: readonly string[] = ['gateway', 'mcp', 'ui']
 
-/** A key that follows the rule, from any text; `taken` ones, and reserved ones, get `-2`, `-3` … */
+const MAX_LENGTH = 20
+/** Words that tell nothing of a server, where others are left. */
+const SILENT = new Set(['mcp', 'server', 'servers'])
+
+/**
+ * A key that follows the rule, from any text; `taken` ones, and reserved ones, get `-2`, `-3` … Of a long name the last words that tell
+ * something are kept: `@modelcontextprotocol/server-sequential-thinking` is `sequential-thinking`.
+ */
 export const normaliseKey = (text: string, taken: (key: string) => boolean = () => false): string => {
   const plain = text
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]+/g, '-')
     .replace(/^[^a-z]+/, '')
-  const base = plain.slice(0, 20).replace(/(?<!-)-+$/, '') || 'server'
+  const base =
+    shorten(plain)
+      .slice(0, MAX_LENGTH)
+      .replace(/(?<!-)-+$/, '') || 'server'
   for (let number = 1; ; number++) {
     const tail = number === 1 ? '' : `-${number}`
-    const key = base.slice(0, 20 - tail.length) + tail
+    const key = base.slice(0, MAX_LENGTH - tail.length).replace(/(?<!-)-+$/, '') + tail
     if (!taken(key) && !RESERVED_KEYS.includes(key)) return key
   }
+}
+
+const shorten = (plain: string): string => {
+  if (plain.length <= MAX_LENGTH) return plain
+  const words = plain.split('-').filter(Boolean)
+  const telling = words.filter((word) => !SILENT.has(word))
+  const kept: string[] = []
+  for (const word of (telling.length === 0 ? words : telling).toReversed()) {
+    if (kept.length > 0 && [word, ...kept].join('-').length > MAX_LENGTH) break
+    kept.unshift(word)
+  }
+  // A key begins with a letter.
+  return kept.join('-').replace(/^[^a-z]+/, '')
 }

@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { parseText } from './document.ts'
 import type { Problem } from './problems.ts'
+import { parseToml } from './toml.ts'
 import type { MapTree } from './tree.ts'
 
 const MAX_BYTES = 4 * 1024 * 1024
@@ -22,12 +23,12 @@ export const readSource = async (file: string, name: string, problems: Problem[]
   }
   try {
     const found = await stat(file)
-    if (!found.isFile()) return refuse('is not a file', 'name a YAML or JSON file')
+    if (!found.isFile()) return refuse('is not a file', 'name a YAML, JSON or TOML file')
     if (found.size > MAX_BYTES) return refuse('is larger than 4 MiB', 'split it with include')
     if (isWritableByAll(found))
       return refuse('can be written by everyone, and a configuration runs commands', `chmod o-w ${name}`)
-    if (extname(file) === '.toml') return refuse('TOML is not read by this version', 'write the servers as YAML or JSON')
-    const { tree, problems: syntax, isEmpty } = parseText(await readFile(file, 'utf8'), name)
+    const parse = extname(file) === '.toml' ? parseToml : parseText
+    const { tree, problems: syntax, isEmpty } = parse(await readFile(file, 'utf8'), name)
     problems.push(...syntax)
     if (tree.kind !== 'map')
       return syntax.length > 0 ? undefined : refuse('expected a mapping at the top', 'begin with "servers:"')

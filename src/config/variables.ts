@@ -1,6 +1,7 @@
 /**
  * Variables in texts: `${VAR}`, `${VAR:-x}`, `${env:VAR}`, `${file:path}`, `${secret:name}`, `${input:id}`, `${workspaceFolder}`. What
- * comes out is never looked at again, so a value cannot name another variable (T-12). `$${` is a plain `${`.
+ * comes out is never looked at again, so a value cannot name another variable (T-12). `$${` is a plain `${`. Files of hosts are read
+ * with the forms of their host, and what is not set there is no error but what the host makes of it.
  */
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -20,10 +21,25 @@ export interface Scope {
   readonly files: Set<string>
   /** Answers `${secret:…}`. */
   readonly secrets: (path: string) => Promise<Value>
+  /** How the host of a host's file writes variables; `undefined`: the file is ours. */
+  readonly forms?: VariableForms | undefined
+  /** Takes what should be known of a variable of a host's file. */
+  readonly warn?: (text: string) => void
+}
+
+/** How a host writes variables in its files. */
+export interface VariableForms {
+  /** The name, or `form:rest`, is the group that matched. */
+  readonly pattern: RegExp
+  /** What stands for a variable that is not set: the text as it was written, or nothing. */
+  readonly unset: 'literal' | 'empty'
 }
 
 /** What a variable stands for; or why it stands for nothing; `told`: that has been reported elsewhere. */
-export type Value = { readonly text: string } | { readonly message: string; readonly remedy: string } | 'told'
+export type Value =
+  | { readonly text: string }
+  | { readonly message: string; readonly remedy: string; readonly isUnset?: true }
+  | 'told'
 
 const MAX_FILE_BYTES = 1024 * 1024
 const VARIABLE = /\$\$\{|\$\{([^{}]*)\}|\$\{/g
@@ -46,23 +62,46 @@ export const absolutePath = (path: string, folder: string, home: string): string
   /^~(\/|\\|$)/.test(path) ? resolve(home, `.${path.slice(1)}`) : resolve(folder, path)
 
 const expandScalar = async (scalar: ScalarTree, scope: Scope, problems: Problem[]): Promise<ScalarTree> => {
-  if (typeof scalar.value !== 'string' || scalar.variables || !scalar.value.includes('${')) return scalar
+  if (typeof scalar.value !== 'string' || scalar.variables) return scalar
+  const { forms } = scope
+  const pattern = forms?.pattern ?? VARIABLE
   const values = await Promise.all(
-    [...scalar.value.matchAll(VARIABLE)].map(async ([found, inner]): Promise<Value> => {
+    [...scalar.value.matchAll(pattern)].map(async ([found, ...groups]): Promise<Value> => {
+      const inner = groups.find((group) => group !== undefined)
+      if (forms !== undefined) return asHost(found, inner ?? '', scalar, scope, forms)
       if (found === '$${') return { text: '${' }
       return inner === undefined
         ? { message: '"${" without its "}"', remedy: `write $\${ for a plain one; ${FORMS}` }
         : lookUp(inner, scope)
     }),
   )
+  if (values.length === 0) return scalar
   const texts: string[] = []
   for (const value of values) {
     if (value === 'told') continue
     if ('text' in value) texts.push(value.text)
-    else problems.push({ place: scalar.place, path: scalar.path, ...value })
+    else problems.push({ place: scalar.place, path: scalar.path, message: value.message, remedy: value.remedy })
   }
   if (texts.length < values.length) return { ...scalar, variables: 'unresolved' }
-  return { ...scalar, value: scalar.value.replace(VARIABLE, () => texts.shift()!), variables: true }
+  return { ...scalar, value: scalar.value.replace(pattern, () => texts.shift()!), variables: true }
+}
+
+/** What the host makes of it. A bare `$name` that is not set may be part of any text and is not worth a warning. */
+const asHost = async (
+  found: string,
+  inner: string,
+  { place, path }: ScalarTree,
+  scope: Scope,
+  forms: VariableForms,
+): Promise<Value> => {
+  const value = await lookUp(inner, scope)
+  if (value === 'told' || 'text' in value || value.isUnset !== true) return value
+  const text = forms.unset === 'empty' && inner.startsWith('env:') ? '' : found
+  if (/[{}]/.test(found)) {
+    const outcome = text === '' ? 'it is empty' : 'the text stays as it is'
+    scope.warn?.(`${place} ${path}: ${value.message}; ${outcome}, as in the host`)
+  }
+  return { text }
 }
 
 const lookUp = async (inner: string, scope: Scope): Promise<Value> => {
@@ -74,16 +113,17 @@ const lookUp = async (inner: string, scope: Scope): Promise<Value> => {
   if (form === 'file') return fileContent(rest, scope)
   if (form === 'input') return input(rest, scope)
   if (form === 'secret') return scope.secrets(rest)
-  return { message: `unknown variable \${${inner}}`, remedy: FORMS }
+  return { message: `unknown variable \${${inner}}`, remedy: FORMS, isUnset: true }
 }
 
-const environment = (inner: string, { env }: Scope): Value => {
+const environment = (inner: string, { env, forms }: Scope): Value => {
   const [, name, fallback] = /^([A-Za-z_]\w*)(?::-([^]*))?$/.exec(inner) ?? []
-  if (name === undefined) return { message: `unknown variable \${${inner}}`, remedy: FORMS }
+  if (name === undefined) return { message: `unknown variable \${${inner}}`, remedy: FORMS, isUnset: true }
   const value = Object.hasOwn(env, name) ? env[name] : undefined
-  if (fallback !== undefined) return { text: value || fallback }
+  // Hosts take an empty value for a value; ours is the rule of the shell.
+  if (fallback !== undefined) return { text: forms === undefined ? value || fallback : (value ?? fallback) }
   if (value !== undefined) return { text: value }
-  return { message: `variable ${name} is not set`, remedy: `set it, or give a default: \${${name}:-…}` }
+  return { message: `variable ${name} is not set`, remedy: `set it, or give a default: \${${name}:-…}`, isUnset: true }
 }
 
 /** What a file holds, without the line end at its end; for `${file:…}` and for secrets. */

@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { INHERITED } from '../../../src/config/child-environment.ts'
 import { workspace } from './workspace.ts'
 
 describe('files of hosts, read as they are', () => {
@@ -117,16 +119,302 @@ describe('files of hosts, read as they are', () => {
     expect(await files.errors('a.yaml')).toEqual(['a.yaml:2:1: unknown key "mcpServers"; did you mean "servers"?'])
   })
 
-  test('errors point into the file of the host, under the names it uses', async () => {
+  test('one unusable entry costs that entry, and the warning points into the file of the host', async () => {
     await using files = await workspace({
       '.mcp.json':
-        '{\n "mcpServers": {\n  "My Server": {\n   "serverUrl": "nope"\n  },\n  "b": { "type": "ws", "url": "https://x.test" },\n  "c": 1,\n  "d": {}\n }\n}',
+        '{\n "mcpServers": {\n  "My Server": {\n   "serverUrl": "nope"\n  },\n  "b": { "type": "ws", "url": "https://x.test" },\n  "c": 1,\n  "d": {},\n  "good": { "command": "x" },\n  "off": { "type": "ws", "disabled": true }\n }\n}',
     })
-    expect(await files.errors('.mcp.json')).toEqual([
-      expect.stringMatching(/^\.mcp\.json:4:4 mcpServers\."My Server"\.serverUrl: expected a URL/),
-      '.mcp.json:6:10 mcpServers.b.type: transport "ws" is not known; use stdio, http or sse',
-      '.mcp.json:7:3 mcpServers.c: expected a mapping',
-      expect.stringMatching(/^\.mcp\.json:8:3 mcpServers\.d: neither command nor url/),
+    const { servers, warnings } = await files.load('.mcp.json')
+    expect(servers.map(({ key }) => key)).toEqual(['good'])
+    expect(warnings).toEqual([
+      expect.stringMatching(/^\.mcp\.json:3:3: server "My Server" is called "my-server" here$/),
+      expect.stringMatching(
+        /^\.mcp\.json:6:10 mcpServers\.b\.type: transport "ws" is not known; use stdio, http or sse; server "b" is left out$/,
+      ),
+      expect.stringMatching(/^\.mcp\.json:7:3 mcpServers\.c: expected a mapping; server "c" is left out$/),
+      expect.stringMatching(
+        /^\.mcp\.json:4:4 mcpServers\."My Server"\.serverUrl: expected a URL.*; server "my-server" is left out$/,
+      ),
+      expect.stringMatching(/^\.mcp\.json:8:3 mcpServers\.d: neither command nor url.*; server "d" is left out$/),
     ])
   })
+
+  test('two files of hosts may name the same server: the first one counts, and the other is told', async () => {
+    await using files = await workspace({
+      'a.json': '{ "mcpServers": { "x": { "command": "a" }, "y": { "command": "b" } } }',
+      'b.json': '{ "mcpServers": { "x": { "command": "c" } } }',
+    })
+    const { servers, warnings } = await files.load(['a.json', 'b.json'])
+    expect(servers.map(({ key, launch }) => [key, launch?.command])).toEqual([
+      ['x', 'a'],
+      ['y', 'b'],
+    ])
+    expect(warnings).toEqual([expect.stringMatching(/^b\.json:1:19 .*"x" is already defined at a\.json:1:19.*"x" is left out$/)])
+  })
+})
+
+describe('what a person switched off stays off', () => {
+  const filterOf = async (entry: object, name = '.mcp.json', more: object = {}) => {
+    await using files = await workspace({ [name]: JSON.stringify({ mcpServers: { a: { command: 'x', ...entry } }, ...more }) })
+    const { servers, warnings } = await files.load(name)
+    const tools = servers[0]?.curation?.tools
+    const texts = (rules: { globs: readonly { glob: string }[] } | undefined) => rules?.globs.map(({ glob }) => glob)
+    return {
+      servers: servers.length,
+      allow: texts(tools?.allow),
+      deny: tools?.deny.map(({ glob }) => glob),
+      warnings,
+    }
+  }
+
+  test.each([
+    ['disabledTools (Roo, Windsurf, Kiro)', { disabledTools: ['rm'] }, { deny: ['rm'] }],
+    ['disabled_tools', { disabled_tools: ['rm'] }, { deny: ['rm'] }],
+    [
+      'excludeTools (Gemini) wins over includeTools',
+      { includeTools: ['a', 'rm(x)'], excludeTools: ['rm'] },
+      { allow: ['a', 'rm'], deny: ['rm'] },
+    ],
+    ['tools (Copilot)', { tools: ['a', 'b'] }, { allow: ['a', 'b'] }],
+    ['tools: all', { tools: ['*'] }, { allow: undefined }],
+    ['tools: none', { tools: [] }, { allow: [] }],
+    [
+      'tools as switches',
+      { tools: { a: true, b: false, c: { enabled: false }, d: { approval_mode: 'approve' } } },
+      { deny: ['b', 'c'] },
+    ],
+    ['two lists: what both allow', { includeTools: ['a', 'b'], tools: ['b', 'c'] }, { allow: ['b'] }],
+    ['approvals are the matter of the host', { alwaysAllow: ['a'], autoApprove: ['b'], trust: true }, { allow: undefined }],
+  ])('%s', async (_, entry, expected) => {
+    expect(await filterOf(entry)).toMatchObject({ servers: 1, ...expected })
+  })
+  test('a list that cannot be understood leaves the server out', async () => {
+    expect(await filterOf({ disabledTools: [{ name: 'rm' }] })).toMatchObject({
+      servers: 0,
+      warnings: expect.arrayContaining([
+        expect.stringMatching(/disabledTools\[0\]: expected a list of names of tools/),
+      ]) as unknown,
+    })
+  })
+  test.each([{ disabled: true }, { disabled: 'true' }, { enabled: false }, { isActive: false }])('%j', async (entry) => {
+    expect((await filterOf(entry)).servers).toBe(0)
+  })
+  test('Gemini: mcp.allowed and mcp.excluded, without case; an empty list allows all', async () => {
+    const load = async (mcp: object) => {
+      const mcpServers = { one: { command: 'a' }, two: { command: 'b' } }
+      await using files = await workspace({ '.gemini/settings.json': JSON.stringify({ mcp, mcpServers }) })
+      return (await files.load('.gemini/settings.json')).servers.map(({ key }) => key)
+    }
+    expect(await load({ allowed: ['ONE'] })).toEqual(['one'])
+    expect(await load({ excluded: ['two'] })).toEqual(['one'])
+    expect(await load({ allowed: ['one', 'two'], excluded: ['one'] })).toEqual(['two'])
+    expect(await load({ allowed: [] })).toEqual(['one', 'two'])
+  })
+  test('Claude Code: servers of .mcp.json that its settings switch off', async () => {
+    await using files = await workspace({
+      '.mcp.json': JSON.stringify({
+        mcpServers: { a: { command: 'a' }, b: { command: 'b' }, c: { command: 'c' }, d: { command: 'd' } },
+      }),
+      '.claude/settings.local.json': '{ "disabledMcpjsonServers": ["a"] }',
+      'home/.claude/settings.json': '{ "disabledMcpjsonServers": ["b"] }',
+    })
+    await files.write('home/.claude.json', JSON.stringify({ projects: { [files.folder]: { disabledMcpServers: ['c'] } } }))
+    const { servers, files: read } = await files.load('.mcp.json')
+    expect(servers.map(({ key }) => key)).toEqual(['d'])
+    expect(read).toContain(files.path('.claude/settings.local.json'))
+  })
+  test('opencode: mcp, a command in one list, tools and permission by pattern', async () => {
+    await using files = await workspace({
+      'opencode.json': JSON.stringify({
+        mcp: {
+          'my.files': { type: 'local', command: ['npx', '-y', 'files'], environment: { KEY: '{env:KEY}' }, enabled: true },
+          remote: { type: 'remote', url: 'https://x.test/mcp', headers: { A: 'Bearer {env:KEY}' }, oauth: false },
+          off: { type: 'local', command: ['x'], enabled: false },
+        },
+        tools: { 'my_files_delete*': false, 'remote*': false, bash: false },
+        permission: { my_files_move: 'deny', edit: 'ask' },
+      }),
+    })
+    const { servers, warnings } = await files.load('opencode.json', { env: { KEY: 'k' } })
+    expect(servers[0]?.launch).toMatchObject({ command: 'npx', args: ['-y', 'files'], env: { KEY: 'k' } })
+    expect(servers[0]?.curation?.tools.deny.map(({ glob }) => glob)).toEqual(['delete*', 'move'])
+    expect(servers[1]?.curation?.tools.deny.map(({ glob }) => glob)).toEqual(['*'])
+    expect(servers[1]).toMatchObject({ transport: 'auto', headers: { A: 'Bearer k' } })
+    expect(servers).toHaveLength(2)
+    expect(warnings).toEqual([expect.stringContaining('is called "my-files" here')])
+  })
+  test('Codex: mcp_servers in TOML, headers and a token from variables, texts as they are', async () => {
+    await using files = await workspace({
+      '.codex/config.toml': `model = "m"
+
+[mcp_servers.docs]
+command = "npx"
+args = ["-y", "docs", "\${KEY}"]
+env_vars = ["KEY", "NONE"]
+enabled_tools = ["a", "b"]
+disabled_tools = ["b"]
+startup_timeout_sec = 20
+
+[mcp_servers.docs.env]
+LEVEL = "1"
+
+[mcp_servers."figma.remote"]
+url = "https://x.test/mcp"
+bearer_token_env_var = "KEY"
+http_headers = { A = "1" }
+env_http_headers = { B = "KEY" }
+
+[mcp_servers.unset]
+url = "https://x.test/mcp"
+bearer_token_env_var = "NONE"
+
+[mcp_servers.off]
+command = "x"
+enabled = false
+`,
+    })
+    const { servers, warnings } = await files.load('.codex/config.toml', { env: { KEY: 'k' } })
+    expect(servers.map(({ key, place }) => [key, place])).toEqual([
+      ['docs', '.codex/config.toml:3:1'],
+      ['figma-remote', '.codex/config.toml:14:1'],
+    ])
+    expect(servers[0]?.launch).toMatchObject({ command: 'npx', args: ['-y', 'docs', '${KEY}'], env: { KEY: 'k', LEVEL: '1' } })
+    expect(servers[0]?.curation?.tools).toMatchObject({ allow: { globs: [{ glob: 'a' }, { glob: 'b' }] }, deny: [{ glob: 'b' }] })
+    expect(servers[1]?.headers).toEqual({ A: '1', B: 'k', Authorization: 'Bearer k' })
+    expect(warnings).toEqual([
+      expect.stringContaining('is called "figma-remote" here'),
+      '.codex/config.toml:22:1 mcp_servers.unset.bearer_token_env_var: variable NONE is not set; set it; server "unset" is left out',
+    ])
+  })
+  test('TOML that cannot be read is told with its place', async () => {
+    await using files = await workspace({ 'config.toml': '[mcp_servers.a]\ncommand = \n' })
+    expect(await files.errors('config.toml')).toEqual([
+      expect.stringMatching(/^config\.toml:2:\d+: .+; correct the syntax here$/),
+    ])
+  })
+  test('Goose: extensions, cmd and envs; its built-in ones are not servers', async () => {
+    await using files = await workspace({
+      'config.yaml':
+        'GOOSE_MODEL: m\nextensions:\n  developer: { type: builtin, enabled: true }\n  a: { type: stdio, enabled: true, cmd: npx, args: [-y, a], envs: { K: $KEY }, env_keys: [SECRET], available_tools: [] }\n' +
+        '  b: { type: streamable_http, enabled: true, uri: "https://x.test/mcp", available_tools: [one] }\n  c: { type: stdio, cmd: x, enabled: false }\n',
+    })
+    const { servers, warnings } = await files.load('config.yaml', { env: { KEY: 'k' } })
+    expect(servers.map(({ key }) => key)).toEqual(['a', 'b'])
+    expect(servers[0]?.launch).toMatchObject({ command: 'npx', env: { K: 'k' } })
+    expect(servers[0]?.curation?.tools.allow).toBeUndefined()
+    expect(servers[1]?.curation?.tools.allow?.globs.map(({ glob }) => glob)).toEqual(['one'])
+    expect(warnings).toEqual(
+      [
+        expect.stringMatching(/^config\.yaml:4:\d+ extensions\.a\.env_keys: not honoured; the values are in the keyring/),
+        expect.stringMatching(/^config\.yaml:3:\d+ extensions\.developer\.type: transport "builtin" is not known.*left out$/),
+      ].toSorted() as never,
+    )
+  })
+})
+
+describe('how a server of a host is authenticated to', () => {
+  test.each([
+    [
+      'Claude, Gemini and opencode',
+      { oauth: { clientId: 'i', clientSecret: 's', scopes: ['a', 'b'] } },
+      { clientId: 'i', scopes: ['a', 'b'] },
+    ],
+    ['Cursor', { auth: { CLIENT_ID: 'i', scopes: 'a b' } }, { clientId: 'i', scopes: ['a', 'b'] }],
+    ['Copilot', { oauthClientId: 'i' }, { clientId: 'i' }],
+    ['FastMCP', { auth: 'oauth' }, {}],
+  ])('a client that was registered by hand: %s', async (_, entry, expected) => {
+    await using files = await workspace({
+      'm.json': JSON.stringify({ mcpServers: { a: { url: 'https://x.test/mcp', ...entry } } }),
+    })
+    const { servers, warnings } = await files.load('m.json')
+    expect(warnings).toEqual([])
+    expect(JSON.stringify(servers[0]?.credential)).toContain('"mode":"user"')
+    if ('clientId' in expected) expect(JSON.stringify(servers[0]?.credential)).toContain('"i"')
+    if ('scopes' in expected) expect(servers[0]?.credential).toMatchObject({ scopes: expected.scopes })
+  })
+  test.each([
+    [{ headersHelper: './token.sh' }, /^m\.json:1:\d+ mcpServers\.a\.headersHelper: not honoured; it runs a program/],
+    [{ oauth: { enabled: true, callbackPort: 1 } }, /mcpServers\.a\.oauth\.callbackPort: not honoured/],
+    [{ authProviderType: 'google_credentials' }, /authProviderType: not honoured/],
+    [{ sandbox: { network: false } }, /sandbox: not honoured; the server is started without/],
+  ])('%j is warned about with its place', async (entry, warning) => {
+    await using files = await workspace({
+      'm.json': JSON.stringify({ mcpServers: { a: { url: 'https://x.test/mcp', ...entry } } }),
+    })
+    const { warnings } = await files.load('m.json')
+    expect(warnings).toEqual([expect.stringMatching(warning)])
+  })
+})
+
+describe('variables as the host reads them', () => {
+  const ENV = { KEY: 'k', EMPTY: '' }
+  const read = async (name: string, args: string[], as: (entry: object) => object = (a) => ({ mcpServers: { a } })) => {
+    await using files = await workspace({ [name]: JSON.stringify(as({ type: 'stdio', command: 'x', args })) })
+    const { servers, warnings } = await files.load(name, { env: ENV })
+    return { args: servers[0]?.launch?.args, warnings }
+  }
+
+  test('Claude: an unset variable stays as it is written, with a warning; an empty one is a value; $VAR is a text', async () => {
+    const { args, warnings } = await read('.mcp.json', [
+      '${KEY}',
+      '${NONE}',
+      '${NONE:-d}',
+      '${EMPTY:-d}',
+      '$KEY',
+      '${HOME%/}',
+      '$${KEY}',
+      '${',
+    ])
+    expect(args).toEqual(['k', '${NONE}', 'd', '', '$KEY', '${HOME%/}', '$k', '${'])
+    expect(warnings).toEqual([
+      expect.stringMatching(/^\.mcp\.json:1:\d+ mcpServers\.a\.args\[1\]: variable NONE is not set; the text stays as it is/),
+      expect.stringMatching(/HOME%.*the text stays as it is/),
+    ])
+  })
+  test('Gemini: $VAR and ${VAR}, an unset one stays', async () => {
+    const { args, warnings } = await read('.gemini/settings.json', ['$KEY', '${KEY}/x', 'a$NONE', '$5', '${NONE:-d}'])
+    expect(args).toEqual(['k', 'k/x', 'a$NONE', '$5', 'd'])
+    expect(warnings).toEqual([])
+  })
+  test('VS Code: an unset ${env:VAR} is empty', async () => {
+    const { args, warnings } = await read('.vscode/mcp.json', ['${env:KEY}', '<${env:NONE}>'], (a) => ({ servers: { a } }))
+    expect(args).toEqual(['k', '<>'])
+    expect(warnings).toEqual([expect.stringMatching(/NONE is not set; it is empty/)])
+  })
+})
+
+describe('keys made from long names', () => {
+  test.each([
+    ['@modelcontextprotocol/server-sequential-thinking', 'sequential-thinking'],
+    ['io.github.upstash/context7-mcp-server', 'upstash-context7'],
+    ['company-internal-production-postgres', 'production-postgres'],
+    ['company-internal-staging-postgres', 'staging-postgres'],
+    ['averyveryverylongnamewithoutanybreak', 'averyveryverylongnam'],
+    ['mcp-server', 'mcp-server'],
+    ['com.example.tools/2024', 'example-tools-2024'],
+  ])('%s is %s', async (name, key) => {
+    await using files = await workspace({ 'm.json': JSON.stringify({ mcpServers: { [name]: { command: 'x' } } }) })
+    expect((await files.load('m.json')).servers.map((server) => server.key)).toEqual([key])
+  })
+})
+
+test('T-13 processes inherit how the network is reached, and it is documented', async () => {
+  await using files = await workspace({ 'a.json': '{ "mcpServers": { "a": { "command": "x" } } }' })
+  const network = Object.fromEntries(INHERITED.filter((name) => /PROXY|proxy|CERT|CA/.test(name)).map((name) => [name, name]))
+  expect(Object.keys(network)).toEqual(
+    expect.arrayContaining([
+      'HTTP_PROXY',
+      'http_proxy',
+      'HTTPS_PROXY',
+      'https_proxy',
+      'NO_PROXY',
+      'no_proxy',
+      'NODE_EXTRA_CA_CERTS',
+      'SSL_CERT_FILE',
+    ]),
+  )
+  const { servers } = await files.load('a.json', { env: { ...network, AWS_SECRET_ACCESS_KEY: 'x', PATH: '/bin' } })
+  expect(servers[0]?.launch?.env).toEqual({ ...network, PATH: '/bin' })
+  const page = await readFile(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')
+  for (const name of INHERITED) expect(page.toLowerCase(), name).toContain(`\`${name.toLowerCase()}\``)
 })
