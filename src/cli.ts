@@ -5,6 +5,7 @@ import { adminPlace } from './admin/socket.ts'
 import { findConfiguration, userConfiguration } from './config/find.ts'
 import { configurationId, runtimeRoot } from './config/folders.ts'
 import { loadConfiguration } from './config/load.ts'
+import { nearestKey } from './config/nearest-key.ts'
 import { ConfigError } from './config/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
 import type { Context } from './config/surroundings.ts'
@@ -38,7 +39,7 @@ export const run = async (
   let exitCode: number = EXIT.ok
   const words = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length)
   const json = words.includes('--json')
-  const program = makeProgram(io, json, around, (code) => (exitCode = code))
+  const program = makeProgram(io, json, words.includes('up'), around, (code) => (exitCode = code))
   try {
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
@@ -47,7 +48,13 @@ export const run = async (
   }
 }
 
-const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end: (exitCode: number) => void): Command => {
+const makeProgram = (
+  io: Io,
+  json: boolean,
+  isNamed: boolean,
+  around: typeof readSurroundings,
+  end: (exitCode: number) => void,
+): Command => {
   const program = new Command('trunkline')
   program
     .description('One MCP endpoint for every host, many MCP servers behind it.')
@@ -81,7 +88,9 @@ const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end
   command('up', 'serve the configuration (what happens without a command)', true)
     .option('--listen <address>', 'HOST:PORT instead of what the configuration says')
     .option('--allow-unauthenticated-network', 'listen beyond this machine without authentication')
-    .action(async (options: CommonOptions) => {
+    .allowExcessArguments()
+    .action(async (options: CommonOptions, { args }: Command) => {
+      if (args[0] !== undefined) throw unknownCommand(args[0], program, isNamed)
       const { up } = await import('./commands/up.ts')
       end(await up(await invoked(options)))
     })
@@ -190,6 +199,17 @@ const makeProgram = (io: Io, json: boolean, around: typeof readSurroundings, end
       end(await restart(await invoked(options), server))
     })
   return program
+}
+
+/** `isNamed`: `up` was written, so the word was meant for it. */
+const unknownCommand = (word: string, program: Command, isNamed: boolean): CommandError => {
+  if (isNamed) return new CommandError(EXIT.usage, `up takes no "${word}"; name a configuration with -c FILE`)
+  const near = nearestKey(
+    word,
+    program.commands.map((command) => command.name()),
+  )
+  const hint = near === undefined ? 'trunkline --help shows every command' : `did you mean "${near}"?`
+  return new CommandError(EXIT.usage, `unknown command "${word}"; ${hint}`)
 }
 
 const withCommon = (command: Command): Command =>

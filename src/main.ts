@@ -1,53 +1,16 @@
 #!/usr/bin/env node
-/** The program: the only place that exits and that hears signals. */
-import { getEventListeners } from 'node:events'
-import { run } from './cli.ts'
-import { CRASH_MS, EXIT } from './commands/io.ts'
-import { remark } from './commands/print.ts'
-import { Redactor } from './redactor.ts'
+/**
+ * The entry: says in one sentence where Node is too old, and else loads the program. It imports nothing before it has looked, and is
+ * written so that every Node since 14 can parse it.
+ */
 
-const interrupt = new AbortController()
-const hurry = new AbortController()
-const crash = new AbortController()
-const redactor = new Redactor()
+/** As `engines` of package.json says. */
+const REQUIRED = [22, 19]
 
-/** The first signal asks to end, the second to end now (F-22). */
-const onSignal = (): void => {
-  if (interrupt.signal.aborted) hurry.abort()
-  interrupt.abort()
-}
-/** What nobody caught: the state of this process is not known any more, so it is told and ends in order (F-31). */
-const onUnknown = (error: unknown): void => {
-  // A process that serves has a log.
-  if (getEventListeners(crash.signal, 'abort').length === 0)
-    remark(
-      { stdout: process.stdout, stderr: process.stderr, redactor },
-      `unexpected: ${error instanceof Error ? error.stack : String(error)}`,
-    )
-  crash.abort(error)
-  if (interrupt.signal.aborted) return
-  setTimeout(() => process.exit(EXIT.internal), CRASH_MS).unref()
-  interrupt.abort()
-}
-process.on('uncaughtException', onUnknown)
-process.on('unhandledRejection', onUnknown)
-process.on('SIGTERM', onSignal)
-process.on('SIGINT', onSignal)
-hurry.signal.addEventListener('abort', () => process.exit(130))
-
-// Who reads us may leave early (`trunkline tools | head -1`); what happens then is decided where it is written.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
-
-const exitCode = await run(process.argv.slice(2), {
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
-  interrupted: interrupt.signal,
-  crashed: crash.signal,
-  redactor,
-  onHangup: (callback) => {
-    process.on('SIGHUP', callback)
-    return () => process.off('SIGHUP', callback)
-  },
-})
-process.exit(crash.signal.aborted ? EXIT.internal : exitCode)
+const version = process.versions.node.split('.').map(Number)
+if (version[0] < REQUIRED[0] || (version[0] === REQUIRED[0] && version[1] < REQUIRED[1])) {
+  process.stderr.write(
+    `trunkline needs Node ${REQUIRED.join('.')} or later, and this is ${process.version}; install a newer one, or run it with npx -p node@24 trunkline\n`,
+  )
+  process.exitCode = 1
+} else await import('./program.ts')

@@ -135,7 +135,12 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
     why: async (name, toolset) => redactor.hideIn(explain(running, name, toolset)),
     plan: async () => redactor.hideIn(await reloader.plan()),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
-    restart: async (server) => running.fleet.restart(server, running.configuration.host.drainMs),
+    restart: async (server) => {
+      const isKnown = running.fleet.restart(server, running.configuration.host.drainMs)
+      // A lazy server, too, is wanted now.
+      running.fleet.get(server)?.retryNow()
+      return isKnown
+    },
   }
 }
 

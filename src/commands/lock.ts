@@ -95,15 +95,15 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
 /** How a definition differs from the one that was approved; all of them without a name. */
 export const diff = async (invocation: Invocation, name: string | undefined): Promise<number> => {
   const { io, json, context } = invocation
-  const all = await withGateway(invocation, (control) => control.changes())
+  const [all, isKnown] = await withGateway(invocation, async (control) => {
+    const changes = await control.changes()
+    return [changes, name === undefined || changes.some((change) => isNamed(change, name)) || (await isKnownTo(control, name))]
+  })
+  if (!isKnown) throw new CommandError(EXIT.usage, `nothing is called "${name}"; see what there is: trunkline tools`)
   const found = all.filter((change) => name === undefined || isNamed(change, name))
   if (json) await printJson(io, found.map(outline))
   else if (found.length === 0)
-    await printLines(io, [
-      name === undefined
-        ? 'everything is as it was approved'
-        : `${name} is as it was approved, or not known; trunkline tools shows what there is`,
-    ])
+    await printLines(io, [name === undefined ? 'everything is as it was approved' : `${name} is as it was approved`])
   else
     await printLines(
       io,
@@ -111,6 +111,10 @@ export const diff = async (invocation: Invocation, name: string | undefined): Pr
     )
   return EXIT.ok
 }
+
+/** Whether it is the name of something that is offered, or the key of a server. */
+const isKnownTo = async (control: Control, name: string): Promise<boolean> =>
+  (await control.why(name, undefined)).kind === 'known' || (await control.status()).servers.some(({ key }) => key === name)
 
 const isNamed = ({ exposed, name: original, server }: Deviating, name: string): boolean =>
   [exposed, original, server, `${server}__${original}`].includes(name)

@@ -70,8 +70,19 @@ export class Reloading implements Reloader, AsyncDisposable {
   #watch(configuration: Configuration, sinceMs: number): void {
     this.#watching?.unsubscribe()
     this.#watching = configuration.watch
-      ? watchConfiguration(configuration.files, configuration.globs, { sinceMs }).subscribe(() => void this.reload())
+      ? watchConfiguration(configuration.files, configuration.globs, { sinceMs }).subscribe(
+          () => void (configuration.confirm ? this.#announce() : this.reload()),
+        )
       : undefined
+  }
+
+  /** `reload.confirm`: what changed is told, and what is wrong with it; nothing is applied. */
+  async #announce(): Promise<void> {
+    const end = await this.plan()
+    this.#problems = end.kind === 'refused' ? end.problems : []
+    if (end.kind === 'refused')
+      this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration cannot be used')
+    else this.#log.warn({}, 'the configuration changed: trunkline plan shows what of it, trunkline reload applies it')
   }
 
   async #apply(): Promise<ReloadEnd> {
@@ -90,7 +101,7 @@ export class Reloading implements Reloader, AsyncDisposable {
       if (isDeepStrictEqual(before, configuration)) return end
       await this.#running.apply(configuration, new Set(changed))
       this.#log.level = configuration.log.level
-      const isWatchedAlike = ['watch', 'files', 'globs'] as const
+      const isWatchedAlike = ['watch', 'confirm', 'files', 'globs'] as const
       if (!isWatchedAlike.every((key) => isDeepStrictEqual(before[key], configuration[key]))) this.#watch(configuration, sinceMs)
       for (const warning of configuration.warnings) if (!before.warnings.includes(warning)) this.#log.warn({}, warning)
       if (needsRestart.length > 0) this.#log.warn({ options: needsRestart }, 'these changes take effect after a restart')

@@ -1,5 +1,7 @@
 /** Commands to the running process: `ps`, `restart`, `approve`. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Control } from '../admin/control.ts'
+import type { ServerStatus } from '../admin/status.ts'
 import { reportLines } from './check.ts'
 import { running } from './inline.ts'
 import { CommandError, EXIT } from './io.ts'
@@ -48,9 +50,34 @@ export const restart = async (invocation: Invocation, server: string): Promise<n
   const { io, json } = invocation
   const control = await running(invocation)
   if (!(await control.restart(server))) throw await unknownServer(control, server)
-  if (json) await printJson(io, { restarted: server })
+  const { state, reason = 'no answer yet', needsSignIn, callers } = await outcomeOf(control, server, io.interrupted)
+  if (needsSignIn && callers === undefined)
+    throw new CommandError(EXIT.authorization, `${server} needs sign-in; sign in with trunkline login ${server}`)
+  if (callers === undefined && state !== 'healthy' && state !== 'degraded')
+    throw new CommandError(
+      EXIT.unreachable,
+      `${server} was restarted and is not up: ${reason}; trunkline ps shows what it printed`,
+    )
+  if (json) await printJson(io, { restarted: server, state })
   else await printLines(io, [`restarted ${server}`])
   return EXIT.ok
+}
+
+/** How long a server that says nothing is waited for, and how often it is looked at. */
+const RESTART_MS = 120_000
+const LOOK_MS = 100
+
+/** The server once its first attempt has ended, well or not. */
+const outcomeOf = async (control: Control, server: string, interrupted: AbortSignal): Promise<ServerStatus> => {
+  const untilMs = performance.now() + RESTART_MS
+  for (;;) {
+    const found = (await control.status()).servers.find(({ key }) => key === server)
+    if (found === undefined) throw new CommandError(EXIT.unreachable, `${server} is not configured any more`)
+    const isOver = found.state !== 'starting' || found.reason !== undefined || found.callers !== undefined
+    if (isOver || performance.now() >= untilMs) return found
+    if (interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
+    await sleep(LOOK_MS)
+  }
 }
 
 const unknownServer = async (control: Control, server: string): Promise<CommandError> => {

@@ -280,6 +280,7 @@ export const fileSchema = z
     reload: field(
       z.strictObject({
         watch: field(flag, 'Read the files again when they change.', true),
+        confirm: field(flag, 'What changed waits for `trunkline reload` or SIGHUP; `trunkline plan` shows it.', false),
         drain: durationField('How long calls may end when we stop, or when a server leaves.', H.drainMs),
         lame_duck: field(
           pause,

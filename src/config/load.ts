@@ -78,6 +78,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
+    confirm: settings.reload?.confirm ?? false,
     secrets: [
       ...new Set([
         ...gathered.secrets,

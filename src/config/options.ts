@@ -36,6 +36,8 @@ export interface Configuration {
   /** Folder of the admin sockets, absolute, shared by all configurations of this user. */
   readonly runtimeDir: string
   readonly watch: boolean
+  /** What changed in them is not applied before a reload is asked for. */
+  readonly confirm: boolean
   /** Values that no log line, status or error may show: credentials, and what variables brought into environments. */
   readonly secrets: readonly string[]
   /** What a person should know: left-out entries, renamed keys, readable secrets. One sentence each. */

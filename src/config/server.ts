@@ -131,6 +131,16 @@ type Complain = (path: readonly string[], message: string, remedy: string) => vo
 const checkEntry = (entry: ServerEntry, complain: Complain): void => {
   const { command, url } = entry
   if (command === undefined && url === undefined) complain([], 'neither command nor url', 'give one of them, or both')
+  const [program = '', ...words] = command?.split(/\s+/) ?? []
+  // A path may hold spaces; the name of a program does not.
+  if (words.length > 0 && !/[/\\]/.test(program)) {
+    const args = [...words, ...(entry.args ?? [])].map((word) => JSON.stringify(word)).join(', ')
+    complain(
+      ['command'],
+      `${JSON.stringify(command)} is a program with its arguments`,
+      `write command: ${program}, args: [${args}]`,
+    )
+  }
   for (const key of ['args', 'cwd', 'env'] as const) {
     if (command === undefined && entry[key]) complain([key], `"${key}" without command has no effect`, 'remove it')
   }

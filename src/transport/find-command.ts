@@ -23,8 +23,30 @@ export const findCommand = async (launch: Launch): Promise<string> => {
     if (state === 'runs') return file
     states.push(state)
   }
-  const reason = states.includes('EACCES') ? 'EACCES: no permission to run it' : 'ENOENT: not found'
+  const reason = states.includes('EACCES')
+    ? 'EACCES: no permission to run it; make it executable (chmod +x), or name its interpreter as command'
+    : `ENOENT: not found; ${remedyFor(launch.command, launch.cwd)}`
   throw new Failure('spawn_failed', `spawn ${launch.command}: ${reason}`, { executed: 'no' })
+}
+
+/** What brings a program that configurations often name. */
+const BROUGHT_BY: Readonly<Record<string, string>> = {
+  npx: 'install Node.js',
+  node: 'install Node.js',
+  uvx: 'install uv',
+  uv: 'install uv',
+  python: 'install Python, or write python3',
+  docker: 'install Docker',
+  bunx: 'install Bun',
+  deno: 'install Deno',
+}
+
+const remedyFor = (command: string, cwd: string): string => {
+  const [program, ...words] = command.split(/\s+/)
+  if (words.length > 0 && program !== '') return `command is one program: write command: ${program}, args: [${words.join(', ')}]`
+  if (command.includes('/')) return `correct the path, which counts from ${cwd}`
+  const brought = Object.hasOwn(BROUGHT_BY, command) ? BROUGHT_BY[command] : 'install it'
+  return `${brought}, or write its full path (it is looked for in the PATH of trunkline; which ${command} shows where it is)`
 }
 
 type FileState = 'runs' | 'EACCES' | 'ENOENT'
@@ -45,5 +67,7 @@ const expectFolder = async (cwd: string): Promise<void> => {
     () => false,
   )
   if (!isFolder)
-    throw new Failure('spawn_failed', `spawn: the working directory ${cwd} does not exist (ENOENT)`, { executed: 'no' })
+    throw new Failure('spawn_failed', `spawn: the working directory ${cwd} does not exist (ENOENT); create it, or correct cwd`, {
+      executed: 'no',
+    })
 }

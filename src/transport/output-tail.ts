@@ -77,3 +77,22 @@ export class OutputTail {
     this.#options.onLine?.(String(line), skipped)
   }
 }
+
+/** Unindented, for stack frames, quoted source and causes are indented. */
+const STATES = [
+  // JavaScript, Python, Java, C#: the last one, since chained exceptions end with the one that was thrown.
+  /^(?:Uncaught |Exception in thread "[^"]*" |Unhandled exception\. )?(?:[\w$]+\.)*\w*(?:Error|Exception)(?: \[\w+\])?:? \S/,
+  /^(?:npm (?:error|ERR!)) (?!code |errno |syscall |path |dest |A complete log|Log files|\S*[/\\]_logs)\S/,
+  /^(?:panic:|fatal error:|thread '[^']*' (?:\(\d+\) )?panicked at|\w+: fatal:)/,
+  /^(?:\S+: )?(?:error|fatal|ERROR|FATAL|Error|Fatal)\b[:\]]? ?\S/,
+]
+const SAYS_NOTHING = /^\s*$|^Node\.js v\d|^\s+at |^npm (?:error|ERR!) (?:A complete log|\S*[/\\]_logs)/
+
+/** The line that states why a process ended, else the last one that says anything; `undefined`: none does. Oldest first. */
+export const statedReason = (lines: readonly string[]): string | undefined => {
+  for (const [at, pattern] of STATES.entries()) {
+    const stated = at === 1 ? lines.find((line) => pattern.test(line)) : lines.findLast((line) => pattern.test(line))
+    if (stated !== undefined) return stated.trim()
+  }
+  return lines.findLast((line) => !SAYS_NOTHING.test(line))?.trim()
+}

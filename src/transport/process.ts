@@ -8,7 +8,7 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { Failure } from '../wire/failure.ts'
-import { OutputTail } from './output-tail.ts'
+import { OutputTail, statedReason } from './output-tail.ts'
 
 /** What to start. */
 export interface Launch {
@@ -120,15 +120,14 @@ export class ProcessTree {
 
   /** Why it ended, once it has: `spawn_failed` if the command could not even be executed. */
   failure(): Failure {
-    const lines = this.stderrTail(5)
+    const lines = this.stderrTail(STATED_WITHIN)
     const last = lines.at(-1) ?? ''
     if (WRAPPER_FAILED.test(last))
       return new Failure('spawn_failed', `spawn ${this.#options.name}: ${last.replace(WRAPPER_FAILED, '')}`, { executed: 'no' })
     const { code, signal } = this.#exit ?? { code: null, signal: null }
     const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
-    return new Failure('exited', `${this.#options.name} ${how}${lines.length > 0 ? `: ${lines.join('\n')}` : ''}`, {
-      retryable: true,
-    })
+    const reason = statedReason(lines)
+    return new Failure('exited', `${this.#options.name} ${how}${reason === undefined ? '' : `: ${reason}`}`, { retryable: true })
   }
 
   /** End of stdin, SIGTERM, SIGKILL, each to the whole group (B229, F-10); resolves when nothing of it is left. */
@@ -161,6 +160,9 @@ export class ProcessTree {
     }
   }
 }
+
+/** Lines of stderr in which the reason of the end is looked for: a stack trace fits. */
+const STATED_WITHIN = 60
 
 /** Whether `work` was done within `ms`. */
 const within = async (ms: number, work: Promise<unknown>): Promise<boolean> => {

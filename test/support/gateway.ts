@@ -156,6 +156,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
   stateDir,
   runtimeDir: stateDir,
   watch: false,
+  confirm: false,
   warnings: [],
   secrets: [],
 })

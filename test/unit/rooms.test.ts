@@ -26,6 +26,7 @@ const ROOMS = [
   'index.ts',
   'commands',
   'cli.ts',
+  'program.ts',
   'main.ts',
 ]
 
@@ -122,8 +123,10 @@ describe('one place for each', () => {
     expect(places(/\bprocess\s*(\.\s*env\b|\[)/, (file) => roomOf(file) === 'config')).toEqual([])
   })
 
-  test('only main.ts exits and hears signals', () => {
-    expect(places(/\bprocess\.(exit|abort|on|once)\(|\bprocess\.exitCode\b/, (file) => file === 'main.ts')).toEqual([])
+  test('only program.ts and main.ts exit and take signals', () => {
+    expect(
+      places(/\bprocess\.(exit|abort|on|once)\(|\bprocess\.exitCode\b/, (file) => file === 'program.ts' || file === 'main.ts'),
+    ).toEqual([])
   })
 
   test('nothing writes to the console', () => {

@@ -50,7 +50,8 @@ test('T-31 nothing that authenticates is compared with an operator; marks are co
 test('T-15 the commands write through one file: no other touches a standard stream, but to ask whether it is a terminal', () => {
   /** Where a stream is handed on whole: to the log, which escapes as well, to the protocol, and from the process. */
   const HANDED_ON: Readonly<Record<string, RegExp>> = {
-    'main.ts': /process\.std(?:in|out|err)/g,
+    'main.ts': /process\.stderr\.write\(/g,
+    'program.ts': /process\.std(?:in|out|err)/g,
     'index.ts': /createLog\([^\n]*process\.stderr/g,
     'commands/stdio.ts': /output: io\.stdout|io\.stdout\.on\('error', leave\)|socket\.pipe\(io\.stdout, \{ end: false \}\)/g,
   }

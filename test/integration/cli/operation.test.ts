@@ -1,0 +1,95 @@
+/** What the command line says when something is misspelt, missing, broken or too old. */
+import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { commandLine } from '../../support/cli.ts'
+
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+
+describe('a command that is not known', () => {
+  test.each([
+    ['restrat a', 'unknown command "restrat"; did you mean "restart"?'],
+    ['tool', 'unknown command "tool"; did you mean "tools"?'],
+    ['frobnicate', 'unknown command "frobnicate"; trunkline --help shows every command'],
+    ['up more', 'up takes no "more"; name a configuration with -c FILE'],
+  ])('%s', async (words, said) => {
+    await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
+    expect(await cli.here(...words.split(' '))).toMatchObject({ code: 1, stdout: '', errors: [said] })
+  })
+})
+
+describe('restart', () => {
+  test('waits until the server is up', async () => {
+    await using cli = await commandLine()
+    await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake('good', 'log')}\n`)
+    await using up = await cli.up()
+    await up.said(/MCP/)
+    const { code, stdout } = await cli.run(['restart', 'a', '--json'])
+    expect([code, JSON.parse(stdout)]).toEqual([0, { restarted: 'a', state: 'healthy' }])
+  })
+  test('ends with 4 and the reason where it does not come up', async () => {
+    await using cli = await commandLine()
+    await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake('once', 'log')}\n  b: { command: no-such-program }\n`)
+    await using up = await cli.up()
+    await up.said(/MCP/)
+    const crashed = await cli.run(['restart', 'a'])
+    expect([crashed.code, crashed.stdout]).toEqual([4, ''])
+    expect(crashed.errors[0]).toMatch(/^a was restarted and is not up: .*exited with code 3: no settings found; trunkline ps/)
+    const missing = await cli.run(['restart', 'b'])
+    expect(missing.code).toBe(4)
+    expect(missing.errors[0]).toMatch(/ENOENT: not found; install it, or write its full path/)
+  })
+})
+
+test('a command that holds its arguments is told to use args', async () => {
+  await using cli = await commandLine({ 'trunkline.yaml': 'servers:\n  a: { command: "python x.py", args: [-v] }\n' })
+  const { code, errors } = await cli.here('check')
+  expect(code).toBe(2)
+  expect(errors).toEqual([
+    'trunkline.yaml:2:8 servers.a.command: "python x.py" is a program with its arguments; write command: python, args: ["x.py", "-v"]',
+  ])
+})
+
+test('diff of a name that is not known ends with 1', async () => {
+  await using cli = await commandLine()
+  await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n`)
+  expect(await cli.here('diff', 'a__ehco')).toMatchObject({
+    code: 1,
+    errors: ['nothing is called "a__ehco"; see what there is: trunkline tools'],
+  })
+  expect(await cli.here('diff', 'a__echo')).toMatchObject({ code: 0, stdout: 'a__echo is as it was approved\n' })
+  expect(await cli.here('diff', 'a')).toMatchObject({ code: 0 })
+})
+
+test('reload.confirm: a change is shown by plan and waits for reload', async () => {
+  await using cli = await commandLine()
+  const text = (more: string): string => `reload: { confirm: true }\nservers:\n  a: ${cli.fake()}\n${more}`
+  await cli.write('trunkline.yaml', text(''))
+  await using up = await cli.up()
+  await up.said(/MCP/)
+  await cli.write('trunkline.yaml', text(`  b: ${cli.fake()}\n`))
+  await up.said(/the configuration changed: trunkline plan/)
+  expect((await cli.run(['tools', '--json'])).stdout).not.toContain('b__echo')
+  expect((await cli.run(['plan'])).stdout).toMatch(/^ {2}\+ {2}server +b/m)
+  expect(await cli.run(['reload'])).toMatchObject({ code: 0 })
+  await up.said(/configuration reloaded/)
+})
+
+test('too old a Node is told in one sentence, before anything else is loaded', async () => {
+  const old = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})`
+  const child = spawn(process.execPath, ['--import', old, MAIN, 'check'])
+  const said: Buffer[] = []
+  child.stderr.on('data', (chunk: Buffer) => said.push(chunk))
+  const code = await new Promise((resolve) => child.once('close', resolve))
+  expect(code).toBe(1)
+  expect(Buffer.concat(said).toString()).toMatch(
+    /^trunkline needs Node 22\.19 or later, and this is v[\d.]+; install a newer one.*\n$/,
+  )
+  const source = await readFile(MAIN, 'utf8')
+  expect(source).not.toMatch(/^import /m)
+  const { engines } = JSON.parse(await readFile(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    engines: { node: string }
+  }
+  expect(engines.node).toBe('>=22.19')
+})
