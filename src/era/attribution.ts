@@ -22,7 +22,7 @@ export class Attribution {
   readonly #events: Pick<LinkEvents, 'ask'>
   readonly #tasks: Pick<LinkTasks, 'ask' | 'creatorOf'> | undefined
   /** Questions that are not answered yet, and how to take them back. */
-  readonly #open = new Map<Id, () => void>()
+  readonly #open = new Map<Id, (notice: Payload) => void>()
 
   /** `tasks`: those of 2025-11-25 that run on the link; a modern server has none. */
   constructor(connection: Connection, events: Pick<LinkEvents, 'ask'>, tasks?: Pick<LinkTasks, 'ask' | 'creatorOf'>) {
@@ -39,15 +39,23 @@ export class Attribution {
     const task = relatedTask(message.params)
     const call = task === undefined ? (during ?? this.#attribute()) : this.#callOf(task)
     const resume = call === undefined ? () => undefined : this.#connection.pause(call)
-    const quiet = this.#keepPatient(message)
+    const token = progressTokenOf(message.params)
+    const quiet = token === undefined ? () => undefined : this.#keepPatient(token)
     let isWithdrawn = false
-    const onWithdrawn = (callback: () => void): void => {
-      this.#open.set(id, () => {
+    const onWithdrawn: Question['onWithdrawn'] = (callback) => {
+      this.#open.set(id, (notice) => {
         isWithdrawn = true
-        callback()
+        callback(notice)
       })
     }
-    const question: Question = { method: message.method, params: message.params, onWithdrawn }
+    const progress = (params: Payload): void => {
+      quiet()
+      const own = params.fresh()
+      own.set('progressToken', token ?? '')
+      this.#connection.notify('notifications/progress', own.parts())
+    }
+    const asking = { method: message.method, params: message.params, onWithdrawn }
+    const question: Question = token === undefined ? asking : { ...asking, progress }
     const asked = (task === undefined ? undefined : this.#tasks?.ask(task, question)) ?? this.#events.ask(question, call)
     void asked
       .then((answer) => (isWithdrawn ? undefined : this.#reply(id, answer)))
@@ -61,7 +69,7 @@ export class Attribution {
   /** The server takes a question back (BRIDGING 2.3). */
   withdraw(params: Payload | undefined): void {
     const id = params?.raw('requestId')?.toString()
-    if (id !== undefined) this.#open.get(id)?.()
+    if (params !== undefined && id !== undefined) this.#open.get(id)?.(params)
   }
 
   #reply(id: Id, answer: Answer): void {
@@ -69,10 +77,11 @@ export class Attribution {
     else this.#connection.respondError(id, answer.error.parts())
   }
 
-  /** Increasing progress resets the timer of most servers that wait for a person. Returns how to end it. */
-  #keepPatient(message: Envelope): () => void {
-    const token = progressTokenOf(message.params)
-    if (token === undefined) return () => undefined
+  /**
+   * Increasing progress resets the timer of most servers that wait for a person. Returns how to end it: the answer is there, or the
+   * host reports its own.
+   */
+  #keepPatient(token: Id): () => void {
     let progress = 0
     const timer = setInterval(() => {
       this.#connection.notify('notifications/progress', [Buffer.from(`{"progressToken":${token},"progress":${++progress}}`)])

@@ -3,7 +3,7 @@
  * progress meanwhile. One object per call, where a closure for each of these would be made for every call.
  */
 import type { Call, Outcome } from '../rpc/call.ts'
-import type { Request } from '../rpc/connection.ts'
+import type { CancelRequest, Request } from '../rpc/connection.ts'
 import type { Outgoing } from '../transport/channel.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -16,7 +16,7 @@ export interface Carrier {
   /** What the server's result comes to; throws `Failure` where that makes no sense. */
   read(call: Call, result: Payload): Outcome
   /** Tells the server that a call is given up, where that takes a message. */
-  readonly cancel: (id: number, reason: string) => void
+  readonly cancel: CancelRequest
 }
 
 export class CarriedCall implements Request<Outcome> {

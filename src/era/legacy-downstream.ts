@@ -4,7 +4,8 @@
  */
 import { complete, ServerError } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
-import type { Connection } from '../rpc/connection.ts'
+import { cancelledParams } from '../rpc/connection.ts'
+import type { CancelRequest, Connection } from '../rpc/connection.ts'
 import type { Channel, HttpChannel, Outgoing } from '../transport/channel.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
@@ -282,9 +283,8 @@ export class LegacyLink implements Link, Carrier {
     })
   }
 
-  readonly cancel = (id: number, reason: string): void => {
-    this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
-  }
+  readonly cancel: CancelRequest = (id, reason, notice) =>
+    this.connection.notify('notifications/cancelled', cancelledParams(id, reason, notice))
 
   #onNotification(message: Envelope, during: Call | undefined): void {
     const list = LIST_CHANGED[message.method]

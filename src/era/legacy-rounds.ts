@@ -39,7 +39,7 @@ const withinTime = async (
   go: (call: Call) => Promise<Outcome>,
 ): Promise<Outcome> => {
   const stop = new Cancellation()
-  const onAbort = (): void => stop.abort()
+  const onAbort = (): void => stop.abort(call.signal.notice)
   call.signal.addEventListener('abort', onAbort)
   const { promise, resolve } = Promise.withResolvers<Outcome>()
   const onLate = (): void => {

@@ -4,7 +4,8 @@
  */
 import { complete, NO_HEADERS } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
-import type { Connection } from '../rpc/connection.ts'
+import { cancelledParams } from '../rpc/connection.ts'
+import type { CancelRequest, Connection } from '../rpc/connection.ts'
 import type { Channel, Outgoing } from '../transport/channel.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
@@ -231,10 +232,9 @@ export class ModernLink implements Link, Carrier {
     return args === undefined ? headers : { ...headers, ...headersFor(call.paramHeaders, args) }
   }
 
-  readonly cancel = (id: number, reason: string): void => {
+  readonly cancel: CancelRequest = (id, reason, notice) => {
     // Over HTTP closing the stream says it (B140).
-    if (this.transport !== 'http')
-      this.connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id, reason }))])
+    if (this.transport !== 'http') this.connection.notify('notifications/cancelled', cancelledParams(id, reason, notice))
   }
 
   #onNotification(message: Envelope, during: Call | undefined): void {

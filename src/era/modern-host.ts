@@ -61,6 +61,21 @@ export const checkRange = (message: Envelope, range: RevisionRange): void => {
   throw new Refusal(-32600, text, { status: 400, data: { supported, requested } })
 }
 
+/** A round is taken up only by what can be one: anything else must not begin the call a second time (B061, row 14). */
+export const checkRound = ({ method, params }: Envelope): void => {
+  if (METHODS[method]?.mayAskInput !== true || params === undefined) return
+  const hasResponses = !isAbsent(params, 'inputResponses')
+  if (hasResponses && params.object('inputResponses') === undefined)
+    throw new Refusal(-32602, 'params.inputResponses must be an object')
+  const isMissing = params.raw('requestState') === undefined || (!hasResponses && isAbsent(params, 'requestState'))
+  if (!isMissing && params.text('requestState') === undefined) throw new Refusal(-32602, 'params.requestState must be a string')
+}
+
+const isAbsent = (params: Payload, key: string): boolean => {
+  const raw = params.raw(key)
+  return raw === undefined || raw.toString('latin1', 0, 4) === 'null'
+}
+
 /** Row 10: the header says the version that the body says (B190). */
 export const checkVersionHeader = (message: Envelope, sent: string | undefined): void => {
   if (sent === undefined) throw mismatch('the MCP-Protocol-Version header is missing')

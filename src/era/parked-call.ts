@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Handler, Outcome, Question } from '../rpc/call.ts'
+import { Cancellation } from '../rpc/cancellation.ts'
 import { Failure } from '../wire/failure.ts'
 import { Draft, join, Payload } from '../wire/payload.ts'
 import type { ParkingOptions } from './parking-options.ts'
@@ -36,7 +37,7 @@ export class ParkedCall {
   readonly principal: string
   readonly #options: ParkingOptions
   readonly #lot: Lot
-  readonly #abort = new AbortController()
+  readonly #abort = new Cancellation()
   /** Unanswered questions by the key under which the host knows them. */
   readonly #asked = new Map<string, Asked>()
   #carrier: Carrier | undefined
@@ -96,10 +97,10 @@ export class ParkedCall {
   }
 
   /** Nobody came back in time: the server gets its non-answers and the call is cancelled (rule 4). */
-  abandon(): void {
+  abandon(notice?: Payload): void {
     for (const { question, answer } of this.#asked.values()) answer(noAnswer(question))
     this.#asked.clear()
-    this.#abort.abort()
+    this.#abort.abort(notice)
     this.#carrier?.reject(new Failure('cancelled', 'the gateway is stopping'))
     this.#end()
   }
@@ -180,7 +181,7 @@ export class ParkedCall {
       const leave = (): void => {
         // The host that carries it gave up: so does the server (rule 8).
         if (this.#carrier !== carrier) return
-        this.abandon()
+        this.abandon(call.signal.notice)
       }
       if (call.signal.aborted) leave()
       else call.signal.addEventListener('abort', leave, { once: true })

@@ -30,6 +30,7 @@ export interface Asker {
 
 /** Why this host must not be asked that, as the answer the server gets; `undefined`: it may (B038, B059, B093, B097). */
 export const refusalOf = ({ method, params }: Question, capabilities: Capabilities): Answer | undefined => {
+  if (!QUESTION_METHODS.has(method)) return refused(-32601, method)
   if (method === 'roots/list') return capabilities['roots'] === undefined ? refused(-32601, method) : undefined
   if (method === 'sampling/createMessage') {
     const sampling = capabilities['sampling'] as { tools?: unknown } | undefined

@@ -24,7 +24,7 @@ export const askerOf = ({ options, link }: Downstream, view: View): Asker => ({
 
 /**
  * The questions of `inputRequests`, worded as if they came as requests; what came out as an answer, because the host has no words
- * for the question, by its key. `onRefusal` hears of those this host must not be asked.
+ * for the question, by its key. `onRefusal` is told of those that this host must not be asked: they are left out (B059).
  */
 export const wordRequests = (
   result: Payload,
@@ -38,7 +38,11 @@ export const wordRequests = (
   for (const { key } of requests?.members ?? []) {
     const request = requests?.object(key)
     const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
-    if (refusalOf(question, caller.capabilities) !== undefined) onRefusal(question)
+    if (refusalOf(question, caller.capabilities) !== undefined) {
+      onRefusal(question)
+      requests?.delete(key)
+      continue
+    }
     const worded = wordQuestion(question, asker, caller, note)
     if (!('method' in worded)) refused.set(key, worded)
   }

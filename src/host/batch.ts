@@ -2,6 +2,7 @@
  * Batches of 2025-03-26 hosts: many messages sent as one JSON array ([2025-03-26 basic/index], Batching; BRIDGING 5.1 row 8).
  * Each element is served as if it had come alone; the answers leave as one array, or one by one where a stream carries them.
  */
+import { isModern } from '../era/modern-host.ts'
 import { EnvelopeError, readHostMessage, splitBatch } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message.ts'
@@ -16,6 +17,8 @@ import type { Session } from './session.ts'
 
 /** The one revision that has batches. */
 const REVISION = '2025-03-26'
+/** Such an element means what only its own era knows, and is not served as one of the session's. */
+const MODERN_ELEMENT = 'a request of 2026-07-28 must not be part of a batch'
 const MAX_BATCH = 'listen.limits.max_batch'
 
 /** What an element turned out to be: a message, or why it is none. */
@@ -77,6 +80,7 @@ export const serveBatch = (
   for (const element of elements) {
     if (element instanceof EnvelopeError) refuse(element)
     else if (element.kind !== 'request') withinMessage(hub, element, () => hearLegacy(element, session, hub))
+    else if (isModern(element)) refuse(new EnvelopeError(-32600, MODERN_ELEMENT, element.id))
     else if (onePerId && session.isRunning(element.id ?? ''))
       refuse(new EnvelopeError(-32600, `a request with id ${element.id} is under way`, element.id))
     else serveLegacy(element, session, answers.exchange(), hub)

@@ -80,7 +80,8 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
   session.activeMs = performance.now()
   if (message.kind === 'response') session.settle(message)
   else if (message.method === 'notifications/initialized') session.initialized()
-  else if (message.method === 'notifications/cancelled') session.cancel(message.params?.raw('requestId')?.toString())
+  else if (message.method === 'notifications/cancelled') session.cancel(message.params)
+  else if (message.method === 'notifications/progress') session.progress(message.params)
   else if (message.method === 'notifications/roots/list_changed') hub.core.rootsChanged(session.caller)
 }
 

@@ -1,6 +1,7 @@
 /** Requests of modern hosts, wherever they come in: checked, made a `Call`, answered in the words of their era. */
 import {
   checkMirrors,
+  checkRound,
   checkRange,
   checkVersionHeader,
   discoveredCapabilities,
@@ -104,6 +105,7 @@ const check = (message: Envelope, { headers }: ModernOrigin, { introductions, op
   if (headers !== undefined) checkMirrors(message, (name) => headers[name])
   const row = methodRow(message.method, 'modern')
   if (row === undefined) throw new Refusal(-32601, `Method not found: ${message.method}`, { status: 404 })
+  if (row.mayAskInput === true) checkRound(message)
   return request
 }
 

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Introduction } from '../era/legacy-host.ts'
+import { cancelledParams } from '../rpc/connection.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Answer, Caller, Capabilities, Flow, HostSession, Question, Scope } from '../rpc/call.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
@@ -32,6 +33,12 @@ export interface Running {
   questions: Set<() => void> | undefined
 }
 
+/** A question that the host has not answered. */
+interface Open {
+  readonly settle: (answer: Answer) => void
+  readonly progress: Question['progress']
+}
+
 /** Where messages go that belong to no request. */
 export interface Outlet {
   readonly flow?: Flow | undefined
@@ -45,6 +52,9 @@ const CHANGES = new Set([
   'notifications/prompts/list_changed',
   'notifications/resources/list_changed',
 ])
+
+const COMPLETED = 'notifications/elicitation/complete'
+const MAX_WAITING = 32
 
 export class Session implements HostSession, Subscriber {
   /** 128 random bits; what the host presents over HTTP, and nothing it could guess (B197). */
@@ -64,12 +74,12 @@ export class Session implements HostSession, Subscriber {
   /** Oldest first; at most `in_flight_per_session`, so that looking through it is the fastest way to find one. */
   readonly #running: Running[] = []
   /** Made when first needed, like the next: most sessions are never asked, and there may be ten thousand. */
-  #questions: Map<Id, (answer: Answer) => void> | undefined
+  #questions: Map<Id, Open> | undefined
   /** A list of one from its first on: an empty one that is added to has room for seventeen. */
   #endCallbacks: (() => void)[] | undefined
   readonly #admission: Pick<Admission, 'begin' | 'end'>
   #outlet: Outlet | undefined
-  /** List changes nobody could be told yet: at most one of a kind. */
+  /** What could not be told yet: list changes, at most one of a kind, and visits that are done. */
   #waiting: Map<string, Parts> | undefined
   #nextQuestion = 1
   /** The host has said `initialized`; before that its questions wait here, by their ids, with how to send them. */
@@ -137,6 +147,15 @@ export class Session implements HostSession, Subscriber {
     const parts = notificationMessage(method, params?.parts())
     if (this.#outlet !== undefined) this.#outlet.send(parts)
     else if (CHANGES.has(method)) (this.#waiting ??= new Map()).set(method, parts)
+    else if (method === COMPLETED) this.#tellCompleted(parts)
+  }
+
+  /** Without a way of its own it goes where the host was asked to visit, or waits for a way (B088). */
+  #tellCompleted(parts: Parts): void {
+    const asked = this.#running.findLast(({ questions }) => questions !== undefined)
+    if (asked !== undefined) return asked.exchange.message(parts)
+    this.#waiting ??= new Map()
+    if (this.#waiting.size < MAX_WAITING) this.#waiting.set(`${COMPLETED} ${this.#nextQuestion++}`, parts)
   }
 
   updated(params: Payload): void {
@@ -162,18 +181,21 @@ export class Session implements HostSession, Subscriber {
     if (outlet === undefined || this.#isEnded) return Promise.resolve(noAnswer('the host cannot be reached now'))
     return new Promise((resolve) => {
       const id = `"q${this.#nextQuestion++}"`
-      const withdraw = (): void => {
+      const withdraw = (notice?: Payload): void => {
         open?.delete(withdraw)
         if (this.#questions?.delete(id) !== true) return
-        const parts = [Buffer.from(`{"requestId":${id},"reason":"not needed any more"}`)]
+        const parts = cancelledParams(id, 'not needed any more', notice)
         if (this.#held?.delete(id) !== true) outlet.send(notificationMessage('notifications/cancelled', parts))
         resolve(noAnswer('the question was taken back'))
       }
       this.#questions ??= new Map()
-      this.#questions.set(id, (answer) => {
+      const settle = (answer: Answer): void => {
         open?.delete(withdraw)
         resolve(answer)
-      })
+      }
+      this.#questions.set(id, { settle, progress: question.progress })
+      // The id names the question among all of this session's, so it is its progress token, too.
+      if (question.progress !== undefined) question.params?.setIn('_meta', 'progressToken', id)
       open?.add(withdraw)
       question.onWithdrawn?.(withdraw)
       const send = (): void => outlet.send(requestMessage(id, question.method, question.params?.parts()))
@@ -200,9 +222,9 @@ export class Session implements HostSession, Subscriber {
   }
 
   #answer(id: Id, answer: Answer): void {
-    const settle = this.#questions?.get(id)
+    const open = this.#questions?.get(id)
     this.#questions?.delete(id)
-    settle?.(answer)
+    open?.settle(answer)
   }
 
   begin(running: Running): void {
@@ -223,12 +245,19 @@ export class Session implements HostSession, Subscriber {
   }
 
   /** `notifications/cancelled`: ends the newest request of that id, if there is one. */
-  cancel(id: Id | undefined): void {
+  cancel(notice: Payload | undefined): void {
+    const id: Id | undefined = notice?.raw('requestId')?.toString()
     const running = this.#running.findLast((each) => each.id === id)
     if (running === undefined) return
     this.finish(running)
-    running.abort.abort()
+    running.abort.abort(notice)
     running.exchange.end()
+  }
+
+  /** `notifications/progress`: how far the host is with the answer to one of our questions (B274). */
+  progress(params: Payload | undefined): void {
+    const token = params?.raw('progressToken')?.toString()
+    if (params !== undefined && token !== undefined) this.#questions?.get(token)?.progress?.(params)
   }
 
   /** Gives up the request of this exchange: nobody came back for its answer. */
@@ -260,7 +289,7 @@ export class Session implements HostSession, Subscriber {
       running.abort.abort()
       running.exchange.end()
     }
-    for (const settle of this.#questions?.values() ?? []) settle(noAnswer('the session has ended'))
+    for (const { settle } of this.#questions?.values() ?? []) settle(noAnswer('the session has ended'))
     this.#questions = undefined
     this.#held = undefined
     for (const callback of this.#endCallbacks ?? []) callback()

@@ -181,7 +181,7 @@ export class StdioListener {
     const abort = id === undefined ? undefined : this.#modern.get(id)
     if (abort !== undefined && id !== undefined) {
       this.#modern.delete(id)
-      abort.abort()
+      abort.abort(message.params)
     } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
   }
 

@@ -68,8 +68,10 @@ export interface HostSession {
 export interface Question {
   readonly method: string
   readonly params: Payload | undefined
-  /** Calls back if the server takes the question back before it is answered. */
-  readonly onWithdrawn?: (callback: () => void) => void
+  /** Calls back if the server takes the question back before it is answered; `notice`: the params of its notification. */
+  readonly onWithdrawn?: (callback: (notice?: Payload) => void) => void
+  /** Tells the server how far a legacy host is with its answer; absent: the server gave no progress token (B274). */
+  readonly progress?: (params: Payload) => void
 }
 export type Answer = { readonly result: Payload } | { readonly error: Payload }
 

@@ -2,12 +2,15 @@
  * How a call learns that its host gave up. The part of `AbortSignal` that calls use, without being an `EventTarget`: one of
  * those per call, with a listener, was 5 % of a small call. A real `AbortSignal` fits wherever a `CancelSignal` is asked for.
  */
+import type { Payload } from '../wire/payload.ts'
 
 /** Told of the cancellation, at most once. An object where a function would be made for every call. */
 export type CancelListener = (() => void) | { handleEvent(): void }
 
 export interface CancelSignal {
   readonly aborted: boolean
+  /** The params of the host's own notification, where it sent one: what it said goes on to the server (B273). */
+  readonly notice?: Payload | undefined
   addEventListener(type: 'abort', listener: CancelListener, options?: { readonly once?: boolean }): void
   removeEventListener(type: 'abort', listener: CancelListener): void
 }
@@ -15,7 +18,7 @@ export interface CancelSignal {
 /** The part of `AbortController` that goes with it. */
 export interface Cancel {
   readonly signal: CancelSignal
-  abort(): void
+  abort(notice?: Payload): void
 }
 
 /** Signal and controller in one; listeners are told once, in order. */
@@ -24,12 +27,16 @@ export class Cancellation implements Cancel, CancelSignal {
   #first: CancelListener | undefined
   #others: CancelListener[] | undefined
   #isAborted = false
+  #notice: Payload | undefined
 
   get signal(): CancelSignal {
     return this
   }
   get aborted(): boolean {
     return this.#isAborted
+  }
+  get notice(): Payload | undefined {
+    return this.#notice
   }
 
   addEventListener(_type: 'abort', listener: CancelListener): void {
@@ -42,9 +49,10 @@ export class Cancellation implements Cancel, CancelSignal {
     else this.#others = this.#others?.filter((other) => other !== listener)
   }
 
-  abort(): void {
+  abort(notice?: Payload): void {
     if (this.#isAborted) return
     this.#isAborted = true
+    this.#notice = notice
     const listeners = [this.#first, ...(this.#others ?? [])]
     this.#first = this.#others = undefined
     for (const listener of listeners) {

@@ -8,7 +8,8 @@ import type { Envelope, Id } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { IdTable } from '../wire/id-table.ts'
 import { errorMessage, errorObject, notificationMessage, resultMessage } from '../wire/message.ts'
-import type { Parts } from '../wire/payload.ts'
+import { PER_EXCHANGE } from '../wire/meta.ts'
+import type { Parts, Payload } from '../wire/payload.ts'
 import { ScanError } from '../wire/scan-error.ts'
 import type { Call } from './call.ts'
 import type { CancelSignal } from './cancellation.ts'
@@ -48,7 +49,20 @@ export interface Request<T> {
   /** Progress of this request. */
   progress?(message: Envelope): void
   /** Tells the server that the request is given up, where that takes a message; its exchange is closed afterwards. */
-  readonly cancel: (id: number, reason: string) => void
+  readonly cancel: CancelRequest
+}
+
+/** `notice`: the params of the host's own cancellation, in place of the reason (B273). */
+export type CancelRequest = (id: number, reason: string, notice?: Payload) => void
+
+/** Params of `notifications/cancelled` for a request of ours: what the host said, under our id, or the reason. */
+export const cancelledParams = (id: number | string, reason: string, notice: Payload | undefined): Parts => {
+  if (notice === undefined) return [Buffer.from(`{"requestId":${id},"reason":${JSON.stringify(reason)}}`)]
+  const own = notice.fresh()
+  own.set('requestId', String(id))
+  const meta = own.object('_meta')
+  for (const key of PER_EXCHANGE) meta?.delete(key)
+  return own.parts()
 }
 
 /** A request without an answer. */
@@ -282,7 +296,7 @@ export class Connection implements Sweepable, ChannelEvents {
 
   readonly #cancelled = (id: number): void => {
     const pending = this.#pending.get(id)
-    this.#giveUp(id, 'cancelled by the host')
+    this.#giveUp(id, 'cancelled by the host', pending?.request.signal?.notice)
     pending?.reject(new Failure('cancelled', 'cancelled by the host'))
   }
 
@@ -296,8 +310,8 @@ export class Connection implements Sweepable, ChannelEvents {
     }
   }
 
-  #giveUp(id: number, reason: string): void {
-    this.#take(id)?.request.cancel(id, reason)
+  #giveUp(id: number, reason: string, notice?: Payload): void {
+    this.#take(id)?.request.cancel(id, reason, notice)
     this.channel.abandon(id)
   }
 

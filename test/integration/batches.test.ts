@@ -4,7 +4,7 @@ import { legacyHttp, legacyPipe, legacySse } from '../support/fake-host.ts'
 import { fake } from '../support/fake-downstream.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import type { SessionHost } from '../support/fakes/http-hosts.ts'
-import { notification, request } from '../support/fakes/messages.ts'
+import { KEY, notification, request } from '../support/fakes/messages.ts'
 import type { Message } from '../support/fakes/messages.ts'
 import { connectPipe } from '../support/fakes/pipe-host.ts'
 import { messageOf, send } from '../support/fakes/raw-http.ts'
@@ -42,6 +42,16 @@ describe('over legacy Streamable HTTP', () => {
     expect(answers.get(1)?.result).toMatchObject({ content: [{ text: '{"id":1}' }] })
     expect(answers.get('two')?.error?.code).toBe(-32601)
     expect(answers.get(3)?.result).toEqual({})
+  })
+  test('B206 a request of the modern era inside a batch is refused alone', async () => {
+    await using gateway = await start()
+    await using host = await connectHttp(gateway, { revision: '2025-03-26' })
+    const meta = { [KEY.version]: '2026-07-28', [KEY.capabilities]: {} }
+    const modern = request(2, 'tools/call', { name: 'a__echo', _meta: meta })
+    const answers = await answersOf(await post(gateway, host, batch(call(1), modern)))
+    expect(answers.get(1)?.result).toMatchObject({ content: [{ text: '{"id":1}' }] })
+    expect(answers.get(2)?.error).toMatchObject({ code: -32600, message: 'a request of 2026-07-28 must not be part of a batch' })
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
   })
   test('B206 answers that are slow or speak before they answer come on one stream', async () => {
     await using gateway = await start()
