@@ -61,6 +61,8 @@ export interface Inventory {
   readonly findings: readonly Finding[]
   /** Sentences about lists cut at a cap or read in part. */
   readonly warnings: readonly string[]
+  /** Lists that no capability names and that it does not have; they are not asked for again (B287). Not part of the digest. */
+  readonly absent?: readonly ListKind[]
   /** SHA-256 over all of the above but freshness: equal means nothing changed. */
   readonly digest: string
 }

@@ -2,12 +2,14 @@
  * Reads everything a server offers, all pages of all lists, within the caps, as bytes (BRIDGING 3.18, 5.4; T-29). A list that
  * fails stays as it was known, with a warning; it never takes the others along.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { digestInventory } from '../catalog/digest.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
 import type { Declared, Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
+import type { FailureKind } from '../wire/failure.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { Scanner } from '../wire/scan.ts'
@@ -19,7 +21,7 @@ interface ListRow {
   readonly member: string
   /** Member of an entry that names it. */
   readonly field: string
-  /** Capability without which the list is not asked for. */
+  /** Capability that promises the list. One without it is asked for once (B287). */
   readonly capability: string
 }
 
@@ -42,6 +44,8 @@ export interface ReadingOptions {
   readonly failed?: (error: unknown) => void
   /** What was read before, for lists that fail now. */
   readonly known: Inventory | undefined
+  /** No capability names the list that is read: it may well not be there. */
+  readonly isUndeclared?: boolean
   /** What is declared while reading, where it is not what the gateway always declares. */
   readonly declared?: Declared
 }
@@ -54,16 +58,33 @@ interface ReadList {
 export const readInventory = async (link: Link, options: ReadingOptions): Promise<Inventory> => {
   const leftOut: LeftOut[] = []
   const warnings: string[] = []
-  const read = async (kind: ListKind): Promise<[ListKind, ReadList]> => [
-    kind,
-    await readList(link, kind, options, { leftOut, warnings }).catch((error: unknown) => {
-      if (!isOfThisList(error)) throw error
+  const failed: unknown[] = []
+  const startedMs = options.nowMs()
+  const missing = (kind: ListKind): ReadList => ({ entries: options.known?.lists[kind] ?? [], freshness: STALE })
+  const readDeclared = (kind: ListKind): Promise<ReadList> =>
+    readList(link, kind, options, { leftOut, warnings }).catch(async (error: unknown) => {
+      if (!(await isOfThisList(error, link))) throw error
       options.failed?.(error)
-      warnings.push(`${LISTS[kind].method} failed: ${error.message}`)
-      return { entries: options.known?.lists[kind] ?? [], freshness: STALE }
-    }),
-  ]
-  const lists = Object.fromEntries(await Promise.all(LIST_KINDS.map(read))) as Record<ListKind, ReadList>
+      failed.push(error)
+      warnings.push(`${LISTS[kind].method} failed: ${error instanceof Error ? error.message : String(error)}`)
+      return missing(kind)
+    })
+  const declared = LIST_KINDS.filter((kind) => link.capabilities[LISTS[kind].capability] !== undefined)
+  const known = absentBefore(link, options.known)
+  const undeclared = LIST_KINDS.filter((kind) => !declared.includes(kind) && !known.includes(kind))
+  // Asked at the same time, but nothing that the server does offer waits long for what it never said it has.
+  const extra = undeclared.map((kind) => readUndeclared(link, kind, options))
+  const read = await Promise.all(declared.map(readDeclared))
+  if (declared.length > 0 && failed.length === declared.length && failed.every(isOutage)) throw failed[0]
+  const waitMs = declared.length === 0 ? SILENT_MS : Math.max(MIN_EXTRA_MS, options.nowMs() - startedMs)
+  const found = await Promise.all(extra.map((list) => within(waitMs, list)))
+  const lists = Object.fromEntries(
+    LIST_KINDS.map((kind): [ListKind, ReadList] => [
+      kind,
+      read[declared.indexOf(kind)] ??
+        found[undeclared.indexOf(kind)] ?? { entries: [], freshness: ownFreshness(link, LISTS[kind], options) },
+    ]),
+  ) as Record<ListKind, ReadList>
   const pick = <T>(of: (list: ReadList) => T): Record<ListKind, T> =>
     Object.fromEntries(LIST_KINDS.map((kind) => [kind, of(lists[kind])])) as Record<ListKind, T>
   const inventory = {
@@ -76,7 +97,29 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
     findings: [],
     warnings,
   }
-  return { ...inventory, digest: digestInventory(inventory) }
+  const absent = [...known, ...undeclared.filter((_, at) => found[at] === undefined)]
+  return { ...inventory, absent, digest: digestInventory(inventory) }
+}
+
+/** How long lists that no capability names may take where others were read, at least; and where there are no others. */
+const MIN_EXTRA_MS = 1_000
+const SILENT_MS = 5_000
+
+/** The lists that this server was asked for before and does not have, though no capability says so. */
+const absentBefore = (link: Link, known: Inventory | undefined): readonly ListKind[] => {
+  const isSame = known?.revision === link.revision && isDeepStrictEqual(known.capabilities, link.capabilities)
+  return isSame ? (known.absent ?? []) : []
+}
+
+/** A list that no capability names (B287); `undefined`: the server has none. Never rejects. */
+const readUndeclared = (link: Link, kind: ListKind, options: ReadingOptions): Promise<ReadList | undefined> =>
+  readList(link, kind, { ...options, isUndeclared: true }, { leftOut: [], warnings: [] }).catch(() => undefined)
+
+/** `undefined` after `ms`. */
+const within = async <T>(ms: number, work: Promise<T>): Promise<T | undefined> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)))
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
 /** What is told of a reading beside what was read. */
@@ -87,9 +130,19 @@ interface Notes {
 
 const STALE: Freshness = { receivedAtMs: 0, ttlMs: 0, scope: 'private' }
 
-/** The server answered, though not with a list; what ends the link is another matter. */
-const isOfThisList = (error: unknown): error is Error =>
-  error instanceof ServerError || (error instanceof Failure && (error.kind === 'bad_response' || error.kind === 'too_large'))
+/** The server answered, though not with a list. Where it says so of every list, it is the server that is away. */
+const OF_ONE_LIST: ReadonlySet<FailureKind> = new Set(['bad_response', 'too_large'])
+const OUTAGES: ReadonlySet<FailureKind> = new Set(['downstream_error', 'not_found', 'rate_limited', 'timeout', 'session_expired'])
+
+const isOutage = (error: unknown): boolean => error instanceof Failure && OUTAGES.has(error.kind)
+
+/** Whether the others may be served without this list; what ends the link is another matter. A 404 in a session may mean either. */
+const isOfThisList = async (error: unknown, link: Link): Promise<boolean> => {
+  if (error instanceof ServerError) return true
+  if (!(error instanceof Failure)) return false
+  if (error.kind === 'session_expired') return (await link.ping?.(SILENT_MS)) === true
+  return OF_ONE_LIST.has(error.kind) || OUTAGES.has(error.kind)
+}
 
 const readList = async (link: Link, kind: ListKind, options: ReadingOptions, notes: Notes): Promise<ReadList> => {
   const row = LISTS[kind]
@@ -100,10 +153,10 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
   const seen = new Set<string>()
   const cursors = new Set<string>()
   let freshness: Freshness = { receivedAtMs: options.nowMs(), ttlMs: 0, scope: 'private' }
-  if (link.capabilities[row.capability] === undefined) return { entries, freshness: ownFreshness(link, row, options) }
   let cursor: string | undefined
   for (let pages = 1; ; pages++) {
     const result = await fetchPage(link, row.method, cursor, options.declared)
+    if (result === undefined && options.isUndeclared === true) throw new Failure('not_found', `${row.method} is not offered`)
     if (result === undefined) return { entries, freshness: ownFreshness(link, row, options) }
     freshness = pages === 1 ? freshnessOf(result, link, row, options) : oldest(freshness, freshnessOf(result, link, row, options))
     for (const entry of readPage(result, kind, row, link, options, notes)) {

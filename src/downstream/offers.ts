@@ -2,6 +2,7 @@
  * What one server offers: read over its main link, vetted, remembered; read again when it says so or when time has passed. Hosts
  * that run MCP Apps may be shown other lists (BRIDGING 3.7, 3.16).
  */
+import { isDeepStrictEqual } from 'node:util'
 import { BehaviorSubject } from 'rxjs'
 import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
@@ -95,7 +96,8 @@ export class Offers {
       return readInventory(link, this.#reading(this.#offered))
     })
     const offered = changes === this.#changes ? raw : withoutLifetime(raw, LIST_KINDS)
-    if (offered.digest !== this.#offered?.digest) memory.keepInventory(options, offered)
+    const isSame = offered.digest === this.#offered?.digest && isDeepStrictEqual(offered.absent, this.#offered.absent)
+    if (!isSame) memory.keepInventory(options, offered)
     this.#serve(offered)
     memory.keepPins(options, this.#pins.all)
   }
