@@ -48,7 +48,7 @@ import { sweep } from './transport/pid-sweep.ts'
 import { HostPipe } from './transport/stdio-host.ts'
 import { readEnds } from './wire/message-ends.ts'
 import { Redactor } from './redactor.ts'
-import { sealKey } from './seal-key.ts'
+import { sealKeys } from './seal-key.ts'
 import { VERSION } from './version.ts'
 
 /** What of the process around it a gateway uses. */
@@ -127,7 +127,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   })
   const limits = new LimitCounts(log)
   const stateDir = makeStateDir(configuration.stateDir, log)
-  const seal = new Seal({ keys: [sealKey(stateDir, log)] })
+  const seal = new Seal({ keys: sealKeys(configuration.stateKey, stateDir, log) })
   const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
   const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)

@@ -13,8 +13,22 @@ import type { Log } from './downstream/environment.ts'
 const KEY_BYTES = 32
 const OTHERS = 0o077
 
+/**
+ * The keys of a process: the first seals, all open. A configured one (`state.key`, 64 hex digits) comes first; that of the state folder
+ * is then read, not made, so that what was sealed before opens.
+ */
+export const sealKeys = (
+  configured: string | undefined,
+  folder: string | undefined,
+  log: Pick<Log, 'warn'>,
+): readonly Buffer[] => {
+  if (configured === undefined) return [sealKey(folder, log)]
+  const before = folder === undefined ? undefined : readKey(join(folder, 'seal.key'))
+  return [Buffer.from(configured, 'hex'), ...(before === undefined ? [] : [before])]
+}
+
 /** 32 bytes. `folder`: of state; `undefined`: the key lasts as long as the process. Throws `ConfigError` for a key that must not be used. */
-export const sealKey = (folder: string | undefined, log: Pick<Log, 'warn'>): Buffer => {
+const sealKey = (folder: string | undefined, log: Pick<Log, 'warn'>): Buffer => {
   if (folder === undefined) return randomBytes(KEY_BYTES)
   const file = join(folder, 'seal.key')
   return readKey(file) ?? makeKey(file, log)

@@ -1,9 +1,13 @@
 /**
  * One page of a merged list. The cursor names the last row that was given (keyset), so it needs no memory, works on every
  * replica, and entries may come and go between two pages (BRIDGING 3.18). No cursor of a server is ever exposed (B119).
+ *
+ * It is sealed only where callers are told apart. A gateway without authentication has one caller, to whom a cursor says nothing that
+ * the page before it has not said, and whom an invented one leads nowhere but into the same list: replicas then need no common key.
  */
 import type { Seal } from '../auth/seal.ts'
 import { Failure } from '../wire/failure.ts'
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { Parts } from '../wire/payload.ts'
 import { joinArray } from './view.ts'
 import type { ReadyList, View } from './view.ts'
@@ -56,11 +60,12 @@ export const pageOf = (
   const { server, position, entry } = list.rows[to - 1]
   const given = list.rows.slice(0, to).filter((row) => row.server.key === server.key).length
   const last: Cursor = { kind, view: view.id, principal, server: server.key, position, original: entry.original, given }
-  return { entries: [entries], nextCursor: seal.seal(PURPOSE, last) }
+  return { entries: [entries], nextCursor: principal === SHARED_PRINCIPAL ? encodePlain(last) : seal.seal(PURPOSE, last) }
 }
 
 const openCursor = (seal: Seal, token: string, expected: { kind: ListKind; view: string; principal: string }): Cursor => {
-  const cursor = seal.open(PURPOSE, token) as Cursor | undefined
+  const isShared = expected.principal === SHARED_PRINCIPAL
+  const cursor = isShared ? decodePlain(token) : (seal.open(PURPOSE, token) as Cursor | undefined)
   if (
     cursor === undefined ||
     cursor.kind !== expected.kind ||
@@ -70,6 +75,30 @@ const openCursor = (seal: Seal, token: string, expected: { kind: ListKind; view:
     throw new Failure('state', `a cursor of ${expected.kind} does not open or belongs elsewhere`, { executed: 'no' })
   return cursor
 }
+
+const encodePlain = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).toString('base64url')
+
+/** `undefined`: not in the one spelling of ours, or not of that shape. */
+const decodePlain = (token: string): Cursor | undefined => {
+  const bytes = Buffer.from(token, 'base64url')
+  if (bytes.toString('base64url') !== token) return undefined
+  try {
+    const cursor = JSON.parse(bytes.toString()) as Partial<Cursor> | null
+    const isWhole =
+      typeof cursor?.kind === 'string' &&
+      typeof cursor.view === 'string' &&
+      typeof cursor.principal === 'string' &&
+      typeof cursor.server === 'string' &&
+      typeof cursor.original === 'string' &&
+      isCount(cursor.position) &&
+      isCount(cursor.given)
+    return isWhole ? (cursor as Cursor) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 
 /** The place of the first row that comes behind the cursor's. */
 const behind = (view: View, { rows }: ReadyList, cursor: Cursor): number => {

@@ -33,6 +33,7 @@ const STARTED_WITH = [
 /** By YAML path, what stays as it was when the process started. */
 const KEPT: Readonly<Record<string, (configuration: Configuration) => unknown>> = {
   'state.dir': ({ stateDir }) => stateDir,
+  'state.key': ({ stateKey }) => stateKey,
   'telemetry.log.format': ({ log }) => log.format,
   'listen.http.server': ({ host }) => host.httpServer,
   'listen.limits.max_header': ({ host }) => host.limits.maxHeaderBytes,

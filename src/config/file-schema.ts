@@ -18,7 +18,9 @@ import {
   hostName,
   origin,
   pause,
+  publicUrl,
   rate,
+  sealKey,
   sizeField,
   text,
   texts,
@@ -129,7 +131,10 @@ export const fileSchema = z
               H.allowedHosts,
             ),
             allowed_origins: field(z.array(origin), 'Origins of web pages that may come in, exact.', H.allowedOrigins),
-            public_url: field(origin, 'How browsers reach us, if not at a bound address: `https://mcp.example.com`.'),
+            public_url: field(
+              publicUrl,
+              'How hosts and browsers reach us, if not at a bound address: `https://mcp.example.com`, or with the path that a proxy has before ours, `https://example.com/gateway`.',
+            ),
             server: field(
               choice('own', 'node'),
               'What reads plain requests; all others are always read by node:http.',
@@ -292,6 +297,10 @@ export const fileSchema = z
     state: field(
       z.strictObject({
         dir: field(filledText, 'Where lists and verdicts are kept, in place of the usual folder of the system.'),
+        key: field(
+          sealKey,
+          'What seals tokens that hosts bring back (cursors, states of calls, tasks), in place of a key of this state folder: the same for all replicas. 32 random bytes as base64 or hex digits, from a variable or a file: `${TRUNKLINE_KEY}`, `${file:/run/secrets/key}`.',
+        ),
       }),
       'What is kept on disk.',
     ),

@@ -218,6 +218,31 @@ export const origin = kind(
   (value) => (typeof value === 'string' && /^[a-z][a-z0-9+.-]*:\/\/[^/\s*]+$/.test(value) ? value : undefined),
 )
 
+/** An `http` or `https` URL without query; its path, without a `/` at the end, is what a proxy has before our paths. */
+export const publicUrl = kind(
+  'a URL such as https://mcp.example.com or https://example.com/gateway',
+  { type: 'string', pattern: '^https?://[^/?#]+[^?#]*$|\\$\\{' },
+  (value) => {
+    const url = typeof value === 'string' && !/[?#*\s]/.test(value) ? URL.parse(value) : null
+    if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return undefined
+    const path = url.pathname.replace(/\/+$/, '')
+    return path === '' || /^(\/[A-Za-z0-9._~-]+)+$/.test(path) ? url.origin + path : undefined
+  },
+)
+
+/** 32 bytes, as hex digits or base64; as hex digits in lower case. */
+export const sealKey = kind(
+  '32 random bytes as base64 or hex digits',
+  { type: 'string', pattern: '^([0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$|\\$\\{' },
+  (value) => {
+    const text = typeof value === 'string' ? value.trim() : ''
+    const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
+    const isOneForm = /^([0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/i.test(text)
+    return isOneForm && bytes.length === 32 && bytes.some((byte) => byte !== bytes[0]) ? bytes.toString('hex') : undefined
+  },
+  'make one with: openssl rand -base64 32',
+)
+
 /** A prefix: the form of a server key. */
 export const prefixKind = matching(
   'a prefix such as gh (a-z, 0-9 and -, at most 20, beginning with a letter)',

@@ -20,7 +20,7 @@ import { RESERVED_KEYS } from './server-key.ts'
 import { buildAudit, buildGateway, buildHost } from './settings.ts'
 import { checkStrict, withStrict } from './strict.ts'
 import { buildToolsets } from './toolsets.ts'
-import { child, nearest } from './tree.ts'
+import { child, nearest, scalars } from './tree.ts'
 import { absolutePath } from './variables.ts'
 
 /** Where a configuration comes from: files, read in order (relative ones count from `context.cwd`), or `value`, the content of one. */
@@ -76,6 +76,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     lock,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
+    stateKey: settings.state?.key,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
     confirm: settings.reload?.confirm ?? false,
@@ -83,6 +84,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
       ...new Set([
         ...gathered.secrets,
         ...proxies.secrets,
+        ...scalars(child(gathered.sections.get('state'), 'key')).map(({ value }) => String(value ?? '')),
         ...servers.flatMap(({ tls }) => tls?.key ?? []),
         ...[...gathered.servers.values()].flatMap(secretsOf),
         ...secretsOfAuth(gathered.sections.get('auth')),

@@ -33,6 +33,8 @@ export interface Configuration {
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' }
   /** State folder of this configuration, absolute; `undefined`: keep nothing. */
   readonly stateDir: string | undefined
+  /** 64 hex digits (`state.key`); `undefined`: a key of the state folder. */
+  readonly stateKey: string | undefined
   /** Folder of the admin sockets, absolute, shared by all configurations of this user. */
   readonly runtimeDir: string
   readonly watch: boolean

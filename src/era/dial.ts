@@ -188,10 +188,17 @@ const probeHttp = async (
 ): Promise<ModernServer | undefined> => {
   for (let attempt = 0; attempt < 2; attempt++) {
     const parts = discover(0, dialing)
-    const { status, headers, message } = await channel.exchange({ parts, headers: DISCOVER_HEADERS }, dialing.timeouts.startMs)
-    if (status === 401 || status === 403) throw failureOfStatus({ status, headers }, false, Date.now())
+    const { status, headers, message, body } = await channel.exchange(
+      { parts, headers: DISCOVER_HEADERS },
+      dialing.timeouts.startMs,
+    )
+    if (status === 401 || status === 403) throw failureOfStatus({ status, headers }, false, Date.now(), body)
     if (status === 408 || status === 425 || status === 429 || status >= 500)
-      throw new Failure('downstream_error', `the server answered HTTP ${status}`, { status, executed: 'no', retryable: true })
+      throw new Failure('downstream_error', failureOfStatus({ status, headers }, false, Date.now(), body).message, {
+        status,
+        executed: 'no',
+        retryable: true,
+      })
     if (status >= 300 && status < 400)
       throw new Failure('not_found', `the server redirects (HTTP ${status})`, { status, executed: 'no' })
     const reading: Reading = message === undefined ? { says: 'legacy' } : readDiscover(message)

@@ -52,6 +52,7 @@ export class Front {
   readonly #fetch: Fetch
   readonly #origins: OriginGuard
   #rules: OriginRules
+  #prefix: string
   #guard: Guard | undefined
   /** By the address as configured. */
   #listening = new Map<string, Listening>()
@@ -78,6 +79,7 @@ export class Front {
     this.#fetch = fetch
     this.#guard = this.#guardOf(hub.options)
     this.#rules = rulesOf(hub.options)
+    this.#prefix = prefixOf(hub.options)
     sweeper.watch(this)
   }
 
@@ -94,7 +96,7 @@ export class Front {
   }
 
   /**
-   * Origin under which a browser reaches us. A gateway that listens nowhere, because its host came by a pipe, opens one port of the
+   * Origin, and path before ours, under which a browser reaches us. A gateway that listens nowhere, because its host came by a pipe, opens one port of the
    * loopback address for the pages of sign-ins, and for nothing else.
    */
   async origin(): Promise<string> {
@@ -144,6 +146,7 @@ export class Front {
     }
     this.#listening = after
     this.#rules = rulesOf(options)
+    this.#prefix = prefixOf(options)
     this.#authorize(this.#hub.options, options)
     for (const [name, listening] of before) if (!after.has(name)) this.#retire(listening, options.drainMs)
   }
@@ -232,6 +235,7 @@ export class Front {
   }
 
   #handle(request: HttpRequest, isLoopback: boolean): void {
+    if (this.#prefix !== '') request.cutPrefix(this.#prefix)
     const origin = request.header('origin')
     if (this.#origins.refuses(request, this.#rules, isLoopback && !isHealthCheck(request))) return
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)
@@ -272,7 +276,9 @@ export class Front {
     const stream = sse ? this.#scope(identity, endpointBelow('/sse', request.path)) : undefined
     if (stream !== undefined) {
       const entrance = this.#entrance(request, admitted, stream)
-      return request.method === 'GET' ? this.#sse.open(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'GET' })
+      return request.method === 'GET'
+        ? this.#sse.open(entrance, this.#prefix)
+        : turnAway(this.#hub, entrance, 405, { Allow: 'GET' })
     }
     const messages = sse ? this.#scope(identity, endpointBelow('/messages', request.path)) : undefined
     if (messages !== undefined) {
@@ -317,8 +323,17 @@ const connectionLimits = ({ options: { limits }, maxDescriptors }: Hub): Connect
 }
 
 /** Hosts know the one of an OAuth gateway by its audience. */
-const publicUrlOf = ({ publicUrl, auth }: HostOptions): string | undefined =>
-  publicUrl ?? (auth?.oauth === undefined ? undefined : new URL(auth.oauth.audience).origin)
+const publicUrlOf = ({ publicUrl, auth, path }: HostOptions): string | undefined => {
+  if (publicUrl !== undefined || auth?.oauth === undefined) return publicUrl
+  const { origin, pathname } = new URL(auth.oauth.audience)
+  return origin + pathname.slice(0, -path.length)
+}
+
+/** What a proxy has before our paths: `/gateway`, or nothing. */
+const prefixOf = (options: HostOptions): string => {
+  const url = publicUrlOf(options)
+  return url === undefined ? '' : new URL(url).pathname.replace(/\/$/, '')
+}
 
 const serverOptions = ({ limits, httpServer }: HostOptions): HttpServerOptions => ({ ...limits, httpServer })
 

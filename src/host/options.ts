@@ -64,7 +64,7 @@ export interface HostOptions {
   readonly allowedHosts: readonly string[]
   /** Origins of browsers that may come in, exact. */
   readonly allowedOrigins: readonly string[]
-  /** Origin under which browsers reach us; `undefined`: a bound address. */
+  /** Origin, and path before our paths, under which hosts and browsers reach us; `undefined`: a bound address. */
   readonly publicUrl: string | undefined
   /** Who may come in; `undefined`: everybody who can reach an address, as one principal. */
   readonly auth: AuthOptions | undefined

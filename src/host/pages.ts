@@ -19,7 +19,7 @@ export const questionPage = (question: {
     `Sign in to ${name}`,
     `<p>You will be sent to ${escaped(name)}. Trunkline may then use it in your name.</p>
 <p>Go on only if you have just asked for this yourself.</p>
-<form method="post" action="/connect/${escaped(id)}"><input type="hidden" name="mark" value="${escaped(mark)}">${proof}<button>Continue</button></form>`,
+<form method="post" action="${escaped(id)}"><input type="hidden" name="mark" value="${escaped(mark)}">${proof}<button>Continue</button></form>`,
   )
 }
 

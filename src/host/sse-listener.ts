@@ -49,8 +49,8 @@ export class SseListener {
     return this.#connected.size
   }
 
-  /** `GET /sse`: the first event says where to post. */
-  open(entrance: Entrance): void {
+  /** `GET /sse`: the first event says where to post; `prefix`: what a proxy has before our paths. */
+  open(entrance: Entrance, prefix: string): void {
     const { request } = entrance
     const refusal = this.#refuse(entrance.principal)
     if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal)
@@ -59,7 +59,7 @@ export class SseListener {
     const connected: Connected = { events, entrance, session: undefined, startedMs: performance.now(), untilMs: entrance.untilMs }
     this.#connected.set(id, connected)
     // Beside its own path, so that a toolset keeps to its name.
-    events.send(toParts(`${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
+    events.send(toParts(`${prefix}${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
     events.onClose(() => {
       this.#connected.delete(id)
       connected.session?.end()

@@ -71,6 +71,8 @@ export interface HttpReply {
   readonly headers: IncomingHttpHeaders
   /** The JSON-RPC response it carried, if it carried one. */
   readonly message?: Envelope | undefined
+  /** The body of an answer without one. */
+  readonly body?: Buffer
 }
 export interface HttpChannel extends Channel {
   readonly kind: 'http'

@@ -1,6 +1,7 @@
 /** What an HTTP status of a server means to the request that met it (BRIDGING 7.2). */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../wire/failure.ts'
+import { cleanLabel } from '../wire/label.ts'
 import type { FailureFacts, FailureKind } from '../wire/failure.ts'
 
 export interface HttpHead {
@@ -30,8 +31,11 @@ export const bodyMayAnswer = ({ status }: HttpHead): boolean => status >= 400 &&
 export const statusDecides = (head: HttpHead, session: boolean): boolean =>
   head.status === 401 || head.status === 429 || (head.status === 404 && session) || needsScope(head)
 
-/** The failure of a request that was answered with `head` and nothing better. `now` is wall-clock milliseconds. */
-export const failureOfStatus = (head: HttpHead, session: boolean, now: number): Failure => {
+/**
+ * The failure of a request that was answered with `head` and nothing better. `now` is wall-clock milliseconds; `body` is quoted: it is
+ * mostly the error page of a proxy, which says what no status does.
+ */
+export const failureOfStatus = (head: HttpHead, session: boolean, now: number, body: Buffer = NOTHING): Failure => {
   const { status, headers } = head
   const retryAfterMs = readRetryAfter(headers['retry-after'], now)
   const kind: FailureKind = needsScope(head)
@@ -46,7 +50,27 @@ export const failureOfStatus = (head: HttpHead, session: boolean, now: number): 
   const retryable = RETRYABLE.has(status)
   const challenge = status === 401 || status === 403 ? headers['www-authenticate'] : undefined
   const facts: FailureFacts = { executed, retryable, status, ...(challenge !== undefined && { challenge }) }
-  return new Failure(kind, `the server answered HTTP ${status}`, retryAfterMs === undefined ? facts : { ...facts, retryAfterMs })
+  const text = `the server answered HTTP ${status}${quoteOf(body)}`
+  return new Failure(kind, text, retryAfterMs === undefined ? facts : { ...facts, retryAfterMs })
+}
+
+const NOTHING = Buffer.alloc(0)
+/** What of a body is looked at, in bytes, and quoted of its text, in characters. */
+const MAX_READ = 16 * 1024
+const MAX_QUOTED = 200
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: ' ', '#39': "'", '#x27': "'" }
+
+/** `: "text"` of a page without its markup, or nothing. */
+const quoteOf = (body: Buffer): string => {
+  const text = body
+    .toString('utf8', 0, MAX_READ)
+    .replace(/<(script|style|head|title)\b[^]*?<\/\1\s*>|<!--[^]*?-->/gi, ' ')
+    .replace(/<[a-z!/?][^>]*>/gi, ' ')
+    .replace(/&([a-z]+|#39|#x27);/gi, (entity, name: string) => ENTITIES[name.toLowerCase()] ?? entity)
+    .replace(/\s+/g, ' ')
+  const characters = Array.from(cleanLabel(text).trim())
+  if (characters.length === 0) return ''
+  return `: "${characters.slice(0, MAX_QUOTED).join('')}${characters.length > MAX_QUOTED ? '…' : ''}"`
 }
 
 const needsScope = ({ status, headers }: HttpHead): boolean =>

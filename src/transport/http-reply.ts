@@ -3,6 +3,7 @@
  * collected under the cap. What the reply means is for the channel to say.
  */
 import { Failure } from '../wire/failure.ts'
+import { cleanLabel } from '../wire/label.ts'
 import { SseDecoder } from '../wire/sse.ts'
 import type { SseEvent } from '../wire/sse.ts'
 import { BIG_BYTES } from './body-pool.ts'
@@ -286,7 +287,9 @@ export class Reply implements HttpHandler {
     if (!isSafe || ++this.#redirects > MAX_REDIRECTS) {
       const facts = { status, executed: status === 303 ? 'unknown' : 'no' } as const
       const why = isSafe ? 'too many redirects' : 'only 307 and 308 within the same origin are followed'
-      return this.onError(new Failure('bad_response', `the server answered HTTP ${status}: ${why}`, facts))
+      return this.onError(
+        new Failure('bad_response', `the server answered HTTP ${status} to ${shownLocation(location, to)}: ${why}`, facts),
+      )
     }
     to.username = from.username
     to.password = from.password
@@ -300,6 +303,14 @@ export class Reply implements HttpHandler {
     this.#body = EMPTY
     this.onError(tooLarge(this.#maxMessageBytes))
   }
+}
+
+/** Where a redirect leads, without user information and query, which may hold secrets. */
+export const shownLocation = (location: string | undefined, url: URL | null): string => {
+  if (location === undefined || location === '') return 'nowhere (no Location)'
+  return JSON.stringify(
+    url === null ? cleanLabel(location).slice(0, 200) : `${url.protocol}//${url.host}${url.pathname}`.slice(0, 200),
+  )
 }
 
 /** A message from the server over the cap. */

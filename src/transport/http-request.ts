@@ -76,7 +76,7 @@ export abstract class HttpRequest {
   abstract readonly method: string
   /** `undefined`: there is no place to keep any. */
   abstract readonly notes: HeadNotes | undefined
-  readonly path: string
+  #path: string
   readonly query: string
   protected readonly shared: Shared
   #extraHeaders: Headers | undefined
@@ -85,8 +85,18 @@ export abstract class HttpRequest {
   constructor(target: string, shared: Shared) {
     this.shared = shared
     const mark = target.indexOf('?')
-    this.path = mark === -1 ? target : target.slice(0, mark)
+    this.#path = mark === -1 ? target : target.slice(0, mark)
     this.query = mark === -1 ? '' : target.slice(mark + 1)
+  }
+
+  /** Without query. */
+  get path(): string {
+    return this.#path
+  }
+
+  /** Forgets what a proxy has before our paths, and did not take away. */
+  cutPrefix(prefix: string): void {
+    if (this.#path.startsWith(prefix) && this.#path[prefix.length] === '/') this.#path = this.#path.slice(prefix.length)
   }
 
   /** A header's value; names in lower case. Repeated ones are joined as node:http does. */

@@ -10,6 +10,8 @@ import type { ReplyHead } from './reply-head.ts'
 /** `message` is the first response in the body or stream, whatever the status; other messages are not looked at. */
 export interface RawAnswer extends HttpHead {
   readonly message?: Envelope
+  /** Of an answer that has no response. */
+  readonly body?: Buffer
 }
 
 /** `answer` rejects with a `Failure` if there is no HTTP answer, none within `timeoutMs`, or `stop` was called. */
@@ -36,7 +38,7 @@ export const rawExchange = (endpoint: McpEndpoint, message: Outgoing, timeoutMs:
     },
     onEnd: (from, body) => {
       if (body.length > 0) read(from, body)
-      resolve({ status: from.status, headers: from.headers })
+      resolve({ status: from.status, headers: from.headers, body })
     },
     onError: reject,
   })

@@ -176,7 +176,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     if (status >= 400) {
       const answer = statusDecides(head, hadSession) ? undefined : this.#answerIn(body, bodyMayAnswer(head))
       if (answer !== undefined) this.#ports.receive(answer, this)
-      return this.#end(failureOfStatus(head, hadSession, Date.now()))
+      return this.#end(failureOfStatus(head, hadSession, Date.now(), body))
     }
     if (form === 'json' && body.length > 0) readIncoming(body, this)
     if (this.#state === 'answered' && this.#message.isRelayed === true && body[0] === OPEN_BRACE) this.#ports.relayed(body)

@@ -223,7 +223,8 @@ export class SseChannel implements Channel, Recipient {
           if (head.status < 300 && id === undefined) this.#gate.open()
         },
         onEvent: () => undefined,
-        onEnd: (head, body) => (head.status < 300 ? done() : refused(failureOfStatus(head, false, Date.now()), sampleOf(body))),
+        onEnd: (head, body) =>
+          head.status < 300 ? done() : refused(failureOfStatus(head, false, Date.now(), body), sampleOf(body)),
         onError: (failure) => refused(failure, ''),
       },
     )

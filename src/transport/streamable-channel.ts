@@ -236,7 +236,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
       },
       onEvent: () => undefined,
       onEnd: (head, body) => {
-        if (head.status >= 300) refused(failureOfStatus(head, false, Date.now()), sampleOf(body))
+        if (head.status >= 300) refused(failureOfStatus(head, false, Date.now(), body), sampleOf(body))
       },
       onError: (failure) => refused(failure, ''),
     })

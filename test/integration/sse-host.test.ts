@@ -88,6 +88,21 @@ test('requests before initialize are answered -32600', async () => {
   stream.close()
 })
 
+test.each([
+  ['a proxy that takes the prefix away', '/sse', '/messages'],
+  ['a proxy that leaves it', '/gateway/sse', '/gateway/messages'],
+])('behind a path of listen.http.public_url the endpoint event names it, and %s is served', async (_name, path, posted) => {
+  await using gateway = await start({ host: { publicUrl: 'https://mcp.example.com/gateway' } })
+  const stream = await send(new URL(path, gateway.url), { method: 'GET', headers: { accept: 'text/event-stream' } })
+  const { data } = await stream.events.until(({ event }) => event === 'endpoint')
+  expect(data).toMatch(/^\/gateway\/messages\?s=/)
+  const messages = new URL(data.replace('/gateway/messages', posted), gateway.url)
+  expect((await send(messages, { body: INITIALIZE })).status).toBe(202)
+  const answer = await stream.events.until(({ event }) => event === 'message')
+  expect(JSON.parse(answer.data)).toMatchObject({ result: { serverInfo: { name: 'trunkline' } } })
+  stream.close()
+})
+
 test('switched off there is no such path', async () => {
   await using gateway = await start({ host: { sse: false } })
   expect((await send(new URL('/sse', gateway.url), { method: 'GET' })).status).toBe(404)

@@ -49,6 +49,8 @@ export interface GatewaySetup {
   readonly early?: boolean
   /** Kept from one start to the next; a fresh one by default. */
   readonly stateDir?: string
+  /** `state.key`, 64 hex digits. */
+  readonly stateKey?: string
   /** Fakes that outlive the gateway. */
   readonly fakes?: ReadonlyMap<string, FakeDownstream>
 }
@@ -154,6 +156,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
   lock: undefined,
   log: { level: 'debug', format: 'json' },
   stateDir,
+  stateKey: setup.stateKey,
   runtimeDir: stateDir,
   watch: false,
   confirm: false,

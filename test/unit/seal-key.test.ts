@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ConfigError } from '../../src/config/problems.ts'
-import { sealKey } from '../../src/seal-key.ts'
+import { sealKeys } from '../../src/seal-key.ts'
+
+const sealKey = (folder: string | undefined, log: Parameters<typeof sealKeys>[2]): Buffer | undefined =>
+  sealKeys(undefined, folder, log)[0]
 
 let folder: string
 let file: string
@@ -52,4 +55,14 @@ test('a file of another length is no key and is replaced', () => {
   writeFileSync(file, 'short', { mode: 0o600 })
   const key = sealKey(folder, log)
   expect([readFileSync(file), statSync(file).mode & 0o777]).toEqual([key, 0o600])
+})
+
+test('a configured key seals, and what the key of the state folder sealed still opens', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trunkline-key-'))
+  const quiet = { warn: () => undefined }
+  const configured = 'ab'.repeat(31) + 'cd'
+  expect(sealKeys(configured, folder, quiet).map((key) => key.toString('hex'))).toEqual([configured])
+  const own = sealKey(folder, quiet)
+  expect(sealKeys(configured, folder, quiet).map((key) => key.toString('hex'))).toEqual([configured, own?.toString('hex')])
+  rmSync(folder, { recursive: true, force: true })
 })

@@ -9,6 +9,7 @@ import { lookup as systemLookup } from 'node:dns'
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
 import type { Dispatcher } from 'undici'
+import { shownLocation } from '../../transport/http-reply.ts'
 import { NO_PROXIES, originOfProxy, proxyFor } from '../../transport/proxy-rules.ts'
 import type { ProxyRules } from '../../transport/proxy-rules.ts'
 import { isReachable } from './addresses.ts'
@@ -83,7 +84,9 @@ export class SafeFetch implements AsyncDisposable {
     const { statusCode } = reply
     if (statusCode >= 300 && statusCode < 400) {
       reply.body.on('error', () => undefined).destroy()
-      throw new Error(`${target.origin}: answered with a redirect (HTTP ${statusCode}), which is not followed`)
+      const location = [reply.headers['location']].flat()[0]
+      const where = shownLocation(location, URL.parse(location ?? '', target.href))
+      throw new Error(`${target.origin}: answered with a redirect (HTTP ${statusCode}) to ${where}, which is not followed`)
     }
     const chunks: Buffer[] = []
     let size = 0

@@ -367,6 +367,20 @@ describe('T-08 the page of a sign-in', () => {
     )
   })
 
+  test('keeps the path of listen.http.public_url in its link, its form and where people come back', async () => {
+    await using stage = await scene({ host: { publicUrl: 'https://example.com/gateway' } })
+    await using host = await modernHttp.connect(stage.gateway, able)
+    const link = new URL(linkOf(await host.call('tools/call', SIGN_IN)))
+    expect(link.href).toMatch(/^https:\/\/example\.com\/gateway\/connect\/[\w-]+$/)
+    for (const path of [link.pathname, link.pathname.replace('/gateway', '')]) {
+      const page = await new Browser().open(new URL(path, stage.gateway.url))
+      const action = /<form method="post" action="([^"]*)"/.exec(page.text)?.[1] ?? ''
+      expect(new URL(action, link).href).toBe(link.href)
+    }
+    const document = await new Browser().open(new URL('/gateway/connect/client.json', stage.gateway.url))
+    expect(JSON.parse(document.text)).toMatchObject({ redirect_uris: ['https://example.com/gateway/connect/callback'] })
+  })
+
   test('B244 refuses a changed issuer before the code leaves', async () => {
     await using stage = await scene()
     const { browser, callback } = await departed(stage)

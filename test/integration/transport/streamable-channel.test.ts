@@ -465,7 +465,7 @@ describe('redirects', () => {
     [303, 'unknown'],
   ])('does not follow a %i', async (status, executed) => {
     const { end, server } = await outcome((_seen, response) => void response.writeHead(status, { location: '/other' }).end())
-    expect(end).toMatchObject({ kind: 'bad_response', executed })
+    expect(end).toMatchObject({ kind: 'bad_response', executed, message: expect.stringContaining(`${server.url.origin}/other"`) })
     expect(server.seen).toHaveLength(1)
   })
 })

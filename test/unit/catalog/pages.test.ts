@@ -7,6 +7,7 @@ import type { CatalogSource } from '../../../src/catalog/catalog.ts'
 import { pageOf } from '../../../src/catalog/pages.ts'
 import { Views } from '../../../src/catalog/view.ts'
 import type { View } from '../../../src/catalog/view.ts'
+import { SHARED_PRINCIPAL } from '../../../src/rpc/call.ts'
 import type { Revision } from '../../../src/wire/revisions.ts'
 import { join } from '../../../src/wire/payload.ts'
 import { ALWAYS, seeing, sourceOf, toolOf } from './fixtures.ts'
@@ -72,6 +73,28 @@ describe('pages', () => {
       expect(first.names).toEqual(['a__z', 'a__b'])
       expect(namesOn(viewOf([server('a', 'zxya', revision)]), first.next, 9).names).toEqual(['a__y', 'a__a'])
     }
+  })
+
+  test('a cursor of the one caller without a credential opens under any key, in one spelling, and in its own list only', () => {
+    const view = viewOf([server('a', 'xyz')])
+    const limits = { maxItems: 1, maxBytes: 1e6 }
+    const other = new Seal({ keys: [randomBytes(32)] })
+    const { nextCursor = '' } = pageOf(view, 'tools', undefined, limits, seal, SHARED_PRINCIPAL)
+    expect(join(pageOf(view, 'tools', nextCursor, limits, other, SHARED_PRINCIPAL).entries).toString()).toContain('a__y')
+    const given = JSON.parse(Buffer.from(nextCursor, 'base64url').toString()) as object
+    const invented = (more: object): string => Buffer.from(JSON.stringify({ ...given, ...more })).toString('base64url')
+    const tries = [
+      () => pageOf(view, 'prompts', nextCursor, limits, seal, SHARED_PRINCIPAL),
+      () => pageOf(viewOf([server('a', 'xyz')], '2025-11-25'), 'tools', nextCursor, limits, seal, SHARED_PRINCIPAL),
+      () => pageOf(view, 'tools', nextCursor, limits, seal, 'p'),
+      ...[`${nextCursor}x`, ` ${nextCursor}`, `${nextCursor}=`, 'bnVsbA', 'e30', ''].map(
+        (wrong) => () => pageOf(view, 'tools', wrong, limits, seal, SHARED_PRINCIPAL),
+      ),
+      ...[{ given: -1 }, { position: 'x' }, { original: 7 }, { principal: 'p' }, { server: null }].map(
+        (wrong) => () => pageOf(view, 'tools', invented(wrong), limits, seal, SHARED_PRINCIPAL),
+      ),
+    ]
+    for (const attempt of tries) expect(attempt).toThrow(expect.objectContaining({ kind: 'state' }))
   })
 
   test('B117 a cursor of another list, view or principal, or one that is not ours, is refused', () => {

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { failureOfStatus } from '../../../src/transport/http-failure.ts'
+import { shownLocation } from '../../../src/transport/http-reply.ts'
+
+const told = (body: string): string => failureOfStatus({ status: 502, headers: {} }, false, 0, Buffer.from(body)).message
+
+test.each([
+  [
+    '<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center><hr><center>nginx</center></body></html>',
+    'the server answered HTTP 502: "502 Bad Gateway nginx"',
+  ],
+  [
+    '<script>alert(1)</script><!-- x --><p>Access&nbsp;denied by &quot;policy&quot; 7 &lt;corp&gt;',
+    'the server answered HTTP 502: "Access denied by "policy" 7 <corp>"',
+  ],
+  ['{"error":"no upstream"}', 'the server answered HTTP 502: "{"error":"no upstream"}"'],
+  ['a < b and c > d', 'the server answered HTTP 502: "a < b and c > d"'],
+  ['\u001b[31mred\u202e\u0007', 'the server answered HTTP 502: "[31mred"'],
+  ['x'.repeat(201), `the server answered HTTP 502: "${'x'.repeat(200)}…"`],
+  ['', 'the server answered HTTP 502'],
+  ['<html></html>', 'the server answered HTTP 502'],
+])('the error page of a proxy is quoted as text: %j', (page, expected) => {
+  expect(told(page)).toBe(expected)
+})
+
+test('where a redirect leads is named without user information and query', () => {
+  const shown = (location: string | undefined): string =>
+    shownLocation(location, URL.parse(location ?? '', 'https://mcp.example/mcp'))
+  expect(shown('https://u:p@login.example/sso?state=secret#x')).toBe('"https://login.example/sso"')
+  expect(shown('/mcp/')).toBe('"https://mcp.example/mcp/"')
+  expect(shown(undefined)).toBe('nowhere (no Location)')
+})
