@@ -162,7 +162,7 @@ describe('start and exit', () => {
       kind: 'spawn_failed',
       executed: 'no',
       retryable: false,
-      message: 'spawn no-such-command: ENOENT: not found',
+      message: expect.stringMatching(/^spawn no-such-command: ENOENT: not found; install it, or write its full path/) as string,
     })
     expect(await channel.closed).toMatchObject({ kind: 'spawn_failed' })
   })
