@@ -22,6 +22,8 @@ import { DEFAULT_BACKOFF } from './downstream/backoff.ts'
 import type { BackoffOptions } from './downstream/backoff.ts'
 import type { Log, SoleHost } from './downstream/environment.ts'
 import { Introductions } from './era/introductions.ts'
+import { DEFAULT_SPARE } from './downstream/spare.ts'
+import type { SpareOptions } from './downstream/spare.ts'
 import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/openers.ts'
 import { RetryBudget } from './downstream/retry-budget.ts'
@@ -61,6 +63,7 @@ export interface Surroundings {
   /** Serve one host on these streams instead of listening (`trunkline stdio`). */
   readonly pipe?: HostStreams & { readonly path?: EndpointPath }
   readonly backoff?: BackoffOptions
+  readonly spare?: SpareOptions
 }
 
 /** The two directions of a host's pipe. */
@@ -160,6 +163,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     retries: new RetryBudget(() => current.gateway.retryPercent),
     memory: openMemory(stateDir, log),
     backoff: surroundings.backoff ?? DEFAULT_BACKOFF,
+    spare: surroundings.spare ?? DEFAULT_SPARE,
     legacyTtlMs: gatewayOptions.legacyTtlMs,
     legacyPollMs: gatewayOptions.legacyPollMs,
     soleHost: surroundings.pipe === undefined ? undefined : introduction.promise,

@@ -13,6 +13,7 @@ import type { RateCount } from '../gateway/rates.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import type { LimitCount } from '../rpc/limit-counts.ts'
+import { groupMemory } from '../transport/group-memory.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 
 /** Lines of a server's stderr that are shown (F-08). */
@@ -36,6 +37,8 @@ export interface ServerStatus {
   /** Estimate of what its tools cost a model, as they are listed. */
   readonly tokens: number
   readonly links: number
+  /** The processes that run for it, with what their process groups hold in memory. */
+  readonly processes: readonly ProcessStatus[]
   readonly inFlight: number
   /** Outages since it was configured: failures without health in between are one. */
   readonly failures: number
@@ -49,6 +52,12 @@ export interface ServerStatus {
   readonly fidelity: readonly DeviationCount[]
   /** The last lines its process printed on stderr, oldest first, while it is not healthy. */
   readonly stderr: readonly string[]
+}
+
+/** `memoryBytes`: resident, of all in its process group; `undefined` where the system does not say (only Linux does). */
+export interface ProcessStatus {
+  readonly pid: number
+  readonly memoryBytes: number | undefined
 }
 
 /** How many a server serves, and how many of them must sign in there first, which their hosts ask them to. */
@@ -95,6 +104,7 @@ export const serverStatuses = ({
   const view = gateway.feed.whole(LATEST_LEGACY, SHARED_PRINCIPAL)
   const { catalog } = view
   const { rows, entries } = view.list('tools')
+  const memory = groupMemory()
   return fleet.downstreams$.value.map((common) => {
     const { personal } = common
     const callers = personal !== undefined && isAuthenticated ? personal.all : undefined
@@ -119,6 +129,7 @@ export const serverStatuses = ({
       prompts: shown?.lists.prompts.length ?? 0,
       tokens: own.length === 0 ? 0 : estimateTokens(joinArray(own)),
       links: all.reduce((sum, { linkCount }) => sum + linkCount, 0),
+      processes: all.flatMap(({ pids }) => pids.map((pid) => ({ pid, memoryBytes: memory.get(pid) }))),
       inFlight: all.reduce((sum, { inFlight }) => sum + inFlight, 0),
       failures,
       nextTryMs: nextTryAtMs === undefined ? undefined : Math.max(0, Math.round(nextTryAtMs - performance.now())),

@@ -32,6 +32,7 @@ export const serverLines = (servers: readonly ServerStatus[], paint: Paint): Lin
       revision ?? '-',
       callers === undefined ? `${tools} tools` : '-',
       tools === 0 ? '' : `${thousands(tokens)} tok`,
+      processCell(server),
       remarkOn(server),
     ]
   })
@@ -40,6 +41,16 @@ export const serverLines = (servers: readonly ServerStatus[], paint: Paint): Lin
     const [mark, colour] = MARKS[needsSignIn ? 'degraded' : state] ?? ['?', 'yellow']
     return ['  ', paint(mark, colour), ` ${line}`]
   })
+}
+
+/** `pid 4711 96 MB`, or the number of processes and what they hold together. */
+const processCell = ({ processes }: ServerStatus): string => {
+  if (processes.length === 0) return ''
+  const bytes = processes.reduce((sum, { memoryBytes = 0 }) => sum + memoryBytes, 0)
+  const memory = bytes === 0 ? '' : ` ${Math.round(bytes / 1_000_000)} MB`
+  return processes.length === 1
+    ? `pid ${processes[0].pid}${memory}`
+    : `pids ${processes.map(({ pid }) => pid).join(' ')}${memory}`
 }
 
 /** What is to be done, who is there, or what is wrong. */

@@ -60,7 +60,12 @@ const limits = z.strictObject({
 const lifecycle = z.strictObject({
   start: field(choice('eager', 'lazy'), '`eager`: at once. `lazy`: at first use, once its lists are stored.', S.start),
   sharing: field(choice('session', 'principal', 'shared', 'call'), 'Who shares one connection to a legacy server.', S.sharing),
-  spare: countField('Processes started ahead for the next session.', S.spare, 0, 1),
+  spare: countField(
+    'Processes started ahead for the next session: once a legacy session has come, where starting takes over 1 s, for 10 idle minutes.',
+    S.spare,
+    0,
+    1,
+  ),
   idle_stop: field(durationOrNever, 'An unused connection, or a lazy server, ends after this.', formatDuration(S.idleStopMs)),
 })
 

@@ -15,6 +15,7 @@ import type { Companion, DownstreamEnvironment, PipeChannel } from './environmen
 import { Heartbeat } from './heartbeat.ts'
 import type { ServerOptions } from './options.ts'
 import { isProcessEnd } from './restarts.ts'
+import { Spare } from './spare.ts'
 import type { StartSlot } from './starts.ts'
 
 /** What the catalogue link declares: everything that some host could be asked for (BRIDGING 3.0 rule 3). */
@@ -34,7 +35,9 @@ export class Dialer {
   #options: ServerOptions
   readonly #environment: DownstreamEnvironment
   readonly #bearer: Bearer | undefined
-  #spare: Promise<Started> | undefined
+  readonly #spare: Spare<Started>
+  /** When the process behind the main link was spawned. */
+  #mainStartedMs = 0
   #companion: Companion | undefined
   /** What was started last for the main link; kept after its end, for what it said before. */
   #mainProcess: Pick<PipeChannel, 'process'> | undefined
@@ -47,6 +50,14 @@ export class Dialer {
     this.#options = options
     this.#bearer = bearer
     this.#environment = environment
+    this.#spare = new Spare({
+      options: environment.spare,
+      isAllowed: () =>
+        !this.#isClosed && this.#options.spare === 1 && this.#options.url === undefined && environment.soleHost === undefined,
+      start: () => this.#startProcess(unwanted),
+      ended: ({ connection }) => connection.channel.closed,
+      stop: ({ connection }) => connection.channel.close(),
+    })
   }
 
   /** Other options, none of which asks for a restart. */
@@ -59,13 +70,26 @@ export class Dialer {
     return this.#mainProcess?.process?.stderrTail(count) ?? []
   }
 
+  /** A legacy session has come that uses this server. */
+  sessionSeen(): void {
+    this.#spare.want()
+  }
+
+  /** The processes that run for it now. */
+  get pids(): readonly number[] {
+    const processes = [...[...this.#channels].map((channel) => (channel as Partial<PipeChannel>).process), this.#companion]
+    return processes.flatMap((process) => process?.pid ?? [])
+  }
+
   superset(): Declared {
     return SUPERSET
   }
 
   /** A further link, for one caller. */
   async dial(declared: Declared, events: LinkEvents): Promise<Link> {
-    return (await this.#dial(declared, events, wanted)).link
+    const { link } = await this.#dial(declared, events, wanted)
+    this.#spare.prepare()
+    return link
   }
 
   /** A process of ours ended by itself; every other failure is one of connecting. */
@@ -88,9 +112,10 @@ export class Dialer {
       return this.#dial(declared, events, isWanted, true)
     })
     memory.keepVerdict(options, verdict)
-    void link.closed.then(() => this.#dropSpare())
+    void link.closed.then(() => this.#spare.drop())
     if (this.#companion !== undefined) void this.#companion.exited.then(() => link.close())
-    if (verdict.era === 'legacy') this.#prepareSpare()
+    if (verdict.era === 'legacy') this.#spare.started(performance.now() - this.#mainStartedMs)
+    this.#spare.prepare()
     Heartbeat.watch(link, this.#environment.sweeper, () => this.#options.timeouts.pingMs)
     return link
   }
@@ -113,7 +138,7 @@ export class Dialer {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#environment.starts.review()
-    await Promise.all([...[...this.#channels].map((channel) => channel.close()), this.#companion?.stop()])
+    await Promise.all([this.#spare.release(), ...[...this.#channels].map((channel) => channel.close()), this.#companion?.stop()])
   }
 
   #opened<C extends Channel>(channel: C): C {
@@ -196,12 +221,8 @@ export class Dialer {
 
   /** The spare, or a new process. */
   async #takeProcess(isWanted: () => boolean, isMain: boolean): Promise<Started> {
-    const spare = this.#spare
-    this.#spare = undefined
-    if (spare === undefined) return this.#startProcess(isWanted, isMain)
-    const started = await spare.catch(() => this.#startProcess(isWanted))
-    this.#prepareSpare()
-    return started
+    const spare = this.#spare.take()
+    return spare === undefined ? this.#startProcess(isWanted, isMain) : spare.catch(() => this.#startProcess(isWanted, isMain))
   }
 
   async #startProcess(isWanted: () => boolean, isMain = false): Promise<Started> {
@@ -209,6 +230,7 @@ export class Dialer {
     try {
       const channel = this.#opened(this.#environment.openers.pipe(this.#options))
       if (isMain) this.#mainProcess = channel
+      if (isMain) this.#mainStartedMs = performance.now()
       const connection = new Connection(channel, this.#environment.sweeper)
       await connection.open()
       if (channel.process !== undefined) slot.watch(channel.process)
@@ -223,25 +245,6 @@ export class Dialer {
   /** What is being closed waits for no slot. */
   #acquire(isWanted: () => boolean): Promise<StartSlot> {
     return this.#environment.starts.acquire(() => this.#isClosed || isWanted())
-  }
-
-  /** One process that was sent nothing, ready to become whatever link is asked for next (DECISIONS 3). */
-  #prepareSpare(): void {
-    const isOfUse = this.#options.spare === 1 && this.#options.url === undefined && this.#environment.soleHost === undefined
-    if (!isOfUse || this.#isClosed || this.#spare !== undefined) return
-    const spare = this.#startProcess(unwanted)
-    this.#spare = spare
-    const forget = (): void => {
-      if (this.#spare === spare) this.#spare = undefined
-    }
-    spare.then(({ connection }) => void connection.channel.closed.then(forget), forget)
-  }
-
-  async #dropSpare(): Promise<void> {
-    const spare = this.#spare
-    this.#spare = undefined
-    const started = await spare?.catch(() => undefined)
-    await started?.connection.channel.close()
   }
 }
 

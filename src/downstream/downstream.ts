@@ -93,6 +93,7 @@ export class Downstream {
     this.#linkStarts = new LinkStarts(environment.backoff, () => environment.sweeper.nowMs, restarts)
     this.#links = new Links(options, {
       open: (owner) => this.#openLink(owner),
+      sessionSeen: () => this.#dialer.sessionSeen(),
       closed: (owner) => this.#sessionLists.forget(owner),
       isShared: () => this.link?.transport !== 'http',
       nowMs: () => environment.sweeper.nowMs,
@@ -176,6 +177,10 @@ export class Downstream {
   }
   get linkCount(): number {
     return (this.link === undefined ? 0 : 1) + this.#offers.apps.linkCount + this.#links.size
+  }
+  /** The processes that run for it. */
+  get pids(): readonly number[] {
+    return this.#dialer.pids
   }
   get inFlight(): number {
     return this.#slots.inUse

@@ -13,6 +13,7 @@ import type { BackoffOptions } from './backoff.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { LinkOwner } from './link-owner.ts'
 import type { ServerOptions } from './options.ts'
+import type { SpareOptions } from './spare.ts'
 import type { Printing, Starts } from './starts.ts'
 
 /** A process of ours, running or ended. */
@@ -96,6 +97,7 @@ export interface DownstreamEnvironment {
   readonly openers: Openers
   readonly memory: Memory
   readonly backoff: BackoffOptions
+  readonly spare: SpareOptions
   /** How often each limit was reached. */
   readonly limits: LimitCounts
   /** How many processes start at once (`limits.starts`). */

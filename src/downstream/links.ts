@@ -34,6 +34,8 @@ interface LatestKey extends Pick<Caller, 'principal' | 'capabilities'> {
 
 export interface LinksEnvironment {
   readonly open: (owner: LinkOwner) => Promise<Link>
+  /** A legacy session calls for the first time. */
+  readonly sessionSeen: () => void
   /** A link of this owner is open no more. */
   readonly closed: (owner: LinkOwner) => void
   /** The server's messages come on one way for all calls, so that only one caller at a time may be asked (BRIDGING 3.0 b). */
@@ -232,6 +234,7 @@ export class Links implements Sweepable {
     if (used === undefined) {
       this.#bySession.set(session, (used = { all: new Set(), usual: undefined }))
       session.onEnd(() => this.#ended(session))
+      this.#environment.sessionSeen()
     }
     used.all.add(held)
     used.usual = sharing === 'call' ? undefined : { held, capabilities, sharing }

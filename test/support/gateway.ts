@@ -13,6 +13,8 @@ import type { BackoffOptions } from '../../src/downstream/backoff.ts'
 import type { Log } from '../../src/downstream/environment.ts'
 import { DEFAULT_LIMITS, DEFAULT_SERVER, DEFAULT_TIMEOUTS } from '../../src/downstream/options.ts'
 import type { ServerLimits, ServerOptions, ServerTimeouts } from '../../src/downstream/options.ts'
+import { DEFAULT_SPARE } from '../../src/downstream/spare.ts'
+import type { SpareOptions } from '../../src/downstream/spare.ts'
 import { DEFAULT_GATEWAY } from '../../src/gateway/options.ts'
 import type { GatewayOptions } from '../../src/gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
@@ -43,6 +45,7 @@ export interface GatewaySetup {
   /** As the environment of a process would name them, for authorization servers. */
   readonly proxies?: ProxyRules
   readonly backoff?: Partial<BackoffOptions>
+  readonly spare?: Partial<SpareOptions>
   /** Serve one host on a pipe and nobody else, as `trunkline stdio` does. */
   readonly pipe?: boolean
   /** Do not wait until all servers are ready. */
@@ -90,6 +93,7 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
     log: keepIn(log),
     path: process.env['PATH'],
     backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 100, minRetryMs: 20, maxCrashes: 1_000, ...setup.backoff },
+    spare: { ...DEFAULT_SPARE, ...setup.spare },
     ...(streams !== undefined && { pipe: streams }),
   })
   const ready = async (): Promise<void> => {

@@ -37,6 +37,7 @@ const makeLinks = (sharing: Sharing) => {
       opened.push({ owner, close })
       return { closed: promise, close } as unknown as Link
     },
+    sessionSeen: () => undefined,
     closed: () => undefined,
     isShared: () => false,
     nowMs: () => clock.nowMs,
