@@ -122,6 +122,7 @@ const CHILDREN_STOP_MS = 6_000
 export const startGateway = async (configuration: Configuration, surroundings: Surroundings): Promise<Running> => {
   const { log, redactor = new Redactor() } = surroundings
   redactor.learn(configuration.secrets)
+  const credentials = new Redactor(configuration.credentials)
   const { host: hostOptions, gateway: gatewayOptions } = configuration
   let current = configuration
   let auditFile = configuration.audit && (await AuditFile.open(configuration.audit, log))
@@ -160,6 +161,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log, limits),
     limits,
     maxStarts: () => current.gateway.maxStarts,
+    hasCredential: (json) => credentials.hideJson(json) !== json,
     retries: new RetryBudget(() => current.gateway.retryPercent),
     memory: openMemory(stateDir, log),
     backoff: surroundings.backoff ?? DEFAULT_BACKOFF,
@@ -313,6 +315,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     },
     apply: async (next, restart) => {
       redactor.learn(next.secrets)
+      credentials.learn(next.credentials)
       const isSameFile = isDeepStrictEqual(current.audit, next.audit)
       const nextFile = isSameFile ? auditFile : next.audit && (await AuditFile.open(next.audit, log))
       if (pipe === undefined)

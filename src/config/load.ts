@@ -11,7 +11,7 @@ import type { Context } from './surroundings.ts'
 import type { Configuration } from './options.ts'
 import { ConfigError } from './problems.ts'
 import type { Problem } from './problems.ts'
-import { secretsOf, warnOfReadableSecrets } from './secrets.ts'
+import { credentialsOf, secretsOf, warnOfReadableSecrets } from './secrets.ts'
 import { collectRates } from './rates.ts'
 import { readProxies } from './proxies.ts'
 import { buildServer } from './server.ts'
@@ -87,6 +87,13 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
         ...scalars(child(gathered.sections.get('state'), 'key')).map(({ value }) => String(value ?? '')),
         ...servers.flatMap(({ tls }) => tls?.key ?? []),
         ...[...gathered.servers.values()].flatMap(secretsOf),
+        ...secretsOfAuth(gathered.sections.get('auth')),
+      ]),
+    ],
+    credentials: [
+      ...new Set([
+        ...gathered.secrets,
+        ...[...gathered.servers.values()].flatMap(credentialsOf),
         ...secretsOfAuth(gathered.sections.get('auth')),
       ]),
     ],

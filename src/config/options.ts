@@ -42,6 +42,8 @@ export interface Configuration {
   readonly confirm: boolean
   /** Values that no log line, status or error may show: credentials, and what variables brought into environments. */
   readonly secrets: readonly string[]
+  /** Those of them that are certainly credentials: a definition of a server that holds one is withheld. */
+  readonly credentials: readonly string[]
   /** What a person should know: left-out entries, renamed keys, readable secrets. One sentence each. */
   readonly warnings: readonly string[]
 }

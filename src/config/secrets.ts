@@ -11,12 +11,18 @@ const SECRET_NAME = /token|secret|passw|credential|authorization|cookie|(api|pri
 /** Below this a value is no secret worth the name, and hiding it would blacken ordinary words. */
 const SHORTEST_SECRET = 6
 
-/** The values of one server that must never be shown. */
-export const secretsOf = ({ tree }: GatheredServer): readonly string[] => {
-  const fromVariables = scalars(child(tree, 'env')).filter(({ variables }) => variables === true)
+/** The values of one server that must never be shown: its credentials, and what variables brought into its environment. */
+export const secretsOf = (server: GatheredServer): readonly string[] => {
+  const fromVariables = scalars(child(server.tree, 'env')).filter(({ variables }) => variables === true)
+  const values = [...fromVariables, ...pinned(server.tree)].map(({ value }) => String(value ?? ''))
+  return [...credentialsOf(server), ...values.filter((value) => value.length >= SHORTEST_SECRET)]
+}
+
+/** Those that are secrets by their place or name; a folder or a region that a variable brought is none. */
+export const credentialsOf = ({ tree }: GatheredServer): readonly string[] => {
   const namedSo = ['env', 'headers'].flatMap((key) => named(child(tree, key))).flatMap(scalars)
-  const bySource = ['args', 'headers'].flatMap((key) => scalars(child(tree, key))).filter(isFromSecret)
-  const values = [...credentials(tree), ...fromVariables, ...namedSo, ...bySource, ...pinned(tree)]
+  const bySource = ['args', 'env', 'headers'].flatMap((key) => scalars(child(tree, key))).filter(isFromSecret)
+  const values = [...credentials(tree), ...namedSo, ...bySource]
   return [...values.map(({ value }) => String(value ?? '')), ...inUrl(child(tree, 'url')), ...inUrl(child(tree, 'proxy'))].filter(
     (value) => value.length >= SHORTEST_SECRET,
   )

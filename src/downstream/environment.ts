@@ -102,6 +102,8 @@ export interface DownstreamEnvironment {
   readonly limits: LimitCounts
   /** How many processes start at once (`limits.starts`). */
   readonly maxStarts: () => number
+  /** Whether JSON text holds a credential of the configuration (T-14). */
+  readonly hasCredential: (json: string) => boolean
   readonly retries: RetryBudget
   /** Where a process waits until it may be spawned. */
   readonly starts: Starts

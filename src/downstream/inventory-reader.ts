@@ -38,6 +38,8 @@ export interface ReadingOptions {
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
   readonly nowMs: () => number
+  /** Whether JSON text holds a credential of the configuration. */
+  readonly hasCredential: (json: string) => boolean
   /** Hears of each limit that the lists exceed. */
   readonly reached: (option: string) => void
   /** Hears of each list that failed. */
@@ -90,7 +92,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const inventory = {
     revision: link.revision,
     capabilities: link.capabilities,
-    instructions: link.instructions,
+    instructions: withoutCredential(link.instructions, options, warnings),
     lists: pick((list) => list.entries),
     freshness: pick((list) => list.freshness),
     leftOut,
@@ -120,6 +122,16 @@ const within = async <T>(ms: number, work: Promise<T>): Promise<T | undefined> =
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)))
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+const withoutCredential = (
+  instructions: string | undefined,
+  { hasCredential }: ReadingOptions,
+  warnings: string[],
+): string | undefined => {
+  if (instructions === undefined || !hasCredential(JSON.stringify(instructions))) return instructions
+  warnings.push(`its instructions are withheld: they ${CREDENTIAL.replace('contains', 'contain')}`)
+  return undefined
 }
 
 /** What is told of a reading beside what was read. */
@@ -209,18 +221,28 @@ const readPage = function* (
   kind: ListKind,
   row: ListRow,
   link: Link,
-  { limits, reached }: ReadingOptions,
+  { limits, reached, hasCredential }: ReadingOptions,
   { leftOut }: Notes,
 ): Generator<Entry> {
   const list = result.member(row.member)
-  if (list === undefined || result.bytes[list.start] !== 0x5b) return
+  // Null is absent: Go writes an empty list so.
+  if (list === undefined || result.bytes[list.start] === 0x6e) return
+  if (result.bytes[list.start] !== 0x5b) throw new Failure('bad_response', `"${row.member}" is not a list`)
   for (const span of new Scanner(result.bytes, { start: list.start, strict: false }).elements()) {
     if (result.bytes[span.start] !== 0x7b) continue
     const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits, reached)
     if ('reason' in entry) leftOut.push(entry)
+    else if (hasCredential(entry.raw.toString()))
+      leftOut.push({ kind, name: nameWithout(entry, hasCredential), reason: CREDENTIAL })
     else yield entry
   }
 }
+
+const CREDENTIAL = 'contains a credential of the configuration; change that credential, and ask who runs the server'
+
+/** A name that holds the credential itself is not told either. */
+const nameWithout = ({ original }: Entry, hasCredential: ReadingOptions['hasCredential']): string =>
+  hasCredential(JSON.stringify(original)) ? '?' : original
 
 const readEntry = (
   payload: Payload,

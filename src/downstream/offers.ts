@@ -191,11 +191,11 @@ export class Offers {
   }
 
   #reading(known: Inventory | undefined): ReadingOptions {
-    const { legacyTtlMs, legacyPollMs } = this.#source.environment
+    const { legacyTtlMs, legacyPollMs, hasCredential } = this.#source.environment
     const { key, limits } = this.#source.options()
     const reached = (option: string): void => this.#source.environment.limits.hit(option, key)
     const { failed } = this.#source
-    return { limits, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), reached, known, failed }
+    return { limits, hasCredential, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), reached, known, failed }
   }
 }
 

@@ -42,6 +42,7 @@ export interface GatewaySetup {
   readonly host?: Partial<Omit<HostOptions, 'limits'>>
   readonly hostLimits?: Partial<HostLimits>
   readonly audit?: Configuration['audit']
+  readonly secrets?: readonly string[]
   /** As the environment of a process would name them, for authorization servers. */
   readonly proxies?: ProxyRules
   readonly backoff?: Partial<BackoffOptions>
@@ -165,7 +166,8 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
   watch: false,
   confirm: false,
   warnings: [],
-  secrets: [],
+  secrets: setup.secrets ?? [],
+  credentials: setup.secrets ?? [],
 })
 
 const settled = async (health$: Running['fleet']['downstreams$']['value'][number]['health$']): Promise<void> => {

@@ -1,5 +1,5 @@
 /** Definitions that cannot be trusted: hidden characters, changed tools, shadows, shapes that hurt (RELIABILITY T-16 to T-18, T-28). */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { filter, firstValueFrom } from 'rxjs'
@@ -432,4 +432,44 @@ test.each([
   const raw = await host.begin('tools/list').raw
   expect(raw).toContain(`"inputSchema":${schema}`)
   expect(await host.call('tools/call', { name: 'a__x', arguments: {} })).toHaveProperty('content')
+})
+
+describe('T-14 a definition that holds a credential of the configuration', () => {
+  const secret = 'sk-live-4711-abcdef'
+  const telling = fake.of({
+    kind: 'legacy http',
+    instructions: `The key is ${secret}.`,
+    tools: ['good', { name: 'bad', description: `Uses ${secret}`, inputSchema: { type: 'object' } }],
+    prompts: [{ name: 'asks', description: Buffer.from(`user:${secret}`).toString('base64') }],
+  })
+
+  test.each([legacyHttp, modernHttp])('is neither listed to $name nor stored, and told without it', async ({ connect }) => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-secret-'))
+    onTestFinished(() => rmSync(stateDir, { recursive: true, force: true }))
+    await using gateway = await startGateway({ servers: { a: telling }, secrets: [secret], stateDir })
+    await using host = await connect(gateway)
+    const { tools } = await host.call('tools/list')
+    expect(tools).toMatchObject([{ name: 'a__good' }])
+    expect(await host.call('prompts/list')).toMatchObject({ prompts: [] })
+    expect(JSON.stringify(host.welcome)).not.toContain(secret)
+    expect(report(gateway)).toMatch(/left out: a tools "bad": contains a credential of the configuration/)
+    expect(report(gateway)).toMatch(/left out: a prompts "asks": contains a credential/)
+    expect(report(gateway)).not.toContain(secret)
+    expect(readFileSync(join(stateDir, 'server-a.json'), 'utf8')).not.toContain(secret)
+  })
+})
+
+test.each(['{}', '"none"', '7'])('T-29 "tools": %s is told, and is not taken for a list of none', async (value) => {
+  const answer = (turn: { id: unknown; finish(text: string): void }): void =>
+    turn.finish(`{"jsonrpc":"2.0","id":${String(turn.id)},"result":{"tools":${value}}}`)
+  const odd = fake.of({ kind: 'legacy stdio', tools: ['x'] })
+  await using gateway = await startGateway({ servers: { a: odd } })
+  gateway.fake('a').on('tools/list', answer)
+  gateway.fake('a').changed('tools')
+  await gateway.fake('a').until('tools/list')
+  await firstValueFrom(gateway.running.gateway.feed.catalog$.pipe(filter(() => /is not a list/.test(report(gateway)))))
+  expect(report(gateway)).toContain('tools/list failed: "tools" is not a list')
+  await using host = await modernHttp.connect(gateway)
+  // What was known before stays.
+  expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__x' }] })
 })
