@@ -57,6 +57,8 @@ export interface Arena extends AsyncDisposable {
   replace(signal: NodeJS.Signals): Promise<number | null>
   /** Writes another configuration; the gateway hears of it by `signal('SIGHUP')`. */
   write(more: Readonly<Record<string, unknown>>): Promise<void>
+  /** Empties the configuration file, as a program does that writes it in place. */
+  truncate(): Promise<void>
   /** Every process of a server that is alive, whichever gateway started it. */
   children(): number[]
   /** Lets the servers forget what is over. */
@@ -131,6 +133,7 @@ export const openArena = async ({ perKind, isFaulty, config = {}, nodeArgs = [] 
       return code
     },
     write,
+    truncate: () => writeFile(file, ''),
     children: () =>
       seats.flatMap(({ fake }) => fake.connections.flatMap(({ pid }) => (pid !== undefined && isAlive(pid) ? [pid] : []))),
     tidy: () => {

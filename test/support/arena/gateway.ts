@@ -3,7 +3,7 @@
  * thousands of faults need not wait for its back-off. SIGHUP reads the file again, SIGTERM ends it.
  */
 import { startGateway } from '../../../src/app.ts'
-import { diffConfigurations } from '../../../src/config/difference.ts'
+import { Reloading } from '../../../src/commands/reloading.ts'
 import { loadConfiguration } from '../../../src/config/load.ts'
 import { readSurroundings } from '../../../src/config/surroundings.ts'
 import { DEFAULT_BACKOFF } from '../../../src/downstream/backoff.ts'
@@ -18,10 +18,17 @@ const running = await startGateway(await load(), {
   path: process.env['PATH'],
   backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 200, minRetryMs: 20, maxCrashes: Infinity },
 })
-const reload = async (): Promise<void> => {
-  const next = await load()
-  await running.apply(next, new Set(diffConfigurations(running.configuration, next).changed))
+const read = async () => ({ configuration: await load(), sinceMs: Date.now() })
+const onHangup = (callback: () => void): (() => void) => {
+  process.on('SIGHUP', callback)
+  return () => void process.off('SIGHUP', callback)
 }
-process.on('SIGHUP', () => void reload())
-process.on('SIGTERM', () => void running.stop().then(() => process.exit(0)))
+const reloading = new Reloading(running, read, Date.now(), { onHangup }, log)
+process.on(
+  'SIGTERM',
+  () =>
+    void reloading[Symbol.asyncDispose]()
+      .then(() => running.stop())
+      .then(() => process.exit(0)),
+)
 process.stderr.write(`trunkline is ready: http://127.0.0.1:${running.front.addresses[0]?.port}/mcp\n`)

@@ -69,6 +69,14 @@ const GARBAGE = [
   '\n',
 ]
 
+const FLOOD = 2_000
+const LARGE = 'x'.repeat(4_000)
+const largeTool = (at: number): Record<string, unknown> => ({
+  name: `large${at}`,
+  description: LARGE,
+  inputSchema: { type: 'object' },
+})
+
 export const MISCHIEF: readonly Mischief[] = [
   { id: 'F-01', name: 'kill a child', weight: 4, does: (arena, random) => signal(child(arena, random)?.pid, 'SIGKILL') },
   {
@@ -95,6 +103,68 @@ export const MISCHIEF: readonly Mischief[] = [
     name: 'garbage on stdout',
     weight: 4,
     does: (arena, random) => child(arena, random)?.stdout(Buffer.from(pick(GARBAGE, random) ?? '')),
+  },
+  {
+    id: 'F-05',
+    name: 'a flood of log messages',
+    does: ({ seats }, random) => {
+      const connection = pick(
+        seats.flatMap(({ fake }) => fake.connections).filter(({ isOpen }) => isOpen),
+        random,
+      )
+      for (let at = 0; at < FLOOD; at++) connection?.notify('notifications/message', { level: 'error', data: at })
+    },
+  },
+  {
+    id: 'F-05',
+    name: 'a flood of announcements, with a large list',
+    does: async ({ seats }, random) => {
+      const fake = pick(seats, random)?.fake
+      const tools = fake?.offers.tools ?? []
+      tools.push(...Array.from({ length: 200 }, (_, at) => largeTool(at)))
+      for (let at = 0; at < 20; at++) {
+        fake?.changed('tools')
+        await pause(random() * 20)
+      }
+      tools.splice(0, tools.length, ...tools.filter(({ description }) => description !== LARGE))
+      fake?.changed('tools')
+    },
+  },
+  {
+    id: 'F-07',
+    name: 'a server hangs: it answers neither handshakes nor lists',
+    does: async ({ seats }, random) => {
+      const fake = pick(seats, random)?.fake
+      const methods = ['initialize', 'server/discover', 'tools/list']
+      for (const method of methods) fake?.on(method, () => new Promise(() => undefined))
+      for (const connection of fake?.connections ?? []) if (random() < 0.5) connection.drop()
+      await pause(random() * 1_000)
+      for (const method of methods) fake?.off(method)
+      // What it took meanwhile is never answered: its connections end.
+      for (const connection of fake?.connections ?? []) connection.drop()
+    },
+  },
+  {
+    id: 'F-04',
+    name: 'a server flaps',
+    does: async ({ seats }, random) => {
+      const fake = pick(seats, random)?.fake
+      for (let at = 0; at < 5; at++) {
+        for (const connection of fake?.connections ?? []) if (connection.isOpen) connection.drop()
+        await pause(random() * 100)
+      }
+    },
+  },
+  {
+    id: 'F-25',
+    name: 'a configuration file that is truncated while it is written',
+    does: async (arena, random) => {
+      await arena.truncate()
+      arena.signal('SIGHUP')
+      await pause(random() * 200)
+      await arena.write({})
+      arena.signal('SIGHUP')
+    },
   },
   { id: 'F-11', name: 'a flood on stderr', does: (arena, random) => child(arena, random)?.stderr('no news\n'.repeat(20_000)) },
   {
