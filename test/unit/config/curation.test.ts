@@ -3,11 +3,11 @@ import { yaml } from './workspace.ts'
 
 const loaded = async (text: string, env: Readonly<Record<string, string>> = {}) => {
   await using files = await yaml(text)
-  return files.load(undefined, { env })
+  return await files.load(undefined, { env })
 }
 const problems = async (text: string): Promise<readonly string[]> => {
   await using files = await yaml(text)
-  return files.errors()
+  return await files.errors()
 }
 const tools = (lines: string): string =>
   `servers:\n  a:\n    command: x\n    tools:\n      ${lines.replaceAll('\n', '\n      ')}\n`

@@ -46,7 +46,7 @@ describe('proxy of one server', () => {
     const env = { HTTPS_PROXY: 'http://everywhere:1', NO_PROXY: 'mcp.example' }
     const load = async (line: string) => {
       await using files = await yaml(`servers:\n  a: { url: https://mcp.example/mcp${line} }\n`)
-      return files.load(undefined, { env })
+      return await files.load(undefined, { env })
     }
     const [inherits, own, none] = [
       await load(''),

@@ -17,7 +17,7 @@ const load = async (toolsets: string) => {
 }
 const errors = async (toolsets: string): Promise<readonly string[]> => {
   await using files = await yaml(`${SERVERS}${toolsets}`)
-  return files.errors()
+  return await files.errors()
 }
 const EVERYTHING = { servers: ['*'], tools: undefined, resources: undefined, prompts: undefined, where: {} }
 
