@@ -7,6 +7,7 @@ import { joinArray } from '../catalog/view.ts'
 import type { Problem } from '../config/problems.ts'
 import type { AuditState } from '../audit-file.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import { eraDifference } from '../downstream/era-difference.ts'
 import { STARTING } from '../downstream/health.ts'
 import type { HealthState } from '../downstream/health.ts'
 import type { RateCount } from '../gateway/rates.ts'
@@ -135,7 +136,7 @@ export const serverStatuses = ({
       nextTryMs: nextTryAtMs === undefined ? undefined : Math.max(0, Math.round(nextTryAtMs - performance.now())),
       leftOut: catalog.leftOut.filter(({ server }) => server === options.key),
       findings: shown?.findings ?? [],
-      warnings: inventory?.warnings ?? [],
+      warnings: [...(inventory?.warnings ?? []), ...eraDifference(inventory, downstream.legacyInventory$.value)],
       fidelity: downstream.fidelity.counts,
       stderr: state === 'healthy' ? [] : downstream.stderrTail(STDERR_LINES),
     }

@@ -74,3 +74,13 @@ export const withoutLifetime = (inventory: Inventory, kinds: readonly ListKind[]
   const outdated = Object.fromEntries(kinds.map((kind) => [kind, { ...freshness[kind], ttlMs: 0 }]))
   return { ...inventory, freshness: { ...freshness, ...outdated } }
 }
+
+/** Whether two inventories list the same entries, byte for byte, whatever else they say. */
+export const isSameOffer = (a: Inventory, b: Inventory): boolean =>
+  LIST_KINDS.every((kind) => {
+    const others = b.lists[kind]
+    return (
+      a.lists[kind].length === others.length &&
+      a.lists[kind].every(({ original, raw }, at) => others[at].original === original && others[at].raw.equals(raw))
+    )
+  })

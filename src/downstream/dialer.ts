@@ -31,6 +31,15 @@ interface Started {
   readonly slot: StartSlot
 }
 
+/** One attempt; what of the options is set aside for it. */
+interface DialChoice {
+  /** A call waits for it. */
+  readonly isWanted: () => boolean
+  readonly isMain?: boolean
+  readonly era?: ServerOptions['era']
+  readonly transport?: ServerOptions['transport']
+}
+
 export class Dialer {
   #options: ServerOptions
   readonly #environment: DownstreamEnvironment
@@ -44,6 +53,8 @@ export class Dialer {
   /** Everything that is open or opening. */
   readonly #channels = new Set<Channel>()
   #isClosed = false
+  /** Whether a server whose main link is modern takes `initialize`, too; `undefined`: not tried. */
+  #takesInitialize: boolean | undefined
 
   /** `bearer`: sent with every request over HTTP. */
   constructor(options: ServerOptions, environment: DownstreamEnvironment, bearer: Bearer | undefined) {
@@ -58,6 +69,7 @@ export class Dialer {
       ended: ({ connection }) => connection.channel.closed,
       stop: ({ connection }) => connection.channel.close(),
     })
+    this.#takesInitialize = environment.memory.verdict(options)?.takesInitialize
   }
 
   /** Other options, none of which asks for a restart. */
@@ -87,7 +99,7 @@ export class Dialer {
 
   /** A further link, for one caller. */
   async dial(declared: Declared, events: LinkEvents): Promise<Link> {
-    const { link } = await this.#dial(declared, events, wanted)
+    const { link } = await this.#dial(declared, events, { isWanted: wanted })
     this.#spare.prepare()
     return link
   }
@@ -98,25 +110,99 @@ export class Dialer {
     return launch !== undefined && isProcessEnd(failure) && (url === undefined || this.#companion === undefined)
   }
 
-  /** The main link: starts the companion process first where there is one, and settles the era. `isWanted`: a call waits for it. */
-  async dialMain(declared: Declared, events: LinkEvents, isWanted: () => boolean): Promise<Link> {
+  /** Whether a modern server may speak the legacy era, too: it is not known to refuse. */
+  get mayBeLegacy(): boolean {
+    return this.#options.era === 'auto' && this.#takesInitialize !== false
+  }
+
+  /** Whether a server whose main link is modern has taken `initialize`, too. */
+  get takesInitialize(): boolean {
+    return this.#takesInitialize === true
+  }
+
+  /** The same in the legacy era, to a server whose main link is modern; `undefined`: it does not speak that (BRIDGING 3.0 rule 0). */
+  async dialLegacy(declared: Declared, events: LinkEvents): Promise<Link | undefined> {
+    if (!this.mayBeLegacy) return undefined
+    const { transport } = this.#options
+    const isKnown = this.takesInitialize
+    try {
+      const choice = { isWanted: wanted, era: 'legacy', transport: transport === 'auto' ? 'http' : transport } as const
+      const { link } = await this.#dial(declared, events, choice)
+      this.#keepTakesInitialize(true)
+      return link
+    } catch (error) {
+      if (isOfOtherEra(error)) this.#keepTakesInitialize(false)
+      else if (isKnown) throw error
+      // It may have been slow: not remembered.
+      else if (isUnwilling(error)) this.#takesInitialize = false
+      return undefined
+    }
+  }
+
+  /** What is known of its era holds no more. */
+  dropVerdict(): void {
+    this.#takesInitialize = undefined
+    this.#environment.memory.keepVerdict(this.#options, undefined)
+  }
+
+  #keepTakesInitialize(takesInitialize: boolean): void {
+    const { memory } = this.#environment
+    this.#takesInitialize = takesInitialize
+    const verdict = memory.verdict(this.#options)
+    if (verdict?.era === 'modern') memory.keepVerdict(this.#options, { ...verdict, takesInitialize })
+  }
+
+  /**
+   * The main link: starts the companion process first where there is one, and settles the era. `isWanted`: a call waits for it.
+   * `prefersLegacy`: it serves one host, which is legacy, so that a server of both eras is spoken to in that one (BRIDGING 3.0 rules 0, 4).
+   */
+  async dialMain(
+    declared: Declared,
+    events: LinkEvents,
+    { isWanted, prefersLegacy }: { readonly isWanted: () => boolean; readonly prefersLegacy: boolean },
+  ): Promise<Link> {
+    const options = this.#options
+    if (options.launch !== undefined && options.url !== undefined) await this.#startCompanion(isWanted)
+    const link =
+      (prefersLegacy ? await this.#dialLegacyFirst(declared, events, isWanted) : undefined) ??
+      (await this.#dialAny(declared, events, isWanted))
+    void link.closed.then(() => this.#spare.drop())
+    if (this.#companion !== undefined) void this.#companion.exited.then(() => link.close())
+    if (link.era === 'legacy') this.#spare.started(performance.now() - this.#mainStartedMs)
+    this.#spare.prepare()
+    Heartbeat.watch(link, this.#environment.sweeper, () => this.#options.timeouts.pingMs)
+    return link
+  }
+
+  /** `undefined`: the server does not take `initialize` as its first message, or it is known already what it speaks. */
+  async #dialLegacyFirst(declared: Declared, events: LinkEvents, isWanted: () => boolean): Promise<Link | undefined> {
+    const era = this.#environment.memory.verdict(this.#options)?.era
+    if (era === 'legacy' || !this.mayBeLegacy) return undefined
+    try {
+      const { link } = await this.#dial(declared, events, { isWanted, isMain: true, era: 'legacy' })
+      // Of a server that was not asked for its era nothing is remembered: it may be modern, too.
+      this.#keepTakesInitialize(true)
+      return link
+    } catch (error) {
+      if (!isOfOtherEra(error) && !isUnwilling(error)) throw error
+      this.#keepTakesInitialize(false)
+      return undefined
+    }
+  }
+
+  async #dialAny(declared: Declared, events: LinkEvents, isWanted: () => boolean): Promise<Link> {
     const options = this.#options
     const { memory } = this.#environment
-    if (options.launch !== undefined && options.url !== undefined) await this.#startCompanion(isWanted)
-    const { link, verdict } = await this.#dial(declared, events, isWanted, true).catch((error: unknown) => {
+    const { link, verdict } = await this.#dial(declared, events, { isWanted, isMain: true }).catch((error: unknown) => {
       // A verdict that no longer holds is dropped: the era is asked for again, at once where the server refused (B213).
       const hadVerdict = memory.verdict(options) !== undefined
       const isRefusal = isOfOtherEra(error)
-      if (isRefusal || isSilence(error)) memory.keepVerdict(options, undefined)
+      if (isRefusal || isSilence(error)) this.dropVerdict()
       if (!hadVerdict || !isRefusal || options.era !== 'auto') throw error
-      return this.#dial(declared, events, isWanted, true)
+      return this.#dial(declared, events, { isWanted, isMain: true })
     })
-    memory.keepVerdict(options, verdict)
-    void link.closed.then(() => this.#spare.drop())
-    if (this.#companion !== undefined) void this.#companion.exited.then(() => link.close())
-    if (verdict.era === 'legacy') this.#spare.started(performance.now() - this.#mainStartedMs)
-    this.#spare.prepare()
-    Heartbeat.watch(link, this.#environment.sweeper, () => this.#options.timeouts.pingMs)
+    const takesInitialize = verdict.era === 'modern' ? this.#takesInitialize : undefined
+    memory.keepVerdict(options, takesInitialize === undefined ? verdict : { ...verdict, takesInitialize })
     return link
   }
 
@@ -148,10 +234,11 @@ export class Dialer {
     return channel
   }
 
-  async #dial(declared: Declared, events: LinkEvents, isWanted: () => boolean, isMain = false): Promise<Dialed> {
+  async #dial(declared: Declared, events: LinkEvents, choice: DialChoice): Promise<Dialed> {
     const { openers } = this.#environment
     const options = this.#options
-    const dialing: Dialing = { ...(await this.#dialing(declared)), events }
+    const { isWanted, isMain = false, era = options.era, transport = options.transport } = choice
+    const dialing: Dialing = { ...(await this.#dialing(declared)), events, era }
     if (options.url === undefined) {
       const slots: StartSlot[] = []
       const start = async (): Promise<Connection> => {
@@ -165,7 +252,7 @@ export class Dialer {
       http: () => this.#opened(openers.http(options, this.#bearer)),
       sse: () => this.#opened(openers.sse(options, this.#bearer)),
     }
-    return this.#companion === undefined ? dialHttp(open, options.transport, dialing) : this.#dialWhenUp(open, dialing)
+    return this.#companion === undefined ? dialHttp(open, transport, dialing) : this.#dialWhenUp(open, transport, dialing)
   }
 
   async #dialing(declared: Declared): Promise<Omit<Dialing, 'events'>> {
@@ -185,11 +272,15 @@ export class Dialer {
   }
 
   /** A process that was just started answers when it is ready: refused connections are tried again until the start time-out. */
-  async #dialWhenUp(open: Parameters<typeof dialHttp>[0], dialing: Dialing): Promise<Dialed> {
+  async #dialWhenUp(
+    open: Parameters<typeof dialHttp>[0],
+    transport: ServerOptions['transport'],
+    dialing: Dialing,
+  ): Promise<Dialed> {
     const deadlineMs = performance.now() + this.#options.timeouts.startMs
     for (;;) {
       try {
-        return await dialHttp(open, this.#options.transport, dialing)
+        return await dialHttp(open, transport, dialing)
       } catch (error) {
         if (!isUnreachable(error) || performance.now() >= deadlineMs) throw error
         if (this.#companion === undefined)
@@ -252,6 +343,9 @@ export class Dialer {
 const OTHER_ERA: ReadonlySet<FailureKind> = new Set(['not_found', 'bad_response', 'version'])
 const isOfOtherEra = (error: unknown): boolean =>
   error instanceof ServerError || (error instanceof Failure && OTHER_ERA.has(error.kind))
+
+/** It may be the way in which a server of one era meets a message of another. */
+const isUnwilling = (error: unknown): boolean => error instanceof Failure && (error.kind === 'timeout' || error.kind === 'exited')
 
 const isSilence = (error: unknown): boolean => error instanceof Failure && error.kind === 'timeout'
 

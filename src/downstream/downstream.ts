@@ -10,13 +10,14 @@ import type { Credential } from '../auth/oauth/credential.ts'
 import { isPerUser } from '../auth/oauth/options.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { LockChange } from '../catalog/lock.ts'
-import type { Link } from '../era/link.ts'
+import type { Link, LinkEvents } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
-import type { Call, HostSession, Outcome } from '../rpc/call.ts'
+import type { Call, Caller, HostSession, Outcome } from '../rpc/call.ts'
 import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
+import type { Era, Revision } from '../wire/revisions.ts'
 import { Asking } from './asking.ts'
 import { Dialer } from './dialer.ts'
 import type { DownstreamEnvironment } from './environment.ts'
@@ -72,6 +73,9 @@ export class Downstream {
   #watches = 0
   /** Of a stdio front whose host is legacy: the main link is its own. */
   #soleSession: HostSession | undefined
+  /** Monotonic time at which legacy hosts last used a server of both eras. */
+  #legacyUsedMs = 0
+  readonly #legacyRest = { sweep: (): void => this.#restLegacy() }
   #stopping: Promise<void> | undefined
   #drained: () => void = () => undefined
 
@@ -125,6 +129,8 @@ export class Downstream {
       over: (link, use) => this.#upkeep.over(link, use),
       declared: this.#dialer.superset(),
       open: (declared) => this.#dialer.dial(declared, this.#hearing.onMain()),
+      openLegacy: (declared) => this.#dialer.dialLegacy(declared, this.#hearing.onMain()),
+      mayBeLegacy: () => this.#mayBeLegacy,
       oddity: (reason, sample) => this.#hearing.oddity(reason, sample),
       failed: (error) => void this.#eraWatch.isChange(error),
     })
@@ -148,6 +154,7 @@ export class Downstream {
       givenUp: ({ facts }) => this.#offers.withdraw(facts.signIn === true ? signInInventory(this.options) : undefined),
     })
     environment.sweeper.watch(this.#links)
+    environment.sweeper.watch(this.#legacyRest)
     this.credential?.onChange?.(() => this.#upkeep.retryNow())
     if (this.personal === undefined) return
     this.health$.next(UNSIGNED)
@@ -167,6 +174,10 @@ export class Downstream {
   get appsInventory$(): BehaviorSubject<Inventory | undefined> {
     return this.#offers.apps.inventory$
   }
+  /** What legacy hosts are listed by a server of both eras, where that was read (BRIDGING 3.0 rule 0). */
+  get legacyInventory$(): BehaviorSubject<Inventory | undefined> {
+    return this.#offers.legacy.inventory$
+  }
   /** The main link, while it is up. */
   get link(): Link | undefined {
     return this.#upkeep.link
@@ -176,7 +187,8 @@ export class Downstream {
     return this.#upkeep.gateways
   }
   get linkCount(): number {
-    return (this.link === undefined ? 0 : 1) + this.#offers.apps.linkCount + this.#links.size
+    const further = [this.link, this.#offers.apps.link, this.#offers.legacy.link].filter((link) => link !== undefined)
+    return further.length + this.#links.size
   }
   /** The processes that run for it. */
   get pids(): readonly number[] {
@@ -292,6 +304,43 @@ export class Downstream {
     return this.#environment.soleHost === undefined ? this.#offers.apps.want() : Promise.resolve()
   }
 
+  /**
+   * A legacy host wants lists: settles once it is known what a server of both eras lists it, or cannot be now. `undefined`: that is
+   * known, or the server speaks one era alone.
+   */
+  wantLegacy(): Promise<void> | undefined {
+    return this.#mayBeLegacy && this.link?.era === 'modern' ? this.#offers.legacy.want() : undefined
+  }
+
+  /** The main link of a modern server may not be all that it offers; a sole host's link is in its own era from the start. */
+  get #mayBeLegacy(): boolean {
+    return this.#environment.soleHost === undefined && this.#dialer.mayBeLegacy
+  }
+
+  /** Closes the link for legacy lists of a server of both eras once no legacy host has used it for long. */
+  #restLegacy(): void {
+    const { nowMs } = this.#environment.sweeper
+    if (this.#links.size > 0 || this.#offers.legacy.link === undefined) this.#legacyUsedMs = nowMs
+    else if (nowMs - this.#legacyUsedMs >= this.options.idleStopMs) void this.#offers.legacy.rest()
+  }
+
+  /** The era in which calls of this caller reach the server, as far as is known. */
+  eraFor({ session }: Pick<Caller, 'session'>): Era | undefined {
+    const era = this.link?.era
+    return era === 'modern' && session !== undefined && this.#dialer.takesInitialize && this.#mayBeLegacy ? 'legacy' : era
+  }
+
+  /** What the server says of itself to this caller. */
+  inventoryFor(caller: Pick<Caller, 'session'>): Inventory | undefined {
+    const isOther = this.eraFor(caller) !== this.link?.era
+    return (isOther ? this.legacyInventory$.value : undefined) ?? this.inventory$.value
+  }
+
+  /** The revision that is spoken to the server for this caller. */
+  revisionFor(caller: Pick<Caller, 'session'>): Revision | undefined {
+    return this.eraFor(caller) === this.link?.era ? this.link?.revision : this.legacyInventory$.value?.revision
+  }
+
   readonly handle = async (call: Call): Promise<Outcome> => {
     try {
       const waiting = this.#slots.take(call.signal)
@@ -327,10 +376,27 @@ export class Downstream {
   }
 
   #attempt(call: Call, main: Link): Promise<Outcome> {
-    if (main.era === 'modern') return main.handle(call)
+    if (main.era === 'modern') return this.#goesLegacy(call) ? this.#attemptLegacy(call, main) : main.handle(call)
     if (this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
       return this.#upkeep.over(main, () => main.handle(call))
     return this.#links.lease(call, onLink)
+  }
+
+  /** A round of an answer that came over the modern link goes on there. */
+  #goesLegacy({ caller, resume }: Call): boolean {
+    return caller.session !== undefined && resume === undefined && this.#mayBeLegacy
+  }
+
+  /** Over the caller's own legacy link to a server of both eras; over the main link where it turns out to speak one alone. */
+  async #attemptLegacy(call: Call, main: Link): Promise<Outcome> {
+    const { link } = this.#offers.legacy
+    try {
+      if (link !== undefined && ON_MAIN_LINK.has(call.method)) return await link.handle(call)
+      return await this.#links.lease(call, onLink)
+    } catch (error) {
+      if (!(error instanceof ModernOnly)) throw error
+      return main.handle({ ...call, takesStreams: false })
+    }
   }
 
   async #again(error: unknown, call: Call): Promise<Outcome> {
@@ -344,18 +410,26 @@ export class Downstream {
 
   /** The server is another one now: what is known of its era is dropped, and it is dialed again at once (B268). */
   #changeEra(link: Link): void {
-    const { log, memory } = this.#environment
+    const { log } = this.#environment
     log.info({ server: this.options.key, era: link.era }, 'the server does not speak this era any more; it is dialed again')
-    memory.keepVerdict(this.options, undefined)
+    this.#dialer.dropVerdict()
     this.#links.leaveAll()
     this.#upkeep.giveUp(link)
   }
 
   /** Processes that end soon are not started again at once; what is only connected to may be. */
   #openLink(owner: LinkOwner): Promise<Link> {
-    const open = (): Promise<Link> => this.#dialer.dial(owner.declared, this.#hearing.onLinkOf(owner))
+    const open = (): Promise<Link> => this.#openNow(owner, this.#hearing.onLinkOf(owner))
     const { url, timeouts } = this.#options
     return url === undefined ? this.#linkStarts.open(owner.key, timeouts.connectTimeoutMs, open) : open()
+  }
+
+  async #openNow({ declared }: LinkOwner, events: LinkEvents): Promise<Link> {
+    if (this.link?.era !== 'modern') return this.#dialer.dial(declared, events)
+    const link = await this.#dialer.dialLegacy(declared, events)
+    if (link === undefined) throw new ModernOnly()
+    void this.#offers.legacy.want()
+    return link
   }
 
   #located(error: unknown): unknown {
@@ -426,6 +500,7 @@ export class Downstream {
     this.#upkeep.drain()
     if (drainMs > 0 && this.#slots.inUse > 0) await this.#untilDrained(drainMs)
     this.#environment.sweeper.unwatch(this.#links)
+    this.#environment.sweeper.unwatch(this.#legacyRest)
     await Promise.all([this.#links.close(), this.#offers.close(), this.#upkeep.close(), this.#dialer.close(), personal])
     await this.#upkeep.ended()
     this.inventory$.complete()
@@ -445,9 +520,16 @@ export class Downstream {
     const sole = await this.#environment.soleHost
     this.#soleSession = sole?.session
     const declared = sole === undefined ? this.#dialer.superset() : carried(sole)
-    const link = await withCredential(this.credential, () => this.#dialer.dialMain(declared, this.#hearing.onMain(), isWanted))
+    const prefersLegacy = sole?.session !== undefined
+    const link = await withCredential(this.credential, () =>
+      this.#dialer.dialMain(declared, this.#hearing.onMain(), { isWanted, prefersLegacy }),
+    )
     opened(link)
     await withCredential(this.credential, () => this.#offers.read(link))
+  }
+
+  get #isEmpty(): boolean {
+    return Object.values(this.inventory$.value?.lists ?? {}).every(({ length }) => length === 0)
   }
 
   #makePersonal(environment: DownstreamEnvironment): Personal {
@@ -468,8 +550,13 @@ export class Downstream {
     log.info({ server: key, revision: link.revision, transport: link.transport, tools }, 'server is ready')
     this.#offers.follow(link)
     if (isAgain || isSuccessor) reconnected(this)
+    // A server that has nothing in this era may have it in the other.
+    if (link.era === 'modern' && this.#isEmpty) void this.wantLegacy()
   }
 }
+
+/** A server whose main link is modern takes no `initialize`. */
+class ModernOnly extends Error {}
 
 /** Before the call, its server hears of the log level, where that is another. */
 const onLink: Use = (call, link, level) =>

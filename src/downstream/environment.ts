@@ -46,17 +46,20 @@ export interface Openers {
   companion(options: ServerOptions): Promise<Companion>
 }
 
+/** Hosts that a server may list something else than others: those that run MCP Apps, and legacy ones where it speaks both eras. */
+export type OtherHosts = 'apps' | 'legacy'
+
 /** What is remembered of a server over restarts; see `store.ts`. */
 export interface Memory {
   /** As the server said it, before any policy. */
-  inventory(options: ServerOptions): Inventory | undefined
-  keepInventory(options: ServerOptions, inventory: Inventory): void
+  inventory(options: ServerOptions, of?: 'legacy'): Inventory | undefined
+  keepInventory(options: ServerOptions, inventory: Inventory, of?: 'legacy'): void
   /** It has never been read and has failed before, or was waited for in vain: lists wait for it no more. */
   hasFailed(options: ServerOptions): boolean
   keepFailed(options: ServerOptions): void
-  /** Tools as they were first seen, by name; of the lists for everybody, or of those for hosts that run MCP Apps. */
-  pins(options: ServerOptions, of?: 'apps'): Readonly<Record<string, Pin>>
-  keepPins(options: ServerOptions, pins: Readonly<Record<string, Pin>>, of?: 'apps'): void
+  /** Tools as they were first seen, by name; of the lists for everybody, or of those for other hosts. */
+  pins(options: ServerOptions, of?: OtherHosts): Readonly<Record<string, Pin>>
+  keepPins(options: ServerOptions, pins: Readonly<Record<string, Pin>>, of?: OtherHosts): void
   verdict(options: ServerOptions): Verdict | undefined
   keepVerdict(options: ServerOptions, verdict: Verdict | undefined): void
 }

@@ -10,11 +10,13 @@ import type { LockChange, LockKind } from '../catalog/lock.ts'
 import { vetHidden } from '../catalog/vetting.ts'
 import { refuseCircle } from '../era/gateways.ts'
 import type { ChangedList, Declared, Link } from '../era/link.ts'
-import { AppsLists } from './apps-lists.ts'
-import type { DownstreamEnvironment } from './environment.ts'
+import { APPS_EXTENSION } from '../wire/apps.ts'
+import type { DownstreamEnvironment, OtherHosts } from './environment.ts'
 import { readInventory } from './inventory-reader.ts'
 import type { ReadingOptions } from './inventory-reader.ts'
 import type { ServerOptions } from './options.ts'
+import { OtherLists } from './other-lists.ts'
+import type { OtherListsSource } from './other-lists.ts'
 import { Pins } from './pins.ts'
 import type { PinPolicy } from './pins.ts'
 import { Rereads, restAfter } from './rereads.ts'
@@ -29,8 +31,12 @@ export interface OffersSource {
   readonly over: <T>(link: Link, use: () => Promise<T>) => Promise<T>
   /** What the gateway's own links declare. */
   readonly declared: Declared
-  /** A further link that serves nobody's calls. */
+  /** A further link, for no host's calls. */
   readonly open: (declared: Declared) => Promise<Link>
+  /** The same in the legacy era, to a modern server; `undefined`: it does not speak that. */
+  readonly openLegacy: (declared: Declared) => Promise<Link | undefined>
+  /** Whether a modern server may speak the legacy era, too, as far as is known. */
+  readonly mayBeLegacy: () => boolean
   readonly oddity: (reason: string, sample: string) => void
   /** A list could not be read. */
   readonly failed: (error: unknown) => void
@@ -38,19 +44,25 @@ export interface OffersSource {
 
 export class Offers {
   readonly inventory$: BehaviorSubject<Inventory | undefined>
-  readonly apps: AppsLists
+  /** For hosts that run MCP Apps. */
+  readonly apps: OtherLists
+  /** For legacy hosts, of a server that speaks both eras. */
+  readonly legacy: OtherLists
   readonly #source: OffersSource
   readonly #rereads: Rereads
   readonly #pins: Pins
   /** Of the lists for hosts that run MCP Apps. */
   readonly #appsPins: Pins
+  /** Of the lists for legacy hosts. */
+  readonly #legacyPins: Pins
   /** As the server said it: what is served is made of it by our policies, anew when they change. */
   #offered: Inventory | undefined
   /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
   #changes = 0
 
   constructor(source: OffersSource) {
-    const { environment, options, main, declared, open, oddity } = source
+    const { environment, options, main, declared, open, openLegacy, mayBeLegacy, oddity } = source
+    const { memory } = environment
     this.#source = source
     this.#offered = environment.memory.inventory(options())
     this.#pins = new Pins(environment.memory.pins(options()))
@@ -60,18 +72,35 @@ export class Offers {
       () => this.read(),
       () => restAfter(this.#offered),
     )
-    this.apps = new AppsLists({
-      main,
-      declared,
-      open,
-      read: (link, withApps, known) => readInventory(link, { ...this.#reading(known), declared: withApps }),
-      vet: (offered, before, served) => {
-        const vetted = this.#vet(offered, this.#appsPins, before, served)
-        environment.memory.keepPins(options(), this.#appsPins.all, 'apps')
+    this.#legacyPins = new Pins(memory.pins(options(), 'legacy'), 'legacy')
+    const vetWith =
+      (pins: Pins, of: OtherHosts): OtherListsSource['vet'] =>
+      (offered, before, served) => {
+        const vetted = this.#vet(offered, pins, before, served)
+        memory.keepPins(options(), pins.all, of)
         return vetted
-      },
+      }
+    const withApps = { ...declared, extensions: APPS_EXTENSION }
+    this.apps = new OtherLists({
+      main,
+      over: ({ era }) => (era === 'modern' ? 'main' : 'own'),
+      open: () => open(withApps),
+      read: (link, known) => readInventory(link, { ...this.#reading(known), declared: withApps }),
+      vet: vetWith(this.#appsPins, 'apps'),
       failed: (error) => oddity('lists for hosts with apps could not be read', String(error)),
     })
+    this.legacy = new OtherLists(
+      {
+        main,
+        over: ({ era }) => (era === 'modern' && mayBeLegacy() ? 'own' : 'none'),
+        open: () => openLegacy(declared),
+        read: (link, known) => readInventory(link, this.#reading(known)),
+        vet: vetWith(this.#legacyPins, 'legacy'),
+        changed: (offered) => memory.keepInventory(options(), offered, 'legacy'),
+        failed: (error) => oddity('lists for legacy hosts could not be read', String(error)),
+      },
+      mayBeLegacy() ? memory.inventory(options(), 'legacy') : undefined,
+    )
   }
 
   /** A link is up and has been read: reads again from time to time while it does not tell of changes (3.7). */
@@ -79,6 +108,7 @@ export class Offers {
     const periodMs = this.inventory$.value === undefined ? undefined : this.#source.environment.legacyPollMs
     this.#rereads.poll(periodMs, () => !link.tellsChanges)
     void this.apps.read()
+    void this.legacy.read()
   }
 
   /** Reads everything, over a link that is just being opened or over the main one. */
@@ -87,6 +117,7 @@ export class Offers {
     const { memory } = this.#source.environment
     const options = this.#source.options()
     void this.apps.read()
+    void this.legacy.read()
     const changes = this.#changes
     const raw = await this.#source.over(link, async () => {
       if (link.gateways.length > 0) {
@@ -105,7 +136,8 @@ export class Offers {
   /** Our policies are others: what is known is served as they want it, without asking the server. */
   vetAnew(): void {
     if (this.#offered !== undefined && this.inventory$.value !== undefined) this.#serve(this.#offered)
-    this.apps.vetAnew()
+    this.apps.vetAgain()
+    this.legacy.vetAgain()
   }
 
   /** What hosts would be served under other options; nothing changes. `undefined`: nothing is known of the server. */
@@ -149,11 +181,15 @@ export class Offers {
   /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
   async approve(tool?: string): Promise<readonly string[]> {
     const policy = this.#source.options()
-    const approved = new Set([...this.#pins.approve(tool, policy), ...this.#appsPins.approve(tool, policy)])
+    const approved = new Set([
+      ...this.#pins.approve(tool, policy),
+      ...this.#appsPins.approve(tool, policy),
+      ...this.#legacyPins.approve(tool, policy),
+    ])
     if (approved.size === 0) return []
     this.vetAnew()
     await this.read()
-    await this.apps.read()
+    await Promise.all([this.apps.read(), this.legacy.read()])
     return [...approved]
   }
 
@@ -164,7 +200,7 @@ export class Offers {
 
   async close(): Promise<void> {
     this.#rereads.close()
-    await this.apps.close()
+    await Promise.all([this.apps.close(), this.legacy.close()])
   }
 
   /** An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new. */

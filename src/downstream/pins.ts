@@ -9,6 +9,7 @@ import type { LockChange, Locked, LockKind, OnChange } from '../catalog/lock.ts'
 import { heldEntry, vetPinned } from '../catalog/pinned.ts'
 import type { Deviation, Pin, PinReference, Vetted } from '../catalog/pinned.ts'
 import { canonical } from '../wire/canonical.ts'
+import type { OtherHosts } from './environment.ts'
 
 /** What a lock file says of one server. */
 export interface LockedServer {
@@ -28,7 +29,7 @@ export interface PinPolicy {
 }
 
 export class Pins {
-  readonly #of: 'all' | 'apps'
+  readonly #of: 'all' | OtherHosts
   readonly #seen: FirstSeen
   #lock: { readonly from: LockedServer; readonly reference: PinReference } | undefined
   /** Digests that wait for approval, by kind and name. */
@@ -39,7 +40,7 @@ export class Pins {
   readonly #held = new Map<string, { readonly definition: string; readonly entry: Entry }>()
 
   /** `known`: what was seen in an earlier run, by tool. `of`: the lists for everybody, or those for hosts that run MCP Apps. */
-  constructor(known: Readonly<Record<string, Pin>> = {}, of: 'all' | 'apps' = 'all') {
+  constructor(known: Readonly<Record<string, Pin>> = {}, of: 'all' | OtherHosts = 'all') {
     this.#seen = new FirstSeen(known)
     this.#of = of
   }
@@ -187,7 +188,7 @@ class FirstSeen implements PinReference {
   }
 }
 
-const lockReference = ({ file, covers, entries, apps }: LockedServer, of: 'all' | 'apps'): PinReference => {
+const lockReference = ({ file, covers, entries, apps }: LockedServer, of: 'all' | OtherHosts): PinReference => {
   const pins = indexLocked(of === 'apps' ? [...entries, ...apps] : entries)
   return {
     isClosed: true,

@@ -10,7 +10,7 @@ import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Inventory, ListKind } from '../catalog/inventory.ts'
 import type { Pin } from '../catalog/pinned.ts'
 import type { Verdict } from '../era/dial.ts'
-import type { Log, Memory } from './environment.ts'
+import type { Log, Memory, OtherHosts } from './environment.ts'
 import type { ServerOptions } from './options.ts'
 
 /** A legacy verdict works silently for ever, so it is believed for a day only (BRIDGING 5.2). */
@@ -32,8 +32,11 @@ interface Stored {
   readonly inventory?: StoredInventory
   /** It failed, or was waited for in vain, before anything could be read. */
   readonly hasFailed?: boolean
+  /** What legacy hosts are offered by a server of both eras. */
+  readonly legacyInventory?: StoredInventory
   readonly pins?: Readonly<Record<string, Pin>>
   readonly appsPins?: Readonly<Record<string, Pin>>
+  readonly legacyPins?: Readonly<Record<string, Pin>>
 }
 
 /** `undefined` as folder: everything is kept in memory only. */
@@ -62,20 +65,22 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
   }
 
   return {
-    inventory: (options) => {
+    inventory: (options, of) => {
       const record = load(options)
+      const stored = record?.[of === 'legacy' ? 'legacyInventory' : 'inventory']
       const isFresh = record !== undefined && Date.now() - record.savedAt < STALE_LISTS_MS
-      return isFresh && record.inventory !== undefined ? revive(record.inventory) : undefined
+      return isFresh && stored !== undefined ? revive(stored) : undefined
     },
-    keepInventory: (options, inventory) => save(options, { inventory: store(inventory), hasFailed: false }),
+    keepInventory: (options, inventory, of) =>
+      save(options, of === 'legacy' ? { legacyInventory: store(inventory) } : { inventory: store(inventory), hasFailed: false }),
     hasFailed: (options) => load(options)?.hasFailed === true,
     keepFailed: (options) => {
       const record = load(options)
       if (record?.hasFailed !== true && record?.inventory === undefined) save(options, { hasFailed: true })
     },
-    pins: (options, of) => revivePins(load(options)?.[of === 'apps' ? 'appsPins' : 'pins'] ?? {}),
+    pins: (options, of) => revivePins(load(options)?.[pinsOf(of)] ?? {}),
     keepPins: (options, pins, of) => {
-      const name = of === 'apps' ? 'appsPins' : 'pins'
+      const name = pinsOf(of)
       if (!isDeepStrictEqual(load(options)?.[name] ?? {}, pins)) save(options, { [name]: pins })
     },
     verdict: (options) => {
@@ -85,11 +90,13 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
     },
     keepVerdict: (options, verdict) => {
       const known = load(options)
-      if (verdict?.era === known?.verdict?.era && verdict?.transport === known?.verdict?.transport) return
+      if (isDeepStrictEqual(verdict, known?.verdict)) return
       save(options, verdict === undefined ? { verdict: undefined } : { verdict, verdictAt: Date.now() })
     },
   }
 }
+
+const pinsOf = (of: OtherHosts | undefined) => (of === undefined ? 'pins' : (`${of}Pins` as const))
 
 /** Knows how to reach a server, and nothing of what it offers: for what one principal alone is listed (DECISIONS 1). */
 export const forgetful = (memory: Memory): Memory => ({
@@ -138,7 +145,9 @@ const readRecord = (file: string, log: Log): Stored | undefined => {
     const record = JSON.parse(text) as Stored
     const isWhole =
       typeof record.launch === 'string' &&
-      (record.inventory === undefined || LIST_KINDS.every((kind) => Array.isArray(record.inventory?.lists[kind])))
+      [record.inventory, record.legacyInventory].every(
+        (stored) => stored === undefined || LIST_KINDS.every((kind) => Array.isArray(stored.lists[kind])),
+      )
     if (isWhole) return record
   } catch {
     // set aside below

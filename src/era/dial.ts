@@ -26,6 +26,8 @@ import { withOwnAccount } from './own-account.ts'
 export interface Verdict {
   readonly era: Era
   readonly transport: 'pipe' | 'http' | 'sse'
+  /** Of a modern server: whether it takes `initialize`, too; absent: not tried yet. */
+  readonly takesInitialize?: boolean
 }
 
 export interface Dialing {

@@ -65,7 +65,7 @@ export class Asked {
     }
     if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
       return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
-    const asker = askerOf(this.#downstream, this.#view)
+    const asker = askerOf(this.#downstream, this.#view, caller)
     const worded = wordQuestion(question, asker, caller, (deviation) => this.#note(deviation))
     if (!('method' in worded)) return worded
     if (caller.session === undefined) this.#note('askedByRound')

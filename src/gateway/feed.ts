@@ -8,6 +8,7 @@ import { buildCatalog, servesApps } from '../catalog/catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource } from '../catalog/catalog.ts'
 import { Curator } from '../catalog/curated-inventory.ts'
 import { Grants } from '../catalog/grants.ts'
+import { isSameOffer } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import { LIST_FORMS, listForm } from '../catalog/ready-entry.ts'
 import { summarise } from '../catalog/toolset-findings.ts'
@@ -18,13 +19,17 @@ import type { Selection, View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Caller, HostSession, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
-import { LATEST_LEGACY } from '../wire/revisions.ts'
+import { isModernRevision, LATEST_LEGACY } from '../wire/revisions.ts'
 import type { Revision } from '../wire/revisions.ts'
 import type { GatewayOptions } from './options.ts'
 import { PersonalCatalogs } from './personal-catalogs.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
 import { Watchers } from './watchers.ts'
 import type { ChangedList } from './watchers.ts'
+
+/** Kinds of hosts that may be listed something else than others. */
+type Kind = 'all' | 'apps' | 'legacy'
+const KINDS: readonly Kind[] = ['all', 'apps', 'legacy']
 
 /** Inventories that change together make one catalog. */
 const SETTLE_MS = 20
@@ -40,6 +45,8 @@ export class Feed {
   #options: GatewayOptions
   /** The same for hosts that run apps: another catalog only where a server makes a difference. */
   #appsCatalog: Catalog
+  /** The same for legacy hosts: another catalog only where a server lists them something else. */
+  #legacyCatalog: Catalog
   /** Views of the catalog in force: by scope, each with a place for every form of its lists. A call pays one look-up. */
   #current = new Map<Scope, (View | undefined)[]>()
   #toolsets: Toolsets
@@ -55,7 +62,7 @@ export class Feed {
     this.#options = options
     this.#toolsets = new Toolsets(options.toolsets)
     this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
-    this.#appsCatalog = this.catalog
+    this.#appsCatalog = this.#legacyCatalog = this.catalog
     this.#sessions = new SessionCatalogs(
       () => this.#options,
       this.#curator,
@@ -73,9 +80,13 @@ export class Feed {
         switchMap((downstreams) =>
           downstreams.length === 0
             ? of(downstreams)
-            : combineLatest(downstreams.flatMap(({ inventory$, appsInventory$ }) => [inventory$, appsInventory$])).pipe(
-                map(() => downstreams),
-              ),
+            : combineLatest(
+                downstreams.flatMap(({ inventory$, appsInventory$, legacyInventory$ }) => [
+                  inventory$,
+                  appsInventory$,
+                  legacyInventory$,
+                ]),
+              ).pipe(map(() => downstreams)),
         ),
         tap((downstreams) => (this.#unsettled = downstreams)),
         auditTime(SETTLE_MS),
@@ -99,8 +110,8 @@ export class Feed {
 
   viewOf({ scope, revision, capabilities, principal, session }: Viewer): View {
     this.#settle()
-    const isOther = this.#appsCatalog !== this.catalog && capabilities !== undefined && declaresApps(capabilities)
-    const common = isOther ? this.#appsCatalog : this.catalog
+    const kind = this.#kindOf(revision, capabilities)
+    const common = this.#commonOf(kind)
     const personal = this.#personal.of(principal, common)
     const catalog = personal?.catalog ?? common
     const own = session && this.#sessions.of(session, catalog)
@@ -108,14 +119,15 @@ export class Feed {
     const current = personal?.views ?? this.#current
     let views = current.get(scope)
     if (views === undefined) current.set(scope, (views = []))
-    const place = LIST_FORMS.indexOf(listForm(revision)) + (isOther ? LIST_FORMS.length : 0)
+    const place = LIST_FORMS.indexOf(listForm(revision)) + KINDS.indexOf(kind) * LIST_FORMS.length
     return (views[place] ??= this.#views.of(catalog, this.#selectionOf(scope, revision)))
   }
 
   /** All that there is for this principal, whatever toolsets say: for the operator. */
   whole(revision: Revision, principal?: string): View {
     this.#settle()
-    return this.#views.of(this.#personal.of(principal, this.catalog)?.catalog ?? this.catalog, { revision })
+    const common = this.#commonOf(this.#kindOf(revision, undefined))
+    return this.#views.of(this.#personal.of(principal, common)?.catalog ?? common, { revision })
   }
 
   /** How each toolset fares with what there is now. */
@@ -160,6 +172,17 @@ export class Feed {
     return server === undefined ? { revision, ...limits } : { only: server, revision, ...limits }
   }
 
+  #kindOf(revision: Revision, capabilities: Caller['capabilities'] | undefined): Kind {
+    if (this.#legacyCatalog !== this.catalog && !isModernRevision(revision)) return 'legacy'
+    const isApps = this.#appsCatalog !== this.catalog && capabilities !== undefined && declaresApps(capabilities)
+    return isApps ? 'apps' : 'all'
+  }
+
+  #commonOf(kind: Kind): Catalog {
+    if (kind === 'all') return this.catalog
+    return kind === 'apps' ? this.#appsCatalog : this.#legacyCatalog
+  }
+
   /** What its OAuth scopes let it see; `undefined`: they limit nothing. */
   grantsOf({ granted }: Scope): Grants | undefined {
     if (granted === undefined) return undefined
@@ -190,6 +213,16 @@ export class Feed {
     return buildCatalog(sources, this.#options, catalog)
   }
 
+  #buildForLegacy(downstreams: readonly Downstream[], catalog: Catalog): Catalog {
+    const own = new Map(downstreams.map((downstream) => [downstream, legacyListsOf(downstream)]))
+    if ([...own.values()].every((inventory) => inventory === undefined)) return catalog
+    const sources = downstreams.map((downstream, at) => {
+      const inventory = own.get(downstream)
+      return inventory === undefined ? catalog.sources[at] : this.#source(downstream.options, inventory)
+    })
+    return buildCatalog(sources, this.#options, this.#legacyCatalog)
+  }
+
   /** What the configuration leaves of what a server offers. */
   #source(server: CatalogServer, inventory: Inventory | undefined): CatalogSource {
     return { server, inventory: inventory && this.#curator.curate(inventory, server.curation) }
@@ -200,9 +233,17 @@ export class Feed {
     this.#current = new Map()
     const catalog = this.#build(downstreams, this.catalog)
     this.#appsCatalog = this.#buildForApps(downstreams, catalog)
+    this.#legacyCatalog = this.#buildForLegacy(downstreams, catalog)
     this.catalog$.next(catalog)
     this.#watchers.look()
   }
+}
+
+/** What a server of both eras lists to legacy hosts, where that is not what it lists to all. */
+const legacyListsOf = ({ inventory$, legacyInventory$ }: Downstream): Inventory | undefined => {
+  const [all, legacy] = [inventory$.value, legacyInventory$.value]
+  if (legacy === undefined || legacy === all) return undefined
+  return all !== undefined && isSameOffer(all, legacy) ? undefined : legacy
 }
 
 /** By server key, of the connections that this principal has now. */

@@ -138,7 +138,7 @@ export class Gateway {
 
   maySubscribe(caller: Caller, uri: string): boolean {
     const route = findResource(this.feed.viewOf(caller), uri)
-    const inventory = route && this.#fleet.for(route.serverKey, caller.principal)?.inventory$.value
+    const inventory = route && this.#fleet.for(route.serverKey, caller.principal)?.inventoryFor(caller)
     return (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
   }
 

@@ -75,11 +75,19 @@ export class Lists {
    * Waits until something is known of every server that is starting, at most as long as the budget of each has left. One that has
    * failed is not waited for, but tried again.
    */
-  async known({ scope, principal, capabilities }: Pick<Caller, 'scope' | 'principal' | 'capabilities'>): Promise<void> {
+  async known(caller: Pick<Caller, 'scope' | 'principal' | 'capabilities' | 'session'>): Promise<void> {
+    const { scope, principal, capabilities, session } = caller
     const servers = this.#inScope(scope, principal)
     for (const downstream of servers) if (downstream.health$.value.state === 'down') downstream.hurry()
     await Promise.all(servers.filter(({ isAwaited }) => isAwaited).map((downstream) => this.#awaited(downstream)))
     if (declaresApps(capabilities)) await this.#knownToApps(scope)
+    if (session !== undefined) await this.#knownToLegacy(scope, principal)
+  }
+
+  /** What servers of both eras list to legacy hosts is read when the first of these asks (BRIDGING 3.0 rule 0). */
+  async #knownToLegacy(scope: Scope, principal: string): Promise<void> {
+    const asked = this.#inScope(scope, principal).flatMap((downstream) => downstream.wantLegacy() ?? [])
+    if (asked.length > 0) await firstValueFrom(race(from(Promise.all(asked)), timer(this.#options().listBudgetMs)))
   }
 
   async #awaited(downstream: Downstream): Promise<void> {

@@ -31,13 +31,13 @@ export interface PersonalSource {
 interface Own {
   /** By server key. */
   readonly inventories: ReadonlyMap<string, Inventory>
-  /** One per catalog it was made from: everybody's, and that of hosts that run apps. */
+  /** One per catalog it was made from: everybody's, that of hosts that run apps and that of legacy hosts. */
   made: readonly OwnCatalog[]
   /** The number of the last look at it. */
   look: number
 }
 
-const FORMS = 2
+const FORMS = 3
 
 export class PersonalCatalogs {
   readonly #source: PersonalSource

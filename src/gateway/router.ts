@@ -143,7 +143,7 @@ export class Router {
   #asking(outcome: InputRequired, call: Call, route: Route, downstream: Downstream, view: View): Outcome {
     const isModern = call.caller.session === undefined
     const note = noteOf(call, downstream)
-    const refused = wordRequests(outcome.result, askerOf(downstream, view), call.caller, note, ({ method }) => {
+    const refused = wordRequests(outcome.result, askerOf(downstream, view, call.caller), call.caller, note, ({ method }) => {
       throw new Failure('protocol', `asks for undeclared input: ${method}`)
     })
     if (isModern) return this.#rounds.close(outcome, call, route.serverKey, route.original)
@@ -261,7 +261,8 @@ export class Router {
     const { params } = call
     if (call.method === 'completion/complete') {
       const ref = params.object('ref')
-      const isOld = downstream.link !== undefined && !isAtLeast(downstream.link.revision, '2025-06-18')
+      const revision = downstream.revisionFor(call.caller)
+      const isOld = revision !== undefined && !isAtLeast(revision, '2025-06-18')
       if (isOld && params.has('context')) downstream.fidelity.note('completionContext', call)
       ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', JSON.stringify(original))
     } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', JSON.stringify(original))
@@ -314,7 +315,7 @@ export class Router {
         error,
         call,
         resume,
-        askerOf(downstream, view),
+        askerOf(downstream, view, call.caller),
         (deviation) => downstream.fidelity.note(deviation, call),
         (id) => downstream.sentAway(id, call.caller.session),
       )
@@ -336,9 +337,9 @@ export class Router {
 }
 
 /** Whether the result of this call is one that no projection looks into: it may leave before all of it has come. */
-const passesAsItCame = ({ method, caller }: Call, { link }: Downstream): boolean =>
+const passesAsItCame = ({ method, caller }: Call, downstream: Downstream): boolean =>
   method === 'tools/call' &&
-  (caller.session === undefined || (link?.era === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
+  (caller.session === undefined || (downstream.eraFor(caller) === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
 
 /** Made where something deviates, and not within `forward`: a closure there costs every call, in memory that outlives it, a third more. */
 /** Whether the answer may be for this caller alone: it came with a credential, or the server knows each caller by one (T-30). */
@@ -398,8 +399,8 @@ const unknown = (call: Call, why = ''): Refusal => {
 }
 
 /** Legacy servers answer emptily for what they do not have; what no list names is then not found (BRIDGING 3.4; B103). */
-const refuseEmpty = (result: Payload, call: Call, route: Route, { link }: Downstream, view: View): void => {
-  if (link?.era !== 'legacy' || !/^\[\s*\]$/.test(result.raw('contents')?.toString() ?? '')) return
+const refuseEmpty = (result: Payload, call: Call, route: Route, downstream: Downstream, view: View): void => {
+  if (downstream.eraFor(call.caller) !== 'legacy' || !/^\[\s*\]$/.test(result.raw('contents')?.toString() ?? '')) return
   const isListed =
     route.entry !== undefined ||
     view.bare.resources.has(route.original) ||

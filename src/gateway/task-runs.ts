@@ -33,7 +33,7 @@ export class TaskRuns {
       if (!call.params.isAbsent('task')) downstream.fidelity.note('taskIgnored', call)
       call.params.delete('task')
     } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
-    const mayInsist = downstream.link?.era !== 'legacy' && mayDrive(call, entry, downstream)
+    const mayInsist = downstream.eraFor(call.caller) !== 'legacy' && mayDrive(call, entry, downstream)
     return plan === 'gateway' || mayInsist ? this.#drive(call, entry, plan, downstream) : downstream.handle(call)
   }
 
@@ -54,11 +54,13 @@ export class TaskRuns {
     return driveTask(outcome.result, call, handle, call.totalMs ?? options.timeouts.totalMs)
   }
 
-  #planOf(call: Call, entry: Entry | undefined, { inventory$ }: Downstream): Plan {
+  #planOf(call: Call, entry: Entry | undefined, downstream: Downstream): Plan {
     const { session, revision, capabilities } = call.caller
     const isAsked =
       session !== undefined && this.#offersTasks() && isAtLeast(revision, '2025-11-25') && !call.params.isAbsent('task')
-    const support = runsToolsAsTasks(inventory$.value?.capabilities ?? {}) ? this.#supportOf(entry) : 'forbidden'
+    const support = runsToolsAsTasks(downstream.inventoryFor(call.caller)?.capabilities ?? {})
+      ? this.#supportOf(entry)
+      : 'forbidden'
     if (isAsked && (support === 'forbidden' || isLimited(entry)))
       throw new Refusal(-32601, `${call.target} cannot be called as a task`)
     if (support === 'forbidden') return 'plain'

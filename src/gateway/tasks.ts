@@ -146,7 +146,7 @@ export class Tasks {
     if (result.has('taskId')) result.set('taskId', JSON.stringify(exposed))
     result.delete('requestState')
     const affected: Affected = { ref: 0, method: 'tools/call', caller }
-    wordRequests(result, askerOf(downstream, view), caller, (deviation) => downstream.fidelity.note(deviation, affected))
+    wordRequests(result, askerOf(downstream, view, caller), caller, (deviation) => downstream.fidelity.note(deviation, affected))
     const inner = method === 'tasks/result' ? result : result.object('result')
     if (inner !== undefined) {
       if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)

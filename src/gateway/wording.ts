@@ -15,11 +15,11 @@ export const isNamespaced = (downstream: Downstream, view: View): boolean =>
 export const mayRenameUris = (downstream: Downstream, view: View): boolean =>
   view.catalog.sources.length > 1 || isNamespaced(downstream, view)
 
-/** Who asks: with several servers a person is told which (DECISIONS 7). */
-export const askerOf = ({ options, link }: Downstream, view: View): Asker => ({
-  key: options.key,
-  revision: link?.revision,
-  label: view.catalog.sources.length > 1 ? options.displayName : undefined,
+/** The server that asks this caller: with several servers a person is told which (DECISIONS 7). */
+export const askerOf = (downstream: Downstream, view: View, caller: Pick<Caller, 'session'>): Asker => ({
+  key: downstream.options.key,
+  revision: downstream.revisionFor(caller),
+  label: view.catalog.sources.length > 1 ? downstream.options.displayName : undefined,
 })
 
 /**

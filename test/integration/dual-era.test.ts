@@ -1,0 +1,210 @@
+/** Servers that speak both eras are spoken to in the era of the host (BRIDGING 3.0 rule 0; B267). */
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { serverStatuses } from '../../src/admin/status.ts'
+import { fake, FakeDownstream } from '../support/fake-downstream.ts'
+import type { FakeSpec } from '../support/fake-downstream.ts'
+import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, modernHttp } from '../support/fake-host.ts'
+import type { JsonMap } from '../support/fakes/messages.ts'
+import { startGateway } from '../support/gateway.ts'
+import type { GatewaySetup } from '../support/gateway.ts'
+
+const portOf = ({ address }: FakeDownstream): number => ('url' in address ? Number(address.url.port) : 0)
+const said = (text: string): JsonMap => ({ content: [{ type: 'text', text }] })
+const names = (result: JsonMap): unknown[] => (result['tools'] as JsonMap[]).map(({ name }) => name)
+
+/** One URL with a server of each era behind it, told apart by the headers of requests. */
+const startDual = async (legacy: Omit<FakeSpec, 'kind'>, modern: Omit<FakeSpec, 'kind'>) => {
+  const sides = {
+    legacy: await FakeDownstream.start(fake.of({ kind: 'legacy http', ...legacy })),
+    modern: await FakeDownstream.start(fake.of({ kind: 'modern http', ...modern })),
+  }
+  const front = createServer((from, to) => {
+    const port = portOf(from.headers['mcp-method'] === undefined ? sides.legacy : sides.modern)
+    const { method, url, headers } = from
+    const on = httpRequest({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
+      to.writeHead(answer.statusCode ?? 500, answer.headers)
+      to.flushHeaders()
+      answer.pipe(to)
+      answer.on('error', () => to.destroy())
+    })
+    on.on('error', () => to.destroy())
+    to.on('close', () => on.destroy())
+    from.pipe(on)
+  }).listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  return {
+    ...sides,
+    setup: (more: Partial<GatewaySetup> = {}): GatewaySetup => ({
+      servers: {},
+      fakes: new Map([['a', sides.modern]]),
+      options: {
+        a: { url: new URL(`http://127.0.0.1:${(front.address() as AddressInfo).port}/mcp`), ...more.options?.['a'] },
+      },
+      ...(more.stateDir !== undefined && { stateDir: more.stateDir }),
+      ...(more.pipe !== undefined && { pipe: more.pipe }),
+    }),
+    [Symbol.asyncDispose]: async () => {
+      front.close()
+      front.closeAllConnections()
+      await Promise.all([sides.legacy[Symbol.asyncDispose](), sides.modern[Symbol.asyncDispose]()])
+    },
+  }
+}
+
+const SAYS = {
+  legacy: { tools: ['x'], on: { 'tools/call': () => said('legacy') } },
+  modern: { tools: ['x'], on: { 'tools/call': () => said('modern') } },
+}
+
+describe('a server of both eras', () => {
+  test.each(everyLegacyTransport)('B267 is called in its legacy era by a host on $name', async ({ connect }) => {
+    await using dual = await startDual(SAYS.legacy, SAYS.modern)
+    await using gateway = await startGateway(dual.setup())
+    await using host = await connect(gateway, { capabilities: { elicitation: {} } })
+    expect(await host.call('tools/call', { name: 'a__x' })).toEqual(said('legacy'))
+    const { connection } = await dual.legacy.until('tools/call')
+    expect(connection.declared).toEqual({ elicitation: {} })
+    expect(dual.modern.all('tools/call')).toEqual([])
+  })
+  test.each(everyModernTransport)('B267 is called in its modern era by a host on $name', async ({ connect }) => {
+    await using dual = await startDual(SAYS.legacy, SAYS.modern)
+    await using gateway = await startGateway(dual.setup())
+    await using host = await connect(gateway)
+    expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject(said('modern'))
+    // No legacy host has come: nothing asks for the other era.
+    expect(dual.legacy.received).toEqual([])
+  })
+  test('B267 one legacy session is one session at the server, another host another', async () => {
+    await using dual = await startDual(SAYS.legacy, SAYS.modern)
+    await using gateway = await startGateway(dual.setup())
+    await using one = await legacyHttp.connect(gateway)
+    await using two = await legacyHttp.connect(gateway)
+    for (const host of [one, two, one]) await host.call('tools/call', { name: 'a__x' })
+    const [first, second, third] = dual.legacy.all('tools/call').map(({ connection }) => connection)
+    expect(third).toBe(first)
+    expect(second).not.toBe(first)
+  })
+  test.each([
+    [
+      'elicitation/create',
+      { message: 'm', requestedSchema: { type: 'object', properties: {} } },
+      { action: 'accept', content: {} },
+    ],
+    [
+      'sampling/createMessage',
+      { messages: [], maxTokens: 1 },
+      { role: 'assistant', content: { type: 'text', text: 'y' }, model: 'm' },
+    ],
+    ['roots/list', undefined, { roots: [] }],
+  ])('B267 keeps %s by request for legacy hosts', async (method, params, answer) => {
+    await using dual = await startDual(
+      {
+        tools: ['x'],
+        on: {
+          'tools/call': async (turn) => {
+            const { result, error } = await turn.ask(method, params)
+            return said(JSON.stringify(result ?? error))
+          },
+        },
+      },
+      SAYS.modern,
+    )
+    await using gateway = await startGateway(dual.setup())
+    await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {}, sampling: {}, roots: {} } })
+    host.answer(method, () => answer)
+    expect(await host.call('tools/call', { name: 'a__x' })).toEqual(said(JSON.stringify(answer)))
+  })
+  test("B267 lists to each host what the host's era is offered, and tells the difference in ps", async () => {
+    await using dual = await startDual({ tools: ['both', 'old'] }, { tools: ['both', 'new'] })
+    await using gateway = await startGateway(dual.setup())
+    await using modern = await modernHttp.connect(gateway)
+    await using legacy = await legacyHttp.connect(gateway)
+    expect(names(await legacy.call('tools/list'))).toEqual(['a__both', 'a__old'])
+    expect(names(await modern.call('tools/list'))).toEqual(['a__both', 'a__new'])
+    expect(await legacy.call('tools/call', { name: 'a__old' })).toHaveProperty('content')
+    await expect(modern.call('tools/call', { name: 'a__old' })).rejects.toMatchObject({ code: -32602 })
+    expect(serverStatuses(gateway.running)).toMatchObject([
+      {
+        key: 'a',
+        warnings: [
+          'the server offers 1 tools to legacy hosts only: old',
+          'the server offers 1 tools to hosts of 2026-07-28 only: new',
+        ],
+      },
+    ])
+  })
+  test('B267 a change that is announced in the legacy era reaches legacy hosts', async () => {
+    await using dual = await startDual({ tools: ['x'] }, { tools: ['x'] })
+    await using gateway = await startGateway(dual.setup())
+    await using legacy = await legacyHttp.connect(gateway)
+    expect(names(await legacy.call('tools/list'))).toEqual(['a__x'])
+    dual.legacy.offers.tools.push({ name: 'y', inputSchema: { type: 'object' } })
+    dual.legacy.changed('tools')
+    await legacy.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect(names(await legacy.call('tools/list'))).toEqual(['a__x', 'a__y'])
+  })
+  test('B267 what legacy hosts are listed is known at once at the next start', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+    await using dual = await startDual({ tools: ['old'] }, { tools: ['new'] })
+    {
+      await using gateway = await startGateway(dual.setup({ stateDir }))
+      await using host = await legacyHttp.connect(gateway)
+      expect(names(await host.call('tools/list'))).toEqual(['a__old'])
+    }
+    dual.legacy.on('tools/list', fake.never)
+    await using gateway = await startGateway(dual.setup({ stateDir }))
+    await using host = await legacyHttp.connect(gateway)
+    expect(names(await host.call('tools/list'))).toEqual(['a__old'])
+    rmSync(stateDir, { recursive: true })
+  })
+  test('B267 a server with nothing in its modern era is asked for the other without being needed', async () => {
+    await using dual = await startDual({ tools: ['old'] }, { tools: [] })
+    await using gateway = await startGateway(dual.setup())
+    await dual.legacy.until('tools/list')
+    expect(gateway.running.fleet.get('a')?.link).toMatchObject({ era: 'modern' })
+  })
+  test.each(['modern', 'legacy'] as const)('B267 era: %s holds for all hosts', async (era) => {
+    await using dual = await startDual(SAYS.legacy, SAYS.modern)
+    await using gateway = await startGateway(dual.setup({ options: { a: { era } } }))
+    for (const { connect } of [legacyHttp, modernHttp]) {
+      await using host = await connect(gateway)
+      expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject(said(era))
+    }
+  })
+  test.each([
+    ['legacy', legacyPipe],
+    ['modern', everyModernTransport.find(({ name }) => name === 'modern stdio') ?? modernHttp],
+  ] as const)('B267 a sole %s host on a pipe has one link, in its own era', async (era, { connect }) => {
+    await using dual = await startDual(SAYS.legacy, SAYS.modern)
+    await using gateway = await startGateway(dual.setup({ pipe: true }))
+    await using host = await connect(gateway, { capabilities: { sampling: {} } })
+    expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject(said(era))
+    expect(gateway.running.fleet.get('a')?.link).toMatchObject({ era })
+    expect(gateway.running.fleet.get('a')?.linkCount).toBe(1)
+    if (era === 'legacy') expect(dual.legacy.connections.map(({ declared }) => declared)).toEqual([{ sampling: {} }])
+  })
+})
+
+describe.each(['modern http', 'modern stdio'] as const)('a %s server that knows no initialize', (kind) => {
+  test('B267 is asked once, which is remembered, and serves legacy hosts over its modern link', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+    await using a = await FakeDownstream.start(fake.of({ kind, ...SAYS.modern }))
+    const setup = { servers: {}, fakes: new Map([['a', a]]), stateDir }
+    for (const asked of [1, 0]) {
+      await using gateway = await startGateway(setup)
+      await using host = await legacyHttp.connect(gateway)
+      expect(names(await host.call('tools/list'))).toEqual(['a__x'])
+      expect(await host.call('tools/call', { name: 'a__x' })).toEqual(said('modern'))
+      await using other = await legacyPipe.connect(gateway)
+      expect(await other.call('tools/call', { name: 'a__x' })).toEqual(said('modern'))
+      expect(a.all('initialize')).toHaveLength(asked)
+    }
+    rmSync(stateDir, { recursive: true })
+  })
+})
