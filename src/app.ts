@@ -36,6 +36,7 @@ import { Front } from './host/front.ts'
 import { connectionsWithin, openGauges } from './host/gauges.ts'
 import type { Hub } from './host/hub.ts'
 import { Overload } from './host/overload.ts'
+import { SessionIds } from './host/session-ids.ts'
 import { StdioListener } from './host/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio-listener.ts'
 import type { HostOptions } from './host/options.ts'
@@ -196,6 +197,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   })
   sweeper.watch(overload)
   let refs = 0
+  const sessionIds = new SessionIds({ seal, folder: stateDir, maxMs: () => hub.options.limits.sessionMaxMs, log })
   const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
     limits,
     get admission() {
@@ -208,6 +210,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     options: hostOptions,
     log,
     bodies: clients.bodies,
+    sessionIds,
     subjects,
     signIns,
     overload,
@@ -273,6 +276,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await servers
     await new Promise(setImmediate)
     await Promise.all([front.close(), ...[...pipes].map(release)])
+    sessionIds.close()
     await dispose()
   }
   let ending: Promise<void> | undefined

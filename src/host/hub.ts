@@ -16,6 +16,7 @@ import type { BodyPool } from '../transport/body-pool.ts'
 import type { Admission } from './admission.ts'
 import type { HostOptions } from './options.ts'
 import type { Overload } from './overload.ts'
+import type { SessionIds } from './session-ids.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
 
@@ -84,6 +85,8 @@ export interface Hub {
   readonly bodies: BodyPool
   /** What callers came with, for servers whose credential is made of it. */
   readonly subjects: SubjectTokens
+  /** Ids of sessions over HTTP, which outlive the process. */
+  readonly sessionIds: SessionIds
   /** The sign-ins that people were asked for. */
   readonly signIns: SignIns
   /** Whether we are near our own limits. */

@@ -100,6 +100,11 @@ export const announceChanges = (session: Session, hub: Hub): void => {
   })
 }
 
+/** Every list may be another than the host last saw: a session that goes on after a restart or a broken stream is told once. */
+export const announceAll = (session: Session): void => {
+  for (const list of LISTS) session.notify(`notifications/${list}/list_changed`, undefined)
+}
+
 /** Another gateway that asks is told which gateways it is led through (T-35). */
 const pong = ({ params }: Envelope, { core }: Hub): Parts =>
   params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : EMPTY

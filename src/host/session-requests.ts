@@ -3,6 +3,7 @@
  * BRIDGING 5.1.
  */
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
+import type { Introduction } from '../era/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../rpc/call.ts'
 import type { HttpRequest } from '../transport/http-request.ts'
 import type { Envelope } from '../wire/envelope.ts'
@@ -18,7 +19,7 @@ import { EventBudget } from './event-budget.ts'
 import { EventLog } from './event-log.ts'
 import { JSON_TYPE, PostExchange, RETRY_MS } from './exchange.ts'
 import type { Hub } from './hub.ts'
-import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
+import { announceAll, announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { errorReply } from './respond.ts'
 import { Session } from './session.ts'
 import { Sessions } from './sessions.ts'
@@ -40,7 +41,11 @@ export class SessionRequests {
 
   constructor(hub: Hub) {
     this.#hub = hub
-    this.#sessions = new Sessions(() => hub.options.limits, hub.limits)
+    this.#sessions = new Sessions(
+      () => hub.options.limits,
+      hub.limits,
+      ({ id }) => hub.sessionIds.end(id),
+    )
     this.#budget = new EventBudget(() => hub.options.limits.maxTotalEventBytes, hub.limits)
   }
 
@@ -67,17 +72,13 @@ export class SessionRequests {
 
   /** Opens a session. */
   initialize(message: Envelope, entrance: Entrance): void {
-    const { request, principal, scope, untilMs } = entrance
+    const { request, principal, scope } = entrance
     const id = message.id ?? 'null'
     const refusal = this.#hub.admission.refuseSession()
     if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
     try {
-      const session = new Session(readInitialize(message, this.#hub.options.revisions), principal, scope, this.#hub.admission)
-      const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
-      const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
-      session.log = new EventLog(limits, this.#budget, this.#hub.limits)
-      this.#sessions.add(session, untilMs)
-      announceChanges(session, this.#hub)
+      const introduction = readInitialize(message, this.#hub.options.revisions)
+      const { session } = this.#add(introduction, entrance, this.#hub.sessionIds.mint(introduction, principal, scope))
       const result = initializeResult(
         session.revision,
         this.#hub.identity,
@@ -135,6 +136,8 @@ export class SessionRequests {
     if (held === undefined) return
     const lastEventId = request.header('last-event-id')
     if (lastEventId === undefined) this.#openStandalone(held, request)
+    // What an earlier process sent is kept by none: the stream goes on with what comes.
+    else if (held.isReopened && held.session.log?.after(lastEventId) === undefined) this.#openStandalone(held, request)
     else this.#resume(held, entrance, lastEventId)
   }
 
@@ -188,12 +191,44 @@ export class SessionRequests {
   }
 
   /** The session a request names, if it is its principal's and of this endpoint; it sees from now on what this credential may see. */
-  #find({ request, principal, scope, untilMs }: Entrance): HttpSession | undefined {
+  #find(entrance: Entrance): HttpSession | undefined {
+    const { request, principal, scope, untilMs } = entrance
     const id = request.header('mcp-session-id')
-    const held = id === undefined ? undefined : this.#sessions.find(id, principal)
+    const held = id === undefined ? undefined : (this.#sessions.find(id, principal) ?? this.#reopen(id, entrance))
     if (held === undefined || !isSameEndpoint(held.session.scope, scope)) return undefined
     held.untilMs = Math.max(held.untilMs, untilMs)
     held.session.see(scope)
+    return held
+  }
+
+  #add(introduction: Introduction, { principal, scope, untilMs }: Entrance, id: string): HttpSession {
+    const session = new Session(introduction, principal, scope, this.#hub.admission, id)
+    const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
+    const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
+    session.log = new EventLog(limits, this.#budget, this.#hub.limits)
+    const held = this.#sessions.add(session, untilMs)
+    announceChanges(session, this.#hub)
+    return held
+  }
+
+  /** Takes up a session of an earlier process (B276). Its links are opened when it calls; what is listed may be another. */
+  #reopen(id: string, entrance: Entrance): HttpSession | undefined {
+    const { sessionIds, options, log } = this.#hub
+    const reopened = sessionIds.reopen(id, entrance.principal, entrance.scope)
+    if (reopened === undefined || !isWithin(reopened.introduction.revision, options.revisions)) return undefined
+    let held: HttpSession
+    try {
+      held = this.#add(reopened.introduction, entrance, id)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      log.warn({ kind: error.kind }, `a session of an earlier process is not taken up: ${error.message}`)
+      return undefined
+    }
+    const { session } = held
+    session.startedMs -= Date.now() - reopened.issuedMs
+    session.initialized()
+    held.isReopened = true
+    announceAll(session)
     return held
   }
 

@@ -57,8 +57,8 @@ const COMPLETED = 'notifications/elicitation/complete'
 const MAX_WAITING = 32
 
 export class Session implements HostSession, Subscriber {
-  /** 128 random bits; what the host presents over HTTP, and nothing it could guess (B197). */
-  readonly id = randomBytes(16).toString('base64url')
+  /** Holds 128 random bits: what the host presents over HTTP, and nothing it could guess (B197). */
+  readonly id: string
   readonly principal: string
   readonly revision: LegacyRevision
   readonly capabilities: Capabilities
@@ -87,7 +87,14 @@ export class Session implements HostSession, Subscriber {
   #held: Map<Id, () => void> | undefined
   #isEnded = false
 
-  constructor(introduction: Introduction, principal: string, scope: Scope, admission: Pick<Admission, 'begin' | 'end'>) {
+  constructor(
+    introduction: Introduction,
+    principal: string,
+    scope: Scope,
+    admission: Pick<Admission, 'begin' | 'end'>,
+    id = randomBytes(16).toString('base64url'),
+  ) {
+    this.id = id
     this.#admission = admission
     this.revision = introduction.revision
     this.capabilities = introduction.capabilities

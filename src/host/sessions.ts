@@ -18,6 +18,8 @@ export interface HttpSession {
   stream: { readonly events: EventStream; readonly name: string } | undefined
   /** When the longest of its credentials ends, wall clock in milliseconds. */
   untilMs: number
+  /** Begun in an earlier process. */
+  isReopened: boolean
 }
 
 /** Sweeps are a tenth of a second apart; so much later, the process had been stopped. */
@@ -28,9 +30,12 @@ export class Sessions {
   readonly #limits: () => HostLimits
   readonly #counts: LimitCounts
   readonly #byId = new Map<string, HttpSession>()
+  /** A session has ended for good, not with the process. */
+  readonly #ended: (session: Session) => void
   #sweptMs = Infinity
 
-  constructor(limits: () => HostLimits, counts: LimitCounts) {
+  constructor(limits: () => HostLimits, counts: LimitCounts, ended: (session: Session) => void = () => undefined) {
+    this.#ended = ended
     this.#limits = limits
     this.#counts = counts
   }
@@ -52,7 +57,7 @@ export class Sessions {
     if (this.#byId.size >= maxSessions) this.#makeRoom('listen.limits.sessions', maxSessions)
     const isFull = principal !== SHARED_PRINCIPAL && this.#countOf(principal) >= maxSessionsPerPrincipal
     if (isFull) this.#makeRoom('listen.limits.sessions_per_principal', maxSessionsPerPrincipal, principal)
-    const held: HttpSession = { session, posts: new IdTable(), stream: undefined, untilMs }
+    const held: HttpSession = { session, posts: new IdTable(), stream: undefined, untilMs, isReopened: false }
     this.#byId.set(session.id, held)
     return held
   }
@@ -68,6 +73,11 @@ export class Sessions {
   }
 
   end(held: HttpSession): void {
+    this.#ended(held.session)
+    this.#close(held)
+  }
+
+  #close(held: HttpSession): void {
     this.#byId.delete(held.session.id)
     held.session.end()
     held.session.log?.close()
@@ -75,7 +85,7 @@ export class Sessions {
   }
 
   endAll(): void {
-    for (const held of this.#byId.values()) this.end(held)
+    for (const held of this.#byId.values()) this.#close(held)
   }
 
   /** Ends what is idle or too old; an open request or a stream that is read keeps a session alive. */

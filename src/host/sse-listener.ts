@@ -4,12 +4,14 @@
  */
 import { randomBytes } from 'node:crypto'
 import { initializeResult, readInitialize } from '../era/legacy-host.ts'
+import type { Introduction } from '../era/legacy-host.ts'
 import { isSameEndpoint, Refusal, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { EventStream } from '../transport/event-stream.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Failure } from '../wire/failure.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
+import { isLegacyRevision, isWithin, latestLegacyWithin, OLDEST_LEGACY } from '../wire/revisions.ts'
 import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { reached } from './admission.ts'
@@ -21,7 +23,7 @@ import { note } from './denials.ts'
 import { carriesJson, refuseBody, refuseBusy, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import type { Hub } from './hub.ts'
-import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
+import { announceAll, announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { errorReply } from './respond.ts'
 import { Session } from './session.ts'
 
@@ -31,8 +33,10 @@ interface Connected {
   readonly events: EventStream
   readonly entrance: Entrance
   session: Session | undefined
+  /** The session goes on from a stream before, or is taken for one that does: `initialize` may still come. */
+  isTakenUp: boolean
   /** Milliseconds of the monotonic clock. */
-  readonly startedMs: number
+  startedMs: number
   /** When the longest of its credentials ends, wall clock in milliseconds. */
   untilMs: number
 }
@@ -56,7 +60,14 @@ export class SseListener {
     if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal)
     const id = randomBytes(16).toString('base64url')
     const events = request.openEvents({})
-    const connected: Connected = { events, entrance, session: undefined, startedMs: performance.now(), untilMs: entrance.untilMs }
+    const connected: Connected = {
+      events,
+      entrance,
+      session: undefined,
+      isTakenUp: false,
+      startedMs: performance.now(),
+      untilMs: entrance.untilMs,
+    }
     this.#connected.set(id, connected)
     // Beside its own path, so that a toolset keeps to its name.
     events.send(toParts(`${prefix}${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
@@ -64,6 +75,43 @@ export class SseListener {
       this.#connected.delete(id)
       connected.session?.end()
     })
+    this.#goOn(connected)
+  }
+
+  /**
+   * EventSource opens a broken stream again by itself, and its host goes on without `initialize` (B275). The id of the event that
+   * answered `initialize` comes back as `Last-Event-ID` then: the session goes on with what the host said in it.
+   */
+  #goOn(connected: Connected): void {
+    const { request, principal, scope } = connected.entrance
+    const id = request.header('last-event-id')
+    const reopened = id === undefined ? undefined : this.#hub.sessionIds.reopen(id, principal, scope)
+    if (reopened === undefined || !isWithin(reopened.introduction.revision, this.#hub.options.revisions)) return
+    const session = this.#begin(connected, reopened.introduction)
+    connected.startedMs -= Date.now() - reopened.issuedMs
+    session.initialized()
+    announceAll(session)
+  }
+
+  /** The same of a host that does not say which session it had: what its header says, and nothing that it could be asked. */
+  #goOnUnknown(connected: Connected, version: string | undefined): Session | undefined {
+    const { revisions } = this.#hub.options
+    const said = version !== undefined && isLegacyRevision(version) ? version : OLDEST_LEGACY
+    const revision = isWithin(said, revisions) ? said : latestLegacyWithin(revisions)
+    if (revision === undefined) return undefined
+    const session = this.#begin(connected, { revision, capabilities: {}, clientInfo: undefined, hops: 0 })
+    session.initialized()
+    return session
+  }
+
+  #begin(connected: Connected, introduction: Introduction): Session {
+    const { events, entrance } = connected
+    const session = new Session(introduction, entrance.principal, entrance.scope, this.#hub.admission)
+    connected.session = session
+    connected.isTakenUp = true
+    session.attach({ send: (parts) => events.send(parts, MESSAGE), flow: events })
+    announceChanges(session, this.#hub)
+    return session
   }
 
   /** `POST /messages?s=…`: 202, and the answer comes on the stream. */
@@ -114,7 +162,7 @@ export class SseListener {
     withinMessage(
       this.#hub,
       message,
-      () => this.#message(message, connected),
+      () => this.#message(message, connected, request.header('mcp-protocol-version')),
       (parts) => connected.events.send(parts, MESSAGE),
     )
   }
@@ -157,8 +205,10 @@ export class SseListener {
     return true
   }
 
-  #message(message: Envelope, connected: Connected): void {
-    const { events, session } = connected
+  /** `version`: the header that the message came with. */
+  #message(message: Envelope, connected: Connected, version: string | undefined): void {
+    const { events } = connected
+    let { session } = connected
     const send = (parts: Parts): void => events.send(parts, MESSAGE)
     if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
     const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events }
@@ -166,8 +216,9 @@ export class SseListener {
       note(this.#hub, connected.entrance, 200, text, message)
       send(errorMessage(message.id, errorObject(-32600, text)))
     }
-    if (session === undefined && message.method === 'initialize') this.#initialize(message, connected, send)
-    else if (session === undefined) refuse('send initialize first')
+    const isFirst = session === undefined || connected.isTakenUp
+    if (isFirst && message.method === 'initialize') this.#initialize(message, connected, send)
+    else if ((session ??= this.#goOnUnknown(connected, version)) === undefined) refuse('send initialize first')
     else if (session.isRunning(message.id ?? '')) refuse(`a request with id ${message.id} is under way`)
     else serveLegacy(message, session, exchange, this.#hub)
   }
@@ -176,7 +227,10 @@ export class SseListener {
     const id = message.id ?? 'null'
     const { principal, scope } = connected.entrance
     try {
-      const session = new Session(readInitialize(message, this.#hub.options.revisions), principal, scope, this.#hub.admission)
+      const introduction = readInitialize(message, this.#hub.options.revisions)
+      const session = new Session(introduction, principal, scope, this.#hub.admission)
+      connected.session?.end()
+      connected.isTakenUp = false
       connected.session = session
       session.attach({ send, flow: connected.events })
       const result = initializeResult(
@@ -186,7 +240,8 @@ export class SseListener {
         this.#hub.core.offers(scope),
         this.#hub.core.gateways,
       )
-      send(resultMessage(id, toParts(JSON.stringify(result))))
+      const sessionId = this.#hub.sessionIds.mint(introduction, principal, scope)
+      connected.events.send(resultMessage(id, toParts(JSON.stringify(result))), { ...MESSAGE, id: sessionId })
       announceChanges(session, this.#hub)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error

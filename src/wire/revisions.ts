@@ -8,6 +8,7 @@ export type ModernRevision = (typeof MODERN_REVISIONS)[number]
 export type Revision = LegacyRevision | ModernRevision
 export type Era = 'legacy' | 'modern'
 
+export const OLDEST_LEGACY: LegacyRevision = '2024-11-05'
 export const LATEST_LEGACY: LegacyRevision = '2025-11-25'
 export const MODERN: ModernRevision = '2026-07-28'
 

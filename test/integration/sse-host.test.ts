@@ -79,15 +79,6 @@ test('7.4 a second request under an id in flight is refused, the first goes on',
   expect(first.id).toBe('twin')
 })
 
-test('requests before initialize are answered -32600', async () => {
-  await using gateway = await start()
-  const { stream, messages } = await open(gateway)
-  await send(messages, { body: request(5, 'tools/list') })
-  const answer = await stream.events.until(({ event }) => event === 'message')
-  expect(JSON.parse(answer.data)).toMatchObject({ id: 5, error: { code: -32600 } })
-  stream.close()
-})
-
 test.each([
   ['a proxy that takes the prefix away', '/sse', '/messages'],
   ['a proxy that leaves it', '/gateway/sse', '/gateway/messages'],
