@@ -330,8 +330,10 @@ export class Router {
       // What is no object has no place for it.
       if (data !== undefined || isNothing(error.error.raw('data')) || call.caller.session === undefined)
         error.error.setIn('data', 'uri', JSON.stringify(call.target))
-    } else if (data?.has('uri') === true && mayRenameUris(downstream, view))
-      data.set('uri', JSON.stringify(exposedUri(view, downstream.options, data.text('uri') ?? '')))
+    } else if (data !== undefined && mayRenameUris(downstream, view)) {
+      const uri = data.text('uri')
+      if (uri !== undefined) data.set('uri', JSON.stringify(exposedUri(view, downstream.options, uri)))
+    }
     throw error
   }
 }

@@ -39,6 +39,8 @@ export interface Pending {
   readonly response: Promise<Message>
   /** What came before it, on its own stream where it has one. */
   readonly messages: Journal<Message>
+  /** The same, as text. */
+  readonly texts: readonly string[]
   /** The answer as text. */
   readonly raw: Promise<string>
   /** Gives up in the manner of the era: `notifications/cancelled`, or closing the stream. */
@@ -57,6 +59,8 @@ export interface Host extends AsyncDisposable {
   readonly era: 'legacy' | 'modern'
   /** What came and belonged to no request of this host, or could not be told to belong. */
   readonly heard: Journal<Message>
+  /** The same, as text; not answers. */
+  readonly texts: string[]
   /** The answer to `initialize` or `server/discover`. */
   readonly welcome: JsonMap
   /** A request; resolves with its result, rejects with `RpcError`. */
@@ -65,6 +69,8 @@ export interface Host extends AsyncDisposable {
   notify(method: string, params?: JsonMap): void
   /** Answers requests of the gateway, with an error where it throws `RpcError`; without it they stay unanswered. */
   answer(method: string, handle: Answering): void
+  /** Answers requests of the gateway with the result that `write` makes of the request, both as they stand. */
+  answerText(method: string, write: (text: string) => string): void
   /** One message as it stands; a request is tracked by the id given. */
   sendRaw(text: string, id: string | number): Pending
 }

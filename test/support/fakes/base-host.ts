@@ -7,6 +7,7 @@ import type { JsonMap, Message } from './messages.ts'
 export class Tracked implements Pending {
   readonly id: string | number
   readonly messages = new Journal<Message>()
+  readonly texts: string[] = []
   readonly response: Promise<Message>
   readonly raw: Promise<string>
   readonly over: Promise<void>
@@ -38,10 +39,12 @@ export class Tracked implements Pending {
 export abstract class BaseHost implements Host {
   readonly era: 'legacy' | 'modern'
   readonly heard = new Journal<Message>()
+  readonly texts: string[] = []
   welcome: JsonMap = {}
   protected readonly options: HostOptions
   protected readonly pending = new Map<string, Tracked>()
   readonly #answers = new Map<string, Answering>()
+  readonly #written = new Map<string, (text: string) => string>()
   #nextId = 1
 
   constructor(era: 'legacy' | 'modern', options: HostOptions) {
@@ -84,6 +87,10 @@ export abstract class BaseHost implements Host {
     this.#answers.set(method, handle)
   }
 
+  answerText(method: string, write: (text: string) => string): void {
+    this.#written.set(method, write)
+  }
+
   protected cancel(tracked: Tracked): void {
     this.notify('notifications/cancelled', { requestId: tracked.id })
   }
@@ -99,9 +106,13 @@ export abstract class BaseHost implements Host {
       else tracked.answered(text)
       return
     }
+    ;(on ?? this).texts.push(text)
     ;(on?.messages ?? this.heard).push(message)
     const handle = this.#answers.get(message.method)
     const { id, params = {} } = message
+    const written = this.#written.get(message.method)
+    if (id !== undefined && written !== undefined)
+      return this.carry(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${written(text)}}`)
     if (id === undefined || handle === undefined) return
     const say = (outcome: object): void => this.carry(JSON.stringify({ jsonrpc: '2.0', id, ...outcome }))
     const outcome = outcomeOf(() => handle(params))
