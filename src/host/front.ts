@@ -166,7 +166,7 @@ export class Front {
 
   /** No new connections; what is under way has the drain time. */
   #retire(listening: Listening, drainMs: number): void {
-    listening.stopAccepting()
+    void listening.stopAccepting()
     setTimeout(() => void listening.close(), drainMs).unref()
   }
 
@@ -212,7 +212,7 @@ export class Front {
 
   /** No new connections; resolves when what was on its way on open ones has come, and is taken. */
   async stopAccepting(): Promise<void> {
-    for (const listening of this.#listening.values()) listening.stopAccepting()
+    await Promise.all([...this.#listening.values()].map((listening) => listening.stopAccepting()))
     const endMs = performance.now() + LINGER_MS
     while (this.#caps.open > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }

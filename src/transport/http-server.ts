@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
+import { onceAllAreAccepted } from './accept-queue.ts'
 import type { BodyPool } from './body-pool.ts'
 import { refuse } from './connection-caps.ts'
 import type { ConnectionCaps } from './connection-caps.ts'
@@ -32,8 +33,11 @@ export interface Listening {
   readonly port: number
   /** Every answer is the last on its connection from now on; new connections are taken. */
   endConnections(): void
-  /** No new connections, idle ones closed after `LINGER_MS`; streams and open requests go on. */
-  stopAccepting(): void
+  /**
+   * No new connections once those are accepted that hosts have made, and idle ones closed `LINGER_MS` later; streams and open
+   * requests go on. Resolves when new connections are refused.
+   */
+  stopAccepting(): Promise<void>
   /** Ends everything. */
   close(): Promise<void>
 }
@@ -81,8 +85,10 @@ export const listenHttp = async (
   const [listener] = server.listeners('connection')
   const accept = (socket: Socket): void => void listener?.call(server, socket)
   const plain = options.httpServer === 'own' ? new PlainConnections(options, shared, accept) : undefined
+  let accepted = 0
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
+    accepted++
     if (!caps.admit(socket)) return
     if (plain === undefined) accept(socket)
     else plain.add(socket)
@@ -98,12 +104,20 @@ export const listenHttp = async (
     },
     stopAccepting: () => {
       ending.isEnding = true
-      // That of node:http closes idle connections at once.
-      NetServer.prototype.close.call(server)
-      setTimeout(() => {
-        server.closeIdleConnections()
-        plain?.closeIdle()
-      }, LINGER_MS).unref()
+      return new Promise((resolve) => {
+        onceAllAreAccepted(
+          () => accepted,
+          () => {
+            // That of node:http closes idle connections at once.
+            NetServer.prototype.close.call(server)
+            setTimeout(() => {
+              server.closeIdleConnections()
+              plain?.closeIdle()
+            }, LINGER_MS).unref()
+            resolve()
+          },
+        )
+      })
     },
     close: () =>
       new Promise((resolve) => {

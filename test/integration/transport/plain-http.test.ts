@@ -457,14 +457,24 @@ describe.each(BOTH)('with %s', (choice) => {
     await idle.send(post('/a')).answers(1)
     busy.send(post('/hold'))
     const held = await door.requests.until(({ path }) => path === '/hold')
-    door.listening.stopAccepting()
+    const stopped = door.listening.stopAccepting()
     expect(statusesOf([await idle.closed])).toEqual([200])
+    await stopped
     const late = door.open()
     const [error] = (await once(late.socket, 'error')) as [NodeJS.ErrnoException]
     expect(error.code).toBe('ECONNREFUSED')
     reply(held)
     const [answer] = await busy.answers(1)
     expect(answer).toContain('late')
+  })
+
+  test('F-22 connections that the kernel has completed before it stops accepting are served', async () => {
+    await using door = await openDoor(choice, serve)
+    const waiting = Array.from({ length: 20 }, () => door.open(post('/a')))
+    await door.listening.stopAccepting()
+    const answers = await Promise.all(waiting.map(({ closed }) => closed))
+    expect(statusesOf(answers)).toEqual(waiting.map(() => 200))
+    expect(answers.every((answer) => answer.includes('Connection: close\r\n'))).toBe(true)
   })
 
   test('closing sends what has been answered, and ends everything', async () => {
@@ -546,7 +556,7 @@ describe('with own', () => {
     const request = await door.requests.until(({ path }) => path === '/hold')
     await stream.send(post('/stream')).until((text) => text.includes('\r\n\r\n'))
     await sendPieces(door, half, [post('/a').slice(0, 30)])
-    door.listening.stopAccepting()
+    await door.listening.stopAccepting()
     reply(request)
     expect(await held.closed).toMatch(/\r\nConnection: close\r\n[^]*late$/)
     streams[0]?.end()
