@@ -50,6 +50,7 @@ import { PidJournal } from './transport/pid-journal.ts'
 import { sweep } from './transport/pid-sweep.ts'
 import { HostPipe } from './transport/stdio-host.ts'
 import { readEnds } from './wire/message-ends.ts'
+import { operatorCommand } from './operator-command.ts'
 import { Redactor } from './redactor.ts'
 import { sealKeys } from './seal-key.ts'
 import { VERSION } from './version.ts'
@@ -179,7 +180,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     reconnected: (downstream) => void gateway.restored(downstream),
   })
   const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions, limits.hit)
-  warnOfToolsets(gateway.feed, log)
+  warnOfToolsets(gateway.feed, log, operatorCommand(configuration.named, 'tools'))
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
     log.warn(
@@ -217,6 +218,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     maxDescriptors: gauges.maxDescriptors,
     denied: undefined,
     hideJson: redactor.hideJson,
+    command: (...words) => operatorCommand(configuration.named, ...words),
     nextRef: () => ++refs,
   }
   const admission = new Admission(hub)

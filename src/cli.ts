@@ -15,6 +15,7 @@ import type { Invocation, Io, Read } from './commands/io.ts'
 import { printText, remark, remarkJson } from './commands/print.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { TokenOptions } from './commands/token.ts'
+import { operatorCommand } from './operator-command.ts'
 import { VERSION } from './version.ts'
 
 interface CommonOptions {
@@ -62,7 +63,7 @@ const makeProgram = (
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ writeOut: (text) => void printText(io, text), writeErr: (text) => remark(io, text) })
-    .showHelpAfterError('(trunkline --help shows every command and option)')
+    .showHelpAfterError(`(${operatorCommand([], '--help')} shows every command and option)`)
   withCommon(program)
 
   const command = (words: string, description: string, isDefault = false): Command =>
@@ -71,9 +72,9 @@ const makeProgram = (
   const invoked = async (own: CommonOptions, looksAround = true, withoutLock = false): Promise<Invocation> => {
     const before = program.opts<CommonOptions>()
     const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
-    const { listen, state, allowUnauthenticatedNetwork } = options
-    const context = around({ listen, state, allowUnauthenticatedNetwork, withoutLock })
-    const files = await filesOf(options.config, context, looksAround)
+    const { config: named, listen, state, allowUnauthenticatedNetwork } = options
+    const context = around({ named, listen, state, allowUnauthenticatedNetwork, withoutLock })
+    const files = await filesOf(named, context, looksAround)
     const id = configurationId(resolve(context.cwd, files[0]))
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
     const read = async (): Promise<Read> => {
@@ -82,7 +83,7 @@ const makeProgram = (
       io.redactor.learn(configuration.secrets)
       return { configuration, sinceMs }
     }
-    return { files, place, read, context, io, json }
+    return { files, command: (...words) => operatorCommand(named, ...words), place, read, context, io, json }
   }
 
   command('up', 'serve the configuration (what happens without a command)', true)
@@ -208,7 +209,7 @@ const unknownCommand = (word: string, program: Command, isNamed: boolean): Comma
     word,
     program.commands.map((command) => command.name()),
   )
-  const hint = near === undefined ? 'trunkline --help shows every command' : `did you mean "${near}"?`
+  const hint = near === undefined ? `${operatorCommand([], '--help')} shows every command` : `did you mean "${near}"?`
   return new CommandError(EXIT.usage, `unknown command "${word}"; ${hint}`)
 }
 

@@ -6,6 +6,7 @@ import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
+import { operatorCommand } from '../operator-command.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
@@ -99,7 +100,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
         limits: running.limits.all,
         rates: gateway.rates.counts,
         audit: running.audit,
-        toolsets: gateway.feed.summaries,
+        toolsets: gateway.feed.summaries(operatorCommand(configuration.named, 'tools')),
         collisions: messagesOf(gateway.feed.catalog, 'duplicate'),
         warnings: [...configuration.warnings, ...messagesOf(gateway.feed.catalog, 'case')],
         problems: reloader.problems,

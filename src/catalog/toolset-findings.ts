@@ -17,8 +17,13 @@ export interface ToolsetSummary {
   readonly findings: readonly string[]
 }
 
-/** In the order of the configuration. `viewOf`: what a toolset shows; `whole`: everything. */
-export const summarise = (toolsets: Toolsets, whole: View, viewOf: (toolset: string) => View): readonly ToolsetSummary[] =>
+/** In the order of the configuration. `viewOf`: what a toolset shows; `whole`: everything; `listing`: the command that lists it. */
+export const summarise = (
+  toolsets: Toolsets,
+  whole: View,
+  viewOf: (toolset: string) => View,
+  listing: string,
+): readonly ToolsetSummary[] =>
   toolsets.all.map((options) => {
     const view = viewOf(options.name)
     const { naming, sources } = whole.catalog
@@ -27,12 +32,12 @@ export const summarise = (toolsets: Toolsets, whole: View, viewOf: (toolset: str
       sources.length > 0 &&
       sources.every(({ server, inventory }) => inventory !== undefined || view.toolset?.mayHold(server, naming) === false)
     const findings = isKnown
-      ? findingsOf(options, whole, view).map((text) => `${options.place}: toolset "${options.name}" ${text}`)
+      ? findingsOf(options, whole, view, listing).map((text) => `${options.place}: toolset "${options.name}" ${text}`)
       : []
     return { name: options.name, ...view.cost, isSearched: view.isSearched, findings }
   })
 
-const findingsOf = (options: ToolsetOptions, whole: View, view: View): readonly string[] => {
+const findingsOf = (options: ToolsetOptions, whole: View, view: View, listing: string): readonly string[] => {
   const { choices, always, confirm, override, discovery, budget } = options
   const { tools, prompts } = whole.catalog.lists
   const shown = tools.filter((row) => view.shows(row))
@@ -56,7 +61,7 @@ const findingsOf = (options: ToolsetOptions, whole: View, view: View): readonly 
     ...unmatched('always', always, shown, 'no tool of it'),
     ...unmatched('confirm', confirm, shown, 'no tool of it'),
     ...unmatched('override', Object.keys(override), shown, 'no tool of it'),
-  ].map((text) => `${text}; see trunkline tools for the names`)
+  ].map((text) => `${text}; see ${listing} for the names`)
   const isOver = budget !== undefined && discovery === 'full' && view.isOverBudget
   return isOver ? [...found, overBudget(view)] : found
 }

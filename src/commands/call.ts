@@ -1,6 +1,7 @@
 /** `trunkline call`: one tool, once, through the gateway. */
 import type { CallEnd } from '../admin/call.ts'
 import { readArguments } from './arguments.ts'
+import type { CommandPrinter } from '../operator-command.ts'
 import { withGateway } from './inline.ts'
 import { CommandError, EXIT } from './io.ts'
 import type { Invocation } from './io.ts'
@@ -14,26 +15,27 @@ export const call = async (
   args: string | undefined,
   toolset: string | undefined,
 ): Promise<number> => {
-  const { io, json } = invocation
+  const { io, json, command } = invocation
   const end = await withGateway(invocation, async (control) => {
     const rows = pairs.length === 0 && toolset === undefined ? [] : await control.tools(tool, toolset)
-    if (rows === undefined) throw unknownToolset(toolset)
+    if (rows === undefined) throw unknownToolset(toolset, command)
     const schema = rows.find(({ name }) => name === tool)?.definition.inputSchema
     return control.call(tool, readArguments(pairs, args, schema), toolset, io.interrupted)
   })
-  if (end.kind !== 'result') throw failed(tool, end)
+  if (end.kind !== 'result') throw failed(tool, end, command)
   if (json) await printJsonText(io, end.result.toString())
   else for (const text of textsOf(end.result)) await printText(io, text)
   if (!end.isError) return EXIT.ok
-  throw new CommandError(EXIT.tool, `${tool} ended with an error, told above; its arguments: trunkline tools ${tool} --json`)
+  throw new CommandError(EXIT.tool, `${tool} ended with an error, told above; its arguments: ${command('tools', tool, '--json')}`)
 }
 
-const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'result' }>): CommandError => {
-  if (kind === 'refused') return new CommandError(EXIT.usage, `${tool}: ${message}; see what there is: trunkline tools`)
-  if (kind === 'error') return new CommandError(EXIT.tool, `${tool}: ${message}; its arguments: trunkline tools ${tool} --json`)
+const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'result' }>, command: CommandPrinter): CommandError => {
+  if (kind === 'refused') return new CommandError(EXIT.usage, `${tool}: ${message}; see what there is: ${command('tools')}`)
+  if (kind === 'error')
+    return new CommandError(EXIT.tool, `${tool}: ${message}; its arguments: ${command('tools', tool, '--json')}`)
   if (kind === 'auth_required' || kind === 'scope_required')
     return new CommandError(EXIT.authorization, `${tool}: ${message}; correct its credentials in the configuration`)
-  return new CommandError(EXIT.unreachable, `${tool}: ${message}; see trunkline check --live`)
+  return new CommandError(EXIT.unreachable, `${tool}: ${message}; see ${command('check', '--live')}`)
 }
 
 interface Block {

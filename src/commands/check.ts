@@ -1,5 +1,6 @@
 /** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
 import type { Status } from '../admin/status.ts'
+import type { CommandPrinter } from '../operator-command.ts'
 import { checkHosts } from './check-hosts.ts'
 import { inline } from './inline.ts'
 import { CommandError, EXIT, load } from './io.ts'
@@ -38,7 +39,7 @@ export const check = async (invocation: Invocation, { live, locked, host }: Chec
   )
   const { collisions } = status
   if (json) await printJson(io, { ok: unwell.length + collisions.length === 0, files, ...told(status) })
-  else await printLines(io, reportLines(status, painter(io.stdout, context.env['NO_COLOR'])))
+  else await printLines(io, reportLines(status, painter(io.stdout, context.env['NO_COLOR']), invocation.command))
   if (lost.length > 0)
     throw new CommandError(
       EXIT.unreachable,
@@ -47,7 +48,7 @@ export const check = async (invocation: Invocation, { live, locked, host }: Chec
   if (unsigned.length > 0)
     throw new CommandError(
       EXIT.authorization,
-      `needs sign-in: ${unsigned.join(', ')}; sign in with trunkline login ${unsigned[0]}`,
+      `needs sign-in: ${unsigned.join(', ')}; sign in with ${invocation.command('login', unsigned[0])}`,
     )
   if (collisions.length === 0) return EXIT.ok
   const what = collisions.length === 1 ? '1 name is wanted twice' : `${collisions.length} names are wanted twice`
@@ -60,8 +61,9 @@ const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers
 export const reportLines = (
   { servers, toolsets, rates, audit, collisions, warnings, problems }: Status,
   paint: Paint,
+  command: CommandPrinter,
 ): Line[] => [
-  ...serverLines(servers, paint),
+  ...serverLines(servers, paint, command),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>
     leftOut.map(({ kind, name, reason }) => `  left out: ${key} ${kind} "${name}": ${reason}`),

@@ -5,6 +5,7 @@ import type { Control } from '../admin/control.ts'
 import { startGateway } from '../app.ts'
 import { createLog } from '../log.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { operatorCommand } from '../operator-command.ts'
 import { CommandError, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
 import { settled } from './settled.ts'
@@ -19,8 +20,8 @@ export const withGateway = async <T>(invocation: Invocation, use: (control: Cont
 export const running = async (invocation: Invocation): Promise<Control> => {
   const remote = await connectAdmin(invocation.place)
   if (remote !== undefined) return remote
-  const [file] = invocation.files
-  throw new CommandError(EXIT.unreachable, `no process runs ${file}; start one: trunkline up -c ${file}`)
+  const { files } = invocation
+  throw new CommandError(EXIT.unreachable, `no process runs ${files[0]}; start one: ${operatorCommand(files, 'up')}`)
 }
 
 /** A gateway that serves no host, with all its servers started. */

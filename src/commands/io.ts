@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Place } from '../admin/socket.ts'
 import type { Configuration } from '../config/options.ts'
 import type { Context } from '../config/surroundings.ts'
+import type { CommandPrinter } from '../operator-command.ts'
 import type { Redactor } from '../redactor.ts'
 
 export interface Io {
@@ -39,6 +40,8 @@ export const EXIT = {
 export interface Invocation {
   /** As named; relative ones count from the working folder. */
   readonly files: readonly string[]
+  /** A command about the same configuration, for messages. */
+  readonly command: CommandPrinter
   /** Where a process of this configuration can be asked, also while its files are wrong. */
   readonly place: Place
   readonly read: () => Promise<Read>

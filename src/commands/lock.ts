@@ -9,6 +9,7 @@ import { compareLocked } from '../catalog/lock.ts'
 import type { LockChange, Locked, LockKind, ServerLock } from '../catalog/lock.ts'
 import type { LockFile } from '../config/lock-file.ts'
 import { ConfigError } from '../config/problems.ts'
+import type { CommandPrinter } from '../operator-command.ts'
 import { withGateway } from './inline.ts'
 import { CommandError, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
@@ -28,7 +29,7 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
   const { io, json, context } = invocation
   const file = lockFileOf(await load(invocation))
   const known = await knownLock(file, choice, again)
-  const offered = await withGateway(invocation, (control) => offeredOf(control, choice, known))
+  const offered = await withGateway(invocation, (control) => offeredOf(control, choice, known, invocation.command))
   const servers = compose(known, offered, choice, file.covers)
   const changes = compareServers(known, servers)
   const isWritten = await writeChanged(file.file, printLock(servers))
@@ -51,10 +52,10 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
 
 /** Whether servers offer what the lock file says. Exit code 6: they do not; 4: some could not be asked. */
 export const checkLocked = async (loaded: Loaded): Promise<number> => {
-  const { io, json, context } = loaded
+  const { io, json, context, command } = loaded
   const file = lockFileOf(loaded)
   if (file.servers === undefined)
-    throw new CommandError(EXIT.mismatch, `${file.name} is not there; write it and put it into git: trunkline lock`)
+    throw new CommandError(EXIT.mismatch, `${file.name} is not there; write it and put it into git: ${command('lock')}`)
   const offered = await withGateway(loaded, (control) =>
     control.offered([], file.servers?.some(({ apps }) => apps.length > 0) === true),
   )
@@ -86,7 +87,7 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
   if (changes.length > 0)
     throw new CommandError(
       EXIT.mismatch,
-      `${changes.length} definitions are not as in ${file.name}; if they are right: trunkline lock`,
+      `${changes.length} definitions are not as in ${file.name}; if they are right: ${command('lock')}`,
     )
   if (lost.length > 0) throw new CommandError(EXIT.unreachable, `not reachable: ${lost.map(({ key }) => key).join(', ')}`)
   return EXIT.ok
@@ -94,12 +95,12 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
 
 /** How a definition differs from the one that was approved; all of them without a name. */
 export const diff = async (invocation: Invocation, name: string | undefined): Promise<number> => {
-  const { io, json, context } = invocation
+  const { io, json, context, command } = invocation
   const [all, isKnown] = await withGateway(invocation, async (control) => {
     const changes = await control.changes()
     return [changes, name === undefined || changes.some((change) => isNamed(change, name)) || (await isKnownTo(control, name))]
   })
-  if (!isKnown) throw new CommandError(EXIT.usage, `nothing is called "${name}"; see what there is: trunkline tools`)
+  if (!isKnown) throw new CommandError(EXIT.usage, `nothing is called "${name}"; see what there is: ${command('tools')}`)
   const found = all.filter((change) => name === undefined || isNamed(change, name))
   if (json) await printJson(io, found.map(outline))
   else if (found.length === 0)
@@ -150,15 +151,17 @@ const offeredOf = async (
   control: Control,
   { servers, apps }: LockChoice,
   known: readonly ServerLock[],
+  command: CommandPrinter,
 ): Promise<readonly OfferedServer[]> => {
   const offered = await control.offered(servers, apps)
   const unknown = servers.find((key) => !offered.some((server) => server.key === key))
-  if (unknown !== undefined) throw new CommandError(EXIT.usage, `no server "${unknown}" is running; see which are: trunkline ps`)
+  if (unknown !== undefined)
+    throw new CommandError(EXIT.usage, `no server "${unknown}" is running; see which are: ${command('ps')}`)
   const lost = offered.filter((server) => server.lock === undefined && (servers.length > 0 || !isLeftOut(server, known)))
   if (lost.length === 0) return offered
   const reasons = lost.map(({ key, reason }) => `${key}: ${reason.split('\n', 1)[0]}`).join('; ')
   const fine = offered.filter(({ lock }) => lock !== undefined).map(({ key }) => key)
-  const remedy = fine.length === 0 ? '' : `; lock the others with: trunkline lock ${fine.join(' ')}`
+  const remedy = fine.length === 0 ? '' : `; lock the others with: ${command('lock', ...fine)}`
   throw new CommandError(EXIT.unreachable, `nothing was written, ${reasons}${remedy}`)
 }
 

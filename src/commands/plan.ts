@@ -14,7 +14,7 @@ import { columns, thousands } from './table.ts'
 
 /** Shows what a reload would do. Exit code 2: it would be refused; 6: something is not as the lock file says. */
 export const plan = async (invocation: Invocation): Promise<number> => {
-  const { json, io } = invocation
+  const { json, io, command } = invocation
   const made = planned(await (await running(invocation)).plan())
   if (json) await printJson(io, made)
   else await printLines(io, isEmpty(made) && made.lock.length === 0 ? ['nothing changes'] : lines(invocation, made))
@@ -22,7 +22,7 @@ export const plan = async (invocation: Invocation): Promise<number> => {
   const verb = made.lock.length === 1 ? 'definition is' : 'definitions are'
   throw new CommandError(
     EXIT.mismatch,
-    `${made.lock.length} ${verb} not as locked; see trunkline diff, take them with trunkline lock`,
+    `${made.lock.length} ${verb} not as locked; see ${command('diff')}, take them with ${command('lock')}`,
   )
 }
 
@@ -58,13 +58,13 @@ interface Row {
   readonly colour: Colour
 }
 
-const lines = ({ io, context }: Invocation, made: Plan): Line[] => {
+const lines = ({ io, context, command }: Invocation, made: Plan): Line[] => {
   const paint = painter(io.stdout, context.env['NO_COLOR'])
   const rows: Row[] = [
     ...made.servers.map(serverRow),
     ...made.entries.map(entryRow),
     ...made.lock.map((change): Row => {
-      const words = `lock mismatch, see trunkline diff ${change.exposed}`
+      const words = `lock mismatch, see ${command('diff', change.exposed)}`
       return {
         cells: [
           '!',

@@ -12,6 +12,7 @@ import { ConfigError, formatProblem } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
 import { watchConfiguration } from '../config/watch.ts'
 import type { Log } from '../downstream/environment.ts'
+import { operatorCommand } from '../operator-command.ts'
 import type { Io, Read } from './io.ts'
 
 export class Reloading implements Reloader, AsyncDisposable {
@@ -82,7 +83,10 @@ export class Reloading implements Reloader, AsyncDisposable {
     this.#problems = end.kind === 'refused' ? end.problems : []
     if (end.kind === 'refused')
       this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration cannot be used')
-    else this.#log.warn({}, 'the configuration changed: trunkline plan shows what of it, trunkline reload applies it')
+    else {
+      const [show, apply] = ['plan', 'reload'].map((word) => operatorCommand(this.#running.configuration.named, word))
+      this.#log.warn({}, `the configuration changed: ${show} shows what of it, ${apply} applies it`)
+    }
   }
 
   async #apply(): Promise<ReloadEnd> {

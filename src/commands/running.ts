@@ -18,7 +18,7 @@ export const ps = async (invocation: Invocation): Promise<number> => {
   }
   const { pid, version, uptimeMs, urls, auth, files } = status
   const head = `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  auth ${auth}  ${files[0]}`
-  await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env['NO_COLOR']))])
+  await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env['NO_COLOR']), invocation.command)])
   return EXIT.ok
 }
 
@@ -29,7 +29,7 @@ export const approve = async (
   server: string,
   tool: string | undefined,
 ): Promise<number> => {
-  const { io, json, read } = invocation
+  const { io, json, read, command } = invocation
   const file = await writing.read().then(
     ({ configuration }) => configuration.lock,
     () => undefined,
@@ -40,23 +40,23 @@ export const approve = async (
   const approved = await control.approve(server, tool)
   if (approved === undefined) throw await unknownServer(control, server)
   if (tool !== undefined && approved.length === 0)
-    throw new CommandError(EXIT.usage, `no changed definition of "${tool}" waits for approval; trunkline ps shows which do`)
+    throw new CommandError(EXIT.usage, `no changed definition of "${tool}" waits for approval; ${command('ps')} shows which do`)
   if (json) await printJson(io, { approved })
   else await printLines(io, approved.length === 0 ? ['nothing waits for approval'] : approved.map((name) => `approved ${name}`))
   return EXIT.ok
 }
 
 export const restart = async (invocation: Invocation, server: string): Promise<number> => {
-  const { io, json } = invocation
+  const { io, json, command } = invocation
   const control = await running(invocation)
   if (!(await control.restart(server))) throw await unknownServer(control, server)
   const { state, reason = 'no answer yet', needsSignIn, callers } = await outcomeOf(control, server, io.interrupted)
   if (needsSignIn && callers === undefined)
-    throw new CommandError(EXIT.authorization, `${server} needs sign-in; sign in with trunkline login ${server}`)
+    throw new CommandError(EXIT.authorization, `${server} needs sign-in; sign in with ${command('login', server)}`)
   if (callers === undefined && state !== 'healthy' && state !== 'degraded')
     throw new CommandError(
       EXIT.unreachable,
-      `${server} was restarted and is not up: ${reason}; trunkline ps shows what it printed`,
+      `${server} was restarted and is not up: ${reason}; ${command('ps')} shows what it printed`,
     )
   if (json) await printJson(io, { restarted: server, state })
   else await printLines(io, [`restarted ${server}`])

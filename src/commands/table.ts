@@ -1,6 +1,7 @@
 /** Tables for people: aligned columns. Cells are escaped here already, so that their width is what is printed. */
 import { printable } from '../log.ts'
 import type { ServerStatus } from '../admin/status.ts'
+import type { CommandPrinter } from '../operator-command.ts'
 import type { ToolsetSummary } from '../catalog/toolset-findings.ts'
 import type { Colour, Line, Paint } from './print.ts'
 
@@ -22,7 +23,7 @@ const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour]>> =
 }
 
 /** One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. */
-export const serverLines = (servers: readonly ServerStatus[], paint: Paint): Line[] => {
+export const serverLines = (servers: readonly ServerStatus[], paint: Paint, command: CommandPrinter): Line[] => {
   const cells = servers.map((server) => {
     const { key, state, needsSignIn, callers, transport, revision, tools, tokens } = server
     return [
@@ -33,7 +34,7 @@ export const serverLines = (servers: readonly ServerStatus[], paint: Paint): Lin
       callers === undefined ? `${tools} tools` : '-',
       tools === 0 ? '' : `${thousands(tokens)} tok`,
       processCell(server),
-      remarkOn(server),
+      remarkOn(server, command),
     ]
   })
   return columns(cells, new Set([4, 5])).map((line, at) => {
@@ -54,11 +55,14 @@ const processCell = ({ processes }: ServerStatus): string => {
 }
 
 /** What is to be done, who is there, or what is wrong. */
-const remarkOn = ({ key, state, needsSignIn, callers, nextTryMs, reason = '' }: ServerStatus): string => {
-  if (needsSignIn) return `→ trunkline login ${key}`
+const remarkOn = (
+  { key, state, needsSignIn, callers, nextTryMs, reason = '' }: ServerStatus,
+  command: CommandPrinter,
+): string => {
+  if (needsSignIn) return `→ ${command('login', key)}`
   const [first] = reason.split('\n', 1)
   const next = nextTryMs === undefined ? '' : `; next attempt in ${Math.ceil(nextTryMs / 1_000)} s`
-  const remedy = state === 'down' || state === 'failed' ? ` → trunkline restart ${key}` : ''
+  const remedy = state === 'down' || state === 'failed' ? ` → ${command('restart', key)}` : ''
   if (callers === undefined) return first === '' ? first : `${first}${next}${remedy}`
   const who = callers.all === 1 ? '1 caller' : `${callers.all} callers`
   const unsigned = callers.unsigned === 0 ? '' : `, ${callers.unsigned} not signed in`

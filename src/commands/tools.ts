@@ -9,7 +9,7 @@ import { unknownToolset } from './unknown-toolset.ts'
 export const tools = async (invocation: Invocation, query: string, toolset: string | undefined): Promise<number> => {
   const { io, json } = invocation
   const rows = await withGateway(invocation, (control) => control.tools(query, toolset))
-  if (rows === undefined) throw unknownToolset(toolset)
+  if (rows === undefined) throw unknownToolset(toolset, invocation.command)
   if (json) await printJson(io, rows)
   else {
     const cells = rows.map(({ name, server, tokens, definition }) => [

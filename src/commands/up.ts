@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { serverStatuses, urlsOf } from '../admin/status.ts'
 import { startGateway } from '../app.ts'
+import type { CommandPrinter } from '../operator-command.ts'
 import type { Running } from '../app.ts'
 import { CommandError, CRASH_MS, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
@@ -22,7 +23,7 @@ export const up = async (invocation: Invocation): Promise<number> => {
   remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
   await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
   if (!io.interrupted.aborted) {
-    remarkLines(io, startTable(running, painter(io.stderr, context.env['NO_COLOR'])))
+    remarkLines(io, startTable(running, painter(io.stderr, context.env['NO_COLOR']), invocation.command))
     await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
   }
   const isExhausted = !io.interrupted.aborted
@@ -32,11 +33,11 @@ export const up = async (invocation: Invocation): Promise<number> => {
   return isExhausted ? EXIT.internal : EXIT.ok
 }
 
-const startTable = (running: Running, paint: Paint): Line[] => {
+const startTable = (running: Running, paint: Paint, command: CommandPrinter): Line[] => {
   const servers = serverStatuses(running)
   const tools = servers.reduce((sum, server) => sum + server.tools, 0)
   const tokens = servers.reduce((sum, server) => sum + server.tokens, 0)
-  return [...serverLines(servers, paint), `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`]
+  return [...serverLines(servers, paint, command), `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`]
 }
 
 const start = async ({ configuration, context }: Loaded, voice: Voice): Promise<Running> => {

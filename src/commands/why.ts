@@ -9,14 +9,14 @@ import { columns } from './table.ts'
 
 /** `toolset`: what this one makes of it; all of them without. */
 export const why = async (invocation: Invocation, name: string, toolset: string | undefined): Promise<number> => {
-  const { io, json, context } = invocation
+  const { io, json, context, command } = invocation
   const end = await withGateway(invocation, (control) => control.why(name, toolset))
   if (end.kind === 'no toolset') {
-    const near = end.near.length === 0 ? 'see which are: trunkline check --json' : `did you mean ${end.near.join(', ')}?`
+    const near = end.near.length === 0 ? `see which are: ${command('check', '--json')}` : `did you mean ${end.near.join(', ')}?`
     throw new CommandError(EXIT.usage, `there is no toolset "${toolset}"; ${near}`)
   }
   if (end.kind !== 'known') {
-    const near = end.near.length === 0 ? 'see what there is: trunkline tools' : `did you mean ${end.near.join(', ')}?`
+    const near = end.near.length === 0 ? `see what there is: ${command('tools')}` : `did you mean ${end.near.join(', ')}?`
     throw new CommandError(EXIT.usage, `nothing is called "${name}"; ${near}`)
   }
   if (json) await printJson(io, end.all)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { SUBJECT } from '../auth/principal.ts'
 import { readHash } from '../auth/static-tokens.ts'
 import { isLoopbackAddress } from '../host/origins.ts'
+import { operatorCommand } from '../operator-command.ts'
 import { choice, field, filledText, flag, headerValue, kind } from './kinds.ts'
 
 const DAY_MS = 86_400_000
@@ -33,7 +34,7 @@ const tokenHash = kind(
   'the hash of a token, sha256: and 64 hex characters',
   { type: 'string', pattern: '^sha256:[0-9a-f]{64}$|\\$\\{' },
   (value) => (typeof value === 'string' ? readHash(value) : undefined),
-  'make a token and its hash with trunkline token new',
+  `make a token and its hash with ${operatorCommand([], 'token', 'new')}`,
 )
 
 /** Tokens and keys travel there: in the clear they do on this machine only. */

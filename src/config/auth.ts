@@ -2,6 +2,7 @@
 import type { AuthOptions, ResourceServerOptions } from '../auth/inbound-options.ts'
 import { serverOfScope } from '../auth/inbound-options.ts'
 import { SUBJECT } from '../auth/principal.ts'
+import { operatorCommand } from '../operator-command.ts'
 import type { AuthSection } from './auth-schema.ts'
 import type { Problem } from './problems.ts'
 import { child, nearest, scalars } from './tree.ts'
@@ -67,7 +68,7 @@ export const secretsOfAuth = (tree: Tree | undefined): readonly string[] => {
 export const warnOfExpired = (auth: AuthOptions | undefined, nowMs: number): readonly string[] =>
   (auth?.tokens ?? [])
     .filter(({ expiresMs }) => expiresMs <= nowMs)
-    .map(({ id }) => `auth: the token "${id}" has expired; make another with trunkline token new --id ${id}`)
+    .map(({ id }) => `auth: the token "${id}" has expired; make another with ${operatorCommand([], 'token', 'new', '--id', id)}`)
 
 const refuseTwice = (tokens: NonNullable<AuthSection['tokens']>, complain: Complain): void => {
   for (const key of ['id', 'hash'] as const) {

@@ -61,6 +61,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const id = configurationId(first)
   return deepFreeze({
     id,
+    named: context.overrides?.named ?? [],
     files: [
       ...gathered.files,
       ...[...gathered.servers.values()].flatMap((server) => tlsFilesOf(server, context)),

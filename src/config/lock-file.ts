@@ -8,6 +8,7 @@ import { LockError, readLock } from '../catalog/lock-reader.ts'
 import { LOCK_KINDS } from '../catalog/lock.ts'
 import type { LockKind, ServerLock } from '../catalog/lock.ts'
 import type { LockedServer } from '../downstream/pins.ts'
+import { operatorCommand } from '../operator-command.ts'
 import type { Gathered } from './gather.ts'
 import type { Problem } from './problems.ts'
 import { isWritableByAll } from './source.ts'
@@ -16,7 +17,6 @@ import { child } from './tree.ts'
 import { absolutePath } from './variables.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
-const REMEDY = 'restore it from git, or write it anew: trunkline lock'
 
 /** Where the lock is, and what it says. */
 export interface LockFile {
@@ -43,7 +43,9 @@ export const readLockFile = async (
   const name = inside.startsWith('..') || isAbsolute(inside) ? file : inside
   const lock = { file, name, covers, servers: undefined }
   if (context.overrides?.withoutLock === true) return lock
-  const refuse = (message: string, remedy = REMEDY, place = `${name}:1:1`, path = ''): LockFile => {
+  const write = operatorCommand(context.overrides?.named ?? [], 'lock')
+  const restore = `restore it from git, or write a new one: ${write}`
+  const refuse = (message: string, remedy = restore, place = `${name}:1:1`, path = ''): LockFile => {
     problems.push({ place, path, message, remedy })
     return lock
   }
@@ -54,15 +56,15 @@ export const readLockFile = async (
     if (isWritableByAll(found)) return refuse('can be written by everyone, and decides what may be served', `chmod o-w ${name}`)
     return { ...lock, servers: readLock(await readFile(file, 'utf8')) }
   } catch (error) {
-    if (error instanceof LockError) return refuse(error.message, REMEDY, `${name}:${error.line}:${error.column}`, error.path)
+    if (error instanceof LockError) return refuse(error.message, restore, `${name}:${error.line}:${error.column}`, error.path)
     const { code, message } = error as NodeJS.ErrnoException
     if (code !== 'ENOENT') return refuse(`cannot be read (${code ?? message})`, 'check its permissions')
   }
   if (settings.strict === true) {
     const place = child(sections.get('lock'), 'file')?.place
-    return refuse(`${name} is not there, and strict: true asks for it`, 'write it: trunkline lock', place, 'lock.file')
+    return refuse(`${name} is not there, and strict: true asks for it`, `write it: ${write}`, place, 'lock.file')
   }
-  warnings.push(`${name} is not there yet, so nothing is locked; write it: trunkline lock`)
+  warnings.push(`${name} is not there yet, so nothing is locked; write it: ${write}`)
   return lock
 }
 

@@ -15,6 +15,8 @@ export interface AuditSettings {
 export interface Configuration {
   /** 16 hex characters that name it: a digest of the absolute path of its first file. Names the state folder and the admin socket. */
   readonly id: string
+  /** What `-c` was given, as it was given; empty where the configuration was found without: for the commands that messages name. */
+  readonly named: readonly string[]
   /** Absolute paths of every file read, the main one first, with those of `env_file` and `${file:…}`: what is watched. */
   readonly files: readonly string[]
   /** Those of `files` that hold no configuration: while serving, a file that has become empty is taken for a truncated one. */

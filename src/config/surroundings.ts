@@ -13,6 +13,8 @@ export interface Context {
   readonly memory?: SecretMemory | undefined
   readonly overrides?:
     | {
+        /** What `-c` said, as it was said: messages name commands with it. */
+        readonly named?: readonly string[] | undefined
         /** Replaces `listen.http.bind`: one address, or several with commas between. */
         readonly listen?: string | undefined
         /** Replaces `state.dir`. */

@@ -130,11 +130,11 @@ export class Feed {
     return this.#views.of(this.#personal.of(principal, common)?.catalog ?? common, { revision })
   }
 
-  /** How each toolset fares with what there is now. */
-  get summaries(): readonly ToolsetSummary[] {
+  /** How each toolset fares with what there is now. `listing`: the command that lists the names there are. */
+  summaries(listing: string): readonly ToolsetSummary[] {
     const viewOf = (toolset: string): View =>
       this.#views.of(this.catalog, this.#selectionOf({ server: undefined, toolset }, LATEST_LEGACY))
-    return summarise(this.#toolsets, this.whole(LATEST_LEGACY), viewOf)
+    return summarise(this.#toolsets, this.whole(LATEST_LEGACY), viewOf, listing)
   }
 
   get toolsets(): Toolsets {

@@ -9,6 +9,7 @@ import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, EndpointPath, Handler, Scope } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Denial } from '../rpc/record.ts'
+import type { CommandPrinter } from '../operator-command.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -101,6 +102,8 @@ export interface Hub {
   readonly denied: ((denial: Denial) => void) | undefined
   /** JSON text without the secrets of the configuration: what errors pass on their way to hosts (T-14). */
   readonly hideJson: (json: string) => string
+  /** A command of ours, as errors name it to operators. */
+  readonly command: CommandPrinter
   /** A number for each host request: ties log lines and errors together. */
   readonly nextRef: () => number
 }

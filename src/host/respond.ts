@@ -1,5 +1,6 @@
 /** The one place where any error becomes a wire error (BRIDGING 7). */
 import { Refusal, ServerError } from '../rpc/call.ts'
+import type { CommandPrinter } from '../operator-command.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Id } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
@@ -66,24 +67,26 @@ interface Hearer {
   readonly limits: Pick<LimitCounts, 'hit'>
   /** What a server says of a failure may hold what it was sent (T-14). */
   readonly hideJson: (json: string) => string
+  /** A command as the operator types it. */
+  readonly command: CommandPrinter
 }
 
-export const errorReply = (error: unknown, failed: Failed, { limits, hideJson }: Hearer): Reply => {
+export const errorReply = (error: unknown, failed: Failed, { limits, hideJson, command }: Hearer): Reply => {
   const { limit, server } = error instanceof Failure ? error.facts : {}
   if (limit !== undefined) limits.hit(limit, server?.key)
-  const reply = replyTo(error, failed)
+  const reply = replyTo(error, failed, command)
   if (error instanceof Refusal) return reply
   const json = join(reply.message).toString()
   const shown = hideJson(json)
   return shown === json ? reply : { ...reply, message: [Buffer.from(shown)] }
 }
 
-const replyTo = (error: unknown, failed: Failed): Reply => {
+const replyTo = (error: unknown, failed: Failed, command: CommandPrinter): Reply => {
   if (error instanceof Refusal) return refusal(error, failed)
   if (error instanceof ServerError) return serverError(error, failed)
-  if (error instanceof Failure) return failure(error, failed)
+  if (error instanceof Failure) return failure(error, failed, command)
   // What a host sends is checked when it comes: only a server's answer can turn out to be unreadable later.
-  if (error instanceof ScanError) return failure(new Failure('bad_response', error.message, {}, error), failed)
+  if (error instanceof ScanError) return failure(new Failure('bad_response', error.message, {}, error), failed, command)
   return { status: 200, message: errorMessage(failed.id, errorObject(-32603, 'internal error', gatewayData(undefined, failed))) }
 }
 
@@ -93,8 +96,8 @@ const refusal = (error: Refusal, { id, era }: Failed): Reply => ({
   ...(error.scopes !== undefined && { scopes: error.scopes }),
 })
 
-const failure = (error: Failure, failed: Failed): Reply => {
-  const text = named(textOf(error), error.facts.limit)
+const failure = (error: Failure, failed: Failed, command: CommandPrinter): Reply => {
+  const text = named(textOf(error, command), error.facts.limit)
   if (HOST_FAULTS.has(error.kind)) return { status: 200, message: errorMessage(failed.id, errorObject(-32602, text)) }
   const data = gatewayData(error, failed)
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text, data)) }
@@ -107,14 +110,14 @@ const named = (text: string, limit: string | undefined): string =>
   limit === undefined || text.includes(limit) ? text : `${text} (${limit})`
 
 /** A server that is away: why, when it is tried again, and who can do more. */
-const textOf = (error: Failure): string => {
+const textOf = (error: Failure, command: CommandPrinter): string => {
   const { state, retryAfterMs = 0, server } = error.facts
   if (state === undefined || error.facts.signIn === true) return reasonOf(error)
   const next =
     state === 'failed' ? 'it is not tried again by itself' : `the next attempt is in ${Math.ceil(retryAfterMs / 1000)} s`
   // What the words say of a call that was under way is not true of one that was never sent.
   const [reason] = reasonOf(error).split(';')
-  return `${reason}; ${next} (operator: trunkline ps, trunkline restart ${server?.key ?? 'SERVER'})`
+  return `${reason}; ${next} (operator: ${command('ps')}, ${command('restart', server?.key ?? 'SERVER')})`
 }
 
 const reasonOf = (error: Failure): string => {

@@ -208,7 +208,7 @@ describe('the lock file', () => {
     await writeFile(join(folder.path, 'trunkline.lock'), edited)
     const { code, said } = await check(config)
     expect(code).toBe(2)
-    expect(said).toMatch(/trunkline\.lock:\d+:\d+.*restore it from git, or write it anew: trunkline lock/)
+    expect(said).toMatch(/trunkline\.lock:\d+:\d+.*restore it from git, or write a new one: trunkline lock/)
     await expect(startTrunkline(config, { env: scene.team.env })).rejects.toThrow(/trunkline\.lock:\d+:\d+/)
   })
 })

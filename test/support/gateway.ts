@@ -143,6 +143,7 @@ export const serverOptions = (key: string, downstream: FakeDownstream, overrides
 
 export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDownstream>, stateDir: string): Configuration => ({
   id: '0123456789abcdef',
+  named: [],
   files: [],
   emptyFiles: [],
   globs: [],

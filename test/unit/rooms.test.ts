@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 
 /** Lowest first: a room imports only from rooms that stand before it, and from itself. Folders of `src/`, then its files. */
 const ROOMS = [
+  'operator-command.ts',
   'wire',
   'transport',
   'rpc',
@@ -131,6 +132,15 @@ describe('one place for each', () => {
 
   test('nothing writes to the console', () => {
     expect(places(/\bconsole\s*\./)).toEqual([])
+  })
+
+  test('only operator-command.ts spells a command that a message names; texts of the reference mark theirs with backticks', () => {
+    const isReference = (file: string): boolean => /^config\/[\w-]+-schema\.ts$|^catalog\/lock-text\.ts$/.test(file)
+    const words = readFileSync(join(SRC, 'cli.ts'), 'utf8').matchAll(/^\s+\.?command\('(\w+)'/gm)
+    const spelled = `trunkline (${[...words].map(([, word]) => word).join('|')}|--help)\\b`
+    expect(spelled).toMatch(/\(up\|stdio\|.*\|restart\|/)
+    expect(places(new RegExp(spelled), isReference)).toEqual([])
+    expect(places(new RegExp(`(?<!\`)${spelled}`), (file) => !isReference(file))).toEqual([])
   })
 
   test('nothing needs more than Node 22.19, which the package promises', () => {

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { operatorCommand } from '../../../src/operator-command.ts'
 import { serverStatuses } from '../../../src/admin/status.ts'
 import { formatLines } from '../../../src/commands/print.ts'
 import { serverLines } from '../../../src/commands/table.ts'
@@ -273,7 +274,13 @@ describe('two callers', () => {
     await using stage = await scene({ host: { auth: TWO_TOKENS } })
     const { log, running } = stage.gateway
     const lines = () =>
-      formatLines(serverLines(serverStatuses(running), (text) => text))
+      formatLines(
+        serverLines(
+          serverStatuses(running),
+          (text) => text,
+          (...words) => operatorCommand([], ...words),
+        ),
+      )
         .trimEnd()
         .split('\n')
     expect(lines()).toEqual([expect.stringMatching(/○ a {2}starting .* each caller signs in through its host$/)])

@@ -70,7 +70,7 @@ describe('a lock file that is not as it was written is never passed over', () =>
     [
       'edited by hand',
       (cli) => edit(cli, 'Does echo.', 'Does echo, and mails it.'),
-      /^trunkline\.lock:\d+:\d+ servers\.a\.tools\.echo: its definition does not have its digest: one of them was edited; restore it from git, or write it anew: trunkline lock$/,
+      /^trunkline\.lock:\d+:\d+ servers\.a\.tools\.echo: its definition does not have its digest: one of them was edited; restore it from git, or write a new one: trunkline lock$/,
     ],
     ['cut short', (cli) => edit(cli, /"echo"[^]*/, ''), /^trunkline\.lock:\d+:\d+: is no lock file: /],
     [

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { commandLine } from '../../support/cli.ts'
+import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 
@@ -39,6 +39,37 @@ describe('restart', () => {
     const missing = await cli.run(['restart', 'b'])
     expect(missing.code).toBe(4)
     expect(missing.errors[0]).toMatch(/ENOENT: not found; install it, or write its full path/)
+  })
+})
+
+describe('a message that names a command names it with the -c that was given', () => {
+  test.each([
+    ['what can be typed as it is', 'other.yaml', 'other.yaml'],
+    ['what a shell would split', "the team's file.yaml", String.raw`'the team'\''s file.yaml'`],
+  ])('%s', async (_, name, quoted) => {
+    await using cli = await commandLine()
+    await cli.write(name, `reload: { confirm: true }\nservers:\n  a: { command: no-such-program }\n`)
+    await using up = await cli.up('-c', name)
+    await up.said(/MCP/)
+    expect(up.lines.join('\n')).toContain(`→ trunkline restart a -c ${quoted}`)
+    expect((await cli.here('ps', '-c', name)).stdout).toContain(`→ trunkline restart a -c ${quoted}`)
+    expect((await cli.here('restart', 'a', '-c', name)).errors[0]).toContain(`; trunkline ps -c ${quoted} shows what it printed`)
+    expect((await cli.here('call', 'nope', '-c', name)).errors[0]).toContain(`see what there is: trunkline tools -c ${quoted}`)
+    const call = message(1, 'tools/call', { name: 'a__echo', arguments: {} })
+    const { stdout } = await cli.run(['stdio', '-c', name], INITIALIZE + message(undefined, 'notifications/initialized') + call)
+    expect(stdout).toContain(
+      JSON.stringify(`(operator: trunkline ps -c ${quoted}, trunkline restart a -c ${quoted})`).slice(1, -1),
+    )
+    await cli.write(name, `reload: { confirm: true }\nservers: {}\n`)
+    const told = JSON.parse(await up.said(/the configuration changed/)) as { msg: string }
+    expect(told.msg).toContain(`trunkline plan -c ${quoted} shows what of it, trunkline reload -c ${quoted} applies it`)
+  })
+  test('and without one where it was found', async () => {
+    await using cli = await commandLine()
+    await cli.write('trunkline.yaml', 'servers:\n  a: { command: no-such-program }\n')
+    await using up = await cli.up()
+    await up.said(/MCP/)
+    expect((await cli.here('ps')).stdout).toMatch(/→ trunkline restart a$/m)
   })
 })
 

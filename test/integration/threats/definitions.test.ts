@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { operatorCommand } from '../../../src/operator-command.ts'
 import { serverStatuses } from '../../../src/admin/status.ts'
 import { LOCK_KINDS, lockedOf, lockServer } from '../../../src/catalog/lock.ts'
 import type { LockKind } from '../../../src/catalog/lock.ts'
@@ -42,6 +43,7 @@ const report = ({ running }: TestGateway): string =>
         problems: [],
       } as never,
       (text) => text,
+      (...words) => operatorCommand([], ...words),
     ),
   )
 const warned = (gateway: TestGateway): string[] =>
