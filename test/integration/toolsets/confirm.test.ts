@@ -126,6 +126,32 @@ describe('the state of a question', () => {
     return { ...call, requestState, inputResponses: { confirm: { action: 'accept' } } }
   }
 
+  test.each([7, true, {}, ['x']])('T-06 is never %j: the call is refused, not let through', async (requestState) => {
+    await using gateway = await start()
+    await using host = await modernHttp.connect(gateway, able)
+    for (const more of [{}, { inputResponses: { confirm: { action: 'accept' } } }])
+      await expect(host.call('tools/call', { ...CALL, requestState, ...more })).rejects.toMatchObject({ code: -32602 })
+    expect(gateway.fake('a').received).toEqual([])
+  })
+
+  test('T-06 is absent where it is null: the person is asked, as at a first call', async () => {
+    await using gateway = await start()
+    await using host = await modernHttp.connect(gateway, able)
+    const asked = await host.call('tools/call', { ...CALL, requestState: null })
+    expect(asked).toMatchObject({ resultType: 'input_required', inputRequests: { confirm: { method: 'elicitation/create' } } })
+    const answered = { ...CALL, requestState: null, inputResponses: { confirm: { action: 'accept' } } }
+    await expect(host.call('tools/call', answered)).rejects.toMatchObject({ code: -32602 })
+    expect(gateway.fake('a').received).toEqual([])
+  })
+
+  test.each([7, null, ''])('T-06 means nothing in a session (%j): the person is asked', async (requestState) => {
+    await using gateway = await start()
+    await using host = await legacyHttp.connect(gateway, able)
+    host.answer('elicitation/create', () => ({ action: 'decline' }))
+    expect(await host.call('tools/call', { ...CALL, requestState })).toMatchObject(DECLINED)
+    expect(gateway.fake('a').received).toEqual([])
+  })
+
   test('is good for the same tool and arguments alone', async () => {
     await using gateway = await start({ tools: ['delete_repo', 'delete_all'] })
     await using host = await modernHttp.connect(gateway, able)
