@@ -38,8 +38,11 @@ const STREAM_FROM_BYTES = 64 * 1024
 /** Bodies from here on pass as they come; smaller ones only once their server pauses: one that keeps coming is cheaper whole. */
 const STREAM_AT_ONCE_BYTES = 4 * MIB
 const PAUSE_MS = 5
-/** A body that does not say its length is collected so far, so that one over a usual limit is still refused in words. */
-const STREAM_UNKNOWN_FROM_BYTES = 4 * MIB
+/**
+ * A body that does not say its length is collected so far, which is the default of `limits.max_message`: one that turns out to be over
+ * that limit ends in `too_large`. Beyond it, under a raised limit, it passes as it comes, and breaks where it crosses the limit.
+ */
+const STREAM_UNKNOWN_ABOVE_BYTES = 16 * MIB
 const EMPTY = Buffer.alloc(0)
 
 /** Who is told of the head of an accepted reply before the others are. */
@@ -131,9 +134,9 @@ export class Reply implements HttpHandler {
     if (this.#streamed !== undefined) return this.#pass(chunk, this.#streamed)
     if (this.#mayStream && this.#size === 0 && this.#length >= STREAM_AT_ONCE_BYTES && this.#begins(chunk)) return
     this.#keep(chunk)
-    if (this.#mayStream && this.#size >= STREAM_UNKNOWN_FROM_BYTES && this.#begins(this.#body.subarray(0, this.#size))) return
     this.#patience?.refresh()
     if (this.#head?.form === 'json' && this.#size > this.#maxMessageBytes) this.#tooLarge()
+    else if (this.#mayStream && this.#size > STREAM_UNKNOWN_ABOVE_BYTES) this.#begins(this.#body.subarray(0, this.#size))
     else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
       this.#exchange.abort()
       this.#size = 0

@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
+import { modernHttp } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
@@ -195,16 +196,60 @@ test.each(['legacy', 'modern'] as const)(
   },
 )
 
-test('a result over the limit is broken off where its length was not known before (limits.max_message)', async () => {
-  await using stage = await openStage('modern', 'legacy http', { maxMessageBytes: 8 * MIB })
-  const calling = stage.call('big')
-  const { response, id } = await stage.answering
-  response.on('error', () => undefined)
-  response.writeHead(200, { 'Content-Type': 'application/json' }).write(headOf(id))
-  for (let piece = 0; piece < 200; piece++) response.write(PIECE)
-  const answer = await calling
-  await expect(readAll(answer)).rejects.toThrow(/aborted/)
+describe('a result without a length that crosses limits.max_message', () => {
+  const crossing = async (stage: Stage, bytes: number): Promise<IncomingMessage> => {
+    const calling = stage.call('big')
+    const { response, id } = await stage.answering
+    response.on('error', () => undefined)
+    response.writeHead(200, { 'Content-Type': 'application/json' }).write(headOf(id))
+    for (let written = 0; written < bytes; written += PIECE.length) response.write(PIECE)
+    return calling
+  }
+
+  describe.each(STREAMED)('to a $era host of a $kind server, $client client', ({ era, kind, client }) => {
+    test.each([8, 16])('%d MiB: is answered as too large, and the next call is served', async (limit) => {
+      await using stage = await openStage(era, kind, { httpClient: client, maxMessageBytes: limit * MIB })
+      const answer = await crossing(stage, (limit + 1) * MIB)
+      const said = await readAll(answer)
+      expect(said).toContain(`the answer of A exceeds ${limit} MiB (limits.max_message)`)
+      expect(said).toContain('"id":"mine"')
+      expect((await stage.call('small')).statusCode).toBe(200)
+    })
+  })
+
+  test('is answered as too large on an event stream that has begun', async () => {
+    await using stage = await openStage('modern', 'legacy http', { streamAfterMs: 0, maxMessageBytes: 8 * MIB })
+    const answer = await crossing(stage, 9 * MIB)
+    expect(answer.headers['content-type']).toBe('text/event-stream')
+    const said = await readAll(answer)
+    expect(said.split('\n\n').filter((event) => event.includes('limits.max_message'))).toHaveLength(1)
+  })
+
+  test('breaks visibly where a raised limit let its beginning pass', async () => {
+    await using stage = await openStage('modern', 'legacy http', { maxMessageBytes: 20 * MIB })
+    const answer = await crossing(stage, 21 * MIB)
+    expect(answer.statusCode).toBe(200)
+    await expect(readAll(answer)).rejects.toThrow(/aborted/)
+    expect((await stage.call('small')).statusCode).toBe(200)
+  })
 })
+
+test.each(['legacy http', 'modern http', 'legacy sse'] as const)(
+  'a result of a %s server in an event over limits.max_message is answered as too large',
+  async (kind) => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind, tools: ['big'] }) },
+      options: { a: { limits: { maxMessageBytes: MIB } } },
+    })
+    await using host = await modernHttp.connect(gateway)
+    gateway.fake('a').on('tools/call', (turn) => {
+      turn.notify('notifications/message', { level: 'info', data: 'opens a stream' })
+      return { content: [{ type: 'text', text: 'x'.repeat(2 * MIB) }] }
+    })
+    const { response } = host.begin('tools/call', { name: 'a__big', arguments: {} })
+    expect(JSON.stringify(await response)).toContain('the answer of A exceeds 1 MiB (limits.max_message)')
+  },
+)
 
 test('F-21: a host that stops reading loses its connection, and the server its reader', async () => {
   await using stage = await openStage('modern', 'legacy http', { maxMessageBytes: 128 * MIB, writeStallMs: 300 })
