@@ -55,6 +55,7 @@ const limits = z.strictObject({
   pages: countField('Pages of one list.', L.maxPages),
   max_text: sizeField('One title, description or other text of a definition.', L.maxTextBytes),
   max_schema: sizeField('One schema of a definition.', L.maxSchemaBytes),
+  max_schema_depth: countField('Levels of nesting in a schema, or another member of a definition.', L.maxSchemaDepth, 1, 500),
 })
 
 const lifecycle = z.strictObject({

@@ -43,6 +43,7 @@ const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof Serv
   pages: 'maxPages',
   max_text: 'maxTextBytes',
   max_schema: 'maxSchemaBytes',
+  max_schema_depth: 'maxSchemaDepth',
 }
 const LIFECYCLE_NAMES = {
   start: 'start',

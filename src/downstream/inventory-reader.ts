@@ -8,8 +8,10 @@ import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../catalog/inventory.ts'
 import type { Declared, Link } from '../era/link.ts'
 import { ServerError } from '../rpc/call.ts'
+import { isDeeperThan } from '../wire/deep-value.ts'
 import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
+import { cleanLabel } from '../wire/label.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { Scanner } from '../wire/scan.ts'
@@ -268,6 +270,12 @@ const readEntry = (
     const member = payload.member(name)
     if (member !== undefined && member.end - member.start > limits.maxSchemaBytes)
       return tooLarge(name, 'limits.max_schema', limits.maxSchemaBytes)
+  }
+  // Every member: what lists, compares and stores definitions walks all of it.
+  const deep = payload.members.find((member) => isDeeperThan(payload.bytes, member, limits.maxSchemaDepth))
+  if (deep !== undefined) {
+    reached('limits.max_schema_depth')
+    return out(`${cleanLabel(deep.key).slice(0, 40)} exceeds limits.max_schema_depth (${limits.maxSchemaDepth} levels)`)
   }
   const raw = payload.bytes.subarray(payload.start, payload.end)
   const schema = kind === 'tools' ? payload.raw('inputSchema') : undefined

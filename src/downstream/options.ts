@@ -66,6 +66,8 @@ export interface ServerLimits {
   readonly maxTextBytes: number
   /** One schema of a definition, in bytes. */
   readonly maxSchemaBytes: number
+  /** Levels of objects and arrays in a schema, or another member of a definition. */
+  readonly maxSchemaDepth: number
 }
 
 export interface ServerOptions {
@@ -148,6 +150,7 @@ export const DEFAULT_LIMITS: ServerLimits = {
   maxPages: 1_000,
   maxTextBytes: 16 * 1024,
   maxSchemaBytes: 256 * 1024,
+  maxSchemaDepth: 128,
 }
 
 export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName' | 'place' | 'launch' | 'url'> = {

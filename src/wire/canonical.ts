@@ -4,11 +4,14 @@
  */
 import { elementsAt, membersAt } from './members.ts'
 import { stringAt } from './payload.ts'
-import { Scanner } from './scan.ts'
+import { NO_LIMITS, Scanner } from './scan.ts'
 import type { Span } from './scan.ts'
 
-/** The canonical text of the one value in `bytes`. Throws `ScanError` if there is none. */
-export const canonical = (bytes: Buffer): string => valueText(bytes, new Scanner(bytes).skip())
+/** Written by recursion, and each level is scanned again: deeper values have no canonical text. */
+const LIMITS = { ...NO_LIMITS, maxDepth: 512 }
+
+/** The canonical text of the one value in `bytes`. Throws `ScanError` if there is none, or one of more than 512 levels. */
+export const canonical = (bytes: Buffer): string => valueText(bytes, new Scanner(bytes, { limits: LIMITS }).skip())
 
 const valueText = (bytes: Buffer, span: Span): string => {
   const first = bytes[span.start]

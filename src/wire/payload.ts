@@ -6,6 +6,7 @@
  * put in front, and replacements of spans deeper inside.
  */
 import type { DecidingKeys } from './deciding-keys.ts'
+import { isDeeperThan } from './deep-value.ts'
 import { Scanner } from './scan.ts'
 import { ScanError } from './scan-error.ts'
 import type { Member, Span } from './scan.ts'
@@ -68,6 +69,8 @@ interface Edit extends Span {
 type Made = Parts | Draft
 /** Given to a member that is left out. An object: comparing one with the others costs nothing. */
 const CUT: Parts = []
+/** Of a value that is parsed: it is compared and written by recursion. */
+const MAX_VALUE_LEVELS = 512
 /** No index. */
 const NONE = -1
 
@@ -155,10 +158,15 @@ export class Payload implements JsonObject {
     return member && stringAt(this.bytes, member)
   }
 
-  /** The value parsed, for small members whose shape we own. Throws `ScanError` where a lenient scan took for JSON what is none. */
+  /**
+   * The value parsed, for small members whose shape we own. Throws `ScanError` where a lenient scan took for JSON what is none, and
+   * for more levels than what reads the value can walk.
+   */
   value(key: string): unknown {
     const member = this.member(key)
     if (member === undefined) return undefined
+    if (isDeeperThan(this.bytes, member, MAX_VALUE_LEVELS))
+      throw new ScanError('limit', `the value of ${JSON.stringify(key)} has more than ${MAX_VALUE_LEVELS} levels`, member.start)
     try {
       return JSON.parse(this.bytes.toString('utf8', member.start, member.end))
     } catch (cause) {

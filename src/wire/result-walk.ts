@@ -3,6 +3,7 @@
  * change is kept back until it is known. Strings, brackets and UTF-8 are checked, nothing else. Throws `ScanError`.
  */
 import { isUtf8 } from 'node:buffer'
+import { Brackets } from './brackets.ts'
 import { META_KEYS, RESULT_KEYS } from './deciding-keys.ts'
 import { Payload } from './payload.ts'
 import { ScanError } from './scan-error.ts'
@@ -30,8 +31,6 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 /** What stands behind the result of a message: its id, its version. */
 const MAX_TAIL_BYTES = 4 * 1024
-/** As `NO_LIMITS` of the scanner. */
-const MAX_DEPTH = 512
 /** No key or type that matters is longer. */
 const MAX_WORD = 256
 /** Blocks that hold no URI of their own: they pass from here on. */
@@ -44,7 +43,7 @@ export class ResultWalk {
   readonly #changes: ResultChanges
   readonly #seen: Set<string>
   readonly #write: Write
-  readonly #stack: number[] = [CLOSE_BRACE]
+  readonly #open = new Brackets()
   #inString = false
   #isEscaped = false
   #word: string | undefined
@@ -60,6 +59,7 @@ export class ResultWalk {
   /** `seen`: keys of the members before `content`. */
   constructor(changes: ResultChanges, seen: readonly string[], write: Write) {
     this.#changes = changes
+    this.#open.push(true)
     this.#seen = new Set(seen)
     this.#write = write
   }
@@ -109,20 +109,20 @@ export class ResultWalk {
         continue
       }
       const byte = chunk[at]
-      const depth = this.#stack.length
+      const depth = this.#open.size
       if (byte === QUOTE) {
         this.#inString = true
         this.#word = depth === 1 || this.#held === 'block' ? '' : undefined
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        if (depth === MAX_DEPTH) throw syntax(`more than ${MAX_DEPTH} levels`)
         if (depth === 2 && byte === OPEN_BRACE && this.#key === 'content' && this.#changes.editBlock !== undefined) {
           flush(at)
           this.#held = 'block'
           this.#blockKey = undefined
         }
-        this.#stack.push(byte === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)
+        this.#open.push(byte === OPEN_BRACE)
       } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-        if (this.#stack.pop() !== byte) throw syntax('brackets that do not match')
+        if (this.#open.isObject !== (byte === CLOSE_BRACE)) throw syntax('brackets that do not match')
+        this.#open.pop()
         if (depth === 3 && (this.#held === 'block' || this.#held === 'edited block')) {
           const block = Payload.at(release(at + 1))
           this.#changes.editBlock?.(block)
@@ -177,7 +177,7 @@ export class ResultWalk {
   #wordEnds(): boolean {
     const word = decoded(this.#word ?? '')
     this.#word = undefined
-    const depth = this.#stack.length
+    const depth = this.#open.size
     if (depth === 1 && this.#expectsKey) {
       this.#checkKey(word)
       this.#key = word

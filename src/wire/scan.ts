@@ -6,8 +6,9 @@
  * servers) the inside of strings is skipped with `indexOf`, so a control character inside a string goes unnoticed there.
  */
 import type { DecidingKeys } from './deciding-keys.ts'
+import { deepValueEnd } from './deep-value.ts'
 import { ScanError } from './scan-error.ts'
-import { afterSpace, decodeString, isDigit, numberEnd, stringEnd, syntax, wordEnd } from './tokens.ts'
+import { afterSpace, decodeString, scalarEnd, stringEnd, syntax } from './tokens.ts'
 import { wordAt } from './words.ts'
 
 export interface Span {
@@ -39,7 +40,9 @@ export interface ScanLimits {
   readonly maxKeysPerObject: number
 }
 
-export const NO_LIMITS: ScanLimits = { maxDepth: 512, maxValues: Infinity, maxKeysPerObject: Infinity }
+export const NO_LIMITS: ScanLimits = { maxDepth: Infinity, maxValues: Infinity, maxKeysPerObject: Infinity }
+/** What has no limit is walked by recursion so far, and in a loop beyond. */
+const MAX_RECURSION = 512
 
 /** What an error calls a limit: where it is configured. Messages of servers are read without limits. */
 const LIMIT_NAMES: Readonly<Record<keyof ScanLimits, string>> = {
@@ -63,6 +66,7 @@ export class Scanner {
   position: number
   readonly #limits: ScanLimits
   readonly #strict: boolean
+  readonly #maxRecursion: number
   #depth = 0
   #values = 0
 
@@ -71,6 +75,7 @@ export class Scanner {
     this.position = options.start ?? 0
     this.#limits = options.limits ?? NO_LIMITS
     this.#strict = options.strict ?? true
+    this.#maxRecursion = this.#limits.maxDepth === Infinity ? MAX_RECURSION : Infinity
   }
 
   /** The next byte that is not white space, not taken. */
@@ -196,13 +201,9 @@ export class Scanner {
     const { bytes } = this
     const byte = byteAt(bytes, at)
     if (byte === QUOTE) return stringEnd(bytes, at, this.#strict)
-    if (byte === OPEN_BRACE) return this.#object(at)
-    if (byte === OPEN_BRACKET) return this.#array(at)
-    if (byte === 0x2d || isDigit(byte)) return numberEnd(bytes, at)
-    if (byte === 0x74) return wordEnd(bytes, at, 'true')
-    if (byte === 0x66) return wordEnd(bytes, at, 'false')
-    if (byte === 0x6e) return wordEnd(bytes, at, 'null')
-    throw syntax(byte === END ? 'unexpected end' : 'unexpected character', at)
+    if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return scalarEnd(bytes, at, this.#strict)
+    if (this.#depth >= this.#maxRecursion) return deepValueEnd(bytes, at, this.#strict)
+    return byte === OPEN_BRACE ? this.#object(at) : this.#array(at)
   }
 
   #object(from: number): number {

@@ -6,6 +6,8 @@ import { ScanError } from './scan-error.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+/** No byte: the end. */
+const END = -1
 /** What a string is read byte by byte for, with its quote, before `indexOf` takes over on lenient input. */
 const SHORT_STRING = 50
 /** From here on a native search is faster than a loop. */
@@ -71,7 +73,7 @@ const escapeEnd = (bytes: Buffer, at: number): number => {
   return at + 6
 }
 
-export const numberEnd = (bytes: Buffer, from: number): number => {
+const numberEnd = (bytes: Buffer, from: number): number => {
   let at = bytes[from] === 0x2d ? from + 1 : from
   at = bytes[at] === 0x30 ? at + 1 : digitsEnd(bytes, at)
   if (at < bytes.length && bytes[at] === 0x2e) at = digitsEnd(bytes, at + 1)
@@ -87,14 +89,25 @@ const digitsEnd = (bytes: Buffer, from: number): number => {
   return at
 }
 
-export const wordEnd = (bytes: Buffer, at: number, word: 'true' | 'false' | 'null'): number => {
+const wordEnd = (bytes: Buffer, at: number, word: 'true' | 'false' | 'null'): number => {
   for (let index = 0; index < word.length; index++)
     if (bytes[at + index] !== word.charCodeAt(index)) throw syntax('unexpected character', at)
   return at + word.length
 }
 
+/** A string, a number or a word. */
+export const scalarEnd = (bytes: Buffer, at: number, strict: boolean): number => {
+  const byte = at < bytes.length ? bytes[at] : END
+  if (byte === QUOTE) return stringEnd(bytes, at, strict)
+  if (byte === 0x2d || isDigit(byte)) return numberEnd(bytes, at)
+  if (byte === 0x74) return wordEnd(bytes, at, 'true')
+  if (byte === 0x66) return wordEnd(bytes, at, 'false')
+  if (byte === 0x6e) return wordEnd(bytes, at, 'null')
+  throw syntax(byte === END ? 'unexpected end' : 'unexpected character', at)
+}
+
 export const syntax = (what: string, at: number): ScanError => new ScanError('syntax', `${what} at byte ${at}`, at)
 
 const isSpace = (byte: number): boolean => byte <= 0x20 && (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)
-export const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
+const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
 const isHex = (byte: number): boolean => isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)

@@ -429,6 +429,9 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     listing({ tools: [{ name: 't', description: 'x'.repeat(99), inputSchema: { type: 'object' } }] }, { maxTextBytes: 50 }),
   ),
   'servers.limits.max_schema': told(listing({}, { maxSchemaBytes: 5 })),
+  'servers.limits.max_schema_depth': told(
+    listing({ tools: [{ name: 't', inputSchema: { type: 'object', properties: { a: {} } } }] }, { maxSchemaDepth: 2 }),
+  ),
   'servers.timeouts.start': async () => {
     const setup = { servers: { a: server({ 'server/discover': held }, { kind: 'modern stdio' as const }) } }
     await using gateway = await startGateway({ ...setup, early: true, options: { a: { timeouts: { startMs: 200 } } } })

@@ -39,7 +39,7 @@ servers:
     tags: [one, two, one]
     roots: [., /data, "file:///srv"]
     timeouts: { start: 1s, probe: 2s, wait: 3s, idle: 4s, total: 5s, grace: 6s, ping: 7s }
-    limits: { concurrency: 1, queue: 0, rate: 20/s, log_messages: 7/s, links: 3, restarts: 4, stderr: 1KiB, max_message: 4KiB, tools: 5, entries: 6, pages: 7, max_text: 8B, max_schema: 9kB }
+    limits: { concurrency: 1, queue: 0, rate: 20/s, log_messages: 7/s, links: 3, restarts: 4, stderr: 1KiB, max_message: 4KiB, tools: 5, entries: 6, pages: 7, max_text: 8B, max_schema: 9kB, max_schema_depth: 8 }
     lifecycle: { start: lazy, sharing: call, spare: 0, idle_stop: never }
     alias: { one: uno }
     resources: { rewrite: identity }
@@ -97,6 +97,7 @@ servers:
         maxPages: 7,
         maxTextBytes: 8,
         maxSchemaBytes: 9000,
+        maxSchemaDepth: 8,
       },
       start: 'lazy',
       sharing: 'call',

