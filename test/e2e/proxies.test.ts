@@ -123,7 +123,7 @@ for (const proxy of PROXIES)
           content: [],
         })
       }
-    }, 60_000)
+    }, 120_000)
 
     test('F-22 no modern call fails while one replica after the other is restarted', async () => {
       await using behind = await startBehind(proxy, true)
