@@ -1,11 +1,12 @@
 /** When a listener closes while the event loop has no rest. What real connections see of it: plain-http.test.ts. */
+import { MessageChannel } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { onceAllAreAccepted } from '../../../src/transport/accept-queue.ts'
 
 /** Something happens in every turn of the event loop. */
 const busyLoop = (): Disposable => {
   const { port1, port2 } = new MessageChannel()
-  port1.onmessage = () => setImmediate(() => port2.postMessage(0))
+  port1.on('message', () => setImmediate(() => port2.postMessage(0)))
   port2.postMessage(0)
   return { [Symbol.dispose]: () => port1.close() }
 }
