@@ -1,0 +1,301 @@
+/**
+ * One server alone is a bridge (BRIDGING 3.21): each scenario is played once by a host that is connected to the server itself and once
+ * through `/servers/<key>/mcp`; both peers must have seen the same.
+ */
+import { describe, expect, test } from 'vitest'
+import { FakeDownstream, fake } from '../support/fake-downstream.ts'
+import type { FakeSpec } from '../support/fake-downstream.ts'
+import { legacyHttp, modernHttp } from '../support/fake-host.ts'
+import type { Host, HostOptions, TransportRow } from '../support/fake-host.ts'
+import { KEY, RpcError } from '../support/fakes/messages.ts'
+import type { JsonMap, Message } from '../support/fakes/messages.ts'
+import { startGateway } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
+
+interface Scene {
+  readonly host: Host
+  readonly server: FakeDownstream
+}
+
+interface Scenario {
+  readonly name: string
+  readonly rows: readonly TransportRow[]
+  readonly spec?: FakeSpec
+  readonly host?: HostOptions
+  /** What the host saw, and what of the server is compared. */
+  readonly play: (scene: Scene) => Promise<unknown>
+}
+
+const BOTH = [legacyHttp, modernHttp]
+const RICH: FakeSpec = {
+  tools: [{ name: 'zeta', description: 'last first', inputSchema: { type: 'object' }, 'x-vendor': { n: 1 } }, 'alpha'],
+  prompts: ['greet'],
+  resources: ['file:///a', 'note://b'],
+  templates: ['file:///{path}'],
+  instructions: 'Use zeta before alpha.',
+}
+
+/** The result of a request, or its error: what a host makes of it. */
+const outcome = async (host: Host, method: string, params?: JsonMap): Promise<unknown> => {
+  const { result, error } = await host.begin(method, params).response
+  return withoutOwn(result ?? { error })
+}
+
+/** Without what every gateway may add: its place in `_meta` of results. */
+const withoutOwn = (value: JsonMap): unknown => {
+  const { _meta, ...rest } = value
+  const kept = Object.entries((_meta ?? {}) as JsonMap).filter(([key]) => !key.startsWith('dev.trunkline/'))
+  return kept.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(kept) }
+}
+
+/** What reached the server: ids and progress tokens are each link's own. */
+const seen = ({ message }: { message: Message }): unknown => {
+  const { _meta, ...params } = message.params ?? {}
+  return { method: message.method, params, meta: Object.keys((_meta ?? {}) as JsonMap).includes('com.example/trace') }
+}
+
+const scenarios: readonly Scenario[] = [
+  {
+    name: 'the server introduces itself: identity, instructions, capabilities and what is not among them',
+    rows: BOTH,
+    spec: { tools: ['only'], capabilities: { tools: {}, experimental: { 'com.example/x': { y: 1 } } }, instructions: 'Alone.' },
+    play: ({ host }) => Promise.resolve(withoutOwn(host.welcome)),
+  },
+  {
+    name: 'lists come as the server writes them, in its order and with its own pages',
+    rows: BOTH,
+    spec: {
+      ...RICH,
+      on: {
+        'tools/list': ({ params }) =>
+          params['cursor'] === 'page 2'
+            ? { tools: [{ name: 'beta', inputSchema: { type: 'object' } }], ttlMs: 5, cacheScope: 'private' }
+            : {
+                tools: [{ name: 'zeta', inputSchema: { type: 'object' } }],
+                nextCursor: 'page 2',
+                ttlMs: 5,
+                cacheScope: 'private',
+              },
+      },
+    },
+    play: async ({ host }) => [
+      await outcome(host, 'tools/list'),
+      await outcome(host, 'tools/list', { cursor: 'page 2' }),
+      await outcome(host, 'resources/list'),
+      await outcome(host, 'resources/templates/list'),
+      await outcome(host, 'prompts/list'),
+    ],
+  },
+  {
+    name: 'a list that the server does not have is refused by the server',
+    rows: BOTH,
+    spec: {
+      tools: ['only'],
+      capabilities: { tools: {} },
+      on: {
+        'prompts/list': () => {
+          throw new RpcError({ code: -32601, message: 'no prompts here', data: { at: 'server' } })
+        },
+      },
+    },
+    play: ({ host }) => outcome(host, 'prompts/list'),
+  },
+  {
+    name: 'names that no list shows are the server’s to answer',
+    rows: BOTH,
+    spec: {
+      ...RICH,
+      on: {
+        'tools/call': ({ params }) => {
+          if (params['name'] === 'hidden') return { content: [{ type: 'text', text: 'found' }] }
+          throw new RpcError({ code: -32602, message: `no tool ${String(params['name'])}` })
+        },
+        'prompts/get': () => {
+          throw new RpcError({ code: -32602, message: 'no such prompt' })
+        },
+        'resources/read': () => {
+          throw new RpcError({ code: 4711, message: 'not here', data: { uri: 'nowhere://x' } })
+        },
+      },
+    },
+    play: async ({ host }) => [
+      await outcome(host, 'tools/call', { name: 'hidden' }),
+      await outcome(host, 'tools/call', { name: 'unknown', arguments: { a: 1 } }),
+      await outcome(host, 'prompts/get', { name: 'unknown' }),
+      await outcome(host, 'resources/read', { uri: 'nowhere://x' }),
+    ],
+  },
+  {
+    name: 'methods of a vendor reach the server, and its answers the host',
+    rows: BOTH,
+    spec: {
+      ...RICH,
+      on: {
+        'com.example/sum': ({ params }) => ({ sum: 3, of: params['of'] }),
+        'com.example/fail': () => {
+          throw new RpcError({ code: -32050, message: 'vendor error', data: { why: 'because' } })
+        },
+      },
+    },
+    play: async ({ host, server }) => [
+      await outcome(host, 'com.example/sum', { of: [1, 2] }),
+      await outcome(host, 'com.example/fail'),
+      server.all('com.example/sum').map(seen),
+    ],
+  },
+  {
+    name: 'errors keep their code, words and data',
+    rows: BOTH,
+    spec: {
+      ...RICH,
+      on: {
+        'tools/call': ({ params }) => {
+          const { code } = params['arguments'] as { code: number }
+          throw new RpcError({ code, message: `error ${code}`, data: { code } })
+        },
+      },
+    },
+    play: ({ host }) =>
+      Promise.all(
+        [-32600, -32601, -32602, -32603, -32000, -32001, -1, 17].map((code) =>
+          outcome(host, 'tools/call', { name: 'alpha', arguments: { code } }),
+        ),
+      ),
+  },
+  {
+    name: 'notifications of a vendor pass in both directions',
+    rows: [legacyHttp],
+    spec: { ...RICH, on: { 'tools/call': (turn) => (turn.notify('com.example/told', { n: 1 }), { content: [] }) } },
+    play: async ({ host, server }) => {
+      host.notify('notifications/com.example/hello', { from: 'host' })
+      const arrived = await server.until('notifications/com.example/hello')
+      const pending = host.begin('tools/call', { name: 'alpha' })
+      await pending.response
+      return [arrived.params, pending.messages.entries.map(({ method, params }) => ({ method, params }))]
+    },
+  },
+  {
+    name: 'requests of a vendor reach the host, and its answers the server',
+    rows: [legacyHttp],
+    spec: {
+      ...RICH,
+      on: {
+        'tools/call': async (turn) => {
+          const { result } = await turn.ask('com.example/ask', { q: 1 })
+          return { content: [], structuredContent: { answered: result } }
+        },
+      },
+    },
+    play: async ({ host }) => {
+      host.answer('com.example/ask', (params) => ({ a: 2, params }))
+      return outcome(host, 'tools/call', { name: 'alpha' })
+    },
+  },
+  {
+    name: 'log messages keep their logger, elicitations their words and members',
+    rows: [legacyHttp],
+    host: { capabilities: { elicitation: {} } },
+    spec: {
+      ...RICH,
+      on: {
+        'tools/call': async (turn) => {
+          turn.notify('notifications/message', { level: 'error', logger: 'db', data: { n: 1 } })
+          const { result } = await turn.ask('elicitation/create', {
+            message: 'Which?',
+            requestedSchema: { type: 'object', properties: {} },
+          })
+          return { content: [], structuredContent: { result } }
+        },
+      },
+    },
+    play: async ({ host }) => {
+      host.answer('elicitation/create', (params) => ({ action: 'accept', content: {}, params }))
+      const pending = host.begin('tools/call', { name: 'alpha' })
+      const { result } = await pending.response
+      return [withoutOwn(result ?? {}), pending.messages.entries.map(({ method, params }) => ({ method, params }))]
+    },
+  },
+  {
+    name: 'the log level is the server’s to take or to refuse',
+    rows: [legacyHttp],
+    spec: {
+      ...RICH,
+      on: {
+        'logging/setLevel': ({ params }) => {
+          if (params['level'] === 'debug') throw new RpcError({ code: -32602, message: 'not so loud' })
+          return {}
+        },
+      },
+    },
+    play: async ({ host, server }) => [
+      await outcome(host, 'logging/setLevel', { level: 'debug' }),
+      await outcome(host, 'logging/setLevel', { level: 'error' }),
+      server.all('logging/setLevel').map(seen),
+    ],
+  },
+  {
+    name: 'list changes are told as the server announces them, whether the list differs or not',
+    rows: [legacyHttp],
+    spec: {
+      ...RICH,
+      on: { 'tools/call': (turn) => (turn.connection.notify('notifications/tools/list_changed'), { content: [] }) },
+    },
+    play: async ({ host }) => {
+      await outcome(host, 'tools/call', { name: 'alpha' })
+      const { method } = await host.heard.until((message) => message.method === 'notifications/tools/list_changed')
+      return method
+    },
+  },
+  {
+    name: 'the host is who the server meets',
+    rows: BOTH,
+    spec: { ...RICH, on: { 'tools/call': () => ({ content: [] }) } },
+    play: async ({ host, server }) => {
+      await outcome(host, 'tools/call', { name: 'alpha', _meta: { 'com.example/trace': 1 } })
+      const call = server.all('tools/call')[0]
+      const meta = (call?.params['_meta'] ?? {}) as JsonMap
+      const own = server.all('initialize').map(({ params }) => params['clientInfo'])
+      return [own.length === 0 ? meta[KEY.clientInfo] : own.at(-1), call && seen(call)]
+    },
+  },
+  {
+    name: 'changed roots, cancellations with their reasons and progress reach the server',
+    rows: [legacyHttp],
+    host: { capabilities: { roots: { listChanged: true } } },
+    spec: { ...RICH, on: { 'tools/call': fake.never } },
+    play: async ({ host, server }) => {
+      host.notify('notifications/roots/list_changed')
+      await server.until('notifications/roots/list_changed')
+      const pending = host.begin('tools/call', { name: 'alpha' })
+      await server.until('tools/call')
+      host.notify('notifications/cancelled', { requestId: pending.id, reason: 'tired', _meta: { 'com.example/trace': 1 } })
+      const { params } = await server.until('notifications/cancelled')
+      return [params['reason'], params['_meta']]
+    },
+  },
+]
+
+const cases = scenarios.flatMap((scenario) =>
+  scenario.rows.map((row) => ({ ...scenario, row, title: `${row.name}: ${scenario.name}` })),
+)
+
+const directly = (server: FakeDownstream): TestGateway => {
+  const { address } = server
+  if (!('url' in address)) throw new Error('only servers over HTTP are met directly')
+  return { url: address.url } as TestGateway
+}
+
+describe('B277 a bridge', () => {
+  test.each(cases)('$title', async ({ row, spec = RICH, host: options = {}, play }) => {
+    const kind = row.era === 'modern' ? ('modern http' as const) : ('legacy http' as const)
+    const met = await (async () => {
+      await using server = await FakeDownstream.start(fake.of({ ...spec, kind }))
+      await using host = await row.connect(directly(server), options)
+      return play({ host, server })
+    })()
+    await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind }), b: fake.offering('other') } })
+    await using host = await row.connect(gateway, { ...options, path: '/servers/a/mcp' })
+    const bridged = await play({ host, server: gateway.fake('a') })
+    expect(bridged).toEqual(met)
+  })
+})
