@@ -176,6 +176,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     personalListed: (key, principal, inventory) => gateway.feed.personalListed(key, principal, inventory),
     updated: (id, uri, params) => gateway.updated(id, uri, params),
     sessionListed: (key, session, inventory) => gateway.feed.sessionListed(key, session, inventory),
+    listAnnounced: (key, list, owner) => gateway.listAnnounced(key, list, owner),
     taskChanged: (id, task, owner) => gateway.taskChanged(id, task, owner),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
@@ -289,9 +290,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await stop()
       throw new NoEndpoint(path)
     }
-    const sole = servePipe(streams, scope, hub, (capabilities, session, hops) =>
-      introduction.resolve({ capabilities, session, hops }),
-    )
+    const sole = servePipe(streams, scope, hub, introduction.resolve)
     pipes.add(sole)
     return sole
   }

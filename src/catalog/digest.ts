@@ -13,12 +13,14 @@ export const digestEntry = (raw: Buffer): string => createHash('sha256').update(
  * readings that differ in nothing else are one reading, and the first order stays (B292).
  */
 export const digestInventory = (inventory: Omit<Inventory, 'digest' | 'freshness'>): string => {
-  const { revision, capabilities, instructions, lists, leftOut, findings, warnings } = inventory
+  const { revision, capabilities, instructions, serverInfo, lists, leftOut, findings, warnings } = inventory
   const entries = LIST_KINDS.map((kind) => {
     const digests = lists[kind].map((entry) => digestEntry(entry.raw))
     return isModernRevision(revision) ? digests : digests.sort()
   })
-  const rest = Buffer.from(JSON.stringify([revision, capabilities, instructions ?? null, leftOut, findings, warnings, entries]))
+  const rest = Buffer.from(
+    JSON.stringify([revision, capabilities, instructions ?? null, leftOut, findings, warnings, entries, serverInfo]),
+  )
   return digestEntry(rest)
 }
 

@@ -55,6 +55,8 @@ export interface Inventory {
   /** The server's capabilities as parsed JSON. */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  /** What the server says it is, as parsed JSON; absent: it does not say. */
+  readonly serverInfo?: Readonly<Record<string, unknown>>
   readonly lists: Readonly<Record<ListKind, readonly Entry[]>>
   readonly freshness: Readonly<Record<ListKind, Freshness>>
   readonly leftOut: readonly LeftOut[]

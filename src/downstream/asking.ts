@@ -3,8 +3,10 @@
  * (BRIDGING 3.0, 3.15; B048, B049, B051, B263).
  */
 import { elicitationIdFor, noAnswer } from '../era/questions.ts'
+import { isBridge } from '../rpc/call.ts'
 import type { Answer, Call, HostSession, Question } from '../rpc/call.ts'
 import type { Fidelity } from '../rpc/fidelity.ts'
+import { isVendorMethod } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import type { ServerOptions } from './options.ts'
 
@@ -27,6 +29,7 @@ export class Asking {
 
   /** On a link that serves nobody: everything is declined at once. */
   decline(question: Question): Answer {
+    if (isVendorMethod(question.method)) return error(-32601, `Method not found: ${question.method}`)
     return question.method === 'roots/list' ? this.#configuredRoots() : noAnswer(question)
   }
 
@@ -38,6 +41,7 @@ export class Asking {
     session: HostSession | undefined,
   ): Promise<Answer> {
     if (question.method === 'roots/list') return this.#askRoots(question, call, waiting, session)
+    if (isVendorMethod(question.method)) return this.#askVendor(question, call, session)
     if (call?.ask === undefined) {
       this.#fidelity.note('unattributed', call)
       return error(-32601, `nobody can be asked ${question.method} now`)
@@ -46,6 +50,13 @@ export class Asking {
     const own = call.caller.session
     if (elicitationId !== undefined && own !== undefined) this.sentAway(elicitationId, own)
     return call.ask(question)
+  }
+
+  /** What no revision defines is between a host at a bridge and its server. */
+  async #askVendor(question: Question, call: Call | undefined, session: HostSession | undefined): Promise<Answer> {
+    if (call?.ask !== undefined && isBridge(call.caller.scope)) return call.ask(question)
+    if (call === undefined && session !== undefined && isBridge(session.scope)) return session.ask(question)
+    return error(-32601, `Method not found: ${question.method}`)
   }
 
   /**
@@ -58,8 +69,9 @@ export class Asking {
     )
     const [only] = asked
     if (only === undefined || asked.length > 1) return
-    const [elicitationId, entry] = only
-    this.#sentAway.delete(elicitationId)
+    const [own, entry] = only
+    const elicitationId = isBridge(entry.session.scope) ? original : own
+    this.#sentAway.delete(own)
     entry.session.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
   }
 

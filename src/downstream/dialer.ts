@@ -25,6 +25,12 @@ const COMPANION_POLL_MS = 100
 const wanted = (): boolean => true
 const unwanted = (): boolean => false
 
+/** The host that a link serves, as far as its server is told of it. */
+interface DialedFor {
+  readonly declared: Declared
+  readonly clientInfo?: unknown
+}
+
 /** A process that has been sent nothing, and the slot that it may still hold. */
 interface Started {
   readonly connection: Connection
@@ -98,8 +104,8 @@ export class Dialer {
   }
 
   /** A further link, for one caller. */
-  async dial(declared: Declared, events: LinkEvents): Promise<Link> {
-    const { link } = await this.#dial(declared, events, { isWanted: wanted })
+  async dial(host: DialedFor, events: LinkEvents): Promise<Link> {
+    const { link } = await this.#dial(host, events, { isWanted: wanted })
     this.#spare.prepare()
     return link
   }
@@ -121,13 +127,13 @@ export class Dialer {
   }
 
   /** The same in the legacy era, to a server whose main link is modern; `undefined`: it does not speak that (BRIDGING 3.0 rule 0). */
-  async dialLegacy(declared: Declared, events: LinkEvents): Promise<Link | undefined> {
+  async dialLegacy(host: DialedFor, events: LinkEvents): Promise<Link | undefined> {
     if (!this.mayBeLegacy) return undefined
     const { transport } = this.#options
     const isKnown = this.takesInitialize
     try {
       const choice = { isWanted: wanted, era: 'legacy', transport: transport === 'auto' ? 'http' : transport } as const
-      const { link } = await this.#dial(declared, events, choice)
+      const { link } = await this.#dial(host, events, choice)
       this.#keepTakesInitialize(true)
       return link
     } catch (error) {
@@ -157,15 +163,15 @@ export class Dialer {
    * `prefersLegacy`: it serves one host, which is legacy, so that a server of both eras is spoken to in that one (BRIDGING 3.0 rules 0, 4).
    */
   async dialMain(
-    declared: Declared,
+    host: DialedFor,
     events: LinkEvents,
     { isWanted, prefersLegacy }: { readonly isWanted: () => boolean; readonly prefersLegacy: boolean },
   ): Promise<Link> {
     const options = this.#options
     if (options.launch !== undefined && options.url !== undefined) await this.#startCompanion(isWanted)
     const link =
-      (prefersLegacy ? await this.#dialLegacyFirst(declared, events, isWanted) : undefined) ??
-      (await this.#dialAny(declared, events, isWanted))
+      (prefersLegacy ? await this.#dialLegacyFirst(host, events, isWanted) : undefined) ??
+      (await this.#dialAny(host, events, isWanted))
     void link.closed.then(() => this.#spare.drop())
     if (this.#companion !== undefined) void this.#companion.exited.then(() => link.close())
     if (link.era === 'legacy') this.#spare.started(performance.now() - this.#mainStartedMs)
@@ -175,11 +181,11 @@ export class Dialer {
   }
 
   /** `undefined`: the server does not take `initialize` as its first message, or it is known already what it speaks. */
-  async #dialLegacyFirst(declared: Declared, events: LinkEvents, isWanted: () => boolean): Promise<Link | undefined> {
+  async #dialLegacyFirst(host: DialedFor, events: LinkEvents, isWanted: () => boolean): Promise<Link | undefined> {
     const era = this.#environment.memory.verdict(this.#options)?.era
     if (era === 'legacy' || !this.mayBeLegacy) return undefined
     try {
-      const { link } = await this.#dial(declared, events, { isWanted, isMain: true, era: 'legacy' })
+      const { link } = await this.#dial(host, events, { isWanted, isMain: true, era: 'legacy' })
       // Of a server that was not asked for its era nothing is remembered: it may be modern, too.
       this.#keepTakesInitialize(true)
       return link
@@ -190,16 +196,16 @@ export class Dialer {
     }
   }
 
-  async #dialAny(declared: Declared, events: LinkEvents, isWanted: () => boolean): Promise<Link> {
+  async #dialAny(host: DialedFor, events: LinkEvents, isWanted: () => boolean): Promise<Link> {
     const options = this.#options
     const { memory } = this.#environment
-    const { link, verdict } = await this.#dial(declared, events, { isWanted, isMain: true }).catch((error: unknown) => {
+    const { link, verdict } = await this.#dial(host, events, { isWanted, isMain: true }).catch((error: unknown) => {
       // A verdict that no longer holds is dropped: the era is asked for again, at once where the server refused (B213).
       const hadVerdict = memory.verdict(options) !== undefined
       const isRefusal = isOfOtherEra(error)
       if (isRefusal || isSilence(error)) this.dropVerdict()
       if (!hadVerdict || !isRefusal || options.era !== 'auto') throw error
-      return this.#dial(declared, events, { isWanted, isMain: true })
+      return this.#dial(host, events, { isWanted, isMain: true })
     })
     const takesInitialize = verdict.era === 'modern' ? this.#takesInitialize : undefined
     memory.keepVerdict(options, takesInitialize === undefined ? verdict : { ...verdict, takesInitialize })
@@ -212,7 +218,7 @@ export class Dialer {
     if (options.url === undefined || options.era !== 'auto') return undefined
     const channel = this.#opened(this.#environment.openers.http(options, this.#bearer))
     try {
-      return await probeEra(channel, await this.#dialing(this.superset()))
+      return await probeEra(channel, await this.#dialing({ declared: this.superset() }))
     } catch {
       return undefined
     } finally {
@@ -234,11 +240,11 @@ export class Dialer {
     return channel
   }
 
-  async #dial(declared: Declared, events: LinkEvents, choice: DialChoice): Promise<Dialed> {
+  async #dial(host: DialedFor, events: LinkEvents, choice: DialChoice): Promise<Dialed> {
     const { openers } = this.#environment
     const options = this.#options
     const { isWanted, isMain = false, era = options.era, transport = options.transport } = choice
-    const dialing: Dialing = { ...(await this.#dialing(declared)), events, era }
+    const dialing: Dialing = { ...(await this.#dialing(host)), events, era }
     if (options.url === undefined) {
       const slots: StartSlot[] = []
       const start = async (): Promise<Connection> => {
@@ -255,7 +261,7 @@ export class Dialer {
     return this.#companion === undefined ? dialHttp(open, transport, dialing) : this.#dialWhenUp(open, transport, dialing)
   }
 
-  async #dialing(declared: Declared): Promise<Omit<Dialing, 'events'>> {
+  async #dialing({ declared, clientInfo }: DialedFor): Promise<Omit<Dialing, 'events'>> {
     const { sweeper, identity, instance, memory, soleHost } = this.#environment
     const options = this.#options
     const { startMs, probeMs, idleMs, totalMs } = options.timeouts
@@ -265,6 +271,7 @@ export class Dialer {
       declared,
       hasAccount: options.credential?.mode === 'client',
       identity,
+      clientInfo,
       position: { instance, hops: (await soleHost)?.hops ?? 0 },
       timeouts: { startMs, probeMs, idleMs, totalMs },
       sweeper,

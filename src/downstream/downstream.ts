@@ -11,12 +11,13 @@ import { isPerUser } from '../auth/oauth/options.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { LockChange } from '../catalog/lock.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
-import { ServerError } from '../rpc/call.ts'
+import { isBridge, ServerError } from '../rpc/call.ts'
 import type { Call, Caller, HostSession, Outcome } from '../rpc/call.ts'
 import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/failure.ts'
 import type { FailureKind } from '../wire/failure.ts'
 import type { LogLevel } from '../wire/methods.ts'
+import type { Payload } from '../wire/payload.ts'
 import type { Era, Revision } from '../wire/revisions.ts'
 import { Asking } from './asking.ts'
 import { Dialer } from './dialer.ts'
@@ -128,8 +129,8 @@ export class Downstream {
       main: () => this.link,
       over: (link, use) => this.#upkeep.over(link, use),
       declared: this.#dialer.superset(),
-      open: (declared) => this.#dialer.dial(declared, this.#hearing.onMain()),
-      openLegacy: (declared) => this.#dialer.dialLegacy(declared, this.#hearing.onMain()),
+      open: (declared) => this.#dialer.dial({ declared }, this.#hearing.onMain()),
+      openLegacy: (declared) => this.#dialer.dialLegacy({ declared }, this.#hearing.onMain()),
       mayBeLegacy: () => this.#mayBeLegacy,
       oddity: (reason, sample) => this.#hearing.oddity(reason, sample),
       failed: (error) => void this.#eraWatch.isChange(error),
@@ -354,7 +355,7 @@ export class Downstream {
       return await (main === undefined ? this.#attemptLater(call) : this.#attempt(call, main))
     } catch (error) {
       return await this.#again(error, call).catch((last: unknown) => {
-        throw this.#located(last)
+        throw this.#located(last, this.eraFor(call.caller))
       })
     } finally {
       this.#slots.release()
@@ -377,7 +378,7 @@ export class Downstream {
 
   #attempt(call: Call, main: Link): Promise<Outcome> {
     if (main.era === 'modern') return this.#goesLegacy(call) ? this.#attemptLegacy(call, main) : main.handle(call)
-    if (this.#environment.soleHost !== undefined || ON_MAIN_LINK.has(call.method))
+    if (this.#environment.soleHost !== undefined || (ON_MAIN_LINK.has(call.method) && !isBridge(call.caller.scope)))
       return this.#upkeep.over(main, () => main.handle(call))
     return this.#links.lease(call, onLink)
   }
@@ -391,7 +392,7 @@ export class Downstream {
   async #attemptLegacy(call: Call, main: Link): Promise<Outcome> {
     const { link } = this.#offers.legacy
     try {
-      if (link !== undefined && ON_MAIN_LINK.has(call.method)) return await link.handle(call)
+      if (link !== undefined && ON_MAIN_LINK.has(call.method) && !isBridge(call.caller.scope)) return await link.handle(call)
       return await this.#links.lease(call, onLink)
     } catch (error) {
       if (!(error instanceof ModernOnly)) throw error
@@ -424,16 +425,17 @@ export class Downstream {
     return url === undefined ? this.#linkStarts.open(owner.key, timeouts.connectTimeoutMs, open) : open()
   }
 
-  async #openNow({ declared }: LinkOwner, events: LinkEvents): Promise<Link> {
-    if (this.link?.era !== 'modern') return this.#dialer.dial(declared, events)
-    const link = await this.#dialer.dialLegacy(declared, events)
+  async #openNow(owner: LinkOwner, events: LinkEvents): Promise<Link> {
+    if (this.link?.era !== 'modern') return this.#dialer.dial(owner, events)
+    const link = await this.#dialer.dialLegacy(owner, events)
     if (link === undefined) throw new ModernOnly()
     void this.#offers.legacy.want()
     return link
   }
 
-  #located(error: unknown): unknown {
-    if (error instanceof ServerError) return error.at(this.options)
+  /** `era`: in which it was said, of a server's own error. */
+  #located(error: unknown, era = this.link?.era): unknown {
+    if (error instanceof ServerError) return error.at(this.options, era)
     if (!(error instanceof Failure)) return error
     const isOurs = this.#stopping !== undefined && LOST.has(error.kind)
     const failure = isOurs ? new Failure('shutting_down', 'the server was stopped', error.facts, error) : error
@@ -483,6 +485,23 @@ export class Downstream {
     if (link !== undefined && level !== undefined) void link.setLevel(level)
   }
 
+  /** Passes on what a host at a bridge says, over its session's own link, which is opened for it. What cannot be delivered is dropped. */
+  notified(caller: Caller, method: string, params: Payload | undefined): void {
+    this.#linkFor(caller)
+      .then((link) => link.notify(method, params))
+      .catch((error: unknown) => this.#hearing.oddity('a notification of a host was dropped', `${method}: ${String(error)}`))
+  }
+
+  async #linkFor(caller: Caller): Promise<Link> {
+    const main = this.link ?? (await this.#upkeep.ready())
+    return this.eraFor(caller) === 'modern' || this.#environment.soleHost !== undefined ? main : this.#links.opened(caller)
+  }
+
+  /** Whether the session has a link of its own to the server. */
+  hasLinkOf(session: HostSession): boolean {
+    return this.#links.ofSession(session).length > 0
+  }
+
   rootsChanged(session: HostSession): void {
     if (session === this.#soleSession) this.link?.rootsChanged()
     for (const link of this.#links.ofSession(session)) link.rootsChanged()
@@ -522,7 +541,7 @@ export class Downstream {
     const declared = sole === undefined ? this.#dialer.superset() : carried(sole)
     const prefersLegacy = sole?.session !== undefined
     const link = await withCredential(this.credential, () =>
-      this.#dialer.dialMain(declared, this.#hearing.onMain(), { isWanted, prefersLegacy }),
+      this.#dialer.dialMain({ declared, clientInfo: sole?.clientInfo }, this.#hearing.onMain(), { isWanted, prefersLegacy }),
     )
     opened(link)
     await withCredential(this.credential, () => this.#offers.read(link))

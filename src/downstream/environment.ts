@@ -3,7 +3,7 @@ import type { Credential } from '../auth/oauth/credential.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Pin } from '../catalog/pinned.ts'
 import type { Verdict } from '../era/dial.ts'
-import type { Declared, Identity } from '../era/link.ts'
+import type { ChangedList, Declared, Identity } from '../era/link.ts'
 import type { HostSession } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
@@ -87,6 +87,8 @@ export interface Log {
 export interface SoleHost {
   readonly capabilities: Declared
   readonly session: HostSession | undefined
+  /** What it says it is; only where its server is told (a bridge). */
+  readonly clientInfo?: unknown
   /** How many gateways stand between it and us. */
   readonly hops: number
 }
@@ -128,6 +130,8 @@ export interface DownstreamEnvironment {
   readonly updated: (id: string, uri: string, params: Payload) => void
   /** What one session alone is listed by a server (`dynamic_lists`); `undefined`: the same as everybody. */
   readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
+  /** A server says that a list changed. `owner`: of the link it was said on, unless that serves everybody. */
+  readonly listAnnounced: (key: string, list: ChangedList, owner: LinkOwner | undefined) => void
   /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */
   readonly taskChanged: (id: string, task: Payload, owner: LinkOwner | undefined) => void
   /** The whole fleet is being stopped, and the gateway with it. */

@@ -1,9 +1,10 @@
 /** What becomes of what a server says and asks on its links by itself: who is told, who is asked, and who must not be (BRIDGING 3.0). */
 import type { ChangedList, LinkEvents } from '../era/link.ts'
-import type { HostSession } from '../rpc/call.ts'
+import { isBridge } from '../rpc/call.ts'
+import type { Call, HostSession } from '../rpc/call.ts'
 import { TokenBucket } from '../rpc/rate.ts'
 import type { Rate } from '../rpc/rate.ts'
-import type { Payload } from '../wire/payload.ts'
+import { Payload } from '../wire/payload.ts'
 import { isTerminal } from '../wire/tasks.ts'
 import type { Asking } from './asking.ts'
 import type { DownstreamEnvironment } from './environment.ts'
@@ -16,7 +17,7 @@ export interface HearingSource {
   readonly id: string
   readonly key: string
   readonly maxLogMessages: () => Rate
-  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'log' | 'soleHost' | 'taskChanged' | 'updated'>
+  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'soleHost' | 'taskChanged' | 'updated'>
   readonly asking: Asking
   /** Of a stdio front whose host is legacy. */
   readonly soleSession: () => HostSession | undefined
@@ -44,8 +45,9 @@ export class Hearing {
       ...this.#onAny(undefined),
       updated: (uri, params) => environment.updated(id, uri, params),
       message: (params, call) => {
-        if (call !== undefined && mayLog()) call.notify('notifications/message', this.#labelled(params))
+        if (call !== undefined && mayLog()) call.notify('notifications/message', this.#labelledFor(call, params))
       },
+      vendor: (method, params, call) => passVendor(method, params, call, [soleSession()]),
       ask: async (question, call) => (isSole ? asking.ask(question, call, call, soleSession()) : asking.decline(question)),
       elicitationComplete: (id) => asking.completed(id, soleSession()),
       ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.way?.flow)?.isStalled === true }),
@@ -61,10 +63,15 @@ export class Hearing {
       updated: () => undefined,
       message: (params, call) => {
         if (!mayLog()) return
-        const labelled = this.#labelled(params)
-        if (call !== undefined) call.notify('notifications/message', labelled)
-        else for (const session of listeners(owner)) session.notify('notifications/message', labelled)
+        if (call !== undefined) return call.notify('notifications/message', this.#labelledFor(call, params))
+        let labelled: Payload | undefined
+        for (const session of listeners(owner))
+          session.notify(
+            'notifications/message',
+            isBridge(session.scope) ? params : (labelled ??= this.#labelled(params.fresh())),
+          )
       },
+      vendor: (method, params, call) => passVendor(method, params, call, listeners(owner)),
       ask: (question, call) =>
         owner.isolation === 'shared'
           ? asking.ask(question, undefined, undefined, undefined)
@@ -86,10 +93,13 @@ export class Hearing {
       )
   }
 
-  #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated'> {
-    const { id, environment, outdated, refused, taskEnded } = this.#source
+  #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated' | 'vendor'> {
+    const { id, key, environment, outdated, refused, taskEnded } = this.#source
     return {
-      listChanged: (list) => outdated(list, owner),
+      listChanged: (list) => {
+        environment.listAnnounced(key, list, owner)
+        outdated(list, owner)
+      },
       taskChanged: (task) => {
         if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
         environment.taskChanged(id, task, owner)
@@ -114,6 +124,10 @@ export class Hearing {
     }
   }
 
+  #labelledFor({ caller }: Call, params: Payload): Payload {
+    return isBridge(caller.scope) ? params : this.#labelled(params)
+  }
+
   /** Log messages say which server they are from (BRIDGING 2.3). */
   #labelled(params: Payload): Payload {
     const { key } = this.#source
@@ -121,4 +135,15 @@ export class Hearing {
     params.set('logger', JSON.stringify(logger === undefined ? key : `${key}/${logger}`))
     return params
   }
+}
+
+/** What no revision defines is between a host at a bridge and its server; elsewhere it has no recipient (BRIDGING 2.3, 3.21). */
+const passVendor = (
+  method: string,
+  params: Payload | undefined,
+  call: Call | undefined,
+  sessions: readonly (HostSession | undefined)[],
+): void => {
+  if (call !== undefined && isBridge(call.caller.scope)) return call.notify(method, params ?? Payload.of({}))
+  for (const session of sessions) if (session !== undefined && isBridge(session.scope)) session.notify(method, params)
 }

@@ -95,6 +95,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
     revision: link.revision,
     capabilities: link.capabilities,
     instructions: withoutCredential(link.instructions, options, warnings),
+    ...(link.serverInfo !== undefined && { serverInfo: link.serverInfo }),
     lists: pick((list) => list.entries),
     freshness: pick((list) => list.freshness),
     leftOut,

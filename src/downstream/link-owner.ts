@@ -18,6 +18,8 @@ export interface LinkOwner {
   /** Others of other principals have used it, too. */
   isMixed: boolean
   readonly declared: Declared
+  /** Who the server is told it talks to; `undefined`: us. */
+  readonly clientInfo: unknown
   /** The legacy sessions that have called on it and have not ended. */
   readonly sessions: Set<HostSession>
   /** Who of them called last. */
@@ -44,25 +46,27 @@ export const carried = ({ capabilities, session }: Pick<Caller, 'capabilities' |
 }
 
 /** What says over which link a call goes. */
-export type LinkKey = Pick<LinkOwner, 'key' | 'isolation' | 'principal' | 'declared'>
+export type LinkKey = Pick<LinkOwner, 'key' | 'isolation' | 'principal' | 'declared' | 'clientInfo'>
 
 /** The link that a call of this caller goes over. `serial`: tells calls apart that share nothing. */
 export const linkKeyOf = (caller: Caller, sharing: Sharing, serial: () => number): LinkKey => {
-  const { principal, session } = caller
+  const { principal, session, clientInfo } = caller
   const isolation = sharing === 'session' && session === undefined ? 'principal' : sharing
-  if (isolation === 'shared') return { key: isolation, isolation, principal, declared: {} }
+  if (isolation === 'shared') return { key: isolation, isolation, principal, declared: {}, clientInfo: undefined }
   const declared = carried(caller)
   const id = { session: session?.id, principal, call: isolation === 'call' ? serial() : '' }[isolation]
-  return { key: `${isolation}:${id} ${JSON.stringify(declared)}`, isolation, principal, declared }
+  const introduced = clientInfo === undefined ? '' : JSON.stringify(clientInfo)
+  return { key: `${isolation}:${id} ${JSON.stringify(declared)}${introduced}`, isolation, principal, declared, clientInfo }
 }
 
 /** Whoever opens it is the first on it. */
-export const ownerOf = ({ key, isolation, principal, declared }: LinkKey): LinkOwner => ({
+export const ownerOf = ({ key, isolation, principal, declared, clientInfo }: LinkKey): LinkOwner => ({
   key,
   isolation,
   principal,
   isMixed: false,
   declared,
+  clientInfo,
   sessions: new Set(),
   latest: undefined,
   waiting: new Set(),

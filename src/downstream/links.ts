@@ -27,7 +27,7 @@ interface Held {
 /** How long a server may go on with a call that was given up. */
 const REST_MS = 30_000
 
-interface LatestKey extends Pick<Caller, 'principal' | 'capabilities'> {
+interface LatestKey extends Pick<Caller, 'principal' | 'capabilities' | 'clientInfo'> {
   readonly sharing: Sharing
   readonly key: LinkKey
 }
@@ -118,6 +118,12 @@ export class Links implements Sweepable {
     }
   }
 
+  /** The link that calls of this caller go over. Rejects if it cannot be opened. */
+  async opened(caller: Caller): Promise<Link> {
+    const { opened, link } = this.#hold(caller)
+    return opened ?? link
+  }
+
   /** A server says that a task has ended; `owner`: of the link that it said it on. */
   taskEnded(id: string, owner: LinkOwner | undefined): void {
     this.#tasks.ended(id, owner)
@@ -174,16 +180,17 @@ export class Links implements Sweepable {
   /** Hosts without a session introduce themselves by the same objects again (`era/introductions`). */
   #wanted(caller: Caller, sharing: Sharing): LinkKey {
     const latest = this.#latest
-    const { session, principal, capabilities } = caller
+    const { session, principal, capabilities, clientInfo } = caller
     if (
       session === undefined &&
       latest?.capabilities === capabilities &&
       latest.principal === principal &&
+      latest.clientInfo === clientInfo &&
       latest.sharing === sharing
     )
       return latest.key
     const key = linkKeyOf(caller, sharing, () => ++this.#serial)
-    if (session === undefined && key.isolation !== 'call') this.#latest = { principal, capabilities, sharing, key }
+    if (session === undefined && key.isolation !== 'call') this.#latest = { principal, capabilities, clientInfo, sharing, key }
     return key
   }
 

@@ -6,7 +6,7 @@ import type { Answer, Call, Question } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { progressTokenOf } from '../wire/meta.ts'
-import { METHODS } from '../wire/methods.ts'
+import { isVendorMethod, METHODS } from '../wire/methods.ts'
 import type { Parts, Payload } from '../wire/payload.ts'
 import type { LinkEvents } from './link.ts'
 import type { LinkTasks } from './link-tasks.ts'
@@ -35,7 +35,8 @@ export class Attribution {
   request(message: Envelope, during: Call | undefined): void {
     const id = message.id ?? 'null'
     if (message.method === 'ping') return this.#connection.respond(id, EMPTY)
-    if (!QUESTION_METHODS.has(message.method)) return this.#connection.refuse(id, -32601, `Method not found: ${message.method}`)
+    if (!QUESTION_METHODS.has(message.method) && !isVendorMethod(message.method))
+      return this.#connection.refuse(id, -32601, `Method not found: ${message.method}`)
     const task = relatedTask(message.params)
     const call = task === undefined ? (during ?? this.#attribute()) : this.#callOf(task)
     const resume = call === undefined ? () => undefined : this.#connection.pause(call)

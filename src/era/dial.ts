@@ -17,7 +17,7 @@ import type { Reading } from './discover.ts'
 import { nextHop, refuseCircle } from './gateways.ts'
 import type { Position } from './gateways.ts'
 import { LegacyLink } from './legacy-downstream.ts'
-import type { Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
+import type { Declared, Identity, Introducing, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { ModernLink } from './modern-downstream.ts'
 import type { ModernServer } from './modern-downstream.ts'
 import { withOwnAccount } from './own-account.ts'
@@ -39,6 +39,8 @@ export interface Dialing {
   /** Whether we come with a token of our own, by client credentials; said to modern servers. */
   readonly hasAccount: boolean
   readonly identity: Identity
+  /** Of the host that the link serves alone, where the server is told so (a bridge). */
+  readonly clientInfo: unknown
   /** Where we stand among gateways: no way is opened that comes back to us, or leads through too many (T-35). */
   readonly position: Position
   readonly timeouts: LinkTimeouts & { readonly probeMs: number }
@@ -104,7 +106,7 @@ const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: bo
   const first = await Promise.race([asked, ...(silence === undefined ? [] : [silence.promise])]).finally(silence?.cancel)
   if (first !== 'silent') return decide(first, connection, dialing)
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
-  const handshake = link.initialize(dialing.declared, dialing.identity, dialing.position).then(() => link)
+  const handshake = link.initialize(dialing.declared, introducing(dialing), dialing.position).then(() => link)
   handshake.catch(() => undefined)
   const winner = await Promise.race([
     asked.then((message) => readDiscover(message).says),
@@ -131,8 +133,13 @@ const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
     })
 }
 
-const discover = (id: number, { declared, hasAccount, identity, position }: Omit<Dialing, 'events'>): Parts =>
-  discoverMessage(id, withOwnAccount(declared, hasAccount), identity, nextHop(position.hops))
+const discover = (id: number, dialing: Omit<Dialing, 'events'>): Parts => {
+  const { declared, hasAccount, position } = dialing
+  return discoverMessage(id, withOwnAccount(declared, hasAccount), introducing(dialing), nextHop(position.hops))
+}
+
+const introducing = ({ identity, clientInfo }: Omit<Dialing, 'events'>): Introducing =>
+  clientInfo === undefined ? { identity } : { identity: clientInfo, via: identity }
 
 const decide = async (message: Envelope, connection: Connection, dialing: Dialing): Promise<PipeAnswer> => {
   let reading: Reading = readDiscover(message)
@@ -233,7 +240,7 @@ const legacy = async (connection: Connection, dialing: Dialing, handshake?: Prom
   if (handshake !== undefined) return { link: await handshake, verdict }
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
   try {
-    await link.initialize(dialing.declared, dialing.identity, dialing.position)
+    await link.initialize(dialing.declared, introducing(dialing), dialing.position)
   } catch (error) {
     if (connection.channel.kind === 'pipe') await connection.channel.close()
     throw error

@@ -5,7 +5,8 @@ import type { Parts } from '../wire/payload.ts'
 import { META } from '../wire/meta.ts'
 import { isLegacyRevision, MODERN } from '../wire/revisions.ts'
 import { gatewaysIn } from './gateways.ts'
-import type { Declared, Identity } from './link.ts'
+import { serverInfoOf } from './link.ts'
+import type { Declared, Introducing } from './link.ts'
 import type { ModernServer } from './modern-downstream.ts'
 
 export type Reading =
@@ -18,12 +19,13 @@ export type Reading =
 export const DISCOVER_HEADERS = { 'mcp-protocol-version': MODERN, 'mcp-method': 'server/discover' }
 
 /** `hops`: gateways passed, with us. */
-export const discoverMessage = (id: number, declared: Declared, identity: Identity, hops: number): Parts => {
+export const discoverMessage = (id: number, declared: Declared, { identity, via }: Introducing, hops: number): Parts => {
   const _meta = {
     [META.version]: MODERN,
     [META.clientInfo]: identity,
     [META.capabilities]: declared,
     [META.hops]: hops,
+    ...(via !== undefined && { [META.via]: via }),
   }
   return requestMessage(id, 'server/discover', [Buffer.from(JSON.stringify({ _meta }))])
 }
@@ -35,7 +37,15 @@ export const readDiscover = (message: Envelope): Reading => {
     if (!Array.isArray(versions)) return { says: 'legacy' }
     if (!versions.includes(MODERN)) return readVersions(versions)
     const capabilities = (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>
-    return { says: 'modern', server: { capabilities, instructions: result.text('instructions'), gateways: gatewaysIn(result) } }
+    return {
+      says: 'modern',
+      server: {
+        capabilities,
+        instructions: result.text('instructions'),
+        serverInfo: serverInfoOf(result.object('_meta')?.value(META.serverInfo) ?? result.value('serverInfo')),
+        gateways: gatewaysIn(result),
+      },
+    }
   }
   const code = error?.value('code')
   if (code === -32020 || code === -32021) return { says: 'again' }

@@ -11,7 +11,7 @@ import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { requestMessage } from '../wire/message.ts'
 import { META, PER_EXCHANGE } from '../wire/meta.ts'
-import { METHODS } from '../wire/methods.ts'
+import { isLogLevel, isVendorNotification, METHODS } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { Parts, Payload } from '../wire/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../wire/revisions.ts'
@@ -26,8 +26,8 @@ import { CarriedCall } from './carried-call.ts'
 import type { Carrier } from './carried-call.ts'
 import { resultOf } from './result-of.ts'
 import { modernCreation } from './task-shapes.ts'
-import { offeredLists } from './link.ts'
-import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
+import { offeredLists, serverInfoOf } from './link.ts'
+import type { ChangedList, Declared, Introducing, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
 
 const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
   'notifications/tools/list_changed': 'tools',
@@ -35,12 +35,13 @@ const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
   'notifications/resources/list_changed': 'resources',
 }
 /** Until the handshake has said otherwise. */
-const NOTHING_KNOWN: Handshake = { revision: LATEST_LEGACY, capabilities: {}, instructions: undefined }
+const NOTHING_KNOWN: Handshake = { revision: LATEST_LEGACY, capabilities: {}, instructions: undefined, serverInfo: undefined }
 
 interface Handshake {
   readonly revision: LegacyRevision
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  readonly serverInfo: ServerInfo | undefined
 }
 
 export class LegacyLink implements Link, Carrier {
@@ -93,6 +94,9 @@ export class LegacyLink implements Link, Carrier {
   get instructions(): string | undefined {
     return this.#handshake.instructions
   }
+  get serverInfo(): ServerInfo | undefined {
+    return this.#handshake.serverInfo
+  }
   get gateways(): readonly string[] {
     return this.#gateways
   }
@@ -108,12 +112,12 @@ export class LegacyLink implements Link, Carrier {
   }
 
   /** `initialize` and `initialized`. Throws `ServerError` if the server refuses, `Failure` otherwise. */
-  async initialize(declared: Declared, identity: Identity, { instance, hops }: Position): Promise<void> {
+  async initialize(declared: Declared, { identity, via }: Introducing, { instance, hops }: Position): Promise<void> {
     const result = await this.#request('initialize', {
       protocolVersion: LATEST_LEGACY,
       capabilities: declared,
       clientInfo: identity,
-      _meta: { [META.hops]: nextHop(hops) },
+      _meta: { [META.hops]: nextHop(hops), ...(via !== undefined && { [META.via]: via }) },
     })
     this.#gateways = gatewaysIn(result)
     refuseCircle(this.#gateways, instance)
@@ -124,6 +128,7 @@ export class LegacyLink implements Link, Carrier {
       revision,
       capabilities: (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>,
       instructions: result.text('instructions'),
+      serverInfo: serverInfoOf(result.value('serverInfo')),
     }
     const { channel } = this.connection
     const http = channel.kind === 'http' ? (channel as HttpChannel) : undefined
@@ -172,7 +177,8 @@ export class LegacyLink implements Link, Carrier {
       : { id, parts, isRelayed: true }
   }
 
-  read({ method, target }: Call, result: Payload): Outcome {
+  read({ method, target, params }: Call, result: Payload): Outcome {
+    if (method === 'logging/setLevel') this.#hasLevel(params.text('level'))
     if (isOfTask(method)) this.#tasks.seen(target, method === 'tasks/result' ? 'completed' : result.text('status'))
     return complete(result)
   }
@@ -235,6 +241,15 @@ export class LegacyLink implements Link, Carrier {
     }
   }
 
+  notify(method: string, params: Payload | undefined): void {
+    this.connection.notify(method, params?.parts())
+  }
+
+  /** A host has set it by itself. */
+  #hasLevel(level: string | undefined): void {
+    if (isLogLevel(level)) this.#level = { name: level, done: Promise.resolve() }
+  }
+
   rootsChanged(): void {
     this.connection.notify('notifications/roots/list_changed')
   }
@@ -291,6 +306,8 @@ export class LegacyLink implements Link, Carrier {
     const params = message.params
     if (list !== undefined) this.#events.listChanged(list)
     else if (message.method === 'notifications/cancelled') this.#questions.withdraw(params)
+    else if (isVendorNotification(message.method))
+      this.#events.vendor(message.method, params, during ?? this.connection.onlyCall())
     else if (params === undefined) return
     else if (message.method === 'notifications/elicitation/complete')
       this.#events.elicitationComplete(params.text('elicitationId') ?? '')

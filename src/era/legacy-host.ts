@@ -61,7 +61,7 @@ const ownCapabilities = (capabilities: Capabilities): Capabilities =>
   withoutTasks(Object.fromEntries(Object.entries(capabilities).filter(([name]) => name !== 'tasks')))
 
 /** No `tasks.list`: without a credential everybody is one principal, and would see everybody's (B183). */
-const TASKS_CAPABILITY = { cancel: {}, requests: { tools: { call: {} } } } as const
+export const TASKS_CAPABILITY = { cancel: {}, requests: { tools: { call: {} } } } as const
 
 /** `gateways`: that whoever asks is led through, ours first. */
 export const initializeResult = (
@@ -92,10 +92,19 @@ export const withoutModernMeta = (result: Payload): void => {
   else for (const { key } of own) meta?.delete(key)
 }
 
+/** The result of a server at a bridge: the gateway has already put that of a modern one into the words of this era. */
+export const wordBridged = (outcome: Outcome): JsonObject =>
+  outcome.kind === 'task' ? legacyCreation(outcome.result) : outcome.result
+
 /** A result without what only the modern era knows (B106); the gateway has put it into the shapes of the host's revision. */
 export const wordLegacy = (outcome: Outcome): JsonObject => {
   if (outcome.kind === 'task') return legacyCreation(outcome.result)
   const { result } = outcome
+  return withoutModernMembers(result)
+}
+
+/** Takes out the members that only results of the modern era have. */
+export const withoutModernMembers = (result: JsonObject): JsonObject => {
   // Of a modern server it never gets here: some legacy servers and their hosts know rounds of their own (go-sdk).
   if (!(result instanceof Payload && result.text('resultType') === 'input_required')) result.delete('resultType')
   result.delete('ttlMs')

@@ -8,6 +8,13 @@ import type { Era, Revision } from '../wire/revisions.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
 
+/** A server's `Implementation`, as parsed JSON. */
+export type ServerInfo = Readonly<Record<string, unknown>>
+
+/** A member of a handshake that must be an object to mean anything. */
+export const serverInfoOf = (value: unknown): ServerInfo | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as ServerInfo) : undefined
+
 /** What a link tells its owner. */
 export interface LinkEvents {
   listChanged(list: ChangedList): void
@@ -17,6 +24,8 @@ export interface LinkEvents {
   taskChanged(task: Payload): void
   /** A log message; `call` is the one it belongs to, where that is certain. */
   message(params: Payload, call: Call | undefined): void
+  /** A notification that no revision defines; `call`: the one it belongs to, where that is certain. */
+  vendor(method: string, params: Payload | undefined, call: Call | undefined): void
   /** What a person was sent away to do (URL mode of 2025-11-25) is done; the id is the server's. */
   elicitationComplete(id: string): void
   /** The server asks for input. `call`: attributed as BRIDGING 3.0 says, `undefined` if that was impossible. */
@@ -42,6 +51,8 @@ export interface Link {
   /** The server's capabilities as parsed JSON. */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  /** What the server says it is, as parsed JSON; `undefined`: it does not say. */
+  readonly serverInfo: ServerInfo | undefined
   /** The gateways it leads through, nearest first; none: the server is no gateway. */
   readonly gateways: readonly string[]
   /** Whether we hear of every change of the lists it offers, as things stand. */
@@ -65,6 +76,8 @@ export interface Link {
   setLevel(level: LogLevel): Promise<void>
   /** Legacy: whether the server answers within `limitMs`. */
   ping?(limitMs: number): Promise<boolean>
+  /** Passes on what a host says to the server alone. */
+  notify(method: string, params: Payload | undefined): void
   /** The host's roots changed; only legacy servers hear of it. */
   rootsChanged(): void
   readonly closed: Promise<Failure | undefined>
@@ -86,6 +99,12 @@ export interface Identity {
   readonly name: string
   readonly title: string
   readonly version: string
+}
+
+/** Who a server is told it talks to: us, or the host at a bridge, whose gateway is then named beside it. */
+export interface Introducing {
+  readonly identity: unknown
+  readonly via?: Identity | undefined
 }
 
 /** What declaring needs: capabilities of the host the link serves, or of the catalogue link. */

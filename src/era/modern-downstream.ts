@@ -2,7 +2,7 @@
  * A modern server: every request describes itself, answers may ask for input, changes come on a `subscriptions/listen` stream
  * ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
  */
-import { complete, NO_HEADERS } from '../rpc/call.ts'
+import { complete, isBridge, NO_HEADERS } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { cancelledParams } from '../rpc/connection.ts'
 import type { CancelRequest, Connection } from '../rpc/connection.ts'
@@ -11,7 +11,7 @@ import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { requestMessage } from '../wire/message.ts'
 import { META } from '../wire/meta.ts'
-import { METHODS } from '../wire/methods.ts'
+import { isVendorNotification, METHODS } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import { headersFor } from '../wire/param-headers.ts'
 import { join, Payload } from '../wire/payload.ts'
@@ -22,7 +22,7 @@ import { CarriedCall } from './carried-call.ts'
 import type { Carrier } from './carried-call.ts'
 import { gatewaysIn, hopsIn, nextHop } from './gateways.ts'
 import { offeredLists } from './link.ts'
-import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
+import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
 import { Listening, subscriptionOf } from './listening.ts'
 import { MirrorHeaders } from './mirror-headers.ts'
 import type { MirrorRecord } from './mirror-headers.ts'
@@ -41,6 +41,7 @@ const MODERN_JSON = Buffer.from(JSON.stringify(MODERN))
 export interface ModernServer {
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  readonly serverInfo: ServerInfo | undefined
   /** See `Link`. */
   readonly gateways: readonly string[]
 }
@@ -51,6 +52,7 @@ export class ModernLink implements Link, Carrier {
   readonly connection: Connection
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  readonly serverInfo: ServerInfo | undefined
   readonly closed: Promise<Failure | undefined>
   readonly #events: LinkEvents
   readonly #timeouts: LinkTimeouts
@@ -76,6 +78,7 @@ export class ModernLink implements Link, Carrier {
     this.connection = connection
     this.capabilities = server.capabilities
     this.instructions = server.instructions
+    this.serverInfo = server.serverInfo
     this.#gateways = server.gateways
     const isGateway = server.gateways.length > 0
     this.#identity = own.identity
@@ -85,7 +88,12 @@ export class ModernLink implements Link, Carrier {
       const { caller } = call
       const logLevel = levelOf(call)
       meta.set(META.version, MODERN_JSON)
-      meta.set(META.clientInfo, identityJson)
+      if (!isBridge(caller.scope)) meta.set(META.clientInfo, identityJson)
+      else {
+        // A modern host has written it there itself.
+        if (caller.session !== undefined) meta.set(META.clientInfo, JSON.stringify(caller.clientInfo ?? own.identity))
+        meta.set(META.via, identityJson)
+      }
       meta.set(META.capabilities, JSON.stringify(withOwnAccount(modernCapabilities(caller.capabilities), own.hasAccount)))
       if (isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
       else meta.delete(META.hops)
@@ -194,6 +202,10 @@ export class ModernLink implements Link, Carrier {
     // Each request says its own level.
   }
 
+  notify(method: string, params: Payload | undefined): void {
+    this.connection.notify(method, params?.parts())
+  }
+
   rootsChanged(): void {
     // Asked anew within each request.
   }
@@ -245,6 +257,8 @@ export class ModernLink implements Link, Carrier {
       this.#listening.ended(params)
       this.#questions.withdraw(params)
     } else if (list !== undefined) this.#events.listChanged(list)
+    else if (isVendorNotification(message.method))
+      this.#events.vendor(message.method, params, during ?? this.connection.onlyCall())
     else if (params === undefined) return
     else if (message.method === 'notifications/message') this.#onLog(params, during ?? this.connection.onlyCall())
     else if (message.method === 'notifications/tasks') this.#events.taskChanged(params)

@@ -20,6 +20,8 @@ import type { Introductions } from './introductions.ts'
 export interface Introduced {
   readonly revision: ModernRevision
   readonly capabilities: Capabilities
+  /** Self-reported, as parsed JSON. */
+  readonly clientInfo: unknown
   readonly logLevel: LogLevel | undefined
 }
 
@@ -34,8 +36,8 @@ export const isModern = (message: Envelope): boolean => message.params?.object('
 export const readModern = (message: Envelope, known: Introductions<Introduced>): ModernRequest => {
   const meta = message.params?.object('_meta')
   if (meta === undefined) throw malformed(META.version, 'a string')
-  const { revision, capabilities, logLevel } = known.of(meta, readIntroduction)
-  return { revision, capabilities, logLevel, progressToken: progressTokenOf(message.params) }
+  const { revision, capabilities, clientInfo, logLevel } = known.of(meta, readIntroduction)
+  return { revision, capabilities, clientInfo, logLevel, progressToken: progressTokenOf(message.params) }
 }
 
 const readIntroduction = (meta: Payload): Introduced => {
@@ -46,7 +48,7 @@ const readIntroduction = (meta: Payload): Introduced => {
   if (capabilities === undefined) throw malformed(META.capabilities, 'an object')
   const level = meta.text(META.logLevel)
   if (meta.has(META.logLevel) && !isLogLevel(level)) throw new Refusal(-32602, `unknown log level in ${META.logLevel}`)
-  return { revision: version, capabilities, logLevel: level as LogLevel | undefined }
+  return { revision: version, capabilities, clientInfo: meta.value(META.clientInfo), logLevel: level as LogLevel | undefined }
 }
 
 /**
@@ -123,8 +125,8 @@ const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
 
 const COMPLETE = Buffer.from('"complete"')
 
-/** Writes into a result what every result of this era carries (B008, B011, B149, B150). */
-export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8Array): JsonObject => {
+/** Writes into a result what every result of this era carries (B008, B011, B149, B150); `identityJson`: the `serverInfo`, if any. */
+export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8Array | undefined): JsonObject => {
   const { result } = outcome
   if (outcome.kind === 'task') result.set('resultType', '"task"')
   else if (outcome.kind === 'input_required') {
@@ -137,7 +139,7 @@ export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8
       if (result.isAbsent('cacheScope')) result.set('cacheScope', '"private"')
     }
   }
-  result.setIn('_meta', META.serverInfo, identityJson)
+  if (identityJson !== undefined) result.setIn('_meta', META.serverInfo, identityJson)
   return result
 }
 

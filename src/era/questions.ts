@@ -26,6 +26,8 @@ export interface Asker {
   readonly revision: Revision | undefined
   /** For the person who is asked: put before the message; `undefined` with one server configured (DECISIONS 7). */
   readonly label: string | undefined
+  /** At a bridge: what a peer of the same era can read is left as it came (BRIDGING 3.21). */
+  readonly isBare?: boolean
 }
 
 /** Why this host must not be asked that, as the answer the server gets; `undefined`: it may (B038, B059, B093, B097). */
@@ -59,14 +61,16 @@ export const wordQuestion = (
   params.object('_meta')?.delete('progressToken')
   params.delete('task')
   if (question.method === 'sampling/createMessage') {
-    const reason = wordSampling(params, host.revision, note)
+    const reason = wordSampling(params, host.revision, note, asker.isBare)
     if (reason === undefined) return question
     note('samplingShape')
     return refused(-32602, reason)
   }
   if (question.method !== 'elicitation/create') return question
   wordMessage(params, asker)
-  return params.text('mode') === 'url' ? wordUrl(question, params, asker, host) : wordForm(question, params, host.revision, note)
+  return params.text('mode') === 'url'
+    ? wordUrl(question, params, asker, host)
+    : wordForm(question, params, host.revision, note, isSameEra(asker, host))
 }
 
 /** A person must see who asks, and we have hidden it (B090, B261). */
@@ -74,6 +78,10 @@ const wordMessage = (params: Payload, { label }: Asker): void => {
   if (label === undefined) return
   params.set('message', JSON.stringify(`[${cleanLabel(label)}] ${cleanMessage(params.text('message') ?? '')}`))
 }
+
+/** Whether host and server at a bridge know the same forms. */
+const isSameEra = ({ isBare, revision }: Asker, host: Pick<Caller, 'revision'>): boolean =>
+  isBare === true && (revision === undefined || isAtLeast(host.revision, revision))
 
 /** URL mode: the id is ours in 2025-11-25, and gone since (B087). */
 const wordUrl = (
@@ -83,7 +91,7 @@ const wordUrl = (
   { revision, session }: Pick<Caller, 'revision' | 'session'>,
 ): Question => {
   if (session === undefined) params.delete('elicitationId')
-  else if (isAtLeast(revision, '2025-11-25')) {
+  else if (asker.isBare !== true && isAtLeast(revision, '2025-11-25')) {
     const own = params.text('elicitationId') ?? params.text('url') ?? ''
     params.set('elicitationId', JSON.stringify(elicitationIdFor(session.id, asker.key, own)))
   }
@@ -100,7 +108,9 @@ const wordForm = (
   params: Payload,
   revision: Revision,
   note: (deviation: DeviationName) => void,
+  isAsItCame: boolean,
 ): Question | Answer => {
+  if (isAsItCame) return question
   if (isAtLeast(revision, '2025-11-25')) {
     if (params.isAbsent('mode')) params.set('mode', '"form"')
     return question

@@ -1,5 +1,5 @@
 /** `_meta` of the requests to one server, made once for a caller as long as what it is made of stays the same. */
-import type { Call, Capabilities } from '../rpc/call.ts'
+import type { Call, Capabilities, Scope } from '../rpc/call.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import { Draft, join, Payload } from '../wire/payload.ts'
 import type { JsonObject } from '../wire/payload.ts'
@@ -7,6 +7,7 @@ import type { JsonObject } from '../wire/payload.ts'
 interface Made {
   readonly from: Buffer | undefined
   readonly logLevel: LogLevel | undefined
+  readonly scope: Scope
   readonly text: Buffer
 }
 
@@ -16,7 +17,7 @@ export class RequestMeta {
   readonly #edit: (meta: JsonObject, call: Call) => void
   readonly #made = new WeakMap<Capabilities, Made>()
 
-  /** `edit` makes the host's `_meta` the server's; it may depend on the capabilities and the log level of the call alone. */
+  /** `edit` makes the host's `_meta` the server's; it may depend on the capabilities, the scope and the log level of the call alone. */
   constructor(edit: (meta: JsonObject, call: Call) => void) {
     this.#edit = edit
   }
@@ -28,9 +29,10 @@ export class RequestMeta {
     const from = raw?.[0] === OPEN_BRACE ? raw : undefined
     if (progressToken !== undefined) return params.set('_meta', this.#make(from, call, id))
     const known = this.#made.get(caller.capabilities)
-    if (known !== undefined && known.logLevel === logLevel && isSame(known.from, from)) return params.set('_meta', known.text)
+    if (known !== undefined && known.logLevel === logLevel && known.scope === caller.scope && isSame(known.from, from))
+      return params.set('_meta', known.text)
     const text = this.#make(from, call, undefined)
-    this.#made.set(caller.capabilities, { from: from && Buffer.from(from), logLevel, text })
+    this.#made.set(caller.capabilities, { from: from && Buffer.from(from), logLevel, scope: caller.scope, text })
     params.set('_meta', text)
   }
 

@@ -17,9 +17,10 @@ export const wordSampling = (
   params: Payload,
   revision: Revision,
   note: (deviation: DeviationName) => void,
+  isBridge = false,
 ): string | undefined => {
   const context = params.text('includeContext')
-  if (context !== undefined && context !== 'none') {
+  if (context !== undefined && context !== 'none' && !isBridge) {
     params.delete('includeContext')
     note('context')
   }

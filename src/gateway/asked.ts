@@ -7,10 +7,11 @@ import type { Downstream } from '../downstream/downstream.ts'
 import { noAnswer, refusalOf, wordQuestion } from '../era/questions.ts'
 import { wordSampled } from '../era/sampling.ts'
 import { relatedTask, relateTo, unrelate } from '../era/task-shapes.ts'
-import { Refusal, ServerError } from '../rpc/call.ts'
+import { isBridge, Refusal, ServerError } from '../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { elementsAt, membersAt } from '../wire/members.ts'
+import { isVendorMethod } from '../wire/methods.ts'
 import { Payload, stringAt } from '../wire/payload.ts'
 import { isAtLeast } from '../wire/revisions.ts'
 import { askerOf } from './wording.ts'
@@ -51,6 +52,7 @@ export class Asked {
 
   readonly ask = async (question: Question): Promise<Answer> => {
     const { ask, caller } = this.#call
+    if (isVendorMethod(question.method)) return this.#askVendor(question)
     const refusal = refusalOf(question, caller.capabilities)
     if (refusal !== undefined) {
       this.#note('undeclared')
@@ -71,6 +73,13 @@ export class Asked {
     if (caller.session === undefined) this.#note('askedByRound')
     const answer = await this.#related(worded, ask)
     return question.method === 'sampling/createMessage' ? wordSampled(answer, asker.revision) : answer
+  }
+
+  /** A modern host is asked by what its revision defines alone. */
+  async #askVendor(question: Question): Promise<Answer> {
+    const { ask, caller } = this.#call
+    if (ask !== undefined && caller.session !== undefined && isBridge(caller.scope)) return ask(question)
+    return error(-32601, `Method not found: ${question.method}`)
   }
 
   /** A question that belongs to a task names it in the host's words, and the answer in the server's (B182). */

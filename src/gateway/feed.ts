@@ -153,6 +153,11 @@ export class Feed {
     return this.#watchers.watch(caller)
   }
 
+  /** Tells those callers of a changed list, whether it differs or not. */
+  announced(list: ChangedList, isMeant: (caller: Caller) => boolean): void {
+    this.#watchers.announce(list, isMeant)
+  }
+
   /** Builds anew with other options. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options

@@ -15,6 +15,7 @@ import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/apps.ts'
+import type { Inventory } from '../catalog/inventory.ts'
 import { joinInstructions } from '../catalog/instructions.ts'
 import { exposedUri, findResource, findTool } from '../catalog/routes.ts'
 import type { Route } from '../catalog/routes.ts'
@@ -36,6 +37,7 @@ import { Payload } from '../wire/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import type { Audit } from './audit.ts'
+import { isListedDirectly } from './bridges.ts'
 import { Confirmations } from './confirm.ts'
 import { Discovery } from './discovery.ts'
 import { Feed } from './feed.ts'
@@ -120,6 +122,22 @@ export class Gateway {
     return joinInstructions(this.feed.viewOf({ scope, revision: LATEST_LEGACY }), this.#options)
   }
 
+  bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined {
+    const { server } = caller.scope
+    return server === undefined ? undefined : this.#fleet.for(server, caller.principal)?.inventoryFor(caller)
+  }
+
+  async bridgedLater(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<Inventory | undefined> {
+    const { server } = caller.scope
+    // Why it cannot be known is the answer to the calls that follow.
+    if (server !== undefined)
+      await this.#fleet
+        .for(server, caller.principal)
+        ?.listed()
+        .catch(() => undefined)
+    return this.bridged(caller)
+  }
+
   isStarting(scope: Scope): boolean {
     return this.#lists.isStarting(scope)
   }
@@ -178,6 +196,18 @@ export class Gateway {
     this.#tasks.follow(subscriber, caller, id)
   }
 
+  /** A server says that a list changed: hosts at a bridge that read it over the same link are told at once (B277). */
+  listAnnounced(key: string, list: ChangedList, owner: LinkOwner | undefined): void {
+    this.feed.announced(list, (caller) => {
+      if (caller.scope.server !== key) return false
+      const downstream = this.#fleet.for(key, caller.principal)
+      if (downstream === undefined || !isListedDirectly(downstream, this.feed.viewOf(caller), caller)) return false
+      const { session } = caller
+      if (owner !== undefined) return session !== undefined && owner.sessions.has(session)
+      return session === undefined || !downstream.hasLinkOf(session)
+    })
+  }
+
   /** A server says that a task changed; `owner`: of the link it said it on, unless that serves everybody. */
   taskChanged(id: string, task: Payload, owner: LinkOwner | undefined): void {
     this.#tasks.changed(id, task, owner).catch(() => undefined)
@@ -191,6 +221,11 @@ export class Gateway {
   rootsChanged(caller: Caller): void {
     if (caller.session === undefined) return
     for (const downstream of this.#fleet.all(caller.principal)) downstream.rootsChanged(caller.session)
+  }
+
+  notified(caller: Caller, method: string, params: Payload | undefined): void {
+    const { server } = caller.scope
+    if (server !== undefined) this.#fleet.for(server, caller.principal)?.notified(caller, method, params)
   }
 
   /** A server says that a resource changed. */
@@ -271,6 +306,7 @@ export class Gateway {
     if (way === 'list') return this.#lists.serve(call)
     if (way === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
     if (way === 'task') return this.#task(call)
+    if (way === undefined || call.method === 'logging/setLevel') return this.#router.relay(call)
     return this.#subscription(call)
   }
 

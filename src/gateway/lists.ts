@@ -1,17 +1,17 @@
 /** The four lists: served from the catalog, a page at a time, never later than the list budget (BRIDGING 3.1, 3.18, 3.19). */
 import { firstValueFrom, filter, from, race, tap, timer } from 'rxjs'
 import type { Seal } from '../auth/seal.ts'
-import { listHints } from '../catalog/caching.ts'
+import { correctReadHints, listHints } from '../catalog/caching.ts'
 import { servesApps } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { pageOf } from '../catalog/pages.ts'
 import type { Downstream } from '../downstream/downstream.ts'
-import { complete, SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { complete, isBridge, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
 import { Failure } from '../wire/failure.ts'
-import { Draft } from '../wire/payload.ts'
-import type { Payload } from '../wire/payload.ts'
+import { Draft, Payload } from '../wire/payload.ts'
+import { isListedDirectly } from './bridges.ts'
 import type { Feed } from './feed.ts'
 import type { GatewayOptions } from './options.ts'
 
@@ -39,6 +39,8 @@ export class Lists {
   }
 
   async serve(call: Call): Promise<Outcome> {
+    const direct = isBridge(call.caller.scope) ? await this.#directly(call) : undefined
+    if (direct !== undefined) return direct
     const row = KINDS[call.method]
     await this.known(call.caller)
     if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
@@ -69,6 +71,23 @@ export class Lists {
     result.set('ttlMs', String(hints.ttlMs))
     result.set('cacheScope', JSON.stringify(hints.cacheScope))
     return complete(result)
+  }
+
+  /** The list as the server of a bridge writes it, with its own pages; `undefined`: what is known of it is served. */
+  async #directly(call: Call): Promise<Outcome | undefined> {
+    const { caller } = call
+    const [downstream] = this.#inScope(caller.scope, caller.principal)
+    if (downstream === undefined || !isListedDirectly(downstream, this.#feed.viewOf(caller), caller)) return undefined
+    try {
+      const outcome = await downstream.handle(call)
+      const isPersonal = caller.principal !== SHARED_PRINCIPAL || downstream.credential !== undefined
+      if (caller.session === undefined && outcome.result instanceof Payload) correctReadHints(outcome.result, isPersonal)
+      return outcome
+    } catch (error) {
+      // Its words are its own; while it is away, the first page is what was known of it.
+      if (!(error instanceof Failure) || call.signal.aborted || cursorOf(call.params) !== undefined) throw error
+      return undefined
+    }
   }
 
   /**

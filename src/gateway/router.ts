@@ -16,9 +16,9 @@ import { unaliasArguments } from '../catalog/unalias.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
-import { withoutModernMeta } from '../era/legacy-host.ts'
+import { withoutModernMembers, withoutModernMeta } from '../era/legacy-host.ts'
 import { project } from '../era/projections.ts'
-import { complete, Refusal, ServerError, SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { complete, isBridge, Refusal, ServerError, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import type { Call, Caller, InputRequired, Outcome, Resume } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
@@ -30,6 +30,7 @@ import { ambiguousParam } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
 import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
+import { isUnruled } from './bridges.ts'
 import type { Feed } from './feed.ts'
 import type { LateNames, LateOwner } from './late-names.ts'
 import { isOverflow } from './overflow.ts'
@@ -139,6 +140,23 @@ export class Router {
     return this.#expose(outcome, call, route, downstream, view)
   }
 
+  /** A request at a bridge that names nothing of the catalog: its server's to answer (B277). */
+  async relay(call: Call): Promise<Outcome> {
+    const { caller, method } = call
+    const downstream = caller.scope.server === undefined ? undefined : this.#fleet.for(caller.scope.server, caller.principal)
+    if (downstream === undefined) throw new Refusal(-32601, `Method not found: ${method}`, { status: 404 })
+    noteRoute(call, downstream.options.key, method)
+    // A modern server is told the level with each request.
+    if (method === 'logging/setLevel' && downstream.eraFor(caller) === 'modern') return complete(Payload.of({}))
+    const outcome = await downstream.handle({ ...call, ask: this.#tasks.asked(call, downstream).ask })
+    const { kind, result } = outcome
+    if (kind === 'complete' && result instanceof Payload && isTranslated(call, downstream) && caller.session !== undefined) {
+      withoutModernMembers(result)
+      withoutModernMeta(result)
+    }
+    return outcome
+  }
+
   /** What the host is asked, in its words; a modern one brings back where the call goes on. */
   #asking(outcome: InputRequired, call: Call, route: Route, downstream: Downstream, view: View): Outcome {
     const isModern = call.caller.session === undefined
@@ -156,10 +174,22 @@ export class Router {
     this.#refuseUngranted(call)
     const asked = await this.awaitName(call)
     if (asked !== undefined) return asked
-    const late = this.#lookUp(call) ?? this.#signIns.routeOf(call.resume)
+    const late = this.#lookUp(call) ?? this.#signIns.routeOf(call.resume) ?? this.#unlisted(call)
     if (late !== undefined) return late
     noteDenial(call, 'unknown')
     throw unknown(call)
+  }
+
+  /**
+   * At a bridge a name that no list shows is its server's to answer, unless a rule of the configuration is about it (BRIDGING 3.21).
+   */
+  #unlisted(call: Call): Route | undefined {
+    const { scope, principal } = call.caller
+    const downstream = scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
+    if (downstream === undefined || !mayBeUnlisted(call, downstream, this.#feed.viewOf(call.caller))) return undefined
+    const ref = call.method === 'completion/complete' ? call.params.object('ref') : undefined
+    const original = call.target ?? ref?.text('name') ?? ref?.text('uri') ?? ''
+    return { serverKey: downstream.options.key, original, entry: undefined }
   }
 
   /**
@@ -282,7 +312,13 @@ export class Router {
   #expose(outcome: Outcome, call: Call, route: Route, downstream: Downstream, view: View): Outcome {
     let { result } = outcome
     if (!(result instanceof Payload)) return outcome
-    if (call.caller.session !== undefined && downstream.link?.era === 'modern') withoutModernMeta(result)
+    const isAtBridge = isBridge(call.caller.scope)
+    if (call.caller.session !== undefined && downstream.eraFor(call.caller) === 'modern') {
+      withoutModernMeta(result)
+      if (isAtBridge) withoutModernMembers(result)
+    }
+    // What peers of one era say to each other at a bridge is theirs alone.
+    if (isAtBridge && !isTranslated(call, downstream)) return this.#limitedOnly(outcome, result, route, call)
     if (call.method === 'completion/complete') {
       if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
     } else if (outcome.kind === 'complete') {
@@ -303,6 +339,13 @@ export class Router {
     return projected === outcome.result ? outcome : { ...outcome, result: projected }
   }
 
+  #limitedOnly(outcome: Outcome, result: Payload, { entry }: Route, call: Call): Outcome {
+    const limit = outcome.kind === 'complete' && call.method !== 'completion/complete' ? entry?.rule?.result : undefined
+    return limit === undefined || outcome.kind !== 'complete'
+      ? outcome
+      : { ...outcome, result: this.#limited(result, limit, call) }
+  }
+
   #limited(result: Payload, limit: ResultLimit, { caller }: Call): Payload {
     return limitResult(result, limit, (text, partBytes) => this.#overflow.keep(caller.principal, text, partBytes))
   }
@@ -310,6 +353,7 @@ export class Router {
   /** A server's own error, with the URI in the spelling of the host; a missing completion is an empty one (B112). */
   #failed(error: unknown, call: Call, resume: Resume | undefined, downstream: Downstream, view: View): Outcome {
     if (!(error instanceof ServerError)) throw error
+    if (isBridge(call.caller.scope) && !isTranslated(call, downstream)) throw error
     if (error.code === URL_REQUIRED)
       return urlRequired(
         error,
@@ -336,6 +380,18 @@ export class Router {
     }
     throw error
   }
+}
+
+/** Whether host and server are of different eras. */
+const isTranslated = ({ caller }: Call, downstream: Downstream): boolean =>
+  (caller.session === undefined) !== (downstream.eraFor(caller) === 'modern')
+
+/** Whether the rules of the configuration leave room for a name that no list shows. */
+const mayBeUnlisted = ({ method, target, caller }: Call, downstream: Downstream, view: View): boolean => {
+  const { options, inventory$ } = downstream
+  if (method === 'resources/read' && !view.showsUri(options, target ?? '')) return false
+  const isRefused = inventory$.value?.leftOut.some((out) => out.name === target && out.isRefused === true) === true
+  return !isRefused && isUnruled(downstream, view, caller)
 }
 
 /** Whether the result of this call is one that no projection looks into: it may leave before all of it has come. */

@@ -21,7 +21,12 @@ interface Watcher {
   readonly caller: Caller
   readonly subscriber: Subscriber<ChangedList>
   seen: Seen
+  /** Lists that were announced as the server did, and when, in monotonic milliseconds: the difference that follows is no news. */
+  announced?: Map<ChangedList, number>
 }
+
+/** How long the reading of an announced list may take, before its difference counts as another change. */
+const READ_WITHIN_MS = 10_000
 
 export class Watchers {
   readonly #viewOf: (caller: Caller) => View
@@ -51,6 +56,16 @@ export class Watchers {
     }
   }
 
+  /** Tells the watchers of a list that a server announced, whether it differs or not. */
+  announce(list: ChangedList, isMeant: (caller: Caller) => boolean): void {
+    for (const watcher of this.#watchers) {
+      if (!isMeant(watcher.caller)) continue
+      watcher.announced ??= new Map()
+      watcher.announced.set(list, performance.now())
+      watcher.subscriber.next(list)
+    }
+  }
+
   close(): void {
     for (const { subscriber } of this.#watchers) subscriber.complete()
   }
@@ -59,10 +74,15 @@ export class Watchers {
     const before = watcher.seen
     const now = this.#see(watcher.caller)
     watcher.seen = now
-    const { subscriber } = watcher
-    if (now.tools !== before.tools) subscriber.next('tools')
-    if (now.prompts !== before.prompts) subscriber.next('prompts')
-    if (now.resources !== before.resources || now.templates !== before.templates) subscriber.next('resources')
+    if (now.tools !== before.tools) this.#differs(watcher, 'tools')
+    if (now.prompts !== before.prompts) this.#differs(watcher, 'prompts')
+    if (now.resources !== before.resources || now.templates !== before.templates) this.#differs(watcher, 'resources')
+  }
+
+  #differs({ announced, subscriber }: Watcher, list: ChangedList): void {
+    const announcedMs = announced?.get(list) ?? -Infinity
+    announced?.delete(list)
+    if (performance.now() - announcedMs > READ_WITHIN_MS) subscriber.next(list)
   }
 
   #see(caller: Caller): Seen {

@@ -4,6 +4,7 @@ import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import { refusalOf, wordQuestion } from '../era/questions.ts'
 import type { Asker } from '../era/questions.ts'
+import { isBridge } from '../rpc/call.ts'
 import type { Answer, Caller, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import type { Payload } from '../wire/payload.ts'
@@ -16,9 +17,10 @@ export const mayRenameUris = (downstream: Downstream, view: View): boolean =>
   view.catalog.sources.length > 1 || isNamespaced(downstream, view)
 
 /** The server that asks this caller: with several servers a person is told which (DECISIONS 7). */
-export const askerOf = (downstream: Downstream, view: View, caller: Pick<Caller, 'session'>): Asker => ({
+export const askerOf = (downstream: Downstream, view: View, caller: Pick<Caller, 'session' | 'scope'>): Asker => ({
   key: downstream.options.key,
   revision: downstream.revisionFor(caller),
+  isBare: isBridge(caller.scope),
   label: view.catalog.sources.length > 1 ? downstream.options.displayName : undefined,
 })
 

@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
+import type { Inventory } from '../catalog/inventory.ts'
 import type { Introductions } from '../era/introductions.ts'
 import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
@@ -34,6 +35,10 @@ export interface Core {
   /** What this caller sees at a path; `undefined`: for it that is no endpoint. */
   scopeFor(identity: Identity, path: EndpointPath): Scope | undefined
   instructions(scope: Scope): string | undefined
+  /** What is known of the server of a bridge; `undefined`: nothing yet, or the scope is no bridge. */
+  bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined
+  /** The same once it is known, or cannot be; waits as long as a call would (`timeouts.wait`). Never rejects. */
+  bridgedLater(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<Inventory | undefined>
   /** Some server of the scope has not been reached yet: answers about the whole are not to be kept. */
   isStarting(scope: Scope): boolean
   /** Headers that a call of this tool must mirror. */
@@ -59,6 +64,8 @@ export interface Core {
   ownTasks(caller: Caller, ids: readonly string[]): string[]
   /** Tells the subscriber of every change of its task, as far as the server announces them. */
   followTask(subscriber: Subscriber, caller: Caller, id: string): void
+  /** Passes a notification of a host at a bridge to its server, over the link of its session. */
+  notified(caller: Caller, method: string, params: Payload | undefined): void
   /** Takes back one subscription, or all of a subscriber. */
   unsubscribe(subscriber: Subscriber, uri?: string): void
   rootsChanged(caller: Caller): void

@@ -1,12 +1,12 @@
 /** Messages of legacy hosts inside a session, wherever they come in (BRIDGING 2.1, 2.4, 5.1). */
-import { wordLegacy } from '../era/legacy-host.ts'
-import { complete, NO_HEADERS, Refusal } from '../rpc/call.ts'
+import { wordBridged, wordLegacy } from '../era/legacy-host.ts'
+import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
 import { META, progressTokenOf } from '../wire/meta.ts'
-import { isLogLevel, methodRow } from '../wire/methods.ts'
+import { isLogLevel, isVendorMethod, methodRow } from '../wire/methods.ts'
 import { Payload } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { noteError } from './denials.ts'
@@ -40,20 +40,27 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     questions: undefined,
   }
   const { signal } = running.abort
+  const isAtBridge = isBridge(session.scope)
   const answer = (outcome: Outcome): void => {
     session.finish(running)
     try {
-      const result = wordLegacy(outcome)
+      const result = isAtBridge ? wordBridged(outcome) : wordLegacy(outcome)
       if (result instanceof StreamedResult) passOn(result, id, exchange, signal, fail)
       else if (!signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
     } catch (error) {
       fail(error)
     }
   }
+  /** At a bridge the server has taken the level. */
+  const keepLevel = (outcome: Outcome): void => {
+    const level = message.params?.text('level')
+    if (isLogLevel(level)) session.logLevel = level
+    answer(outcome)
+  }
   const fail = (error: unknown): void => {
     session.finish(running)
     if (signal.aborted) return
-    const failed = { id, era: 'legacy' as const, method: message.method, ref, word: sameResult }
+    const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge, word: sameResult }
     hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
     exchange.answer(parts, status, scopes)
@@ -64,11 +71,13 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   try {
     if (refusal !== undefined) throw refusal
     if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
-    if (methodRow(message.method, 'legacy') === undefined) throw new Refusal(-32601, `Method not found: ${message.method}`)
+    if (methodRow(message.method, 'legacy') === undefined && !(isAtBridge && isVendorMethod(message.method)))
+      throw new Refusal(-32601, `Method not found: ${message.method}`)
     const { maxInFlightPerSession } = hub.options.limits
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)
-    if (message.method === 'logging/setLevel') return answer(setLevel(message, session, hub))
-    hub.core.handle(makeCall(message, session, exchange, progressToken, running, ref)).then(answer, fail)
+    if (message.method === 'logging/setLevel' && !isAtBridge) return answer(setLevel(message, session, hub))
+    const call = makeCall(message, session, exchange, progressToken, running, ref)
+    hub.core.handle(call).then(message.method === 'logging/setLevel' ? keepLevel : answer, fail)
   } catch (error) {
     noteError(hub, error, { ...session.caller, session }, message.method)
     fail(error)
@@ -82,6 +91,7 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
   else if (message.method === 'notifications/initialized') session.initialized()
   else if (message.method === 'notifications/cancelled') session.cancel(message.params)
   else if (message.method === 'notifications/progress') session.progress(message.params)
+  else if (isBridge(session.scope)) hub.core.notified(session.caller, message.method, message.params)
   else if (message.method === 'notifications/roots/list_changed') hub.core.rootsChanged(session.caller)
 }
 
@@ -145,7 +155,8 @@ const makeCall = (
       if (method === 'notifications/progress') {
         if (running.isOver) exchange.late(said, session.outletOf(running))
         else exchange.progress(said)
-      } else if (session.hears(said.text('level'))) exchange.message(notificationMessage(method, said.parts()))
+      } else if (method !== 'notifications/message' || session.hears(said.text('level')))
+        exchange.message(notificationMessage(method, said.parts()))
     },
     ask: (question) => session.askDuring(running, question),
   }

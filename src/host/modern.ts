@@ -1,25 +1,15 @@
 /** Requests of modern hosts, wherever they come in: checked, made a `Call`, answered in the words of their era. */
-import {
-  checkMirrors,
-  checkRound,
-  checkRange,
-  checkVersionHeader,
-  discoveredCapabilities,
-  mismatch,
-  readModern,
-  SUPPORTED_VERSIONS,
-  wordModern,
-} from '../era/modern-host.ts'
+import { checkMirrors, checkRound, checkRange, checkVersionHeader, mismatch, readModern, wordModern } from '../era/modern-host.ts'
 import type { ModernRequest } from '../era/modern-host.ts'
-import { complete, NO_HEADERS, Refusal } from '../rpc/call.ts'
+import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message.ts'
-import { META, progressTokenOf } from '../wire/meta.ts'
-import { isLogLevel, methodRow, reaches } from '../wire/methods.ts'
+import { progressTokenOf } from '../wire/meta.ts'
+import { isLogLevel, isVendorMethod, methodRow, reaches } from '../wire/methods.ts'
 import { checkParamHeaders } from '../wire/param-headers.ts'
-import { Draft, Payload } from '../wire/payload.ts'
+import { Payload } from '../wire/payload.ts'
 import { noteError } from './denials.ts'
 import { StreamedResult } from '../wire/streamed-result.ts'
 import { NOTHING } from './admission.ts'
@@ -29,6 +19,7 @@ import type { Hub } from './hub.ts'
 import { listen } from './listen.ts'
 import { ProgressExchange } from './progress.ts'
 import { errorReply } from './respond.ts'
+import { discoverAnswer, resultIdentity } from './welcome.ts'
 
 /** Where a modern request came from. */
 export interface ModernOrigin {
@@ -40,8 +31,6 @@ export interface ModernOrigin {
   readonly isPipe: boolean
 }
 
-const DISCOVER_TTL_MS = 60_000
-
 /** Serves one request; the answer goes the `way`, and nothing more is said once `abort` has fired. */
 export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchange, abort: Cancel, hub: Hub): void => {
   const id = message.id ?? 'null'
@@ -49,7 +38,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
   const exchange = new ProgressExchange(way, progressTokenOf(message.params))
   /** What its call holds, while it is under way. */
   let held = NOTHING
-  const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, hub.identityJson)
+  const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, resultIdentity(origin, hub))
   const fail = (error: unknown): void => {
     if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
     if (abort.signal.aborted) return exchange.end()
@@ -58,6 +47,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       era: 'modern' as const,
       method: message.method,
       ref,
+      isBridge: isBridge(origin.scope),
       word: (result: Outcome['result']) => word(complete(result)),
     }
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
@@ -72,6 +62,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       capabilities: request.capabilities,
       scope: origin.scope,
       session: undefined,
+      ...(isBridge(origin.scope) && { clientInfo: request.clientInfo }),
     }
     if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.isPipe, hub)
     const answer = (outcome: Outcome): void => {
@@ -84,7 +75,10 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
         fail(error)
       }
     }
-    if (message.method === 'server/discover') return answer(complete(discovery(caller, hub)))
+    if (message.method === 'server/discover') {
+      const found = discoverAnswer(caller, hub)
+      return found instanceof Promise ? void found.then((result) => answer(complete(result)), fail) : answer(complete(found))
+    }
     const refusal = hub.admission.refuse(origin.principal)
     if (refusal !== undefined) throw refusal
     const call = makeCall(message, request, caller, origin, exchange, abort, ref, hub)
@@ -98,14 +92,15 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
 }
 
 /** The rows of BRIDGING 5.1 that concern a modern body, in their order. */
-const check = (message: Envelope, { headers }: ModernOrigin, { introductions, options }: Hub): ModernRequest => {
+const check = (message: Envelope, { headers, scope }: ModernOrigin, { introductions, options }: Hub): ModernRequest => {
   checkRange(message, options.revisions)
   if (headers !== undefined) checkVersionHeader(message, headers['mcp-protocol-version'])
   const request = readModern(message, introductions)
   if (headers !== undefined) checkMirrors(message, (name) => headers[name])
   const row = methodRow(message.method, 'modern')
-  if (row === undefined) throw new Refusal(-32601, `Method not found: ${message.method}`, { status: 404 })
-  if (row.mayAskInput === true) checkRound(message)
+  if (row === undefined && !(isBridge(scope) && isVendorMethod(message.method)))
+    throw new Refusal(-32601, `Method not found: ${message.method}`, { status: 404 })
+  if (row?.mayAskInput === true) checkRound(message)
   return request
 }
 
@@ -167,23 +162,11 @@ const relay =
   (request: ModernRequest, exchange: ProgressExchange): Call['notify'] =>
   (method, params) => {
     if (method === 'notifications/progress') exchange.progress(params)
-    else if (request.logLevel !== undefined && isSevere(params, request.logLevel))
+    else if (method !== 'notifications/message' || (request.logLevel !== undefined && isSevere(params, request.logLevel)))
       exchange.message(notificationMessage(method, params.parts()))
   }
 
 const isSevere = (params: Payload, minimum: NonNullable<ModernRequest['logLevel']>): boolean => {
   const level = params.text('level')
   return isLogLevel(level) && reaches(level, minimum)
-}
-
-const discovery = (caller: Caller, { core }: Hub): Draft => {
-  const instructions = core.instructions(caller.scope)
-  const result = new Draft()
-  result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
-  result.set('capabilities', JSON.stringify(discoveredCapabilities(core.offers(caller.scope))))
-  if (instructions !== undefined) result.set('instructions', JSON.stringify(instructions))
-  result.setIn('_meta', META.gateways, JSON.stringify(core.gateways))
-  result.set('ttlMs', String(core.isStarting(caller.scope) ? 0 : DISCOVER_TTL_MS))
-  result.set('cacheScope', '"private"')
-  return result
 }

@@ -26,6 +26,8 @@ export interface Failed {
   readonly era: Era
   readonly method: string
   readonly ref: number
+  /** Its host is at a bridge: what a server of the same era says is relayed as it came (B277). */
+  readonly isBridge?: boolean
   /** Writes what every result of the host's era carries into a result of ours. */
   readonly word: (result: JsonObject) => JsonObject
 }
@@ -163,6 +165,7 @@ const NOT_OURS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32020, -
 /** 7.3: a server's own error passes as it is, unless its code would say something untrue about the gateway. */
 const serverError = (error: ServerError, failed: Failed): Reply => {
   const { code } = error
+  if (failed.isBridge === true && error.era === failed.era) return unchanged(error, failed)
   if (code === -32021) return missingCapability(error, failed)
   const isModern = failed.era === 'modern'
   const isUnreadableRange = isModern && code <= -32000 && code >= -32019 && code !== -32002
@@ -171,6 +174,14 @@ const serverError = (error: ServerError, failed: Failed): Reply => {
     return { status: 200, message: errorMessage(failed.id, wrapped(error, failed)) }
   return relayed(error, failed)
 }
+
+/** HTTP statuses of the errors that a modern server answers with another than 200 ([2026-07-28 basic/transports/streamable-http]). */
+const MODERN_STATUS: Readonly<Record<number, number>> = { [-32601]: 404, [-32020]: 400, [-32021]: 400, [-32022]: 400 }
+
+const unchanged = ({ code, error }: ServerError, { id, era }: Failed): Reply => ({
+  status: era === 'modern' ? (MODERN_STATUS[code] ?? 200) : 200,
+  message: errorMessage(id, error.parts()),
+})
 
 /**
  * The server needs a capability that the host did not declare. A modern host can declare it and try again; a legacy host

@@ -2,7 +2,7 @@
  * Requests of legacy hosts over Streamable HTTP: sessions, their streams and what is resumed on them. Row numbers are those of
  * BRIDGING 5.1.
  */
-import { initializeResult, readInitialize } from '../era/legacy-host.ts'
+import { readInitialize } from '../era/legacy-host.ts'
 import type { Introduction } from '../era/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../rpc/call.ts'
 import type { HttpRequest } from '../transport/http-request.ts'
@@ -24,6 +24,7 @@ import { errorReply } from './respond.ts'
 import { Session } from './session.ts'
 import { Sessions } from './sessions.ts'
 import type { HttpSession } from './sessions.ts'
+import { initializeAnswer, whenReady } from './welcome.ts'
 
 /** The same for a session that has ended as for one that never was (T-05). */
 const GONE = 'Session not found: it has ended (listen.limits.session_idle, session_max), or never was'
@@ -79,15 +80,9 @@ export class SessionRequests {
     try {
       const introduction = readInitialize(message, this.#hub.options.revisions)
       const { session } = this.#add(introduction, entrance, this.#hub.sessionIds.mint(introduction, principal, scope))
-      const result = initializeResult(
-        session.revision,
-        this.#hub.identity,
-        this.#hub.core.instructions(scope),
-        this.#hub.core.offers(scope),
-        this.#hub.core.gateways,
+      whenReady(initializeAnswer(session.caller, this.#hub), (result) =>
+        request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, resultMessage(id, result)),
       )
-      const parts = resultMessage(id, [Buffer.from(JSON.stringify(result))])
-      request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, parts)
     } catch (error) {
       if (error instanceof Failure) return refuseBusy(this.#hub, entrance, error, message)
       const ref = this.#hub.nextRef()

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import type { Introduction } from '../era/legacy-host.ts'
 import { cancelledParams } from '../rpc/connection.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
+import { isBridge } from '../rpc/call.ts'
 import type { Answer, Caller, Capabilities, Flow, HostSession, Question, Scope } from '../rpc/call.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { notificationMessage, requestMessage } from '../wire/message.ts'
@@ -99,7 +100,9 @@ export class Session implements HostSession, Subscriber {
     this.revision = introduction.revision
     this.capabilities = introduction.capabilities
     this.principal = principal
-    this.caller = { principal, revision: this.revision, capabilities: this.capabilities, scope, session: this }
+    const { revision, capabilities } = introduction
+    const told = isBridge(scope) ? { clientInfo: introduction.clientInfo } : undefined
+    this.caller = { principal, revision, capabilities, scope, session: this, ...told }
   }
 
   get scope(): Scope {
@@ -171,7 +174,7 @@ export class Session implements HostSession, Subscriber {
 
   /** Whether a log message is as severe as the host asked for; before it asked, servers choose (BRIDGING 3.11). */
   hears(level: string | undefined): boolean {
-    return this.logLevel === undefined || !isLogLevel(level) || reaches(level, this.logLevel)
+    return this.logLevel === undefined || isBridge(this.scope) || !isLogLevel(level) || reaches(level, this.logLevel)
   }
 
   ask(question: Question): Promise<Answer> {

@@ -3,7 +3,7 @@
  * ([2024-11-05 basic/transports]; BRIDGING 5.1). The transport belongs to 2024-11-05; hosts negotiate later revisions over it.
  */
 import { randomBytes } from 'node:crypto'
-import { initializeResult, readInitialize } from '../era/legacy-host.ts'
+import { readInitialize } from '../era/legacy-host.ts'
 import type { Introduction } from '../era/legacy-host.ts'
 import { isSameEndpoint, Refusal, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { EventStream } from '../transport/event-stream.ts'
@@ -26,6 +26,7 @@ import type { Hub } from './hub.ts'
 import { announceAll, announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { errorReply } from './respond.ts'
 import { Session } from './session.ts'
+import { initializeAnswer, whenReady } from './welcome.ts'
 
 const MESSAGE = { event: 'message' }
 
@@ -233,16 +234,11 @@ export class SseListener {
       connected.isTakenUp = false
       connected.session = session
       session.attach({ send, flow: connected.events })
-      const result = initializeResult(
-        session.revision,
-        this.#hub.identity,
-        this.#hub.core.instructions(scope),
-        this.#hub.core.offers(scope),
-        this.#hub.core.gateways,
-      )
       const sessionId = this.#hub.sessionIds.mint(introduction, principal, scope)
-      connected.events.send(resultMessage(id, toParts(JSON.stringify(result))), { ...MESSAGE, id: sessionId })
-      announceChanges(session, this.#hub)
+      whenReady(initializeAnswer(session.caller, this.#hub), (result) => {
+        connected.events.send(resultMessage(id, result), { ...MESSAGE, id: sessionId })
+        announceChanges(session, this.#hub)
+      })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       note(this.#hub, connected.entrance, 200, error.message, message)

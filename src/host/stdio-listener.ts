@@ -3,9 +3,9 @@
  * written, and no request before the host has sent `initialize`.
  */
 import { hopsIn } from '../era/gateways.ts'
-import { initializeResult, readInitialize } from '../era/legacy-host.ts'
+import { readInitialize } from '../era/legacy-host.ts'
 import { isModern } from '../era/modern-host.ts'
-import { Refusal } from '../rpc/call.ts'
+import { isBridge, Refusal } from '../rpc/call.ts'
 import type { Capabilities, Scope } from '../rpc/call.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
@@ -13,7 +13,6 @@ import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { META, PER_EXCHANGE } from '../wire/meta.ts'
-import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { readBatch, serveBatch } from './batch.ts'
 import { UNREAD, withinMessage } from './boundary.ts'
@@ -24,6 +23,7 @@ import { announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { serveModern } from './modern.ts'
 import { errorReply } from './respond.ts'
 import { Session } from './session.ts'
+import { initializeAnswer, whenReady } from './welcome.ts'
 
 /** The part of a pipe that is needed here. */
 export interface Pipe {
@@ -34,8 +34,19 @@ export interface Pipe {
 export interface StdioOptions {
   readonly principal: string
   readonly scope: Scope
-  /** Told once, by the host's first message of either era. `session`: if that was `initialize`; `hops`: gateways before us. */
-  readonly introduced: (capabilities: Capabilities, session: Session | undefined, hops: number) => void
+  /** Told once, by the host's first message of either era. */
+  readonly introduced: (host: IntroducedHost) => void
+}
+
+/** What the one host of the pipe said first. */
+export interface IntroducedHost {
+  readonly capabilities: Capabilities
+  /** If its first message was `initialize`. */
+  readonly session: Session | undefined
+  /** Gateways before us. */
+  readonly hops: number
+  /** Only at a bridge, whose server is told. */
+  readonly clientInfo?: unknown
 }
 
 export class StdioListener {
@@ -136,7 +147,7 @@ export class StdioListener {
     }
     this.#modern.set(id, abort)
     const meta = message.params?.object('_meta')
-    this.#introduce((meta?.value(META.capabilities) ?? {}) as Capabilities, undefined, hopsIn(meta))
+    this.#introduce((meta?.value(META.capabilities) ?? {}) as Capabilities, undefined, hopsIn(meta), meta?.value(META.clientInfo))
     serveModern(message, { principal, scope, headers: undefined, isPipe: true }, exchange, abort, this.#hub)
   }
 
@@ -147,16 +158,11 @@ export class StdioListener {
       const session = new Session(introduction, principal, scope, this.#hub.admission)
       this.#session = session
       session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })
-      this.#introduce(session.capabilities, session, introduction.hops)
-      const result = initializeResult(
-        session.revision,
-        this.#hub.identity,
-        this.#hub.core.instructions(scope),
-        this.#hub.core.offers(scope),
-        this.#hub.core.gateways,
-      )
-      this.#pipe.write(resultMessage(id, toParts(JSON.stringify(result))))
-      announceChanges(session, this.#hub)
+      this.#introduce(session.capabilities, session, introduction.hops, introduction.clientInfo)
+      whenReady(initializeAnswer(session.caller, this.#hub), (result) => {
+        this.#pipe.write(resultMessage(id, result))
+        announceChanges(session, this.#hub)
+      })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       this.#note(error, message.method)
@@ -185,10 +191,11 @@ export class StdioListener {
     } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
   }
 
-  #introduce(capabilities: Capabilities, session: Session | undefined, hops: number): void {
+  #introduce(capabilities: Capabilities, session: Session | undefined, hops: number, clientInfo: unknown): void {
     if (this.#isIntroduced) return
     this.#isIntroduced = true
-    this.#options.introduced(capabilities, session, hops)
+    const isTold = isBridge(this.#options.scope) && clientInfo !== undefined
+    this.#options.introduced({ capabilities, session, hops, ...(isTold && { clientInfo }) })
   }
 
   #exchange(): Exchange {

@@ -6,7 +6,7 @@ import type { Id } from '../wire/envelope.ts'
 import type { LogLevel } from '../wire/methods.ts'
 import type { ParamHeader } from '../wire/param-headers.ts'
 import type { JsonObject, Payload } from '../wire/payload.ts'
-import type { Revision } from '../wire/revisions.ts'
+import type { Era, Revision } from '../wire/revisions.ts'
 import type { CancelSignal } from './cancellation.ts'
 import type { CallRecord } from './record.ts'
 
@@ -31,6 +31,12 @@ export interface EndpointPath {
 
 export const EVERYTHING: Scope = { server: undefined }
 
+/**
+ * Whether the scope is a bridge: one server alone, whose conversation with the host is what it would be directly, but for transport
+ * and era (BRIDGING 3.21; B277).
+ */
+export const isBridge = ({ server }: Scope): boolean => server !== undefined
+
 /** Whether both came to the same part; a session is of one. What of it a credential may see can change within a session. */
 export const isSameEndpoint = (a: Scope, b: Scope): boolean => a.server === b.server && a.toolset === b.toolset
 
@@ -45,11 +51,14 @@ export interface Caller {
   readonly scope: Scope
   /** The legacy session; modern hosts have none. */
   readonly session: HostSession | undefined
+  /** What the host says it is, as parsed JSON; only at a bridge, where its server is told so. */
+  readonly clientInfo?: unknown
 }
 
 /** What a legacy host told us once, as far as the other side may use it. */
 export interface HostSession {
   readonly id: string
+  readonly scope: Scope
   /** Says something that belongs to no request: list changes, updates, unattributed log messages. */
   notify(method: string, params: JsonObject | undefined): void
   /** Asks what belongs to no request of its own (`roots/list` right after a link was opened). */
@@ -154,17 +163,20 @@ export class ServerError extends Error {
   readonly error: Payload
   /** Key of the server, once that is known. */
   readonly server: string | undefined
-  constructor(code: number, message: string, error: Payload, server?: string) {
+  /** The era in which the server said it, once that is known. */
+  readonly era: Era | undefined
+  constructor(code: number, message: string, error: Payload, server?: string, era?: Era) {
     super(message)
     this.name = 'ServerError'
     this.code = code
     this.error = error
     this.server = server
+    this.era = era
   }
 
   /** The same error, with its sender. */
-  at({ key }: { readonly key: string }): ServerError {
-    return new ServerError(this.code, this.message, this.error, key)
+  at({ key }: { readonly key: string }, era?: Era): ServerError {
+    return new ServerError(this.code, this.message, this.error, key, era)
   }
 }
 

@@ -14,6 +14,8 @@ export const META = {
   server: 'dev.trunkline/server',
   /** Ours: what a gateway-made error says of itself. */
   gateway: 'dev.trunkline/gateway',
+  /** Ours: who speaks for the host whose `clientInfo` a server at a bridge is told. */
+  via: 'dev.trunkline/via',
   /** Ours: how many gateways a request has passed, to end loops. */
   hops: 'dev.trunkline/hops',
   /** Ours: which gateways an answer to a handshake leads through, the one that answers first. */

@@ -50,6 +50,19 @@ export const methodRow = (method: string, era: Era): MethodRow | undefined => {
   return row?.eras.includes(era) ? row : undefined
 }
 
+/** Families of methods that the protocol defines: what of them is not in the table is not supported here. */
+const OWN_FAMILIES =
+  /^(?:initialize|ping|(?:server|tools|resources|prompts|completion|tasks|logging|subscriptions|roots|sampling|elicitation)\/)/
+
+const OWN_NOTIFICATIONS =
+  /^notifications\/(?:initialized|cancelled|progress|message|tasks|(?:tools|resources|prompts|roots|tasks|elicitation|subscriptions)\/.*)$/
+
+/** Whether no revision defines the notification. */
+export const isVendorNotification = (method: string): boolean => !OWN_NOTIFICATIONS.test(method)
+
+/** Whether no revision defines the method, so that it can only be an agreement between a host and its server. */
+export const isVendorMethod = (method: string): boolean => METHODS[method] === undefined && !OWN_FAMILIES.test(method)
+
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 export const isLogLevel = (text: unknown): text is LogLevel => LOG_LEVELS.includes(text as LogLevel)

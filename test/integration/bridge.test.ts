@@ -51,7 +51,7 @@ const withoutOwn = (value: JsonMap): unknown => {
 /** What reached the server: ids and progress tokens are each link's own. */
 const seen = ({ message }: { message: Message }): unknown => {
   const { _meta, ...params } = message.params ?? {}
-  return { method: message.method, params, meta: Object.keys((_meta ?? {}) as JsonMap).includes('com.example/trace') }
+  return { method: message.method, params, meta: Object.keys(_meta ?? {}).includes('com.example/trace') }
 }
 
 const scenarios: readonly Scenario[] = [
@@ -59,7 +59,8 @@ const scenarios: readonly Scenario[] = [
     name: 'the server introduces itself: identity, instructions, capabilities and what is not among them',
     rows: BOTH,
     spec: { tools: ['only'], capabilities: { tools: {}, experimental: { 'com.example/x': { y: 1 } } }, instructions: 'Alone.' },
-    play: ({ host }) => Promise.resolve(withoutOwn(host.welcome)),
+    // How long the answer may be kept, and by whom, is the gateway's to say: it knows who asks.
+    play: ({ host: { welcome } }) => Promise.resolve(withoutOwn({ ...welcome, ttlMs: 0, cacheScope: 'private' })),
   },
   {
     name: 'lists come as the server writes them, in its order and with its own pages',
@@ -262,7 +263,8 @@ const scenarios: readonly Scenario[] = [
     name: 'changed roots, cancellations with their reasons and progress reach the server',
     rows: [legacyHttp],
     host: { capabilities: { roots: { listChanged: true } } },
-    spec: { ...RICH, on: { 'tools/call': fake.never } },
+    // What it says opens the stream of a call that is never answered.
+    spec: { ...RICH, on: { 'tools/call': (turn) => turn.notify('notifications/message', { level: 'info', data: 'working' }) } },
     play: async ({ host, server }) => {
       host.notify('notifications/roots/list_changed')
       await server.until('notifications/roots/list_changed')
@@ -291,7 +293,7 @@ describe('B277 a bridge', () => {
     const met = await (async () => {
       await using server = await FakeDownstream.start(fake.of({ ...spec, kind }))
       await using host = await row.connect(directly(server), options)
-      return play({ host, server })
+      return await play({ host, server })
     })()
     await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind }), b: fake.offering('other') } })
     await using host = await row.connect(gateway, { ...options, path: '/servers/a/mcp' })

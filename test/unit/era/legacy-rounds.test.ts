@@ -1,7 +1,7 @@
 /** Input rounds of a modern server under a legacy host, by the clock: pauses, limits, visits (BRIDGING 3.13, Example B). */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { askLegacyHosts } from '../../../src/era/legacy-rounds.ts'
-import { complete } from '../../../src/rpc/call.ts'
+import { complete, EVERYTHING } from '../../../src/rpc/call.ts'
 import type { Answer, Call, HostSession, Outcome, Question } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/payload.ts'
 import type { JsonObject } from '../../../src/wire/payload.ts'
@@ -36,6 +36,7 @@ const play = (
   const abort = new AbortController()
   const session: HostSession = {
     id: 's',
+    scope: EVERYTHING,
     notify: (method, params) => void told.push(`${method} ${JSON.stringify((params as Payload).value('elicitationId'))}`),
     ask: () => Promise.reject(new Error('asked off the request')),
     updated: () => undefined,

@@ -27,7 +27,14 @@ const begin = async (sweeper: Sweeper) => {
   const answers: ((answer: Answer) => void)[] = []
   const ignore = (): void => undefined
   const ask = (): Promise<Answer> => new Promise((resolve) => answers.push(resolve))
-  const told = { listChanged: ignore, updated: ignore, taskChanged: ignore, message: ignore, elicitationComplete: ignore }
+  const told = {
+    listChanged: ignore,
+    updated: ignore,
+    taskChanged: ignore,
+    message: ignore,
+    vendor: ignore,
+    elicitationComplete: ignore,
+  }
   const link = new LegacyLink(connection, { ...told, ask, oddity: ignore }, LIMITS)
   const call = callOf()
   let end = ''

@@ -1,12 +1,14 @@
 /** Questions of servers in the words of each host (BRIDGING 3.13, 3.14; 8.4, 8.5). */
 import { describe, expect, test } from 'vitest'
 import { refusalOf, wordQuestion } from '../../../src/era/questions.ts'
+import { EVERYTHING } from '../../../src/rpc/call.ts'
 import type { Answer, HostSession, Question } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/payload.ts'
 import type { Revision } from '../../../src/wire/revisions.ts'
 
 const session: HostSession = {
   id: 's',
+  scope: EVERYTHING,
   notify: () => undefined,
   ask: () => Promise.reject(new Error('not asked here')),
   updated: () => undefined,

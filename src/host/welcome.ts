@@ -1,0 +1,83 @@
+/**
+ * The answers to `initialize` and `server/discover`, one place for all listeners. At the merged endpoint they are ours; at a bridge
+ * they are the server's own, at once where it is known and else as soon as it is (BRIDGING 3.1, 3.21; B277).
+ */
+import type { Inventory } from '../catalog/inventory.ts'
+import { bridgedCapabilities } from '../era/bridged-capabilities.ts'
+import { initializeResult } from '../era/legacy-host.ts'
+import { discoveredCapabilities, SUPPORTED_VERSIONS } from '../era/modern-host.ts'
+import { isBridge } from '../rpc/call.ts'
+import type { Caller } from '../rpc/call.ts'
+import { META } from '../wire/meta.ts'
+import { Draft, toParts } from '../wire/payload.ts'
+import type { Parts } from '../wire/payload.ts'
+import { isModernRevision } from '../wire/revisions.ts'
+import type { LegacyRevision } from '../wire/revisions.ts'
+import type { Hub } from './hub.ts'
+
+const DISCOVER_TTL_MS = 60_000
+
+/** The result of `initialize`; a promise only while a server at a bridge is not known yet. Never rejects. */
+export const initializeAnswer = (caller: Caller, hub: Hub): Parts | Promise<Parts> =>
+  whenKnown(caller, hub, (server) => {
+    const { core, identity } = hub
+    const { scope, revision } = caller
+    const own = initializeResult(
+      revision as LegacyRevision,
+      identity,
+      core.instructions(scope),
+      core.offers(scope),
+      core.gateways,
+    )
+    const result = server === undefined ? own : { ...own, ...faceOf(server, caller, hub) }
+    return toParts(JSON.stringify(result))
+  })
+
+/** At once where the answer is there: the order of a listener's messages does not change. */
+export const whenReady = <T>(answer: T | Promise<T>, use: (answer: T) => void): void => {
+  if (answer instanceof Promise) void answer.then(use)
+  else use(answer)
+}
+
+/** The result of `server/discover`, likewise. */
+export const discoverAnswer = (caller: Caller, hub: Hub): Draft | Promise<Draft> =>
+  whenKnown(caller, hub, (server) => {
+    const { core } = hub
+    const { scope } = caller
+    const face = server && faceOf(server, caller, hub)
+    const instructions = core.instructions(scope)
+    const result = new Draft()
+    result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
+    result.set('capabilities', JSON.stringify(face?.capabilities ?? discoveredCapabilities(core.offers(scope))))
+    if (instructions !== undefined) result.set('instructions', JSON.stringify(instructions))
+    result.setIn('_meta', META.gateways, JSON.stringify(core.gateways))
+    if (server?.serverInfo !== undefined) result.setIn('_meta', META.serverInfo, JSON.stringify(server.serverInfo))
+    result.set('ttlMs', String(core.isStarting(scope) ? 0 : DISCOVER_TTL_MS))
+    result.set('cacheScope', '"private"')
+    return result
+  })
+
+/**
+ * The `serverInfo` that is written into every modern result; `undefined`: none, because a modern server at a bridge writes its own.
+ */
+export const resultIdentity = (origin: Pick<Caller, 'scope' | 'principal'>, hub: Hub): Uint8Array | undefined => {
+  const server = isBridge(origin.scope) ? hub.core.bridged({ ...origin, session: undefined }) : undefined
+  if (server === undefined) return hub.identityJson
+  if (isModernRevision(server.revision)) return undefined
+  return server.serverInfo === undefined ? hub.identityJson : Buffer.from(JSON.stringify(server.serverInfo))
+}
+
+const faceOf = (
+  { serverInfo, capabilities }: Inventory,
+  { revision }: Caller,
+  { core, identity }: Hub,
+): { readonly serverInfo: object; readonly capabilities: object } => ({
+  serverInfo: serverInfo ?? identity,
+  capabilities: bridgedCapabilities(capabilities, revision, core.offersTasks),
+})
+
+const whenKnown = <T>(caller: Caller, { core }: Hub, make: (server: Inventory | undefined) => T): T | Promise<T> => {
+  if (!isBridge(caller.scope)) return make(undefined)
+  const known = core.bridged(caller)
+  return known === undefined ? core.bridgedLater(caller).then(make) : make(known)
+}
