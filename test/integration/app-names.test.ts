@@ -87,6 +87,7 @@ test.each([legacyHttp, modernHttp])(
     await using gateway = await startGateway({ servers: { a: app(), b: fake.of({ tools: ['x'], resources: [] }) } })
     await using host = await connect(gateway, { ...able, path: '/servers/b/mcp' })
     gateway.fake('b').on('resources/read', (turn) => turn.fail(-32002, 'no'))
+    gateway.fake('b').on('tools/call', (turn) => turn.fail(-32602, 'no'))
     await expect(host.call('tools/call', { name: 'refresh' })).rejects.toMatchObject({ code: -32602 })
     await expect(host.call('resources/read', { uri: 'ui://panel' })).rejects.toBeDefined()
     for (const method of NAMING) expect(gateway.fake('a').all(method)).toEqual([])

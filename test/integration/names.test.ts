@@ -145,6 +145,10 @@ test('B260 /servers/<key>/mcp shows one server alone, under its own names and UR
   await using gateway = await startGateway({
     servers: { a: fake.of({ tools: ['echo'], resources: ['file:///r'] }), b: fake.offering('echo', 'other') },
   })
+  gateway.fake('a').on('tools/call', (turn) => {
+    if (turn.params['name'] === 'echo') return { content: [] }
+    return turn.fail(-32602, `no tool ${String(turn.params['name'])}`)
+  })
   for (const { connect } of [legacyHttp, modernHttp]) {
     await using host = await connect(gateway, { path: '/servers/a/mcp' })
     expect(await tools(host)).toEqual(['echo'])
