@@ -1,5 +1,7 @@
 /** `trunkline call`: one tool, once, through the gateway. */
 import type { CallEnd } from '../admin/call.ts'
+import { elementsAt, lastMember, membersAt } from '../wire/members.ts'
+import { Payload, stringAt } from '../wire/payload.ts'
 import { readArguments } from './arguments.ts'
 import type { CommandPrinter } from '../operator-command.ts'
 import { withGateway } from './inline.ts'
@@ -38,14 +40,20 @@ const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'resul
   return new CommandError(EXIT.unreachable, `${tool}: ${message}; see ${command('check', '--live')}`)
 }
 
-interface Block {
-  readonly type?: string
-  readonly text?: string
+/** What a person wants of a result: its texts, and everything else as the JSON that came, which may be of any depth. */
+const textsOf = (bytes: Buffer): string[] => {
+  const result = Payload.at(bytes)
+  const content = result.member('content')
+  const blocks = content === undefined ? [] : elementsAt(bytes, content.start)
+  if (blocks.length === 0) return [result.raw('structuredContent')?.toString() ?? '{}']
+  return blocks.map(({ start, end }) => textOf(bytes, start) ?? bytes.toString('utf8', start, end))
 }
 
-/** What a person wants of a result: its texts, and everything else as JSON. */
-const textsOf = (result: Buffer): string[] => {
-  const { content, structuredContent } = JSON.parse(result.toString()) as { content?: Block[]; structuredContent?: unknown }
-  if (content === undefined || content.length === 0) return [JSON.stringify(structuredContent ?? {})]
-  return content.map((block) => (block.type === 'text' && block.text !== undefined ? block.text : JSON.stringify(block)))
+const textOf = (bytes: Buffer, start: number): string | undefined => {
+  const members = membersAt(bytes, start)
+  const text = (key: string): string | undefined => {
+    const member = lastMember(members, key)
+    return member && stringAt(bytes, member)
+  }
+  return text('type') === 'text' ? text('text') : undefined
 }

@@ -9,6 +9,7 @@ import type { Envelope } from '../wire/envelope.ts'
 import { Failure } from '../wire/failure.ts'
 import { LineFramer } from '../wire/lines.ts'
 import { readEnds } from '../wire/message-ends.ts'
+import { Scanner } from '../wire/scan.ts'
 import type { ChannelEvents } from './channel.ts'
 
 export interface PipeReaderOptions {
@@ -125,10 +126,10 @@ export class PipeReader {
   }
 }
 
-/** The scan is lenient inside strings, so that what it took for JSON may be none. */
+/** The scan is lenient inside strings, so that what it took for JSON may be none. Not parsed: depth makes that slow (T-24). */
 const mayBeCall = (bytes: Buffer): boolean => {
   try {
-    return 'method' in (JSON.parse(bytes.toString()) as object)
+    return new Scanner(bytes).members().some(({ key }) => key === 'method')
   } catch {
     return true
   }
