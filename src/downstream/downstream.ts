@@ -280,9 +280,8 @@ export class Downstream {
 
   /** What the server says of itself now, before any policy; `apps`: to hosts that run MCP Apps, too. Throws `Failure` if it cannot be asked. */
   async offered(apps: boolean): Promise<{ readonly all: Inventory; readonly apps: Inventory | undefined }> {
-    const { failure, reason } = this.health$.value
-    if (this.link === undefined && failure !== undefined)
-      throw new Failure('unreachable', reason ?? 'the server is lost', { executed: 'no' })
+    const { failure } = this.health$.value
+    if (this.link === undefined && failure !== undefined) throw failure
     await this.#upkeep.ready()
     if (apps && this.options.apps) await this.wantApps()
     const { all, apps: forApps } = await this.#offers.offered()

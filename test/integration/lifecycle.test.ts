@@ -123,7 +123,7 @@ describe.each(everyModernTransport)('over $name', ({ connect }) => {
     const cacheable = ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']
     for (const method of cacheable) {
       const result = await host.call(method)
-      expect([method, result]).toEqual([method, expect.objectContaining({ resultType: 'complete', cacheScope: 'public' })])
+      expect([method, result]).toEqual([method, expect.objectContaining({ resultType: 'complete', cacheScope: 'private' })])
       expect(result['ttlMs']).toBeGreaterThanOrEqual(0)
     }
     const read = await host.call('resources/read', { uri: 'a+file:///r' })
@@ -330,7 +330,7 @@ test('B037 a legacy link declares what its host declared and nothing else', asyn
   await using host = await legacyHttp.connect(gateway, { capabilities: { sampling: {}, experimental: { x: {} } } })
   await host.call('tools/call', { name: 'a__echo' })
   const { connection } = await gateway.fake('a').until('tools/call')
-  expect(connection.declared).toEqual({ sampling: {} })
+  expect(connection.declared).toEqual({ sampling: {}, experimental: { x: {} } })
 })
 
 const FORM = { message: 'Who?', requestedSchema: { type: 'object', properties: {} } }

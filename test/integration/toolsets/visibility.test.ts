@@ -170,7 +170,7 @@ test('a server whose key is also the name of a toolset has a path of its own', a
   await using asToolset = await modernHttp.connect(gateway, { path: '/mcp/a' })
   await using asServer = await modernHttp.connect(gateway, { path: '/servers/a/mcp' })
   expect(await tools(asToolset)).toEqual(['b__search'])
-  expect(await tools(asServer)).toEqual(['delete_file', 'read_file'])
+  expect(await tools(asServer)).toEqual(['read_file', 'delete_file'])
 })
 
 test('B265 a bare name or URI is looked for within the toolset only', async () => {
@@ -259,7 +259,7 @@ describe('by credential', () => {
       [['one'], ['read_file']],
       [
         ['one', 'two'],
-        ['delete_file', 'read_file'],
+        ['read_file', 'delete_file'],
       ],
     ] as const) {
       const scope = core.scopeFor(identityOf('ana', { toolsets }), path)!
@@ -275,7 +275,7 @@ describe('by credential', () => {
     await using bob = await modernPipe.connect(gateway, { identity: identityOf('bob', { toolsets: ['ops'] }) })
     const expected = new Map([
       [ana, 'a__read_file b__search private'],
-      [bob, 'a__delete_file a__read_file b__search c__secret private'],
+      [bob, 'a__read_file a__delete_file b__search c__secret private'],
     ])
     const seen = new Map([ana, bob].map((host) => [host, new Set<string>()]))
     const read = async (host: Host): Promise<void> => {
