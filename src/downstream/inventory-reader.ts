@@ -169,8 +169,12 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
   const cursors = new Set<string>()
   let freshness: Freshness = { receivedAtMs: options.nowMs(), ttlMs: 0, scope: 'private' }
   let cursor: string | undefined
+  /** The first page as it came, while an empty cursor may lead back to it. */
+  let first: Buffer | undefined
   for (let pages = 1; ; pages++) {
     const result = await fetchPage(link, row.method, cursor, options.declared)
+    // An empty cursor is a cursor (B116); servers that write it for "none" answer it with their first page again (B282).
+    if (cursor === '' && first !== undefined && result?.raw(row.member)?.equals(first) === true) return { entries, freshness }
     if (result === undefined && options.isUndeclared === true) throw new Failure('not_found', `${row.method} is not offered`)
     if (result === undefined) return { entries, freshness: ownFreshness(link, row, options) }
     freshness = pages === 1 ? freshnessOf(result, link, row, options) : oldest(freshness, freshnessOf(result, link, row, options))
@@ -188,9 +192,9 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
       warnings.push(`${row.method}: ${maxEntries} entries served, more were offered (${capName})`)
       return { entries, freshness }
     }
-    // Some servers write an empty text for none (B282).
+    if (pages === 1) first = result.raw(row.member)
     cursor = result.text('nextCursor')
-    if (cursor === undefined || cursor === '') return { entries, freshness }
+    if (cursor === undefined) return { entries, freshness }
     if (cursors.has(cursor)) {
       warnings.push(`${row.method}: the server repeated a cursor; ${entries.length} entries served`)
       return { entries, freshness }

@@ -31,7 +31,7 @@ describe.each(everyFakeKind)('from a %s server', (kind) => {
     ])
     await using gateway = await startGateway({ servers: { a: paged(kind, pages) } })
     await using host = await modernHttp.connect(gateway)
-    expect((await names(host)).map(String).toSorted()).toEqual(['a__one', 'a__three', 'a__two'])
+    expect(await names(host)).toEqual(['a__one', 'a__two', 'a__three'])
   })
   test('B118 a repeated cursor ends the reading; what was read is served', async () => {
     const pages = new Map<string | undefined, JsonMap>([

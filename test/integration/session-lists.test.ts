@@ -87,7 +87,7 @@ test('B128 a change for everybody reaches a session with lists of its own, too, 
   a.on('tools/list', ({ connection }) => ({ tools: everybody(connection).map(tool) }))
   a.connections[0].notify('notifications/tools/list_changed')
   await host.heard.until(isToolsChanged)
-  expect(await names(host)).toEqual(['a__reveal', 'a__secret', 'a__third', 'b__other'])
+  expect(await names(host)).toEqual(['a__reveal', 'a__third', 'a__secret', 'b__other'])
 })
 
 test('B056 without dynamic_lists everybody is listed what the catalogue link is', async () => {

@@ -88,7 +88,7 @@ describe('T-16 hidden characters in definitions', () => {
   test('strip: texts are served without, all else as it came; a name that hides something is left out', async () => {
     await using gateway = await startGateway({ servers: { a: poisonedServer() }, options: { a: { hidden: 'strip' } } })
     await using host = await legacyHttp.connect(gateway)
-    expect(await listed(host)).toEqual([
+    expect((await listed(host)).toSorted((a, b) => String(a.name).localeCompare(String(b.name)))).toEqual([
       { ...tool('clean'), name: 'a__clean' },
       { name: 'a__deep', inputSchema: { properties: { a: { title: '[8m' } } } },
       { ...tool('evil', 'Adds.'), name: 'a__evil' },
@@ -202,7 +202,7 @@ describe('T-17 a tool that changes after it was first seen', () => {
     at = 1
     gateway.fake('a').changed('tools')
     await read(gateway, 'marker1')
-    expect((await listed(host)).map(({ name }) => name)).toEqual(['a__marker1', 'a__x'])
+    expect((await listed(host)).map(({ name }) => name)).toEqual(['a__x', 'a__marker1'])
   })
   test('pins outlive the process: a definition swapped while nobody looked is held or hidden at the next start', async () => {
     const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-pins-'))
@@ -218,9 +218,9 @@ describe('T-17 a tool that changes after it was first seen', () => {
       await using host = await modernHttp.connect(gateway)
       return (await listed(host)).map(({ description }) => description)
     }
-    expect(await run('hold')).toEqual(['what other does', 'v1'])
+    expect(await run('hold')).toEqual(['v1', 'what other does'])
     a.offers.tools = [tool('x', 'v2'), tool('other')]
-    expect(await run('hold')).toEqual(['what other does', 'v1'])
+    expect(await run('hold')).toEqual(['v1', 'what other does'])
     expect(await run('quarantine')).toEqual(['what other does'])
   })
   test('a tool taken away and brought back in another form is a change; a new tool is not', async () => {
@@ -279,8 +279,8 @@ describe('T-17 with a lock file, which covers every kind and holds what was appr
   })
 
   test.each([
-    { onChange: 'allow', expected: all('v2', ['a__new', 'what new does'], ['a__x', 'v2']), text: 'v2', logs: 0 },
-    { onChange: 'warn', expected: all('v2', ['a__new', 'what new does'], ['a__x', 'v2']), text: 'v2', logs: 6 },
+    { onChange: 'allow', expected: all('v2', ['a__x', 'v2'], ['a__new', 'what new does']), text: 'v2', logs: 0 },
+    { onChange: 'warn', expected: all('v2', ['a__x', 'v2'], ['a__new', 'what new does']), text: 'v2', logs: 6 },
     { onChange: 'hold', expected: all('v1', ['a__x', 'v1']), text: 'v1', logs: 6 },
     { onChange: 'quarantine', expected: { tools: [], prompts: [], resources: [], templates: [] }, text: undefined, logs: 6 },
   ] as const)('$onChange: what is listed and told', async ({ onChange, expected, text, logs }) => {
@@ -329,8 +329,8 @@ describe('T-17 with a lock file, which covers every kind and holds what was appr
     expect((await seen(host)).tools).toEqual([['a__x', 'v1']])
     await apply({ locked: { ...locked, entries: lockedOf((await down(gateway).offered(false)).all) } })
     expect((await seen(host)).tools).toEqual([
-      ['a__new', 'what new does'],
       ['a__x', 'v2'],
+      ['a__new', 'what new does'],
     ])
     expect(report(gateway)).not.toContain('trunkline.lock')
     expect(gateway.fake('a').all('tools/list').length).toBe(lists + 1)

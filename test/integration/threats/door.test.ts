@@ -82,6 +82,7 @@ test('T-01 a refused Host is told in JSON and in one log line with the name that
       expect(reply.headers['content-type']).toBe('application/json')
       expect(JSON.parse(await reply.body)).toEqual({
         jsonrpc: '2.0',
+        id: null,
         error: { code: -32600, message: expect.stringMatching(/"gw\.example:8443".*listen\.http\.allowed_hosts/) },
       })
     }
