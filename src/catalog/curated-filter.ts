@@ -44,6 +44,9 @@ export const decideUri = ({ resources }: Curation, uri: string): Decision => {
 export const offersUri = ({ curation }: { readonly curation: Curation | undefined }, uri: string): boolean =>
   curation === undefined || decideUri(curation, uri).isShown
 
+/** A name of a tool or prompt, listed or not, by the globs alone. */
+export const decideName = (filter: ListFilter, original: string): Decision => decide(filter, original)
+
 const isAgainst = ({ hint, verdict }: HintRule, hints: Hints): boolean => believed(hint, hints) === (verdict === 'deny')
 
 const decide = ({ allow, deny }: ListFilter, text: string, separator?: string): Decision => {

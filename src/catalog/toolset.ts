@@ -110,6 +110,11 @@ export class Toolset {
     return this.#choices.some((choice) => choice.shows(kind, row, this.overrideOf(row.exposed)?.annotations))
   }
 
+  /** Whether a tool or prompt that no list names is in it, as far as names decide: no `where` can be looked at. */
+  showsName(kind: 'tools' | 'prompts', server: CatalogServer, exposed: string): boolean {
+    return this.#choices.some((choice) => choice.showsName(kind, server, exposed))
+  }
+
   /** Whether a URI that no list names is in it; `exposed`: under `/mcp`. */
   showsUri(server: CatalogServer, exposed: string): boolean {
     return this.#choices.some((choice) => choice.showsUri(server, exposed))
@@ -182,6 +187,11 @@ class CompiledChoice {
       (this.#isWhole || this.#tools?.(row.exposed) === true) &&
       this.#where.every(([hint, wanted]) => holds(hint, row, told) === wanted)
     )
+  }
+
+  showsName(kind: 'tools' | 'prompts', server: CatalogServer, exposed: string): boolean {
+    if (!this.#has(server) || (kind === 'tools' && this.#where.length > 0)) return false
+    return this.#isWhole || (kind === 'tools' ? this.#tools : this.#prompts)?.(exposed) === true
   }
 
   showsUri(server: CatalogServer, exposed: string): boolean {

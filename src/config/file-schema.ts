@@ -220,6 +220,10 @@ export const fileSchema = z
     ),
     cache: field(
       z.strictObject({
+        fresh: durationField(
+          'Age at which a list is read again for a host that asks for it; the answer waits up to 250 ms for that.',
+          G.freshMs,
+        ),
         legacy_ttl: durationField('How long lists of a legacy server are believed.', G.legacyTtlMs),
         list_ttl: durationField('Upper bound of `ttlMs` on merged lists.', G.listTtlCapMs),
         page_items: countField('Entries on one page of a merged list.', G.pageMaxItems),

@@ -150,7 +150,11 @@ export const serverSchema = z.strictObject({
   ),
   unalias_arguments: field(flag, 'Exposed URIs in arguments become original ones.', S.unaliasArguments),
   decorate_titles: field(flag, 'Titles end with the display name.', S.decorateTitles),
-  dynamic_lists: field(flag, 'Lists may differ by session, as this server wants it.', S.dynamicLists),
+  dynamic_lists: field(
+    flag,
+    '`true`: the lists of a session, or of a principal, are read over its own connection as soon as that is open; else once the server announces a change there.',
+    S.dynamicLists,
+  ),
   apps: field(flag, 'MCP Apps of this server are passed on.', S.apps),
   hidden_characters: hiddenCharacters,
   lock,

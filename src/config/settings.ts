@@ -58,11 +58,18 @@ const GATEWAY_NAMES = {
   retry_budget: 'retryPercent',
 } as const
 
+const CACHE_NAMES = {
+  fresh: 'freshMs',
+  legacy_ttl: 'legacyTtlMs',
+  list_ttl: 'listTtlCapMs',
+  page_items: 'pageMaxItems',
+} as const
+
 export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
   const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
   const timed = fill({ list_budget: 'listBudgetMs' }, named, timeouts)
   const limited = fill(GATEWAY_NAMES, timed, limits)
-  const cached = fill({ legacy_ttl: 'legacyTtlMs', list_ttl: 'listTtlCapMs', page_items: 'pageMaxItems' }, limited, cache)
+  const cached = fill(CACHE_NAMES, limited, cache)
   return {
     ...cached,
     parking: fill(PARKING_NAMES, DEFAULT_GATEWAY.parking, limits),

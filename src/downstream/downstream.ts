@@ -8,7 +8,7 @@ import type { BehaviorSubject } from 'rxjs'
 import { withCredential } from '../auth/oauth/credential.ts'
 import type { Credential } from '../auth/oauth/credential.ts'
 import { isPerUser } from '../auth/oauth/options.ts'
-import type { Inventory } from '../catalog/inventory.ts'
+import type { Inventory, ListKind } from '../catalog/inventory.ts'
 import type { LockChange } from '../catalog/lock.ts'
 import type { Link, LinkEvents } from '../era/link.ts'
 import { isBridge, ServerError } from '../rpc/call.ts'
@@ -31,12 +31,13 @@ import type { LinkOwner } from './link-owner.ts'
 import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
 import type { Use } from './links.ts'
-import { Offers } from './offers.ts'
-import type { ServerOptions } from './options.ts'
+import { namedIn, Offers } from './offers.ts'
+import type { ServerOptions, Sharing } from './options.ts'
+import { OwnLists } from './own-lists.ts'
 import { Restarts } from './restarts.ts'
 import { Personal } from './personal.ts'
 import { again, isMismatch } from './retries.ts'
-import { SessionLists } from './session-lists.ts'
+import { SessionWatches } from './session-watches.ts'
 import { isSignIn, signedIn, signInInventory } from './sign-in-tool.ts'
 import { Slots } from './slots.ts'
 import { forgetful } from './store.ts'
@@ -61,7 +62,8 @@ export class Downstream {
   readonly #hearing: Hearing
   readonly #links: Links
   readonly #offers: Offers
-  readonly #sessionLists: SessionLists
+  readonly #ownLists: OwnLists
+  readonly #sessionWatches: SessionWatches
   readonly #slots: Slots
   readonly #upkeep: Upkeep
   /** Names it among all servers and principals. */
@@ -72,6 +74,8 @@ export class Downstream {
   readonly personal: Personal | undefined
   /** Resources and tasks that somebody follows. */
   #watches = 0
+  /** The link that all callers share, once the server has announced a change on it: its lists are everybody's. */
+  #announcer: LinkOwner | undefined
   /** Of a stdio front whose host is legacy: the main link is its own. */
   #soleSession: HostSession | undefined
   /** Monotonic time at which legacy hosts last used a server of both eras. */
@@ -99,7 +103,7 @@ export class Downstream {
     this.#links = new Links(options, {
       open: (owner) => this.#openLink(owner),
       sessionSeen: () => this.#dialer.sessionSeen(),
-      closed: (owner) => this.#sessionLists.forget(owner),
+      closed: (owner) => this.#linkClosed(owner),
       isShared: () => this.link?.transport !== 'http',
       nowMs: () => environment.sweeper.nowMs,
     })
@@ -111,9 +115,11 @@ export class Downstream {
       asking: this.#asking,
       soleSession: () => this.#soleSession,
       outdated: (list, owner) => {
+        if (owner?.isolation === 'shared') this.#announcer = owner
         this.#offers.outdated(list)
-        this.#sessionLists.heard(owner)
+        this.#ownLists.announced(owner)
       },
+      updated: (uri, params, owner) => this.#updated(uri, params, owner),
       taskEnded: (id, owner) => this.#links.taskEnded(id, owner),
       refused: (error) => void this.#eraWatch.isChange(error),
     })
@@ -127,6 +133,7 @@ export class Downstream {
       options: () => this.options,
       environment,
       main: () => this.link,
+      listing: () => (this.#announcer === undefined ? undefined : this.#links.of(this.#announcer)) ?? this.link,
       over: (link, use) => this.#upkeep.over(link, use),
       declared: this.#dialer.superset(),
       open: (declared) => this.#dialer.dial({ declared }, this.#hearing.onMain()),
@@ -135,11 +142,14 @@ export class Downstream {
       oddity: (reason, sample) => this.#hearing.oddity(reason, sample),
       failed: (error) => void this.#eraWatch.isChange(error),
     })
-    this.#sessionLists = new SessionLists({
-      isOn: () => this.options.dynamicLists,
+    this.#sessionWatches = new SessionWatches((error) => this.#hearing.oddity('a resource cannot be watched', String(error)))
+    this.#ownLists = new OwnLists({
       linkOf: (owner) => this.#links.of(owner),
+      commonRead: () => this.#offers.announcedRead(),
+      common: () => this.legacyInventory$.value ?? this.inventory$.value,
       read: (link) => this.#offers.readOver(link),
-      listed: (session, inventory) => environment.sessionListed(options.key, session, inventory),
+      listed: (owner, inventory) => this.#listed(owner, inventory),
+      freshMs: environment.freshMs,
     })
     this.#upkeep = new Upkeep({
       options: () => this.options,
@@ -418,10 +428,66 @@ export class Downstream {
   }
 
   /** Processes that end soon are not started again at once; what is only connected to may be. */
-  #openLink(owner: LinkOwner): Promise<Link> {
+  async #openLink(owner: LinkOwner): Promise<Link> {
     const open = (): Promise<Link> => this.#openNow(owner, this.#hearing.onLinkOf(owner))
-    const { url, timeouts } = this.#options
-    return url === undefined ? this.#linkStarts.open(owner.key, timeouts.connectTimeoutMs, open) : open()
+    const { url, timeouts, dynamicLists } = this.#options
+    const link = await (url === undefined ? this.#linkStarts.open(owner.key, timeouts.connectTimeoutMs, open) : open())
+    if (dynamicLists) this.#ownLists.announced(owner)
+    await this.#sessionWatches.opened({ owner, link })
+    return link
+  }
+
+  /** A process of its own tells of what its calls changed; servers that are connected to tell the main link as well. */
+  #updated(uri: string, params: Payload, owner: LinkOwner | undefined): void {
+    const { updated } = this.#environment
+    const isMain = ({ session }: Caller): boolean => session === undefined || !this.#sessionWatches.isOwn(session, uri)
+    if (owner === undefined) updated(this.id, uri, params, isMain)
+    else if (this.#options.url === undefined)
+      updated(this.id, uri, params, (caller) => isOnLink(caller, owner, this.#options.sharing))
+  }
+
+  /** A session watches a resource that `subscribe` watches for the gateway. */
+  async watchFor(session: HostSession, uri: string): Promise<void> {
+    if (this.#options.url === undefined) await this.#sessionWatches.add(session, uri, this.#links.withOwners(session))
+  }
+
+  unwatchFor(session: HostSession, uri: string): void {
+    this.#sessionWatches.remove(session, uri, this.#links.withOwners(session))
+  }
+
+  #linkClosed(owner: LinkOwner): void {
+    this.#ownLists.forget(owner)
+    this.#sessionWatches.closed(owner)
+    if (this.#announcer !== owner) return
+    this.#announcer = undefined
+    this.#offers.readSoon()
+  }
+
+  /** What the server lists on the link of these callers alone. */
+  #listed({ isolation, sessions, principal }: LinkOwner, inventory: Inventory | undefined): void {
+    const { key, sharing } = this.#options
+    const { principalListed, sessionListed } = this.#environment
+    if (isolation === 'principal') principalListed(key, { principal, hasSessions: sharing === 'principal' }, inventory)
+    else for (const session of sessions) sessionListed(key, session, inventory)
+  }
+
+  /**
+   * Settles once a list is as new as this caller expects when it asks for it (B285); never rejects. `undefined`: nothing to wait for.
+   */
+  freshen(caller: Pick<Caller, 'session' | 'principal'>, kind: ListKind): Promise<unknown> | undefined {
+    const common = this.#offers.freshen(kind)
+    if (this.#links.size === 0) return common
+    const own = this.#links.ofCaller(caller).map(({ owner, link }) => this.#ownLists.freshen(owner, link))
+    const pending = [common, ...own].filter((one) => one !== undefined)
+    return pending.length === 0 ? undefined : Promise.all(pending)
+  }
+
+  /** Whether the server lists this to the caller, be it left out of what hosts are served. */
+  lists(caller: Pick<Caller, 'session' | 'principal'>, kind: ListKind, original: string): boolean {
+    const isNamed = namedIn(kind, original)
+    return (
+      this.#offers.lists(kind, original) || this.#links.ofCaller(caller).some(({ owner }) => this.#ownLists.names(owner, isNamed))
+    )
   }
 
   async #openNow(owner: LinkOwner, events: LinkEvents): Promise<Link> {
@@ -571,6 +637,13 @@ export class Downstream {
     // A server that has nothing in this era may have it in the other.
     if (link.era === 'modern' && this.#isEmpty) void this.wantLegacy()
   }
+}
+
+/** Whether calls of this caller go over the link of this owner. */
+const isOnLink = ({ session, principal }: Caller, { isolation, sessions, ...owner }: LinkOwner, sharing: Sharing): boolean => {
+  if (isolation === 'session') return session !== undefined && sessions.has(session)
+  if (isolation === 'principal') return principal === owner.principal && (session === undefined || sharing === 'principal')
+  return isolation === 'shared'
 }
 
 /** A server whose main link is modern takes no `initialize`. */

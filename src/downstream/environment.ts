@@ -4,7 +4,7 @@ import type { Inventory } from '../catalog/inventory.ts'
 import type { Pin } from '../catalog/pinned.ts'
 import type { Verdict } from '../era/dial.ts'
 import type { ChangedList, Declared, Identity } from '../era/link.ts'
-import type { HostSession } from '../rpc/call.ts'
+import type { Caller, HostSession } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Bearer, Channel, HttpChannel } from '../transport/channel.ts'
@@ -93,6 +93,13 @@ export interface SoleHost {
   readonly hops: number
 }
 
+/** The callers of one principal that share a link to a legacy server. */
+export interface SharedBy {
+  readonly principal: string
+  /** Legacy sessions are among them (`sharing: principal`); else only hosts without a session are. */
+  readonly hasSessions: boolean
+}
+
 export interface DownstreamEnvironment {
   readonly sweeper: Sweeper
   readonly identity: Identity
@@ -117,6 +124,8 @@ export interface DownstreamEnvironment {
   /** How long lists of legacy servers are believed. */
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
+  /** Age at which a list is read again for a host that asks for it (`cache.fresh`). */
+  readonly freshMs: () => number
   /**
    * The one host of a stdio front, once it has said what it can. Then the main link serves its calls, too, and no second
    * process is started (BRIDGING 3.0 rule 4).
@@ -126,12 +135,14 @@ export interface DownstreamEnvironment {
   readonly credential: (options: ServerOptions, principal: string | undefined) => Credential | undefined
   /** What a server lists to one principal alone. */
   readonly personalListed: (key: string, principal: string, inventory: Inventory) => void
-  /** A subscribed resource changed; the URI is the server's own. */
-  readonly updated: (id: string, uri: string, params: Payload) => void
-  /** What one session alone is listed by a server (`dynamic_lists`); `undefined`: the same as everybody. */
+  /** A subscribed resource changed; the URI is the server's own. `concerns`: of its subscribers, those that are told; absent: all. */
+  readonly updated: (id: string, uri: string, params: Payload, concerns?: (caller: Caller) => boolean) => void
+  /** What one session alone is listed by a server; `undefined`: the same as everybody. */
   readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
   /** A server says that a list changed. `owner`: of the link it was said on, unless that serves everybody. */
   readonly listAnnounced: (key: string, list: ChangedList, owner: LinkOwner | undefined) => void
+  /** What the callers of one principal are listed by a server, because they share a link to it; `undefined`: the same as everybody. */
+  readonly principalListed: (key: string, to: SharedBy, inventory: Inventory | undefined) => void
   /** A task changed, in the words of the server's era. `owner`: of the link it was said on, unless that serves everybody. */
   readonly taskChanged: (id: string, task: Payload, owner: LinkOwner | undefined) => void
   /** The whole fleet is being stopped, and the gateway with it. */

@@ -17,7 +17,9 @@ export interface HearingSource {
   readonly id: string
   readonly key: string
   readonly maxLogMessages: () => Rate
-  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'soleHost' | 'taskChanged' | 'updated'>
+  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'soleHost' | 'taskChanged'>
+  /** A resource changed. `owner`: of the link that it was said on, unless that is the main one. */
+  readonly updated: (uri: string, params: Payload, owner: LinkOwner | undefined) => void
   readonly asking: Asking
   /** Of a stdio front whose host is legacy. */
   readonly soleSession: () => HostSession | undefined
@@ -38,12 +40,12 @@ export class Hearing {
 
   /** The main link of a legacy server serves nobody: what it asks is declined at once (B263). With a sole host it is its link. */
   onMain(): LinkEvents {
-    const { id, environment, asking, soleSession } = this.#source
+    const { environment, asking, soleSession, updated } = this.#source
     const isSole = environment.soleHost !== undefined
     const mayLog = this.#logLimit()
     return {
       ...this.#onAny(undefined),
-      updated: (uri, params) => environment.updated(id, uri, params),
+      updated: (uri, params) => updated(uri, params, undefined),
       message: (params, call) => {
         if (call !== undefined && mayLog()) call.notify('notifications/message', this.#labelledFor(call, params))
       },
@@ -56,11 +58,11 @@ export class Hearing {
 
   /** On a link that principals share nobody is asked but by a call, and what belongs to no call is told nobody (B051, B052). */
   onLinkOf(owner: LinkOwner): LinkEvents {
-    const { asking } = this.#source
+    const { asking, updated } = this.#source
     const mayLog = this.#logLimit()
     return {
       ...this.#onAny(owner),
-      updated: () => undefined,
+      updated: (uri, params) => updated(uri, params, owner),
       message: (params, call) => {
         if (!mayLog()) return
         if (call !== undefined) return call.notify('notifications/message', this.#labelledFor(call, params))

@@ -39,6 +39,8 @@ export interface ReadingOptions {
   /** Lifetime of a legacy server's list, with and without its announcing changes. */
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
+  /** Lifetime of a list whose modern server gives none: as long as it is not read again for hosts that ask. */
+  readonly freshMs: number
   readonly nowMs: () => number
   /** Whether JSON text holds a credential of the configuration. */
   readonly hasCredential: (json: string) => boolean
@@ -295,7 +297,8 @@ const freshnessOf = (result: Payload, link: Link, row: ListRow, options: Reading
   if (link.era === 'legacy') return ownFreshness(link, row, options)
   const ttlMs = Number(result.raw('ttlMs')?.toString() ?? 0)
   const scope = result.text('cacheScope') === 'public' ? 'public' : 'private'
-  return { receivedAtMs: options.nowMs(), ttlMs: Number.isFinite(ttlMs) ? Math.max(0, ttlMs) : 0, scope }
+  // A lifetime of 0 is not passed on: hosts would ask each time (B285).
+  return { receivedAtMs: options.nowMs(), ttlMs: Number.isFinite(ttlMs) && ttlMs > 0 ? ttlMs : options.freshMs, scope }
 }
 
 /** The lifetime that we give a list whose server knows no such thing; none of those ever said that its lists are public (B292). */

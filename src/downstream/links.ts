@@ -95,6 +95,16 @@ export class Links implements Sweepable {
     return used.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
   }
 
+  /** The open links that calls of this caller may go over, beside the main one. */
+  ofCaller({ session, principal }: Pick<Caller, 'session' | 'principal'>): { readonly owner: LinkOwner; readonly link: Link }[] {
+    if (this.#all.size === 0) return []
+    if (session !== undefined) return this.withOwners(session)
+    const own = [...this.#all.values()].filter(
+      ({ owner }) => owner.isolation === 'principal' && owner.principal === principal && owner.sessions.size === 0,
+    )
+    return own.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
+  }
+
   /** Runs `use` on the caller's link, or on the one that holds the task he asks for; the link is not closed meanwhile. */
   async lease(call: Call, use: Use): Promise<Outcome> {
     const held = this.#holding(call) ?? this.#hold(call.caller)

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { BehaviorSubject } from 'rxjs'
 import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
-import type { Inventory } from '../catalog/inventory.ts'
+import type { Inventory, ListKind } from '../catalog/inventory.ts'
 import type { LockChange, LockKind } from '../catalog/lock.ts'
 import { vetHidden } from '../catalog/vetting.ts'
 import { refuseCircle } from '../era/gateways.ts'
@@ -19,7 +19,7 @@ import { OtherLists } from './other-lists.ts'
 import type { OtherListsSource } from './other-lists.ts'
 import { Pins } from './pins.ts'
 import type { PinPolicy } from './pins.ts'
-import { Rereads, restAfter } from './rereads.ts'
+import { isWorthReading, Rereads, restAfter } from './rereads.ts'
 
 /** What of a server this needs. */
 export interface OffersSource {
@@ -27,6 +27,8 @@ export interface OffersSource {
   readonly environment: DownstreamEnvironment
   /** The main link, while it is up. */
   readonly main: () => Link | undefined
+  /** The link that shows what everybody is listed: the main one, or the one that all callers share where the server announced a change there. */
+  readonly listing: () => Link | undefined
   /** Uses the main link, which may turn out to be of no use. */
   readonly over: <T>(link: Link, use: () => Promise<T>) => Promise<T>
   /** What the gateway's own links declare. */
@@ -59,6 +61,8 @@ export class Offers {
   #offered: Inventory | undefined
   /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
   #changes = 0
+  /** When the last reading began, and how long it took. */
+  #last = { readMs: -Infinity, costMs: 0 }
 
   constructor(source: OffersSource) {
     const { environment, options, main, declared, open, openLegacy, mayBeLegacy, oddity } = source
@@ -112,13 +116,14 @@ export class Offers {
   }
 
   /** Reads everything, over a link that is just being opened or over the main one. */
-  async read(link = this.#source.main()): Promise<void> {
+  async read(link = this.#source.listing()): Promise<void> {
     if (link === undefined) return
     const { memory } = this.#source.environment
     const options = this.#source.options()
-    void this.apps.read()
-    void this.legacy.read()
+    const others = Promise.all([this.apps.read(), this.legacy.read()])
     const changes = this.#changes
+    const readMs = performance.now()
+    this.#last = { ...this.#last, readMs }
     const raw = await this.#source.over(link, async () => {
       if (link.gateways.length > 0) {
         await link.survey()
@@ -129,8 +134,36 @@ export class Offers {
     const offered = changes === this.#changes ? raw : withoutLifetime(raw, LIST_KINDS)
     const isSame = offered.digest === this.#offered?.digest && isDeepStrictEqual(offered.absent, this.#offered.absent)
     if (!isSame) memory.keepInventory(options, offered)
+    this.#last = { readMs, costMs: performance.now() - readMs }
     this.#serve(offered)
     memory.keepPins(options, this.#pins.all)
+    // Hosts are listed one or the other: they must not differ in age.
+    if ((this.apps.inventory$.value ?? this.legacy.inventory$.value) !== undefined) await others
+  }
+
+  /**
+   * Settles once a list is as new as a host that asks for it expects (B285); never rejects. `undefined`: nothing to wait for. A server
+   * that is not connected is not asked, and a lifetime that a modern server gave is believed.
+   */
+  freshen(kind: ListKind): Promise<unknown> | undefined {
+    const main = this.#source.main()
+    if (main === undefined || this.#offered === undefined) return undefined
+    const { receivedAtMs, ttlMs } = this.#offered.freshness[kind]
+    const isBelieved = main.era === 'modern' && receivedAtMs + ttlMs > performance.now()
+    return this.#rereads.freshen(!isBelieved && isWorthReading(this.#last, this.#source.environment.freshMs()))
+  }
+
+  /** Settles once every announced change has been read; `undefined`: all have been. */
+  announcedRead(): Promise<unknown> | undefined {
+    return this.#rereads.freshen(false)
+  }
+
+  /** Whether the server lists this, or what it lists was left out: what is not served of it is so by a rule. */
+  lists(kind: ListKind, original: string): boolean {
+    const isNamed = namedIn(kind, original)
+    return [this.#offered, this.inventory$.value, this.apps.inventory$.value, this.legacy.inventory$.value].some(
+      (one) => one !== undefined && isNamed(one),
+    )
   }
 
   /** Our policies are others: what is known is served as they want it, without asking the server. */
@@ -227,13 +260,29 @@ export class Offers {
   }
 
   #reading(known: Inventory | undefined): ReadingOptions {
-    const { legacyTtlMs, legacyPollMs, hasCredential } = this.#source.environment
+    const { legacyTtlMs, legacyPollMs, freshMs, hasCredential } = this.#source.environment
     const { key, limits } = this.#source.options()
     const reached = (option: string): void => this.#source.environment.limits.hit(option, key)
     const { failed } = this.#source
-    return { limits, hasCredential, legacyTtlMs, legacyPollMs, nowMs: () => performance.now(), reached, known, failed }
+    return {
+      limits,
+      hasCredential,
+      legacyTtlMs,
+      legacyPollMs,
+      freshMs: freshMs(),
+      nowMs: () => performance.now(),
+      reached,
+      known,
+      failed,
+    }
   }
 }
+
+/** Whether an inventory holds something of this name, be it left out. */
+export const namedIn =
+  (kind: ListKind, original: string): ((inventory: Inventory) => boolean) =>
+  ({ lists, leftOut }) =>
+    lists[kind].some((entry) => entry.original === original) || leftOut.some((one) => one.kind === kind && one.name === original)
 
 const wordChange = (kind: LockKind, isNew: boolean): string => {
   if (isNew) return 'a definition is not in the lock file'

@@ -1,7 +1,7 @@
 /**
  * When lists are read again: after the server announced a change (bursts count once: 100 ms of quiet, at most 1 s), and from
  * time to time where it cannot announce any, with jitter and back-off (BRIDGING 3.7; B129, B157). After a reading the next announced
- * one waits in proportion to what it costs (B256).
+ * one waits in proportion to what it costs (B256). A request that needs the lists now does not wait for the quiet (B285).
  */
 import { Subject, debounce, timer } from 'rxjs'
 import type { Subscription } from 'rxjs'
@@ -22,6 +22,13 @@ export const restAfter = (inventory: Pick<Inventory, 'lists'> | undefined): numb
     : LIST_KINDS.reduce((sum, kind) => sum + inventory.lists[kind].reduce((bytes, { raw }) => bytes + raw.length, 0), 0) /
       BYTES_PER_MS
 
+/** A reading that takes longer than this is expensive: the next one waits longer in the same proportion. */
+const CHEAP_MS = 100
+
+/** Whether lists that were read at `readMs`, in `costMs`, are too old for a host that asks for them (B285). */
+export const isWorthReading = (last: { readonly readMs: number; readonly costMs: number }, freshMs: number): boolean =>
+  performance.now() - last.readMs >= freshMs * Math.max(1, last.costMs / CHEAP_MS)
+
 export class Rereads {
   readonly #read: () => Promise<void>
   readonly #restMs: () => number
@@ -29,7 +36,7 @@ export class Rereads {
   readonly #signals$ = new Subject<void>()
   readonly #signals: Subscription
   #firstSignalMs: number | undefined
-  #reading: Promise<void> | undefined
+  #reading: Promise<boolean> | undefined
   #again = false
   #poll: NodeJS.Timeout | undefined
 
@@ -38,14 +45,24 @@ export class Rereads {
     this.#read = read
     this.#restMs = restMs
     this.#signals = this.#signals$.pipe(debounce(() => timer(this.#quietMs()))).subscribe(() => {
-      this.#firstSignalMs = undefined
-      void this.#readOnce()
+      // Undefined: `freshen` has read in the meantime.
+      if (this.#firstSignalMs !== undefined) void this.#readOnce()
     })
   }
 
   request(): void {
     this.#firstSignalMs ??= performance.now()
     this.#signals$.next()
+  }
+
+  /**
+   * Settles once everything announced so far has been read; never rejects. `isOutdated`: the lists are read even if nothing was
+   * announced. `undefined`: nothing to wait for, or lists of this cost may not be read again yet.
+   */
+  freshen(isOutdated: boolean): Promise<unknown> | undefined {
+    const isAnnounced = this.#firstSignalMs !== undefined
+    if (this.#reading !== undefined) return isAnnounced ? this.#reading.then(() => this.freshen(false)) : this.#reading
+    return (isOutdated || isAnnounced) && performance.now() >= this.#restUntilMs ? this.#readOnce() : undefined
   }
 
   /** Reads every `periodMs` or so from now on, less often while that fails, and only while it `isNeeded`; `undefined`: never. */
@@ -85,11 +102,12 @@ export class Rereads {
       this.#again = true
       return true
     }
-    this.#reading = this.#read()
-    const succeeded = await this.#reading.then(
+    this.#firstSignalMs = undefined
+    this.#reading = this.#read().then(
       () => true,
       () => false,
     )
+    const succeeded = await this.#reading
     this.#reading = undefined
     this.#restUntilMs = performance.now() + this.#restMs()
     if (this.#again) {

@@ -1,5 +1,5 @@
 /**
- * The `subscriptions/listen` streams we hold at one modern server: one for the lists, one each for the resources and the tasks
+ * The `subscriptions/listen` streams we hold at one modern server: one for the lists, and those of the resources and the tasks
  * that are watched now. One that drops is opened again, and whatever it may have missed counts as changed once (BRIDGING 3.7).
  */
 import type { Connection } from '../rpc/connection.ts'
@@ -95,6 +95,7 @@ export class Listening {
     const params = this.#events.params(filter)
     let key = ''
     const close = (): void => abort.abort()
+    let isRefused = false
     const ended = this.#connection
       .request({
         build: (id) => {
@@ -105,7 +106,7 @@ export class Listening {
             headers: this.#events.headers(params),
           }
         },
-        read: () => undefined,
+        read: ({ error }) => void (isRefused = error !== undefined),
         idleMs: Infinity,
         totalMs: Infinity,
         signal: abort.signal,
@@ -118,7 +119,7 @@ export class Listening {
         this.#streams.delete(key)
         resolve(undefined)
       })
-    const stream: ListenStream = { key, acknowledged, ended, close }
+    const stream: ListenStream = { key, acknowledged, ended, isRefused: () => isRefused, close }
     this.#streams.set(key, { stream, acknowledged: resolve })
     return stream
   }

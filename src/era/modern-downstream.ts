@@ -187,7 +187,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    await this.#listening.resources.remove(uri)
+    this.#listening.resources.remove(uri)
   }
 
   async followTask(id: string): Promise<void> {
@@ -195,7 +195,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   async unfollowTask(id: string): Promise<void> {
-    await this.#listening.tasks.remove(id)
+    this.#listening.tasks.remove(id)
   }
 
   async setLevel(): Promise<void> {

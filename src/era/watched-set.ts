@@ -1,9 +1,10 @@
 /**
- * One member of a `listen` filter that is a set, and the stream that holds it open. A filter cannot change on an open stream, so
- * a new set opens a new stream, and the old one ends a little after the new one is acknowledged (make before break; BRIDGING 3.7).
+ * One member of a `listen` filter that is a set, and the streams that hold it open. Each id is on exactly one stream: a filter cannot
+ * change on an open stream, and go-sdk ends an id on a newer stream together with the older one. New ids open a further stream; a stream
+ * is closed once none of its ids is wanted; one that the server refuses is split until only the refused id fails (BRIDGING 3.7, 3.22;
+ * B284).
  */
 import { Failure } from '../wire/failure.ts'
-import { Echoes } from './echoes.ts'
 
 export type Filter = Readonly<Record<string, unknown>>
 
@@ -14,33 +15,41 @@ export interface ListenStream {
   /** What the server agreed to; `undefined`: the stream ended without that. */
   readonly acknowledged: Promise<Filter | undefined>
   readonly ended: Promise<void>
+  /** Whether it ended because the server answered with an error. */
+  readonly isRefused: () => boolean
   close(): void
 }
 
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
-/** A stream that was followed by another goes on so long: what it was about to say, the other may not have heard. */
-const LINGER_MS = 1_500
+
+/** What came of asking for one id; `lost`: the server answered nothing. */
+type Answer = 'accepted' | 'refused' | 'lost'
+
+interface Standing {
+  readonly stream: ListenStream
+  readonly ids: ReadonlySet<string>
+}
 
 export class WatchedSet {
   readonly #field: 'resourceSubscriptions' | 'taskIds'
   readonly #open: (filter: Filter) => ListenStream
   readonly #onMissed: (id: string) => void
+  /** Ids that are wanted now. */
   readonly #ids = new Set<string>()
-  /** The stream that stands, and what it was opened for. */
-  #stream: ListenStream | undefined
-  #asked: ReadonlySet<string> = new Set()
-  #accepted: ReadonlySet<string> = new Set()
-  readonly #echoes = new Echoes()
-  /** Changes of these may have gone unheard. */
+  /** Acknowledged streams. */
+  readonly #standing = new Set<Standing>()
+  /** Ids that the server is being asked for, with what comes of it. */
+  readonly #asking = new Map<string, Promise<Answer>>()
+  /** Ids of the stream that is opened at the end of this turn of the event loop. */
+  #batch: { readonly ids: Set<string>; readonly answers: Promise<ReadonlyMap<string, Answer>> } | undefined
+  /** Changes of these may have been lost. */
   readonly #missed = new Set<string>()
-  #isStale = false
-  #working: Promise<void> | undefined
   #retry: NodeJS.Timeout | undefined
   #retryMs = FIRST_RETRY_MS
   #isClosed = false
 
-  /** `onMissed` hears of what was not watched for a while and is again. */
+  /** `onMissed` is called with what was not watched for a while and is again. */
   constructor(
     field: 'resourceSubscriptions' | 'taskIds',
     open: (filter: Filter) => ListenStream,
@@ -52,29 +61,31 @@ export class WatchedSet {
   }
 
   /**
-   * Adds one URI or id; false if the server's acknowledgement leaves it out. Rejects if the server acknowledges nothing now: it
-   * is asked again until it does, or until the id is removed.
+   * Adds one URI or id; false if the server refuses it or leaves it out of its acknowledgement. Rejects if the server acknowledges
+   * nothing now: it is asked again until it does, or until the id is removed.
    */
   async add(id: string): Promise<boolean> {
     this.#ids.add(id)
-    if (!this.#accepted.has(id)) await this.#apply()
-    if (this.#accepted.has(id)) return true
-    if (!this.#asked.has(id)) {
-      this.#missed.add(id)
-      throw new Failure('lost', 'the server acknowledges no subscription now', { executed: 'no', retryable: true })
+    const answer = await this.#ask(id)
+    if (answer === 'accepted') return true
+    if (answer === 'refused') {
+      this.#ids.delete(id)
+      return false
     }
-    this.#ids.delete(id)
-    return false
+    throw new Failure('lost', 'the server acknowledges no subscription now', { executed: 'no', retryable: true })
   }
 
-  async remove(id: string): Promise<void> {
+  remove(id: string): void {
     this.#missed.delete(id)
-    if (this.#ids.delete(id)) await this.#apply()
+    this.#ids.delete(id)
+    this.#closeUnwanted()
   }
 
-  /** Whether an update is news: while one stream follows another, both say the same. `key`: the stream it came on. */
+  /** Whether an update is to be told: of a URI that is still wanted, on the stream that holds it. `key`: the stream it came on. */
   isNews(uri: string, key: string | undefined): boolean {
-    return key === undefined || this.#echoes.isNews(uri, key)
+    const holder = this.#holderOf(uri)
+    if (holder === undefined) return true
+    return this.#ids.has(uri) && (key === undefined || holder.stream.key === key || !this.#isOurs(key))
   }
 
   close(): void {
@@ -82,55 +93,97 @@ export class WatchedSet {
     clearTimeout(this.#retry)
   }
 
-  /** Makes the stream fit the set; changes that come meanwhile are made together. */
-  #apply(): Promise<void> {
-    this.#isStale = true
-    return (this.#working ??= this.#work().finally(() => (this.#working = undefined)))
+  #holderOf(id: string): Standing | undefined {
+    for (const standing of this.#standing) if (standing.ids.has(id)) return standing
+    return undefined
   }
 
-  async #work(): Promise<void> {
-    while (this.#isStale && !this.#isClosed) {
-      this.#isStale = false
-      await this.#replace([...this.#ids])
+  #isOurs(key: string): boolean {
+    return [...this.#standing].some(({ stream }) => stream.key === key)
+  }
+
+  #ask(id: string): Promise<Answer> {
+    if (this.#holderOf(id) !== undefined) return Promise.resolve('accepted')
+    let answer = this.#asking.get(id)
+    if (answer === undefined) {
+      answer = this.#join(id).finally(() => this.#asking.delete(id))
+      this.#asking.set(id, answer)
+    }
+    return answer
+  }
+
+  /** What is asked for in one turn of the event loop is asked for together. */
+  async #join(id: string): Promise<Answer> {
+    const ids = this.#batch?.ids ?? new Set<string>()
+    this.#batch ??= {
+      ids,
+      answers: new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+        this.#batch = undefined
+        return this.#listen([...ids])
+      }),
+    }
+    ids.add(id)
+    const answers = await this.#batch.answers
+    return answers.get(id) ?? 'lost'
+  }
+
+  /** Opens a stream for these; where the server refuses several, one for each half of them. */
+  async #listen(all: readonly string[]): Promise<ReadonlyMap<string, Answer>> {
+    const ids = all.filter((id) => this.#ids.has(id))
+    if (this.#isClosed || ids.length === 0) return new Map()
+    const stream = this.#open({ [this.#field]: ids })
+    const answer = await stream.acknowledged
+    if (answer !== undefined) return this.#stand(stream, ids, answer[this.#field])
+    if (!stream.isRefused()) return this.#lose(ids)
+    if (ids.length === 1) return this.#refuse(ids)
+    const middle = Math.ceil(ids.length / 2)
+    const halves = await Promise.all([this.#listen(ids.slice(0, middle)), this.#listen(ids.slice(middle))])
+    return new Map(halves.flatMap((half) => [...half]))
+  }
+
+  #stand(stream: ListenStream, asked: readonly string[], answer: unknown): ReadonlyMap<string, Answer> {
+    const agreed = new Set(Array.isArray(answer) ? (answer as string[]) : [])
+    const standing: Standing = { stream, ids: new Set(asked.filter((id) => agreed.has(id))) }
+    this.#standing.add(standing)
+    this.#retryMs = FIRST_RETRY_MS
+    void stream.ended.then(() => this.#ended(standing))
+    for (const id of standing.ids) if (this.#missed.delete(id)) this.#onMissed(id)
+    this.#closeUnwanted()
+    const refused = this.#refuse(asked.filter((id) => !agreed.has(id)))
+    return new Map<string, Answer>([...refused, ...[...standing.ids].map((id) => [id, 'accepted'] as const)])
+  }
+
+  /** They are not asked for again until they are added again. */
+  #refuse(ids: readonly string[]): ReadonlyMap<string, Answer> {
+    for (const id of ids) this.#missed.delete(id)
+    return new Map(ids.map((id) => [id, 'refused']))
+  }
+
+  #closeUnwanted(): void {
+    for (const standing of this.#standing) {
+      if ([...standing.ids].some((id) => this.#ids.has(id))) continue
+      this.#standing.delete(standing)
+      standing.stream.close()
     }
   }
 
-  async #replace(ids: readonly string[]): Promise<void> {
-    const old = this.#stream
-    if (ids.length === 0) return this.#stand(undefined, [], undefined)
-    const stream = this.#open({ [this.#field]: ids })
-    const answer = await stream.acknowledged
-    if (answer === undefined) return this.#retryLater()
-    if (old !== undefined) this.#echoes.follow(old.key, stream.key)
-    void stream.ended.then(() => this.#echoes.forget(stream.key))
-    this.#stand(stream, ids, answer[this.#field])
-    void stream.ended.then(() => this.#lost(stream))
+  /** The server, or the connection, ended a stream. */
+  #ended(standing: Standing): void {
+    if (this.#standing.delete(standing)) this.#lose([...standing.ids])
   }
 
-  #stand(stream: ListenStream | undefined, ids: readonly string[], accepted: unknown): void {
-    const old = this.#stream
-    this.#stream = stream
-    this.#asked = new Set(ids)
-    this.#accepted = new Set(Array.isArray(accepted) ? (accepted as string[]) : [])
-    if (stream === undefined) old?.close()
-    else if (old !== undefined) setTimeout(() => old.close(), LINGER_MS).unref()
-    this.#retryMs = FIRST_RETRY_MS
-    for (const id of this.#accepted) if (this.#missed.delete(id)) this.#onMissed(id)
-  }
-
-  #lost(stream: ListenStream): void {
-    if (this.#stream !== stream) return
-    for (const id of this.#accepted) this.#missed.add(id)
-    this.#stream = undefined
-    this.#asked = this.#accepted = new Set()
-    this.#retryLater()
+  #lose(ids: readonly string[]): ReadonlyMap<string, Answer> {
+    const wanted = ids.filter((id) => this.#ids.has(id))
+    for (const id of wanted) this.#missed.add(id)
+    if (wanted.length > 0) this.#retryLater()
+    return new Map(ids.map((id) => [id, 'lost']))
   }
 
   #retryLater(): void {
     if (this.#isClosed || this.#retry !== undefined) return
     this.#retry = setTimeout(() => {
       this.#retry = undefined
-      void this.#apply()
+      for (const id of this.#missed) if (this.#ids.has(id)) void this.#ask(id)
     }, jittered(this.#retryMs)).unref()
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
   }

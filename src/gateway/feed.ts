@@ -17,6 +17,7 @@ import { Toolsets } from '../catalog/toolsets.ts'
 import { Views } from '../catalog/view.ts'
 import type { Selection, View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import type { SharedBy } from '../downstream/environment.ts'
 import type { Caller, HostSession, Scope } from '../rpc/call.ts'
 import { declaresApps } from '../wire/apps.ts'
 import { isModernRevision, LATEST_LEGACY } from '../wire/revisions.ts'
@@ -54,6 +55,8 @@ export class Feed {
   readonly #grants = new Map<string, Grants>()
   readonly #sessions: SessionCatalogs
   readonly #personal: PersonalCatalogs
+  /** Of callers whose links to a server are their principal's: all of them, or only those without a session. */
+  readonly #linked: Readonly<Record<'all' | 'withoutSession', PersonalCatalogs>>
   /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
@@ -75,6 +78,15 @@ export class Feed {
       changed: (principal) => this.#watchers.look({ principal }),
       reached,
     })
+    const linked = (): PersonalCatalogs =>
+      new PersonalCatalogs({
+        options: () => this.#options,
+        curator: this.#curator,
+        listed: () => NOTHING_OWN,
+        changed: (principal) => this.#watchers.look({ principal }),
+        reached,
+      })
+    this.#linked = { all: linked(), withoutSession: linked() }
     downstreams$
       .pipe(
         switchMap((downstreams) =>
@@ -108,11 +120,19 @@ export class Feed {
     this.#personal.set(principal, key, inventory)
   }
 
+  /** What a server lists to the callers that share one principal's link; `undefined`: the same as everybody. */
+  principalListed(key: string, { principal, hasSessions }: SharedBy, inventory: Inventory | undefined): void {
+    this.#linked.withoutSession.set(principal, key, inventory)
+    if (hasSessions || inventory === undefined) this.#linked.all.set(principal, key, inventory)
+  }
+
   viewOf({ scope, revision, capabilities, principal, session }: Viewer): View {
     this.#settle()
     const kind = this.#kindOf(revision, capabilities)
     const common = this.#commonOf(kind)
-    const personal = this.#personal.of(principal, common)
+    const signedIn = this.#personal.of(principal, common)
+    const linked = session === undefined ? this.#linked.withoutSession : this.#linked.all
+    const personal = linked.of(principal, signedIn?.catalog ?? common) ?? signedIn
     const catalog = personal?.catalog ?? common
     const own = session && this.#sessions.of(session, catalog)
     if (own !== undefined) return this.#views.of(own, this.#selectionOf(scope, revision))
@@ -250,6 +270,8 @@ const legacyListsOf = ({ inventory$, legacyInventory$ }: Downstream): Inventory 
   if (legacy === undefined || legacy === all) return undefined
   return all !== undefined && isSameOffer(all, legacy) ? undefined : legacy
 }
+
+const NOTHING_OWN: ReadonlyMap<string, Inventory> = new Map()
 
 /** By server key, of the connections that this principal has now. */
 const listedTo = (principal: string, downstreams: readonly Downstream[]): ReadonlyMap<string, Inventory> => {

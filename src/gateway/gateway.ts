@@ -167,7 +167,10 @@ export class Gateway {
     const { options } = downstream
     const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(options, original)
     const expose = (original: string): string => exposedUri(this.feed.viewOf(caller), options, original)
-    return this.#subscriptions.add(subscriber, downstream, route?.original ?? uri, { exposed: uri, mayHear, expose })
+    const original = route?.original ?? uri
+    const isOffered = await this.#subscriptions.add(subscriber, downstream, original, { caller, exposed: uri, mayHear, expose })
+    if (isOffered && caller.session !== undefined) await downstream.watchFor(caller.session, original)
+    return isOffered
   }
 
   unsubscribe(subscriber: Subscriber & TaskSubscriber): void {
@@ -229,8 +232,8 @@ export class Gateway {
   }
 
   /** A server says that a resource changed. */
-  updated(id: string, uri: string, params: Payload): void {
-    this.#subscriptions.updated(id, uri, params)
+  updated(id: string, uri: string, params: Payload, concerns?: (caller: Caller) => boolean): void {
+    this.#subscriptions.updated(id, uri, params, concerns)
   }
 
   /** A server is back after a loss. */
@@ -324,7 +327,10 @@ export class Gateway {
     if (call.target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
     const route = findResource(this.feed.viewOf(call.caller), call.target)
     if (call.method === 'resources/unsubscribe') {
-      if (route !== undefined) this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
+      if (route !== undefined) {
+        this.#fleet.for(route.serverKey, call.caller.principal)?.unwatchFor(session, route.original)
+        this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
+      }
       return complete(Payload.of({}))
     }
     if (route === undefined) {

@@ -29,11 +29,15 @@ export class LateNames {
 
   /** Of the servers without lists, the one that the name of this call can only belong to. */
   ownerOf(call: Call): LateOwner | undefined {
-    const owners = this.#unlisted(call).flatMap((downstream) => {
-      const original = originalOf(call, downstream, this.#isPrefixed(call))
-      return original === undefined ? [] : [{ downstream, original }]
-    })
-    return owners.length === 1 ? owners[0] : undefined
+    return this.#soleOwner(
+      call,
+      this.#reached(call).filter(({ hasLists }) => !hasLists),
+    )
+  }
+
+  /** Of all servers that the caller reaches, the one that the name of this call can only belong to by its form. */
+  byForm(call: Call): LateOwner | undefined {
+    return this.#soleOwner(call, this.#reached(call))
   }
 
   /**
@@ -49,9 +53,17 @@ export class LateNames {
     return naming.prefix !== 'never' && caller.scope.server === undefined
   }
 
-  #unlisted({ caller: { scope, principal } }: Call): Downstream[] {
+  #reached({ caller: { scope, principal } }: Call): Downstream[] {
     const reached = this.#source.downstreams().filter(({ options }) => this.#source.feed.reaches(scope, options))
-    return reached.map((one) => one.for(principal)).filter(({ hasLists }) => !hasLists)
+    return reached.map((one) => one.for(principal))
+  }
+
+  #soleOwner(call: Call, downstreams: readonly Downstream[]): LateOwner | undefined {
+    const owners = downstreams.flatMap((downstream) => {
+      const original = originalOf(call, downstream, this.#isPrefixed(call))
+      return original === undefined ? [] : [{ downstream, original }]
+    })
+    return owners.length === 1 ? owners[0] : undefined
   }
 }
 

@@ -25,6 +25,19 @@ const KINDS: Readonly<Record<string, { readonly kind: ListKind; readonly member:
 /** How long a list that would fail waits for a last attempt at the servers. */
 const LAST_TRY_MS = 1_000
 
+/** How long a list waits for servers to be read again. What they say later is announced. */
+export const FRESH_WAIT_MS = 250
+
+/** Settles with `pending`, which never rejects, or after so many milliseconds. */
+export const within = (ms: number, pending: Promise<unknown>): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    void pending.then(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+
 export class Lists {
   readonly #feed: Feed
   readonly #downstreams: () => readonly Downstream[]
@@ -43,6 +56,8 @@ export class Lists {
     if (direct !== undefined) return direct
     const row = KINDS[call.method]
     await this.known(call.caller)
+    const pending = this.#outdated(call.caller, row.kind)
+    if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
     if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
     const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
     const view = this.#feed.viewOf(call.caller)
@@ -107,6 +122,14 @@ export class Lists {
   async #knownToLegacy(scope: Scope, principal: string): Promise<void> {
     const asked = this.#inScope(scope, principal).flatMap((downstream) => downstream.wantLegacy() ?? [])
     if (asked.length > 0) await firstValueFrom(race(from(Promise.all(asked)), timer(this.#options().listBudgetMs)))
+  }
+
+  /** Settles once the servers of this caller have been read again; `undefined`: what is known of all of them is new enough (B285). */
+  #outdated(caller: Caller, kind: ListKind): Promise<unknown> | undefined {
+    const pending = this.#inScope(caller.scope, caller.principal)
+      .map((downstream) => downstream.freshen(caller, kind))
+      .filter((one) => one !== undefined)
+    return pending.length === 0 ? undefined : Promise.all(pending)
   }
 
   async #awaited(downstream: Downstream): Promise<void> {

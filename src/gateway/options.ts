@@ -19,6 +19,8 @@ export interface GatewayOptions {
   /** How long a list of a legacy server is believed, with and without its `listChanged`. */
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
+  /** Age at which a list is read again for a host that asks for it. */
+  readonly freshMs: number
   /** A page of a merged list holds at most this many entries and bytes. */
   readonly pageMaxItems: number
   readonly pageMaxBytes: number
@@ -55,6 +57,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   listTtlCapMs: 60_000,
   legacyTtlMs: 300_000,
   legacyPollMs: 30_000,
+  freshMs: 1_000,
   pageMaxItems: 5_000,
   pageMaxBytes: 4 * 1024 * 1024,
   maxSubscriptions: 256,

@@ -1,6 +1,6 @@
 /**
- * Catalogs of principals that a server lists something of their own, because each signs in there for himself: everybody's catalog
- * with those lists in it. What one is listed, nobody else sees (B250). So many are kept; the one looked at longest ago goes first,
+ * Catalogs of principals that a server lists something of their own, because each signs in there or has a link there of its own:
+ * everybody's catalog with those lists in it. What one is listed, nobody else sees (B250). So many are kept; the one looked at longest ago goes first,
  * and is made again of what its principal's connections say when that principal is back.
  */
 import type { Catalog, CatalogOptions } from '../catalog/catalog.ts'
@@ -50,10 +50,15 @@ export class PersonalCatalogs {
     this.#source = source
   }
 
-  set(principal: string, key: string, inventory: Inventory): void {
+  /** `inventory`: `undefined` where the principal is listed what everybody is. */
+  set(principal: string, key: string, inventory: Inventory | undefined): void {
     const own = this.#find(principal)
     if (own?.inventories.get(key) === inventory) return
-    this.#keep(principal, new Map(own?.inventories).set(key, inventory))
+    const inventories = new Map(own?.inventories)
+    if (inventory === undefined) inventories.delete(key)
+    else inventories.set(key, inventory)
+    if (inventories.size === 0) this.#own.delete(principal)
+    else this.#keep(principal, inventories)
     this.#source.changed(principal)
   }
 

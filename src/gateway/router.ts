@@ -40,6 +40,7 @@ import { limitResult } from './result-limit.ts'
 import type { OpenedRound, Rounds } from './rounds.ts'
 import type { SignInRounds } from './sign-in.ts'
 import type { Tasks } from './tasks.ts'
+import { UnlistedNames } from './unlisted-names.ts'
 import { URL_REQUIRED, urlRequired, withoutVisits } from './url-required.ts'
 import { askerOf, isNamespaced, mayRenameUris, wordRequests } from './wording.ts'
 
@@ -56,6 +57,7 @@ const LISTED = { 'tools/call': 'tools', 'prompts/get': 'prompts', 'resources/rea
 export class Router {
   readonly #feed: Feed
   readonly #late: LateNames
+  readonly #unlisted: UnlistedNames
   readonly #rounds: Rounds
   readonly #signIns: SignInRounds
   readonly #tasks: Tasks
@@ -75,6 +77,7 @@ export class Router {
   ) {
     this.#feed = feed
     this.#late = late
+    this.#unlisted = new UnlistedNames({ feed, ownerOf: (call) => late.byForm(call) })
     this.#rounds = rounds
     this.#signIns = signIns
     this.#tasks = tasks
@@ -174,16 +177,26 @@ export class Router {
     this.#refuseUngranted(call)
     const asked = await this.awaitName(call)
     if (asked !== undefined) return asked
-    const late = this.#lookUp(call) ?? this.#signIns.routeOf(call.resume) ?? this.#unlisted(call)
+    const late =
+      this.#lookUp(call) ??
+      this.#signIns.routeOf(call.resume) ??
+      (await this.#lookUpAgain(call)) ??
+      this.#unlisted.routeOf(call) ??
+      this.#bridged(call)
     if (late !== undefined) return late
     noteDenial(call, 'unknown')
     throw unknown(call)
   }
 
+  async #lookUpAgain(call: Call): Promise<Route | undefined> {
+    await this.#unlisted.refreshed(call)
+    return this.#lookUp(call)
+  }
+
   /**
    * At a bridge a name that no list shows is its server's to answer, unless a rule of the configuration is about it (BRIDGING 3.21).
    */
-  #unlisted(call: Call): Route | undefined {
+  #bridged(call: Call): Route | undefined {
     const { scope, principal } = call.caller
     const downstream = scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
     if (downstream === undefined || !mayBeUnlisted(call, downstream, this.#feed.viewOf(call.caller))) return undefined
@@ -233,6 +246,8 @@ export class Router {
     if (asked !== undefined) return asked
     const late = this.#goBack(call, round) ?? this.#signIns.routeOf(round.resume)
     if (late !== undefined) return late
+    const unlisted = this.#unlisted.routeOf(call)
+    if (unlisted?.serverKey === round.server && unlisted.original === round.original) return unlisted
     noteDenial(call, 'unknown')
     throw unknown(call)
   }

@@ -3,6 +3,7 @@
  * (BRIDGING 3.8; B131–B134).
  */
 import type { Reconnected } from '../downstream/environment.ts'
+import type { Caller } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { META } from '../wire/meta.ts'
 import { Payload } from '../wire/payload.ts'
@@ -14,6 +15,7 @@ export interface Subscriber {
 
 /** How one subscriber knows a resource; of others of the same server, by original URI, whether it may be told of them and as what: views change. */
 export interface Interest {
+  readonly caller: Caller
   readonly exposed: string
   readonly mayHear: (original: string) => boolean
   readonly expose: (original: string) => string
@@ -34,6 +36,8 @@ export class Subscriptions {
   readonly #watched = new Map<string, Watched>()
   /** Servers that are being told that nobody watches any more: told to watch again only after that, lest the two cross. */
   readonly #leaving = new Map<string, Promise<void>>()
+  /** Of what no subscriber is left, the latest: servers may go on telling of it. */
+  readonly #left = new Set<string>()
   /** How many each subscriber watches. */
   readonly #counts = new Map<Subscriber, number>()
   readonly #max: () => number
@@ -58,6 +62,7 @@ export class Subscriptions {
     if (watched === undefined) {
       watched = { downstream, original, subscribers: new Map(), accepted: undefined }
       this.#watched.set(key, watched)
+      this.#left.delete(key)
     }
     watched.subscribers.set(subscriber, interest)
     const accepted = await (watched.accepted ?? this.#ask(watched))
@@ -78,17 +83,20 @@ export class Subscriptions {
 
   /**
    * A server reports a change. The URI may be below what was subscribed: exact subscribers first, else those above it, else
-   * everybody at that server. Everyone gets the URI that was reported, in its own spelling.
+   * everybody at that server, unless the URI itself was unsubscribed. Everyone gets the URI that was reported, in its own spelling.
+   * `concerns`: of the subscribers, those that may be told; absent: all.
    */
-  updated(server: string, uri: string, params: Payload): void {
-    const here = [...this.#watched.values()].filter(({ downstream }) => downstream.id === server)
+  updated(server: string, uri: string, params: Payload, concerns: (caller: Caller) => boolean = () => true): void {
+    const isConcerned = ({ subscribers }: Watched): boolean => [...subscribers.values()].some(({ caller }) => concerns(caller))
+    const here = [...this.#watched.values()].filter((one) => one.downstream.id === server && isConcerned(one))
     const exact = here.filter(({ original }) => original === uri)
     const above = here.filter(({ original }) => uri.startsWith(original.endsWith('/') ? original : `${original}/`))
-    const chosen = exact.length > 0 ? exact : above.length > 0 ? above : here
+    const others = this.#left.has(keyOf(server, uri)) ? [] : here
+    const chosen = exact.length > 0 ? exact : above.length > 0 ? above : others
     const told = new Set<Subscriber>()
     for (const { subscribers, original } of chosen) {
-      for (const [subscriber, { exposed, mayHear, expose }] of subscribers) {
-        if (told.has(subscriber) || !mayHear(uri)) continue
+      for (const [subscriber, { caller, exposed, mayHear, expose }] of subscribers) {
+        if (told.has(subscriber) || !concerns(caller) || !mayHear(uri)) continue
         told.add(subscriber)
         const copy = withoutOurId(params.fresh())
         copy.set('uri', JSON.stringify(original === uri ? exposed : expose(uri)))
@@ -128,6 +136,12 @@ export class Subscriptions {
     this.#counts.set(subscriber, count + 1)
   }
 
+  #keepLeft(key: string): void {
+    this.#left.add(key)
+    const [oldest] = this.#left
+    if (this.#left.size > MAX_LEFT && oldest !== undefined) this.#left.delete(oldest)
+  }
+
   #leave(key: string, watched: Watched, subscriber: Subscriber): void {
     if (!watched.subscribers.delete(subscriber)) return
     const count = (this.#counts.get(subscriber) ?? 1) - 1
@@ -135,6 +149,7 @@ export class Subscriptions {
     else this.#counts.delete(subscriber)
     if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
     this.#watched.delete(key)
+    this.#keepLeft(key)
     const left = Promise.resolve(watched.accepted)
       .then((accepted) => (accepted === false ? undefined : watched.downstream.unsubscribe(watched.original)))
       .catch(() => undefined)
@@ -144,6 +159,9 @@ export class Subscriptions {
     this.#leaving.set(key, left)
   }
 }
+
+/** How many URIs that were watched once are remembered. */
+const MAX_LEFT = 1_024
 
 /** The id of our own `listen` at the server means nothing to a host. */
 const withoutOurId = (params: Payload): Payload => {

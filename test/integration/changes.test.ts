@@ -192,8 +192,11 @@ describe('counting', () => {
     })
     const hosts = await Promise.all(uris.map(() => legacyHttp.connect(gateway)))
     await Promise.all(hosts.map((host, at) => host.call('resources/subscribe', { uri: `a+${uris[at]}` })))
-    const latest = gateway.fake('a').all('subscriptions/listen').at(-1)
-    expect(latest?.params['notifications']).toMatchObject({ resourceSubscriptions: expect.arrayContaining(uris) })
+    const asked = gateway
+      .fake('a')
+      .all('subscriptions/listen')
+      .flatMap(({ params }) => ((params['notifications'] as JsonMap)['resourceSubscriptions'] ?? []) as string[])
+    expect(asked.toSorted()).toEqual(uris)
     for (const host of hosts) await host[Symbol.asyncDispose]()
   })
   test('B132 a session that ends takes its subscriptions along', async () => {
@@ -294,28 +297,123 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
   })
 })
 
-test.each(['modern http', 'modern stdio'] as const)(
-  'make before break: a %s server keeps one listen per set of resources',
-  async (kind) => {
-    await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources: ['file:///1', 'file:///2'] }) } })
+describe.each(['modern http', 'modern stdio'] as const)('at a %s server', (kind) => {
+  const resources = ['file:///1', 'file:///2', 'file:///3']
+  const sets = (server: FakeDownstream): unknown[] =>
+    server.listens.map(({ params }) => (params['notifications'] as JsonMap)['resourceSubscriptions']).filter(Boolean)
+  const updates = (host: Host): unknown[] =>
+    host.heard.entries.filter(({ method }) => method === 'notifications/resources/updated').map(({ params }) => params?.['uri'])
+
+  test('a URI is on one listen; one that is not wanted any more is told of no longer', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources }) } })
     await using host = await legacyHttp.connect(gateway)
-    const sets = (): unknown[] =>
-      gateway
-        .fake('a')
-        .listens.map(({ params }) => (params['notifications'] as JsonMap)['resourceSubscriptions'])
-        .filter(Boolean)
+    const a = gateway.fake('a')
     await host.call('resources/subscribe', { uri: 'a+file:///1' })
     await host.call('resources/subscribe', { uri: 'a+file:///2' })
-    expect(sets()).toContainEqual(['file:///1', 'file:///2'])
+    expect(sets(a)).toEqual([['file:///1'], ['file:///2']])
+    const ended = a.listens.find(({ params }) => JSON.stringify(params).includes('file:///1'))
     await host.call('resources/unsubscribe', { uri: 'a+file:///1' })
-    await gateway
-      .fake('a')
-      .until('subscriptions/listen', ({ params }) => JSON.stringify(params['notifications']).includes('["file:///2"]'))
-    gateway.fake('a').updated('file:///2')
-    await host.heard.until(({ method }) => method === 'notifications/resources/updated')
-    expect(new Set(host.heard.entries.map(({ params }) => params?.['uri']))).toEqual(new Set(['a+file:///2']))
-  },
-)
+    if (kind === 'modern stdio') await a.until('notifications/cancelled')
+    else await ended?.closed
+    a.updated('file:///1')
+    a.updated('file:///2')
+    await host.heard.until(({ params }) => params?.['uri'] === 'a+file:///2')
+    expect(updates(host)).toEqual(['a+file:///2'])
+  })
+
+  test('B284 a URI that the server refuses fails for its subscriber alone', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources }) } })
+    await using one = await legacyHttp.connect(gateway)
+    await using two = await legacyHttp.connect(gateway)
+    const a = gateway.fake('a')
+    await one.call('resources/subscribe', { uri: 'a+file:///1' })
+    a.on('subscriptions/listen', (turn) => {
+      const asked = ((turn.params['notifications'] as JsonMap)['resourceSubscriptions'] ?? []) as string[]
+      if (asked.includes('file:///2')) turn.fail(-32602, 'not this one')
+      else turn.notify(ACKNOWLEDGED, { notifications: turn.params['notifications'], _meta: { [KEY.subscriptionId]: turn.id } })
+    })
+    const [refused, taken] = await Promise.allSettled([
+      two.call('resources/subscribe', { uri: 'a+file:///2' }),
+      two.call('resources/subscribe', { uri: 'a+file:///3' }),
+    ])
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: -32602 } })
+    expect(taken).toMatchObject({ status: 'fulfilled', value: {} })
+    expect(sets(a)).toContainEqual(['file:///1'])
+    a.updated('file:///1')
+    await one.heard.until(({ params }) => params?.['uri'] === 'a+file:///1')
+  })
+})
+
+describe('a legacy server that is a process for each session', () => {
+  const spec = { kind: 'legacy stdio' as const, tools: ['touch'], resources: ['file:///r', 'file:///s'] }
+  const isUpdate = ({ method }: Message): boolean => method === 'notifications/resources/updated'
+  const uri = 'a+file:///r'
+  /** Tells of the resource in the process that is called. */
+  const touching = (server: FakeDownstream): void => {
+    server.on('tools/call', ({ connection, params }) => {
+      connection.notify('notifications/resources/updated', { uri: (params['arguments'] as JsonMap)['uri'] })
+      return { content: [] }
+    })
+  }
+  const touch = (host: Host, what = 'file:///r'): Promise<JsonMap> =>
+    host.call('tools/call', { name: 'a__touch', arguments: { uri: what } })
+
+  test.each(everyTransport)('B284 what a call of a host over $name changes there is told to it', async ({ connect }) => {
+    await using gateway = await startGateway({ servers: { a: fake.of(spec) } })
+    touching(gateway.fake('a'))
+    await using host = await connect(gateway)
+    const { heard } = await listen(host, { resourceSubscriptions: [uri] })
+    if (host.era === 'legacy') await host.call('resources/subscribe', { uri })
+    await gateway.fake('a').until('resources/subscribe')
+    await touch(host)
+    expect((await heard.until(isUpdate)).params?.['uri']).toBe(uri)
+  })
+
+  test('B284 its process watches for the session, before and after it is started, and the main one tells it no more', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of(spec) } })
+    await using host = await legacyHttp.connect(gateway)
+    const a = gateway.fake('a')
+    touching(a)
+    await host.call('resources/subscribe', { uri })
+    await touch(host)
+    await host.heard.until(isUpdate)
+    await host.call('resources/subscribe', { uri: 'a+file:///s' })
+    const watched = a
+      .all('resources/subscribe')
+      .map(({ connection, params }) => [a.connections.indexOf(connection), params['uri']])
+    const own = a.connections.indexOf(a.all('tools/call')[0].connection)
+    expect(watched.toSorted()).toEqual(
+      [
+        [0, 'file:///r'],
+        [0, 'file:///s'],
+        [own, 'file:///r'],
+        [own, 'file:///s'],
+      ].toSorted(),
+    )
+    host.heard.clear()
+    a.connections[0].notify('notifications/resources/updated', { uri: 'file:///r' })
+    a.connections[own].notify('notifications/resources/updated', { uri: 'file:///s' })
+    await host.heard.until(isUpdate)
+    expect(host.heard.entries.map(({ params }) => params?.['uri'])).toEqual(['a+file:///s'])
+    await host.call('resources/unsubscribe', { uri })
+    await a.journal.when(() => (a.all('resources/unsubscribe').length === 2 ? true : undefined))
+  })
+
+  test.each(['/mcp', '/servers/a/mcp'])(
+    'B284 at %s nothing more is told of what was unsubscribed, under whatever URI',
+    async (path) => {
+      await using gateway = await startGateway({ servers: { a: fake.of(spec) } })
+      await using host = await legacyHttp.connect(gateway, { path })
+      const a = gateway.fake('a')
+      const [r, s] = spec.resources.map((one) => (path === '/mcp' ? `a+${one}` : one))
+      for (const one of [r, s]) await host.call('resources/subscribe', { uri: one })
+      await host.call('resources/unsubscribe', { uri: r })
+      for (const changed of spec.resources) a.connections[0].notify('notifications/resources/updated', { uri: changed })
+      await host.heard.until(isUpdate)
+      expect(host.heard.entries.filter(isUpdate).map(({ params }) => params?.['uri'])).toEqual([s])
+    },
+  )
+})
 
 test('B257 limits.subscriptions: over it a resource is not watched, and the text names the option', async () => {
   const uris = ['file:///1', 'file:///2', 'file:///3']

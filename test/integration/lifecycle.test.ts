@@ -185,9 +185,9 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     await using host = await connect(gateway)
     for (const [method, params] of [
       ['no/such', {}],
-      ['tools/call', { name: 'a__nope' }],
+      ['tools/call', { name: 'z__nope' }],
       ['resources/read', { uri: 'nope:///x' }],
-      ['prompts/get', { name: 'a__nope' }],
+      ['prompts/get', { name: 'z__nope' }],
     ] as const) {
       const { error } = await host.begin(method, params).response
       expect(Number.isInteger(error?.code)).toBe(true)

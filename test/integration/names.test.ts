@@ -13,12 +13,12 @@ const namesIn = async (host: Host, method: string, list: string, field: string):
 const tools = (host: Host): Promise<unknown[]> => namesIn(host, 'tools/list', 'tools', 'name')
 
 describe.each(everyTransport)('over $name', ({ connect, era }) => {
-  test('B102 a call to an unknown tool answers -32602 and reaches no downstream', async () => {
+  test('B102 a call to a tool of no server answers -32602 and reaches no downstream', async () => {
     await using gateway = await startGateway({ servers: { a: fake.offering('echo') } })
     await using host = await connect(gateway)
-    for (const name of ['a__nope', 'echo', 'b__echo', '', '__proto__', 'a__'])
+    for (const name of ['echo', 'b__echo', '', '__proto__', 'a__'])
       await expect(host.call('tools/call', { name })).rejects.toMatchObject({ code: -32602, message: `Unknown tool: ${name}` })
-    await expect(host.call('prompts/get', { name: 'a__nope' })).rejects.toMatchObject({ code: -32602 })
+    await expect(host.call('prompts/get', { name: 'b__nope' })).rejects.toMatchObject({ code: -32602 })
     expect(gateway.fake('a').received).toEqual([])
   })
   test('B103 B104 a read of an unknown resource is not found, by the code of the era, with its URI', async () => {
@@ -154,8 +154,9 @@ test('B260 /servers/<key>/mcp shows one server alone, under its own names and UR
     expect(await tools(host)).toEqual(['echo'])
     await host.call('tools/call', { name: 'echo' })
     expect(await host.call('resources/read', { uri: 'file:///r' })).toMatchObject({ contents: [{ uri: 'file:///r' }] })
-    await expect(host.call('tools/call', { name: 'other' })).rejects.toMatchObject({ code: -32602 })
-    await expect(host.call('tools/call', { name: 'a__echo' })).rejects.toMatchObject({ code: -32602 })
+    for (const name of ['other', 'a__echo']) await host.call('tools/call', { name })
+    const called = gateway.fake('a').all('tools/call')
+    expect(called.slice(-2).map(({ params }) => params['name'])).toEqual(['other', 'a__echo'])
   }
   expect(gateway.fake('b').received).toEqual([])
   for (const path of ['/servers/nobody/mcp', '/servers/A/mcp', '/servers//mcp', '/servers/a/mcp/x'])

@@ -1,5 +1,6 @@
-/** Servers that list something to one session alone (`dynamic_lists`; BRIDGING 3.20). */
+/** Servers that list something on one connection alone: of a session, of a principal, or shared by all (BRIDGING 3.7, 3.20). */
 import { expect, test } from 'vitest'
+import type { ServerOptions } from '../../src/downstream/options.ts'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
 import { legacyHttp, legacySse, modernHttp } from '../support/fake-host.ts'
@@ -14,7 +15,7 @@ const names = async (host: Host): Promise<unknown[]> =>
 const isToolsChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
 
 /** A gateway whose server shows the tool `secret` on every connection on which `reveal` was called. */
-const startRevealing = async (kind: FakeKind, dynamicLists: boolean) => {
+const startRevealing = async (kind: FakeKind, options: Partial<ServerOptions> = {}) => {
   const revealed = new Set<FakeConnection>()
   const gateway = await startGateway({
     servers: {
@@ -34,7 +35,7 @@ const startRevealing = async (kind: FakeKind, dynamicLists: boolean) => {
       }),
       b: fake.offering('other'),
     },
-    options: { a: { dynamicLists } },
+    options: { a: options },
   })
   return { gateway, revealed }
 }
@@ -42,7 +43,7 @@ const startRevealing = async (kind: FakeKind, dynamicLists: boolean) => {
 test.each<FakeKind>(['legacy http', 'legacy sse', 'legacy stdio'])(
   'B056 what a %s server reveals to a session is listed to it alone, announced and callable',
   async (kind) => {
-    const { gateway } = await startRevealing(kind, true)
+    const { gateway } = await startRevealing(kind)
     await using _ = gateway
     await using one = await legacyHttp.connect(gateway)
     await using two = await legacySse.connect(gateway)
@@ -63,7 +64,7 @@ test.each<FakeKind>(['legacy http', 'legacy sse', 'legacy stdio'])(
 test.each<FakeKind>(['legacy sse', 'legacy stdio'])(
   'what a %s server revealed to a session is gone with its link, which is announced',
   async (kind) => {
-    const { gateway, revealed } = await startRevealing(kind, true)
+    const { gateway, revealed } = await startRevealing(kind)
     await using _ = gateway
     await using host = await legacyHttp.connect(gateway)
     await host.call('tools/call', { name: 'a__reveal' })
@@ -76,7 +77,7 @@ test.each<FakeKind>(['legacy sse', 'legacy stdio'])(
 )
 
 test('B128 a change for everybody reaches a session with lists of its own, too, and what it alone sees stays', async () => {
-  const { gateway, revealed } = await startRevealing('legacy stdio', true)
+  const { gateway, revealed } = await startRevealing('legacy stdio')
   await using _ = gateway
   await using host = await legacyHttp.connect(gateway)
   await host.call('tools/call', { name: 'a__reveal' })
@@ -90,13 +91,65 @@ test('B128 a change for everybody reaches a session with lists of its own, too, 
   expect(await names(host)).toEqual(['a__reveal', 'a__third', 'a__secret', 'b__other'])
 })
 
-test('B056 without dynamic_lists everybody is listed what the catalogue link is', async () => {
-  const { gateway } = await startRevealing('legacy stdio', false)
+test.each<FakeKind>(['legacy http', 'legacy sse'])(
+  'B129 a %s server that announces one change on every connection is read over its main one',
+  async (kind) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['one'] }) } })
+    const a = gateway.fake('a')
+    await using one = await legacyHttp.connect(gateway)
+    await using two = await legacyHttp.connect(gateway)
+    for (const host of [one, two]) await host.call('tools/call', { name: 'a__one' })
+    a.offers.tools.push(tool('two'))
+    const before = a.all('tools/list').length
+    for (const connection of a.connections) connection.notify('notifications/tools/list_changed')
+    for (const host of [one, two]) await host.heard.until(isToolsChanged)
+    expect(await names(one)).toEqual(['a__one', 'a__two'])
+    expect(a.all('tools/list').length - before).toBe(1)
+    for (const host of [one, two]) expect(host.heard.entries.filter(isToolsChanged)).toHaveLength(1)
+  },
+)
+
+test.each(['principal', 'shared'] as const)(
+  'B128 with sharing: %s a change is read over the connection that announced it, and holds for all that share it',
+  async (sharing) => {
+    const { gateway, revealed } = await startRevealing('legacy stdio', { sharing })
+    await using _ = gateway
+    await using one = await legacyHttp.connect(gateway)
+    await using two = await legacySse.connect(gateway)
+    await using modern = await modernHttp.connect(gateway)
+    await one.call('tools/call', { name: 'a__reveal' })
+    await Promise.all([one, two].map((host) => host.heard.until(isToolsChanged)))
+    for (const host of [one, two, modern]) expect(await names(host)).toEqual(['a__reveal', 'a__secret', 'b__other'])
+    for (const host of [one, two]) expect(host.heard.entries.filter(isToolsChanged)).toHaveLength(1)
+    for (const host of [one, two]) host.heard.clear()
+    for (const connection of revealed) connection.drop()
+    await Promise.all([one, two].map((host) => host.heard.until(isToolsChanged)))
+    expect(await names(one)).toEqual(['a__reveal', 'b__other'])
+  },
+)
+
+test('B128 what a server announces on the connection of hosts without a session is listed to them, and to no session', async () => {
+  const { gateway } = await startRevealing('legacy stdio')
   await using _ = gateway
-  await using host = await legacyHttp.connect(gateway)
+  await using modern = await modernHttp.connect(gateway)
+  await using session = await legacyHttp.connect(gateway)
+  const pending = modern.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  await pending.messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+  await modern.call('tools/call', { name: 'a__reveal' })
+  await pending.messages.until(isToolsChanged)
+  expect(await names(modern)).toEqual(['a__reveal', 'a__secret', 'b__other'])
+  expect(await names(session)).toEqual(['a__reveal', 'b__other'])
+})
+
+test('B056 with dynamic_lists the lists of a session are read as soon as its connection is open', async () => {
+  const { gateway } = await startRevealing('legacy stdio', { dynamicLists: true })
+  await using _ = gateway
   const a = gateway.fake('a')
+  a.on('tools/list', ({ connection }) => ({
+    tools: ['reveal', ...(connection === a.connections[0] ? [] : ['own'])].map(tool),
+  }))
+  await using host = await legacyHttp.connect(gateway)
   await host.call('tools/call', { name: 'a__reveal' })
-  await a.until('tools/list')
-  expect(a.all('tools/list').every(({ connection }) => connection === a.connections[0])).toBe(true)
-  expect(await names(host)).toEqual(['a__reveal', 'b__other'])
+  await host.heard.until(isToolsChanged)
+  expect(await names(host)).toEqual(['a__reveal', 'a__own', 'b__other'])
 })

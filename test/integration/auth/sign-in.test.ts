@@ -109,7 +109,7 @@ describe('B279 a tool of a server that nobody has signed in to, called by the na
     while (answer['resultType'] === 'input_required')
     expect(answer).toMatchObject({ content: [{ text: '{}' }] })
     await signing
-    await expect(host.call('tools/call', { name: 'a__nope', arguments: {} })).rejects.toMatchObject({ code: -32602 })
+    await expect(host.call('tools/call', { name: 'z__nope', arguments: {} })).rejects.toMatchObject({ code: -32602 })
   })
 
   test('a person who declines has declined, and a host without pages is told the link', async () => {

@@ -61,6 +61,37 @@ describe('reading lists again', () => {
     expect(read).not.toHaveBeenCalled()
   })
 
+  test('B285 lists that are needed now are read at once, once for all that ask, and once more for what is announced meanwhile', async () => {
+    const reads: (() => void)[] = []
+    const rereads = new Rereads(() => new Promise((resolve) => reads.push(resolve)))
+    expect(rereads.freshen(false)).toBeUndefined()
+    rereads.request()
+    const first = [rereads.freshen(false), rereads.freshen(true)]
+    expect(reads).toHaveLength(1)
+    rereads.request()
+    const second = rereads.freshen(false)
+    reads[0]()
+    await Promise.all(first)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(reads).toHaveLength(2)
+    reads[1]()
+    await second
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(reads).toHaveLength(2)
+    rereads.close()
+  })
+
+  test('B256 B285 lists that rest are not read for who asks, either', async () => {
+    const read = vi.fn(() => Promise.resolve())
+    const rereads = new Rereads(read, () => 20_000)
+    await rereads.freshen(true)
+    rereads.request()
+    expect(rereads.freshen(true)).toBeUndefined()
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(read).toHaveBeenCalledTimes(2)
+    rereads.close()
+  })
+
   test('B256 announcements in a row cause readings that rest in proportion to what they cost', async () => {
     const read = vi.fn(() => Promise.resolve())
     const rereads = new Rereads(read, () => 20_000)

@@ -1,4 +1,4 @@
-/** The stream behind a set that hosts watch at a modern server (BRIDGING 3.7). */
+/** The streams behind a set that hosts watch at a modern server (BRIDGING 3.7). */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { WatchedSet } from '../../../src/era/watched-set.ts'
 import type { Filter, ListenStream } from '../../../src/era/watched-set.ts'
@@ -10,6 +10,8 @@ interface Opened {
   acknowledge(uris?: readonly string[]): void
   /** Ends it from the server's side. */
   drop(): void
+  /** Answers it with an error. */
+  refuse(): void
 }
 
 const makeSet = () => {
@@ -23,7 +25,12 @@ const makeSet = () => {
       acknowledged.resolve(undefined)
       ended.resolve()
     }
+    let isRefused = false
     const stream: Opened = {
+      refuse: () => {
+        isRefused = true
+        drop()
+      },
       key: String(opened.length + 1),
       uris,
       isClosed: false,
@@ -35,7 +42,7 @@ const makeSet = () => {
       stream.isClosed = true
       drop()
     }
-    return { key: stream.key, acknowledged: acknowledged.promise, ended: ended.promise, close }
+    return { key: stream.key, acknowledged: acknowledged.promise, ended: ended.promise, isRefused: () => isRefused, close }
   }
   return { set: new WatchedSet('resourceSubscriptions', open, (uri) => missed.push(uri)), opened, missed }
 }
@@ -45,34 +52,86 @@ afterEach(() => void vi.useRealTimers())
 /** Lets promises run, and as much time as a retry may take. */
 const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
 
-test('what is added while a stream is being opened is asked for together by the next', async () => {
+const urisOf = (opened: readonly Opened[]): unknown[] => opened.map(({ uris }) => uris)
+/** A set in which these stand, each on a stream of its own. */
+const standing = async (...uris: string[]): Promise<ReturnType<typeof makeSet>> => {
+  const made = makeSet()
+  for (const [at, uri] of uris.entries()) {
+    const added = made.set.add(uri)
+    await pass()
+    made.opened[at].acknowledge()
+    expect(await added).toBe(true)
+  }
+  return made
+}
+
+test('what is added at one time is asked for together, what comes later on a further stream, and no URI twice', async () => {
   const { set, opened } = makeSet()
-  const first = set.add('a')
-  const more = ['b', 'c', 'd'].map((uri) => set.add(uri))
-  opened[0].acknowledge()
+  const first = ['a', 'b', 'a'].map((uri) => set.add(uri))
   await pass()
-  expect(opened.map(({ uris }) => uris)).toEqual([['a'], ['a', 'b', 'c', 'd']])
-  expect(opened[0].isClosed, 'make before break').toBe(false)
-  opened[1].acknowledge(['a', 'b', 'd'])
-  expect(await Promise.all([first, ...more])).toEqual([true, true, false, true])
-  expect(
-    opened.map(({ isClosed }) => isClosed),
-    'what is on its way is still heard',
-  ).toEqual([false, false])
-  await pass(1_500)
-  expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false])
+  const later = ['b', 'c', 'd'].map((uri) => set.add(uri))
+  await pass()
+  expect(urisOf(opened)).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+  ])
+  opened[1].acknowledge(['d'])
+  opened[0].acknowledge()
+  expect(await Promise.all([...first, ...later])).toEqual([true, true, true, true, false, true])
+  expect(await set.add('a')).toBe(true)
+  expect(opened.map(({ isClosed }) => isClosed)).toEqual([false, false])
+})
+
+test('a stream is closed once none of its URIs is wanted, and a URI that is wanted again while it stands needs no other', async () => {
+  const { set, opened } = makeSet()
+  const added = ['a', 'b'].map((uri) => set.add(uri))
+  await pass()
+  opened[0].acknowledge()
+  await Promise.all(added)
+  set.remove('a')
+  expect([opened[0].isClosed, await set.add('a')]).toEqual([false, true])
+  for (const uri of ['a', 'b']) set.remove(uri)
+  expect(opened.map(({ isClosed }) => isClosed)).toEqual([true])
+  const again = set.add('a')
+  await pass()
+  opened[1].acknowledge()
+  expect(await again).toBe(true)
+})
+
+test('what is not wanted any more when its stream is acknowledged closes that', async () => {
+  const { set, opened } = makeSet()
+  const added = set.add('a')
+  await pass()
+  set.remove('a')
+  opened[0].acknowledge()
+  await added
+  expect(opened[0].isClosed).toBe(true)
+})
+
+test('B284 a stream that is refused is split until only the refused URI fails; what stands is not touched', async () => {
+  const { set, opened } = await standing('before')
+  const added = ['a', 'bad', 'c', 'd'].map((uri) => set.add(uri))
+  const turn = async (): Promise<void> => {
+    await pass()
+    for (const stream of opened)
+      if ((stream.uris as string[]).includes('bad')) stream.refuse()
+      else stream.acknowledge()
+  }
+  for (let turns = 0; turns < 4; turns++) await turn()
+  expect(await Promise.all(added)).toEqual([true, false, true, true])
+  expect(urisOf(opened)).toEqual([['before'], ['a', 'bad', 'c', 'd'], ['a', 'bad'], ['c', 'd'], ['a'], ['bad']])
+  expect(opened.map(({ isClosed }) => isClosed)).toEqual([false, false, false, false, false, false])
+  await pass(60_000)
+  expect(opened, 'nothing is tried again').toHaveLength(6)
 })
 
 test('B127 B134 a stream that drops is opened again, later each time, and everything on it counts as changed once', async () => {
-  const { set, opened, missed } = makeSet()
-  const added = set.add('a')
-  opened[0].acknowledge()
-  await added
+  const { opened, missed } = await standing('a')
   opened[0].drop()
   for (const [tries, waitMs] of [1_000, 2_000, 4_000].entries()) {
     await pass(waitMs / 2 - 1)
     expect(opened).toHaveLength(tries + 1)
-    await pass(waitMs / 2 + 1)
+    await pass(waitMs / 2 + 2)
     expect(opened).toHaveLength(tries + 2)
     if (tries < 2) opened[tries + 1].drop()
   }
@@ -85,93 +144,36 @@ test('B127 B134 a stream that drops is opened again, later each time, and everyt
   expect(missed).toEqual(['a'])
 })
 
-test('a set that the server does not acknowledge leaves the stream before it, is tried again, and what was added counts as changed', async () => {
-  const { set, opened, missed } = makeSet()
-  const added = set.add('a')
-  opened[0].acknowledge()
-  await added
+test('what the server does not acknowledge is tried again and counts as changed; other streams stand', async () => {
+  const { set, opened, missed } = await standing('a')
   const late = expect(set.add('b')).rejects.toThrow('the server acknowledges no subscription now')
+  await pass()
   opened[1].drop()
   await late
-  expect(opened[0].isClosed).toBe(false)
-  await pass(1_000)
-  expect(opened[2].uris).toEqual(['a', 'b'])
+  await pass(1_001)
+  expect(urisOf(opened)).toEqual([['a'], ['b'], ['b']])
   opened[2].acknowledge()
-  await pass(1_500)
-  expect([missed, opened[0].isClosed, await set.add('b')]).toEqual([['b'], true, true])
+  await pass()
+  expect([missed, opened[0].isClosed, await set.add('b')]).toEqual([['b'], false, true])
 })
 
-test('what is removed is asked for no more, and nothing is opened for nothing, nor once it is closed', async () => {
-  const { set, opened } = makeSet()
-  const added = set.add('a')
-  opened[0].acknowledge()
-  await added
-  await set.remove('a')
-  expect(opened[0].isClosed).toBe(true)
-  const again = set.add('b')
-  opened[1].acknowledge()
-  await again
+test('nothing is opened once the set is closed', async () => {
+  const { set, opened } = await standing('a')
   set.close()
-  opened[1].drop()
+  opened[0].drop()
   await pass(60_000)
-  expect(opened).toHaveLength(2)
+  expect(opened).toHaveLength(1)
 })
 
-test('while two streams stand an update is news once, whichever says it first, and none is lost', async () => {
-  const { set, opened } = makeSet()
-  const added = set.add('a')
-  opened[0].acknowledge()
-  await added
-  expect([set.isNews('a', '1'), set.isNews('a', '1')]).toEqual([true, true])
-  const more = set.add('b')
-  opened[1].acknowledge()
-  await more
-  const said = (...keys: string[]): boolean[] => keys.map((key) => set.isNews('a', key))
-  expect(said('1', '2', '1', '1', '2', '2'), 'each says three').toEqual([true, false, true, true, false, false])
-  expect(said('2', '2', '1', '1'), 'the old one is behind').toEqual([true, true, false, false])
-  expect([set.isNews('b', '2'), set.isNews('a', undefined)]).toEqual([true, true])
-  await pass(1_500)
-  expect(opened[0].isClosed).toBe(true)
-  await pass(1_500)
-  expect(said('2', '2')).toEqual([true, true])
-})
-
-test('an update right behind one that the new stream had not heard comes through', async () => {
-  const { set, opened } = makeSet()
-  const added = set.add('a')
-  opened[0].acknowledge()
-  await added
-  const more = set.add('b')
-  expect(set.isNews('a', '1'), 'before the new one listens').toBe(true)
-  opened[1].acknowledge()
-  await more
-  expect([set.isNews('a', '2'), set.isNews('a', '1')], 'one of both is news').toEqual([true, false])
-})
-
-test('where one stream follows another and is followed itself, no two updates are taken for one', async () => {
-  const { set, opened } = makeSet()
-  const follow = async (at: number): Promise<void> => {
-    const added = set.add(`${at}`)
-    opened[at].acknowledge()
-    await added
-  }
-  const said = (...keys: string[]): boolean[] => keys.map((key) => set.isNews('a', key))
-  await follow(0)
-  await follow(1)
-  expect(said('1', '2'), 'told to the first two').toEqual([true, false])
-  await follow(2)
-  expect(said('3', '2'), 'to the second and third').toEqual([true, false])
-  await follow(3)
-  expect(said('4', '3'), 'to the third and fourth').toEqual([true, false])
-})
-
-test('a stream that was opened once the one before had ended repeats nothing', async () => {
-  const { set, opened } = makeSet()
-  for (const at of [0, 1]) {
-    const added = set.add('a')
-    opened[at].acknowledge()
-    await added
-    expect(set.isNews('a', String(at + 1))).toBe(true)
-    await set.remove('a')
-  }
+test('an update is news on the stream that holds its URI, and only while that is wanted', async () => {
+  const { set } = await standing('a', 'b')
+  expect(['1', '2', undefined].map((key) => set.isNews('a', key))).toEqual([true, false, true])
+  expect(set.isNews('a/below', '1')).toBe(true)
+  const both = makeSet()
+  const added = ['a', 'b'].map((uri) => both.set.add(uri))
+  await pass()
+  both.opened[0].acknowledge()
+  await Promise.all(added)
+  both.set.remove('a')
+  expect(['a', 'b'].map((uri) => both.set.isNews(uri, '1'))).toEqual([false, true])
 })
