@@ -71,7 +71,7 @@ describe('reading lists again', () => {
     rereads.request()
     const second = rereads.freshen(false)
     reads[0]()
-    await Promise.all(first)
+    for (const one of first) await one
     await vi.advanceTimersByTimeAsync(0)
     expect(reads).toHaveLength(2)
     reads[1]()
