@@ -154,7 +154,8 @@ test('B260 /servers/<key>/mcp shows one server alone, under its own names and UR
     expect(await tools(host)).toEqual(['echo'])
     await host.call('tools/call', { name: 'echo' })
     expect(await host.call('resources/read', { uri: 'file:///r' })).toMatchObject({ contents: [{ uri: 'file:///r' }] })
-    for (const name of ['other', 'a__echo']) await host.call('tools/call', { name })
+    for (const name of ['other', 'a__echo'])
+      await expect(host.call('tools/call', { name })).rejects.toMatchObject({ code: -32602, message: `no tool ${name}` })
     const called = gateway.fake('a').all('tools/call')
     expect(called.slice(-2).map(({ params }) => params['name'])).toEqual(['other', 'a__echo'])
   }
