@@ -225,7 +225,8 @@ export const publicUrl = kind(
   (value) => {
     const url = typeof value === 'string' && !/[?#*\s]/.test(value) ? URL.parse(value) : null
     if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return undefined
-    const path = url.pathname.replace(/\/+$/, '')
+    let path = url.pathname
+    while (path.endsWith('/')) path = path.slice(0, -1)
     return path === '' || /^(\/[A-Za-z0-9._~-]+)+$/.test(path) ? url.origin + path : undefined
   },
 )

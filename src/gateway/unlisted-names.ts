@@ -3,10 +3,12 @@
  * change between two calls. They are forwarded where rules on names alone allow it (BRIDGING 3.20; B278): what a lock, a hint, a `where`
  * or a `confirm` would decide by the definition is not, nor is what the server lists and a rule leaves out.
  */
+import { isPerUser } from '../auth/oauth/options.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import { decideName } from '../catalog/curated-filter.ts'
 import type { Route } from '../catalog/routes.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import { SIGN_IN_TOOL } from '../downstream/sign-in-tool.ts'
 import type { Call } from '../rpc/call.ts'
 import type { Feed } from './feed.ts'
 import type { LateOwner } from './late-names.ts'
@@ -45,6 +47,8 @@ export class UnlistedNames {
   #mayForward({ caller }: Call, kind: NamedKind, { downstream, original }: LateOwner): boolean {
     const { options } = downstream
     if (!downstream.hasLists || downstream.lists(caller, kind, original)) return false
+    // Ours, and listed only while it is needed.
+    if (original === SIGN_IN_TOOL && isPerUser(options.credential)) return false
     if (options.onChange === 'hold' || options.onChange === 'quarantine') return false
     return isAllowed(options, kind, original) && this.#isInScope(caller.scope, options, kind, original)
   }

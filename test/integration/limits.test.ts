@@ -1,5 +1,6 @@
 /** Every limit is an option, says its name to whoever is refused, and is counted (RELIABILITY 7). */
 import { mkdtemp, rm } from 'node:fs/promises'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -165,12 +166,17 @@ const counted =
   ({ running }: TestGateway): boolean =>
     running.limits.all.some((each) => each.option === option)
 const deep = (depth: number): JsonMap => (depth === 0 ? {} : { x: deep(depth - 1) })
-const idleSockets = async (gateway: TestGateway, count: number): Promise<Socket[]> =>
+
+/** Connections that a request was answered on: idle ones give way to others. */
+const usedSockets = (gateway: TestGateway, count: number): Promise<Socket[]> =>
   Promise.all(
     Array.from({ length: count }, async () => {
       const socket = connect(Number(gateway.url.port), '127.0.0.1')
+      const body = request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {} })
+      const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n`
       socket.on('error', () => undefined)
-      await new Promise<void>((resolve) => socket.once('connect', () => resolve()))
+      socket.write(`${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+      await once(socket, 'data')
       return socket
     }),
   )
@@ -178,7 +184,7 @@ const crowded =
   (hostLimits: GatewaySetup['hostLimits']): Drive =>
   async () => {
     await using gateway = await startGateway({ servers: {}, hostLimits })
-    const sockets = await idleSockets(gateway, 2)
+    const sockets = await usedSockets(gateway, 2)
     const says = await exchangeRaw(gateway.url, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     for (const socket of sockets) socket.destroy()
     return met(says, gateway)
