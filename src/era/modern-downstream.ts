@@ -305,7 +305,9 @@ const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
     return { kind: 'task', result }
   }
   if (type !== 'input_required') {
-    if (caller.session === undefined && declaresExtensions(caller.capabilities)) return { kind: 'complete', result, type }
+    // A task is of an extension that this host did not declare (B173).
+    const isDeclared = type !== 'task' && declaresExtensions(caller.capabilities)
+    if (caller.session === undefined && isDeclared) return { kind: 'complete', result, type }
     throw new Failure('protocol', `unknown resultType "${type}"`)
   }
   if (METHODS[method]?.mayAskInput !== true) throw new Failure('protocol', `input_required in answer to ${method}`)

@@ -158,7 +158,7 @@ describe('without a running process', () => {
     expect([failed.code, JSON.parse(failed.stdout)]).toMatchObject([5, { isError: true }])
     expect(lastJson(failed.errors).error.exitCode).toBe(5)
     expect(await cli.run(['call', 'a__refuse'])).toMatchObject({ code: 5, errors: [expect.stringContaining('the tool refused')] })
-    expect(await cli.run(['call', 'a__nope'])).toMatchObject({ code: 1, errors: [expect.stringContaining('trunkline tools')] })
+    expect(await cli.run(['call', 'nope'])).toMatchObject({ code: 1, errors: [expect.stringContaining('trunkline tools')] })
     expect(await cli.run(['call', 'a__add', 'a=many'])).toMatchObject({
       code: 1,
       errors: [expect.stringContaining('a is a number')],

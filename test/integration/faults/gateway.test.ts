@@ -232,7 +232,7 @@ describe('F-31 what throws where nobody foresaw it', () => {
         // A host of its own: one that cannot even come in is no reason for anything else to fail.
         const host = await Promise.race([
           connect(gateway).catch(() => undefined),
-          gateway.log.until(({ text }) => /nobody foresaw/.test(text)),
+          gateway.log.until(({ text }) => /unexpected error/.test(text)),
         ])
         if (host !== undefined && 'begin' in host) {
           await host.begin('tools/call', { name: 'quick__t', arguments: { nonce: referee.begin() } }).over
