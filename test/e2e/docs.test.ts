@@ -56,6 +56,9 @@ const commands = blocks.flatMap((block, at) => {
   return block.mark === 'run' ? [{ ...block, answer: next?.mark === 'answer' ? next.text : undefined }] : []
 })
 
+/** 32 bytes for `state.key`. */
+const KEY = Buffer.from(Array.from({ length: 32 }, (_, at) => at)).toString('base64')
+
 describe('commands against the demo, started as `npm start` does', () => {
   let demo: Trunkline
   beforeAll(async () => {
@@ -104,11 +107,13 @@ describe('configurations', () => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  const shown = blocks.filter(({ language }) => language === 'yaml')
+  // What names certificates is loaded by test/integration/proxies.test.ts, which makes some.
+  const shown = blocks.filter(({ language, mark }) => language === 'yaml' && mark !== 'certificates')
   test.each(shown)('$at loads', async ({ text }) => {
     const file = join(folder, 'trunkline.yaml')
     await writeFile(file, text)
-    const context = { env: { HOME: folder, TRACKER_TOKEN: 't', CI_TOKEN: 't' }, cwd: folder, home: folder }
+    const variables = { TRACKER_TOKEN: 't', CI_TOKEN: 't', PROXY_USER: 'u', PROXY_PASSWORD: 'p', TRUNKLINE_KEY: KEY }
+    const context = { env: { HOME: folder, ...variables }, cwd: folder, home: folder }
     await expect(loadConfiguration({ files: [file] }, context)).resolves.toMatchObject({ files: expect.arrayContaining([file]) })
   })
 })

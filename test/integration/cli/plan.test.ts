@@ -34,7 +34,7 @@ test('plan shows servers, entries, tokens and restarts, applies nothing, and rel
     '~ | server | b | timeouts, filter, tools, resources or prompts changed | goes on',
     '~ | tool | b__add | changed | +3 tok',
     expect.stringMatching(/^- \| tool \| b__fail \| gone \| -\d+ tok$/),
-    ...['add', 'echo', 'env', 'fail', 'refuse', 'wait'].map((name) =>
+    ...['echo', 'fail', 'refuse', 'wait', 'env', 'add'].map((name) =>
       expect.stringMatching(new RegExp(`^- \\| tool \\| old__${name} \\| gone \\| -\\d+ tok$`)),
     ),
     expect.stringMatching(/^all: 18 → 11 tools, \d+ → \d+ tok \| nothing else restarts$/),
