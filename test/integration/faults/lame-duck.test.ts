@@ -57,7 +57,8 @@ test('F-22 a request on a connection that was idle when the listener closed is a
   const ask = () => send(new URL('/healthz', gateway.url), { method: 'GET', agent })
   expect((await ask()).status).toBe(200)
   const stopped = gateway.running.stop()
-  expect(await isRefused(gateway)).toBe(true)
+  // The listener closes as soon as the kernel's queue is empty.
+  while (!(await isRefused(gateway)));
   const last = await ask()
   expect([last.status, last.headers['connection']]).toEqual([200, 'close'])
   await stopped
