@@ -16,6 +16,7 @@ import { unaliasArguments } from '../catalog/unalias.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
+import { SIGN_IN_TOOL } from '../downstream/sign-in-tool.ts'
 import { withoutModernMembers, withoutModernMeta } from '../era/legacy-host.ts'
 import { project } from '../era/projections.ts'
 import { complete, isBridge, Refusal, ServerError, SHARED_PRINCIPAL } from '../rpc/call.ts'
@@ -222,7 +223,9 @@ export class Router {
       if (owner === undefined) throw error
       noteRoute(call, owner.downstream.options.key, owner.original)
       if (!this.#signIns.isNeeded(error)) throw error
-      return this.#askToSignIn(error, { ...call, caller: asker }, owner)
+      // The tool for signing in does nothing else: no question is about it.
+      const caller = owner.original === SIGN_IN_TOOL ? call.caller : asker
+      return this.#askToSignIn(error, { ...call, caller }, owner)
     }
   }
 
