@@ -5,6 +5,7 @@ import {
   BIG_TOOL,
   filler,
   NONCE_LENGTH,
+  payloads,
   REVISION,
   type ServerKind,
   SLOW_TOOL,
@@ -63,13 +64,15 @@ export const createAnswers = (
   const modern = isModern ? { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO } } : {}
   const cacheable = isModern ? { ttlMs: 3_600_000, cacheScope: 'public', ...modern } : {}
   const capabilities = { tools: news === undefined ? {} : { listChanged: true } }
-  const texts = new Map<string, readonly Buffer[]>(
-    Object.entries({ ...TOOLS, [SLOW_TOOL]: TOOLS.t1m }).map(([name, size]) => [name, [filler(size)]]),
+  const answers = new Map<string, { readonly text: readonly Buffer[]; readonly members: Buffer }>(
+    [...payloads()].map(([name, { text, members }]) => [name, { text: [text], members }]),
   )
-  texts.set(BIG_TOOL, Array<Buffer>(BIG_PIECES).fill(filler(BIG_PIECE_BYTES + 2 * NONCE_LENGTH)))
-  const own = [...texts].map(([name, text]) => ({
+  answers.set(SLOW_TOOL, { text: [filler(TOOLS.t1m)], members: Buffer.alloc(0) })
+  const piece = filler(BIG_PIECE_BYTES + 2 * NONCE_LENGTH)
+  answers.set(BIG_TOOL, { text: Array<Buffer>(BIG_PIECES).fill(piece), members: Buffer.alloc(0) })
+  const own = [...answers].map(([name, { text, members }]) => ({
     name,
-    description: `Answers ${text.reduce((sum, { length }) => sum + length, 0)} bytes of text.`,
+    description: `Answers ${text.reduce((sum, { length }) => sum + length, members.length)} bytes.`,
     inputSchema: INPUT_SCHEMA,
   }))
   const tools = [...own, ...Array.from({ length: Math.max(0, toolCount - own.length) }, (_, index) => bulkTool(index))]
@@ -84,12 +87,14 @@ export const createAnswers = (
   const answerCall = ({ id, params }: Request): Pieces => {
     const name = params?.name ?? ''
     const nonce = params?.arguments?.nonce
-    const text = texts.get(name)
-    if (text === undefined || nonce === undefined) return errorPieces(id, -32602, `Unknown tool or no nonce: ${name}`)
+    const payload = answers.get(name)
+    if (payload === undefined || nonce === undefined) return errorPieces(id, -32602, `Unknown tool or no nonce: ${name}`)
     return [
       `{"result":{"content":[{"type":"text","text":"${nonce}`,
-      ...text,
-      `${nonce}"}],${callTail}"isError":false},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`,
+      ...payload.text,
+      `${nonce}"}]`,
+      payload.members,
+      `,${callTail}"isError":false},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`,
     ]
   }
 

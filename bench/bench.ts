@@ -19,7 +19,9 @@ import { findPeers } from './peers.ts'
 import { ROOT } from './process.ts'
 import { takeProfiles, WALKS } from './profiling.ts'
 import { machine, render, type Report, rowName, versions } from './report.ts'
-import { CELLS, runRounds } from './rounds.ts'
+import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
+import { toolOf } from './payload.ts'
+import { cellsOf, runRounds } from './rounds.ts'
 import { sessions } from './sessions.ts'
 import { firstBytes, peaks } from './streamed.ts'
 import { type Between, SUBJECTS, type Subject } from './subjects.ts'
@@ -33,6 +35,7 @@ const OPTIONS = {
   full: { type: 'boolean', default: false },
   rounds: { type: 'string', default: '9' },
   subjects: { type: 'string' },
+  payloads: { type: 'string', default: 'prose' },
   peers: { type: 'string' },
   json: { type: 'string' },
   read: { type: 'string' },
@@ -41,11 +44,12 @@ const OPTIONS = {
 } as const
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>
 
-const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--subjects direct,raw,…] [--peers DIR] [--json FILE] [--read FILE] [--write] [--compare]
+const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--subjects direct,raw,…] [--payloads prose,dense,…] [--peers DIR] [--json FILE] [--read FILE] [--write] [--compare]
   --quick      one short round: shows that everything works, says nothing about speed
   --full       every transport, cold start, sessions, lists and their changes, streams, profiles, and the goals
   --rounds     rounds that count, 9 by default
   --subjects   of ${SUBJECTS.map(({ name }) => name).join(', ')}, and the peers; all by default
+  --payloads   of ${PAYLOAD_KINDS.join(', ')}, or all; prose by default
   --peers      a folder in which npm installed mcp-hub, mcp-proxy and supergateway
   --json       writes everything found to FILE
   --read       takes what --json wrote in place of a run
@@ -85,10 +89,19 @@ const chosen = (names: string | undefined, known: readonly Subject[], absent: Re
   throw new UsageError(`--subjects: no subject "${unknown}"; there are ${known.map(({ name }) => name).join(', ')}`)
 }
 
+const kindsOf = (names: string): readonly PayloadKind[] => {
+  const wanted = names === 'all' ? PAYLOAD_KINDS : names.split(',')
+  const unknown = wanted.find((name) => !PAYLOAD_KINDS.some((kind) => kind === name))
+  if (unknown !== undefined)
+    throw new UsageError(`--payloads: no kind "${unknown}"; there are ${PAYLOAD_KINDS.join(', ')}, and all`)
+  return PAYLOAD_KINDS.filter((kind) => wanted.includes(kind))
+}
+
 const overHttp = ([host, server]: Between): boolean => /^(legacy|modern)$/.test(host) && /^(legacy|modern)$/.test(server)
 
 const measure = async (values: Values): Promise<Report> => {
   const options = effortOf(values)
+  const cells = cellsOf(kindsOf(values.payloads))
   const peers = await findPeers(values.peers)
   const subjects = chosen(values.subjects, [...SUBJECTS, ...peers.subjects], peers.absent)
 
@@ -99,7 +112,7 @@ const measure = async (values: Values): Promise<Report> => {
     const contestants = await openField(inner, subjects, values.full ? () => true : overHttp)
     const rows = await runRounds(
       contestants,
-      { ...options, cells: CELLS },
+      { ...options, cells },
       (round) => log(`round ${round + options.warmUp + 1} of ${options.rounds + options.warmUp}`),
       (name, error) => inner.lose(name, error),
     )
@@ -114,7 +127,7 @@ const measure = async (values: Values): Promise<Report> => {
     date: new Date().toISOString().slice(0, 10),
     machine: machine(),
     versions: await versions(peers.versions),
-    options: { ...options, cells: CELLS },
+    options: { ...options, cells },
     run: commandOf(values),
     rows,
     memory: Object.fromEntries(memory),
@@ -129,13 +142,14 @@ const measure = async (values: Values): Promise<Report> => {
 }
 
 /** How anyone repeats the run; `DIR`: a folder with the peers. */
-const commandOf = ({ quick, full, rounds, subjects, peers }: Values): string =>
+const commandOf = ({ quick, full, rounds, subjects, payloads, peers }: Values): string =>
   [
     'npm run bench --',
     ...(quick ? ['--quick'] : []),
     ...(full ? ['--full'] : []),
     ...(rounds === OPTIONS.rounds.default ? [] : ['--rounds', rounds]),
     ...(subjects === undefined ? [] : ['--subjects', subjects]),
+    ...(payloads === OPTIONS.payloads.default ? [] : ['--payloads', payloads]),
     ...(peers === undefined ? [] : ['--peers', 'DIR']),
     '--write',
   ].join(' ')
@@ -143,7 +157,8 @@ const commandOf = ({ quick, full, rounds, subjects, peers }: Values): string =>
 /** Says what is wrong with a run; true when nothing is. What a peer cannot do is told on the page and no fault of the run. */
 const isSound = ({ rows, failed, peers }: Report): boolean => {
   const bad = rows.filter((row) => row.bad > 0)
-  for (const row of bad) log(`${row.bad} bad replies: ${rowName(row)}, ${row.tool} × ${row.inFlight}\n${row.firstBad}`)
+  for (const row of bad)
+    log(`${row.bad} bad replies: ${rowName(row)}, ${toolOf(row.tool, row.kind)} × ${row.inFlight}\n${row.firstBad}`)
   for (const [name, why] of Object.entries(failed)) log(`${name} failed: ${why}`)
   return bad.length === 0 && !Object.keys(failed).some((name) => !peers.some((peer) => name.startsWith(peer)))
 }

@@ -18,11 +18,11 @@ const round = (value: number): number => Number(value.toPrecision(3))
 
 /** Those of this gateway, by name. */
 export const shortFigures = (rows: readonly Row[], figures: readonly Figure[]): Figures['figures'] => {
-  const calls = rows.flatMap(({ subject, between, tool, inFlight, ratio }) =>
+  const calls = rows.flatMap(({ subject, between, tool, kind, inFlight, ratio }) =>
     SUBJECT.test(subject) && ratio !== undefined
       ? [
           [
-            `${subject === 'trunkline' ? '' : `${subject}: `}CPU per call ÷ raw, ${between.join(' → ')}, ${SIZE[tool]} × ${inFlight}`,
+            `${subject === 'trunkline' ? '' : `${subject}: `}CPU per call ÷ raw, ${between.join(' → ')}, ${SIZE[tool]}${kind === 'prose' ? '' : ` ${kind}`} × ${inFlight}`,
             round(ratio.median),
           ] as const,
         ]

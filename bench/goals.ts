@@ -40,7 +40,14 @@ const judged = ({ id, what, measured, unit, atMost, atLeast, beside }: Line): Go
 /** In the order of their ids. What the run did not measure is said to be so. */
 export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): readonly Goal[] => {
   const row = (subject: string, between: string, tool: Size) =>
-    rows.find((row) => row.subject === subject && row.between.join(' → ') === between && row.tool === tool && row.inFlight === 32)
+    rows.find(
+      (row) =>
+        row.subject === subject &&
+        row.between.join(' → ') === between &&
+        row.tool === tool &&
+        row.kind === 'prose' &&
+        row.inFlight === 32,
+    )
   const ratio = (between: string, tool: Size) => row('trunkline', between, tool)?.ratio
   /** CPU per call of one subject ÷ that of another in the same cell, by round. */
   const paired = (above: string, below: string, between: string, tool: Size): Spread | undefined => {

@@ -1,7 +1,8 @@
 /**
- * What the bench's servers answer and what its hosts expect, said once. The text of a result is `<nonce><filler><nonce>`: lines of
- * plain words with escaped line ends, as JSON text has them. Sizes are bytes on the wire.
+ * What the bench's servers answer and what its hosts expect, said once. The text of a result is `<nonce><payload><nonce>`, in one of the
+ * kinds of `payload-kinds.ts`. Sizes are bytes on the wire.
  */
+import { PAYLOAD_KINDS, type Payload, type PayloadKind, payloadOf } from './payload-kinds.ts'
 
 export const TOOLS = { t100: 100, t10k: 10_240, t1m: 1_048_576 } as const
 export type ToolName = keyof typeof TOOLS
@@ -31,11 +32,19 @@ export const BIG_PIECE_BYTES = TOOLS.t1m
 /** Hexadecimal, this many characters. */
 export const NONCE_LENGTH = 12
 
-const LINE = String.raw`The quick brown fox jumps over the lazy dog and the gateway carries its words on.\n`
+/** The name of the tool that answers `size` bytes of a kind; prose has the bare names. */
+export const toolOf = (tool: ToolName, kind: PayloadKind): string => (kind === 'prose' ? tool : `${tool}_${kind}`)
 
-/** What stands between the two nonces of a text of `size` bytes. Never ends within an escape. */
-export const filler = (size: number): Buffer => {
-  const length = size - 2 * NONCE_LENGTH
-  const text = LINE.repeat(Math.ceil(length / LINE.length)).slice(0, length)
-  return Buffer.from(text.endsWith('\\') ? `${text.slice(0, -1)}.` : text, 'latin1')
-}
+/** The tools by name, each with its payload. */
+export const payloads = (): ReadonlyMap<string, Payload> =>
+  new Map(
+    PAYLOAD_KINDS.flatMap((kind) =>
+      (Object.keys(TOOLS) as ToolName[]).map((tool) => [toolOf(tool, kind), payloadOf(kind, TOOLS[tool], 2 * NONCE_LENGTH)]),
+    ),
+  )
+
+/** Bytes of the text that a tool answers, its nonces counted. */
+export const textSize = (tool: ToolName, kind: PayloadKind): number => (kind === 'objects' ? 2 * NONCE_LENGTH : TOOLS[tool])
+
+/** What stands between the two nonces of a text of `size` bytes of prose. */
+export const filler = (size: number): Buffer => payloadOf('prose', size, 2 * NONCE_LENGTH).text

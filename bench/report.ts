@@ -51,7 +51,8 @@ export const versions = async (peers: Report['versions']): Promise<Report['versi
 export const rowName = ({ subject, between: [host, server] }: Pick<Row, 'subject' | 'between'>): string =>
   `${subject} | ${host} → ${server}`
 
-const cellName = ({ tool, inFlight }: Row): string => `${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[tool]} × ${inFlight}`
+const cellName = ({ tool, kind, inFlight }: Row): string =>
+  `${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[tool]}${kind === 'prose' ? '' : ` ${kind}`} × ${inFlight}`
 
 const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2))
 
@@ -238,7 +239,11 @@ const added =
     const between = [server === 'stdio' || server === 'http-sse' ? server : host === 'modern' ? host : 'legacy', server].join()
     const direct = rows.find(
       (one) =>
-        one.subject === 'direct' && one.between.join() === between && one.tool === row.tool && one.inFlight === row.inFlight,
+        one.subject === 'direct' &&
+        one.between.join() === between &&
+        one.tool === row.tool &&
+        one.kind === row.kind &&
+        one.inFlight === row.inFlight,
     )
     return direct === undefined || direct === row ? '–' : `${number(row.p50 - direct.p50)} / ${number(row.p99 - direct.p99)}`
   }

@@ -4,12 +4,14 @@
  */
 import { cpuMicros, processTree } from './cpu.ts'
 import type { Contestant } from './field.ts'
-import { TOOLS, type ToolName } from './payload.ts'
+import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
+import { textSize, toolOf, TOOLS, type ToolName } from './payload.ts'
 import type { Between } from './subjects.ts'
 import { quantile, spread, type Spread } from './stats.ts'
 
 export interface Cell {
   readonly tool: ToolName
+  readonly kind: PayloadKind
   readonly inFlight: number
 }
 
@@ -53,14 +55,22 @@ interface Sample {
   readonly p99: number
 }
 
-export const CELLS: readonly Cell[] = (Object.keys(TOOLS) as ToolName[]).flatMap((tool) =>
-  [1, 32].map((inFlight) => ({ tool, inFlight })),
+const PROSE: readonly Cell[] = (Object.keys(TOOLS) as ToolName[]).flatMap((tool) =>
+  [1, 32].map((inFlight) => ({ tool, kind: 'prose' as const, inFlight })),
 )
 
-const measure = async ({ host, prefix, pid }: Contestant, { tool, inFlight }: Cell, forMs: number): Promise<Sample> => {
+/** Prose in every cell; of each other kind of payload 32 calls in flight, where there is room for it to show. */
+export const cellsOf = (kinds: readonly PayloadKind[]): readonly Cell[] => [
+  ...(kinds.includes('prose') ? PROSE : []),
+  ...PAYLOAD_KINDS.filter((kind) => kind !== 'prose' && kinds.includes(kind)).flatMap((kind) =>
+    (['t10k', 't1m'] as const).map((tool) => ({ tool, kind, inFlight: 32 })),
+  ),
+]
+
+const measure = async ({ host, prefix, pid }: Contestant, { tool, kind, inFlight }: Cell, forMs: number): Promise<Sample> => {
   const meter = () => cpuMicros(processTree(pid))
   const { latencies, used, seconds, ...rest } = await host.burst({
-    ask: { tool: prefix + tool, size: TOOLS[tool] },
+    ask: { tool: prefix + toolOf(tool, kind), size: textSize(tool, kind) },
     inFlight,
     forMs,
     meter,
@@ -100,7 +110,10 @@ export const runRounds = async (
           samples.get(contestant)!.get(cell)!.push(sample)
         } catch (error) {
           samples.delete(contestant)
-          lose(`${contestant.subject}, ${contestant.between.join(' → ')}, ${cell.tool} × ${cell.inFlight}`, error)
+          lose(
+            `${contestant.subject}, ${contestant.between.join(' → ')}, ${toolOf(cell.tool, cell.kind)} × ${cell.inFlight}`,
+            error,
+          )
         }
       }
     }

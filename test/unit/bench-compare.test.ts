@@ -27,6 +27,7 @@ test('each row of this gateway has a name of its own, those of others have none'
     subject,
     between: ['legacy', 'modern'],
     tool: 't100',
+    kind: 'prose',
     inFlight: 32,
     calls: 1,
     bad: 0,
