@@ -20,6 +20,7 @@ const project = (name: string, groupOrder: number, testTimeout: number, retry: n
 
 export default defineConfig({
   test: {
+    globalSetup: './test/support/build.ts',
     // The second one names what was left out for want of a program.
     reporters: ['default', './test/support/programs-reporter.ts'],
     projects: [project('unit', 0, 20_000, 0, 2), project('integration', 1, 30_000, 1, 2), project('e2e', 2, 120_000, 2, 1)],

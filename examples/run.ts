@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-/** The command line in a checkout, which needs no build: `node src/main.ts …`. */
+/** The command line of a checkout: `node scripts/start.ts …`. */
 export const TRUNKLINE: readonly [program: string, ...words: string[]] = [
   process.execPath,
-  fileURLToPath(new URL('../src/main.ts', import.meta.url)),
+  fileURLToPath(new URL('../scripts/start.ts', import.meta.url)),
 ]
 
 export interface Trunkline extends AsyncDisposable {

@@ -31,8 +31,16 @@ beforeAll(async () => {
   const packed = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: ROOT, env, maxBuffer: 2 ** 24 })
   // prepack may print before the JSON begins.
   const [{ filename }] = JSON.parse(packed.stdout.slice(packed.stdout.search(/^\[/m))) as [{ filename: string }]
-  await writeFile(join(folder, 'package.json'), '{ "private": true }\n')
-  const words = ['install', '--prefer-offline', '--no-audit', '--no-fund', join(folder, filename)]
+  // What it depends on is taken from this checkout: no test waits for the network.
+  const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object }
+  const overrides = Object.fromEntries(
+    Object.keys(dependencies).map((name) => [name, `file:${join(ROOT, 'node_modules', name)}`]),
+  )
+  await writeFile(
+    join(folder, 'package.json'),
+    JSON.stringify({ private: true, dependencies: { trunkline: `file:./${filename}` }, overrides }),
+  )
+  const words = ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--cache', join(folder, 'cache')]
   await run('npm', words, { cwd: folder, env })
   npx = (...rest) => run('npx', ['--no-install', 'trunkline', ...rest], { cwd: folder, env })
 })

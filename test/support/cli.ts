@@ -12,8 +12,8 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { Redactor } from '../../src/redactor.ts'
 import { run } from '../../src/cli.ts'
+import { PROGRAM } from './program.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const FAKE = fileURLToPath(new URL('./children/fake-server.ts', import.meta.url))
 
 export interface Ended {
@@ -82,12 +82,12 @@ export const commandLine = async (
   }
   const serving = new Set<Serving>()
   const start = (args: readonly string[]): Serving => {
-    const made = serve(spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: around, stdio: 'pipe' }))
+    const made = serve(spawn(process.execPath, [PROGRAM, ...args], { cwd: folder, env: around, stdio: 'pipe' }))
     serving.add(made)
     return made
   }
   const spawned: Cli['run'] = async (args, input = '') => {
-    const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: around, stdio: 'pipe' })
+    const child = spawn(process.execPath, [PROGRAM, ...args], { cwd: folder, env: around, stdio: 'pipe' })
     child.stdin.end(input)
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
     return { code: code as number | null, stdout, stderr, errors: stderr.trimEnd().split('\n') }

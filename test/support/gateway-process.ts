@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import type { Target } from './processes.ts'
+import { PROGRAM } from './program.ts'
 
 /** What a configuration file may hold; only Trunkline checks it. */
 export type GatewayConfig = Record<string, unknown>
@@ -34,8 +34,6 @@ export interface GatewayProcess extends AsyncDisposable {
   stop(): Promise<number | null>
 }
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-
 export const gatewayHome = async (): Promise<GatewayHome> => {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
   return {
@@ -52,7 +50,7 @@ export const gatewayHome = async (): Promise<GatewayHome> => {
 /** The command with which a host starts a gateway of its own over stdio. */
 export const stdioGateway = (file: string): Extract<Target, { command: string }> => ({
   command: process.execPath,
-  args: [main, 'stdio', '-c', file],
+  args: [PROGRAM, 'stdio', '-c', file],
 })
 
 /**
@@ -67,7 +65,7 @@ export const startGatewayAfter = (words: string, file: string): Promise<GatewayP
   started(spawn('sh', ['-c', `${words}; exec "$@"`, 'sh', process.execPath, ...up(file, [])], STDIO))
 
 const STDIO: SpawnOptionsWithStdioTuple<StdioNull, StdioNull, StdioPipe> = { stdio: ['ignore', 'ignore', 'pipe'] }
-const up = (file: string, args: readonly string[]): string[] => [main, 'up', '-c', file, '--listen', '127.0.0.1:0', ...args]
+const up = (file: string, args: readonly string[]): string[] => [PROGRAM, 'up', '-c', file, '--listen', '127.0.0.1:0', ...args]
 
 const started = async (child: ChildProcessByStdio<null, null, Readable>): Promise<GatewayProcess> => {
   const exited = once(child, 'exit') as Promise<[number | null]>

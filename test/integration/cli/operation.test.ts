@@ -1,11 +1,9 @@
 /** What the command line says when something is misspelt, missing, broken or too old. */
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
-
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+import { PROGRAM } from '../../support/program.ts'
 
 describe('a command that is not known', () => {
   test.each([
@@ -109,7 +107,7 @@ test('reload.confirm: a change is shown by plan and waits for reload', async () 
 
 test('too old a Node is told in one sentence, before anything else is loaded', async () => {
   const old = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})`
-  const child = spawn(process.execPath, ['--import', old, MAIN, 'check'])
+  const child = spawn(process.execPath, ['--import', old, PROGRAM, 'check'])
   const said: Buffer[] = []
   child.stderr.on('data', (chunk: Buffer) => said.push(chunk))
   const code = await new Promise((resolve) => child.once('close', resolve))
@@ -117,7 +115,7 @@ test('too old a Node is told in one sentence, before anything else is loaded', a
   expect(Buffer.concat(said).toString()).toMatch(
     /^trunkline needs Node 22\.19 or later, and this is v[\d.]+; install a newer one.*\n$/,
   )
-  const source = await readFile(MAIN, 'utf8')
+  const source = await readFile(PROGRAM, 'utf8')
   expect(source).not.toMatch(/^import /m)
   const { engines } = JSON.parse(await readFile(new URL('../../../package.json', import.meta.url), 'utf8')) as {
     engines: { node: string }

@@ -9,6 +9,7 @@ import { metaOf } from '../../support/fakes/messages.ts'
 import { everyTransport, modernHttp } from '../../support/fake-host.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
+import { PROGRAM } from '../../support/program.ts'
 
 const HOPS = 'dev.trunkline/hops'
 const GATEWAYS = 'dev.trunkline/gateways'
@@ -99,8 +100,7 @@ test('T-35 a circle over a third gateway is refused by the one that closes it', 
 
 test('T-35 a gateway that started itself anew, process behind process, ends after three', async () => {
   await using cli = await commandLine()
-  const main = new URL('../../../src/main.ts', import.meta.url).pathname
-  const args = [main, 'stdio', '--inline', '-c', cli.path('trunkline.yaml'), '--state', cli.path('own-state')]
+  const args = [PROGRAM, 'stdio', '--inline', '-c', cli.path('trunkline.yaml'), '--state', cli.path('own-state')]
   const self = JSON.stringify({ command: process.execPath, args, env: { inherit: ['PATH', 'HOME', 'XDG_RUNTIME_DIR'] } })
   await cli.write('trunkline.yaml', `servers:\n  self: ${self}\n  a: ${cli.fake('good', 'log')}\n`)
   const serving = cli.spawn(['stdio', '--inline', '-c', 'trunkline.yaml'])

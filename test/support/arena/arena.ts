@@ -17,6 +17,7 @@ import type { FaultProxy } from '../fault-proxy.ts'
 import { isAlive } from '../pids.ts'
 import { Referee } from '../referee.ts'
 import type { Provocation, Vitals } from './probe.ts'
+import { PROGRAM } from '../program.ts'
 
 export interface Seat {
   readonly key: string
@@ -203,9 +204,7 @@ const startProcess = async (
   front: FaultProxy,
   nodeArgs: readonly string[],
 ): Promise<ChildProcess> => {
-  const program = isFaulty
-    ? [script('gateway.ts'), file]
-    : [script('../../../src/main.ts'), 'up', '-c', file, '--listen', '127.0.0.1:0']
+  const program = isFaulty ? [script('gateway.ts'), file] : [PROGRAM, 'up', '-c', file, '--listen', '127.0.0.1:0']
   const child = spawn(process.execPath, [...nodeArgs, '--expose-gc', '--import', script('probe.ts'), ...program], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })

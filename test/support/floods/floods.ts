@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { openLegacy, openModern } from './hosts.ts'
+import { PROGRAM } from '../program.ts'
 
 /** What floods: a tool of the flooding server and its arguments. */
 export interface Flood {
@@ -40,7 +41,7 @@ const CALLS = 400
 const script = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
 /** `main`: the program; the one of this tree unless given. */
-export const flood = async (one: Flood, main = script('../../../src/main.ts')): Promise<Flooded> => {
+export const flood = async (one: Flood, main = PROGRAM): Promise<Flooded> => {
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'floods-'))
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
