@@ -13,4 +13,9 @@ if (version[0] < REQUIRED[0] || (version[0] === REQUIRED[0] && version[1] < REQU
     `trunkline needs Node ${REQUIRED.join('.')} or later, and this is ${process.version}; install a newer one, or run it with npx -p node@24 trunkline\n`,
   )
   process.exitCode = 1
-} else await import('./program.ts')
+} else {
+  // Before anything is loaded that is worth keeping.
+  const { useCompileCache } = await import('./config/compile-cache.ts')
+  useCompileCache()
+  await import('./program.ts')
+}

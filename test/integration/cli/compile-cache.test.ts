@@ -1,0 +1,50 @@
+/** Compiled code is kept in the private state folder, and used from there only while nobody else can write it. */
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { commandLine } from '../../support/cli.ts'
+
+test('the first command keeps compiled code in a folder of this user alone', async () => {
+  await using cli = await commandLine()
+  expect((await cli.run(['--version'])).code).toBe(0)
+  const folder = cli.path('state/trunkline/compile-cache')
+  expect(lstatSync(folder).mode & 0o777).toBe(0o700)
+  expect(readdirSync(folder)).not.toEqual([])
+})
+
+test('NODE_DISABLE_COMPILE_CACHE=1 keeps nothing', async () => {
+  await using cli = await commandLine({}, { NODE_DISABLE_COMPILE_CACHE: '1' })
+  expect((await cli.run(['--version'])).code).toBe(0)
+  const folder = cli.path('state/trunkline/compile-cache')
+  expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([])
+})
+
+/** What another user of the machine could have prepared. */
+const prepared: Record<string, (state: string) => string> = {
+  'a folder that others may read': (state) => {
+    mkdirSync(`${state}/trunkline/compile-cache`, { recursive: true })
+    chmodSync(`${state}/trunkline/compile-cache`, 0o755)
+    return `${state}/trunkline/compile-cache`
+  },
+  'a folder in one that others may write': (state) => {
+    mkdirSync(`${state}/trunkline/compile-cache`, { recursive: true, mode: 0o700 })
+    chmodSync(`${state}/trunkline`, 0o777)
+    return `${state}/trunkline/compile-cache`
+  },
+  'a link': (state) => {
+    mkdirSync(`${state}/elsewhere`, { recursive: true, mode: 0o700 })
+    mkdirSync(`${state}/trunkline`, { mode: 0o700 })
+    symlinkSync(`${state}/elsewhere`, `${state}/trunkline/compile-cache`)
+    return `${state}/elsewhere`
+  },
+}
+test.each(Object.keys(prepared))('%s is not used, and the command works', async (kind) => {
+  await using cli = await commandLine()
+  const folder = prepared[kind]?.(cli.path('state')) ?? ''
+  expect((await cli.run(['--version'])).code).toBe(0)
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('a home that cannot be written costs nothing but time', async () => {
+  await using cli = await commandLine({}, { XDG_STATE_HOME: process.execPath })
+  expect(await cli.run(['--version'])).toMatchObject({ code: 0, stderr: '' })
+})
