@@ -16,6 +16,8 @@ export interface Route {
   readonly original: string
   /** Absent for a URI that no list names. */
   readonly entry: Entry | undefined
+  /** The gateway's own tool for signing in to that server, though no list shows it any more. */
+  readonly isSignIn?: true
 }
 
 /** What routing needs of a view. */

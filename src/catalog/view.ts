@@ -169,8 +169,9 @@ export class View {
     return row === undefined || isWrite('tools', row, this.toolset)
   }
 
-  /** Whether a person is asked before each call of this tool. */
+  /** Whether a person is asked before each call of this tool. The one for signing in asks by itself, and does nothing else. */
   confirms(entry: Entry): boolean {
+    if (entry.isSignIn === true) return false
     const exposed = this.toolset === undefined ? undefined : this.#shown?.exposedOf(entry)
     return exposed !== undefined && this.toolset?.isConfirmed(exposed) === true
   }

@@ -38,7 +38,7 @@ import { Restarts } from './restarts.ts'
 import { Personal } from './personal.ts'
 import { again, isMismatch } from './retries.ts'
 import { SessionWatches } from './session-watches.ts'
-import { isSignIn, signedIn, signInInventory } from './sign-in-tool.ts'
+import { signedIn, signInInventory } from './sign-in-tool.ts'
 import { Slots } from './slots.ts'
 import { forgetful } from './store.ts'
 import { Upkeep } from './upkeep.ts'
@@ -260,6 +260,12 @@ export class Downstream {
     }
   }
 
+  /** The result of the tool for signing in: waits for its lists, and throws the `Failure` that asks for the sign-in. */
+  async signedIn(): Promise<Outcome> {
+    await this.listed()
+    return signedIn(this.options, this.inventory$.value)
+  }
+
   /** Settles once one attempt has been made to reach it; never rejects. */
   async tried(): Promise<void> {
     await this.#upkeep.ready().catch(() => undefined)
@@ -359,7 +365,7 @@ export class Downstream {
       throw this.#located(error)
     }
     try {
-      if (this.credential !== undefined) return await this.#proven(call, this.credential)
+      if (this.credential !== undefined) return await withCredential(this.credential, () => this.#attemptLater(call))
       const main = this.link
       return await (main === undefined ? this.#attemptLater(call) : this.#attempt(call, main))
     } catch (error) {
@@ -370,15 +376,6 @@ export class Downstream {
       this.#slots.release()
       if (this.#slots.inUse === 0) this.#drained()
     }
-  }
-
-  /** With a credential that may have to be made good first, and again when the server refuses it. */
-  async #proven(call: Call, credential: Credential): Promise<Outcome> {
-    if (isSignIn(call, this.inventory$.value)) {
-      await withCredential(credential, () => this.#upkeep.ready())
-      return signedIn(this.options, this.inventory$.value)
-    }
-    return withCredential(credential, () => this.#attemptLater(call))
   }
 
   async #attemptLater(call: Call): Promise<Outcome> {

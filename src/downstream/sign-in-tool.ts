@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import { complete } from '../rpc/call.ts'
-import type { Call, Outcome } from '../rpc/call.ts'
+import type { Outcome } from '../rpc/call.ts'
 import { Payload } from '../wire/payload.ts'
 import { LATEST_LEGACY } from '../wire/revisions.ts'
 import type { ServerOptions } from './options.ts'
@@ -41,12 +41,6 @@ export const signInInventory = ({ displayName }: ServerOptions): Inventory => {
     digest: createHash('sha256').update(raw).digest('base64url'),
   }
 }
-
-/** A call of our tool, and of none of the server's that happens to have its name. */
-export const isSignIn = ({ method, target }: Call, inventory: Inventory | undefined): boolean =>
-  method === 'tools/call' &&
-  target === SIGN_IN_TOOL &&
-  inventory?.lists.tools.some(({ original, isSignIn: isOurs }) => original === SIGN_IN_TOOL && isOurs !== true) !== true
 
 export const signedIn = ({ displayName }: ServerOptions, inventory: Inventory | undefined): Outcome => {
   const count = inventory?.lists.tools.length ?? 0

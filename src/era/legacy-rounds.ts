@@ -112,7 +112,7 @@ class Visits {
 }
 
 const nextRound = async (
-  { result, state, refused }: InputRequired,
+  { result, state, maker, refused }: InputRequired,
   ask: NonNullable<Call['ask']>,
   visits: Visits,
   signal: CancelSignal,
@@ -120,7 +120,7 @@ const nextRound = async (
   const requests = result.object('inputRequests')
   if (requests === undefined || requests.members.length === 0) {
     await pause(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
-    return { state, responses: undefined }
+    return { state, maker, responses: undefined }
   }
   const answers = new Map<string, Payload>()
   // Elicitations one after the other, as a person answers dialogs; the rest at once.
@@ -146,7 +146,7 @@ const nextRound = async (
   if (!isNew) await visits.pause(signal)
   const responses = new Draft()
   for (const { key } of requests.members) responses.set(key, answers.get(key)?.parts() ?? '{}')
-  return { state, responses: Payload.at(join(responses.parts())) }
+  return { state, maker, responses: Payload.at(join(responses.parts())) }
 }
 
 /** B3: an elicitation that failed counts as cancelled; nothing stands for a refused sampling or roots request. */

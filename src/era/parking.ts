@@ -9,7 +9,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Seal } from '../auth/seal.ts'
-import { complete, Refusal, SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { complete, endpointKey, Refusal, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
@@ -27,6 +27,7 @@ interface Ticket {
   readonly park: string
   readonly nonce: string
   readonly principal: string
+  readonly endpoint: string
   readonly digest: string
   readonly method: string
 }
@@ -84,11 +85,10 @@ export class Parking {
   #begin(call: Call, inner: Handler): Promise<Outcome> {
     const id = randomUUID()
     const digest = digestOf(call)
-    const { principal } = call.caller
+    const { principal, scope } = call.caller
     const options = this.#options()
-    const owner = this.#owner
-    const issue = (nonce: string): string =>
-      this.#seal.seal(PURPOSE, { owner, park: id, nonce, principal, digest, method: call.method } satisfies Ticket, options.ttlMs)
+    const ticket = { owner: this.#owner, park: id, principal, endpoint: endpointKey(scope), digest, method: call.method }
+    const issue = (nonce: string): string => this.#seal.seal(PURPOSE, { ...ticket, nonce } satisfies Ticket, options.ttlMs)
     const parked = new ParkedCall(principal, options, {
       issue,
       limitReached: () => this.#limitReached(principal),
@@ -101,7 +101,8 @@ export class Parking {
   }
 
   #resume(call: Call, ticket: Ticket): Promise<Outcome> {
-    const isOurs = ticket.principal === call.caller.principal && ticket.digest === digestOf(call)
+    const { principal, scope } = call.caller
+    const isOurs = ticket.principal === principal && ticket.endpoint === endpointKey(scope) && ticket.digest === digestOf(call)
     if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
     const parked = this.#calls.get(ticket.park)
     if (parked !== undefined) return parked.resume(call, ticket.nonce)

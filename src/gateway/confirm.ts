@@ -1,7 +1,10 @@
 /**
  * Tools whose calls a person is asked about (`toolsets.<name>.confirm`). Asking ends the call with `input_required`, as a modern
- * server would, so every host is asked in the way of its era; nothing is remembered but what is sealed into the state, and which
+ * server would, so every host is asked in the manner of its era; nothing is remembered but what is sealed into the state, and which
  * states have been used.
+ *
+ * A call is confirmed by a state that was sealed here, and by no other: later rounds of a confirmed call are sealed here again. The
+ * router refuses a call that is not marked as confirmed where the tool it has found must be, so that no other path leads to one.
  */
 import { randomUUID } from 'node:crypto'
 import type { Seal } from '../auth/seal.ts'
@@ -10,85 +13,100 @@ import type { Entry } from '../catalog/inventory.ts'
 import { findTool } from '../catalog/routes.ts'
 import { isAnswerTo, refusalOf, wordQuestion } from '../era/questions.ts'
 import { digestOf } from '../era/request-digest.ts'
-import { complete, Refusal } from '../rpc/call.ts'
-import type { Call, Handler, Layer, Outcome, Question } from '../rpc/call.ts'
+import { complete, endpointKey, Refusal } from '../rpc/call.ts'
+import type { Call, Handler, Layer, Outcome, Question, StateMaker } from '../rpc/call.ts'
 import { noteDenial } from '../rpc/record.ts'
 import { declaresApps } from '../wire/apps.ts'
+import { Failure } from '../wire/failure.ts'
 import { cleanMessage } from '../wire/label.ts'
 import { join, Payload } from '../wire/payload.ts'
 import { isAtLeast } from '../wire/revisions.ts'
 import type { Feed } from './feed.ts'
+import type { Rounds } from './rounds.ts'
 
-const PURPOSE = 'confirmation'
+/** Of a question that was put, and of what a confirmed call brings back later. */
+const QUESTION = 'confirmation'
+const CONFIRMED = 'confirmed call'
 /** The question's key among `inputRequests`. */
 const KEY = 'confirm'
 /** Of the arguments a person is shown at most this many characters. */
 const MAX_SHOWN = 2_000
 const REQUIRED = { requiredCapabilities: { elicitation: { form: {} } } }
 
-/** What the state of a question holds: the answer is good for this call of this caller alone, once. */
+/** What every state of ours holds: it is good for this call of this caller at this endpoint alone, once. */
 interface Ticket {
   readonly principal: string
+  readonly endpoint: string
   readonly toolset: string
   /** Of tool and arguments. */
   readonly digest: string
   readonly nonce: string
 }
 
-/** What a host brings back. */
-interface Answered {
-  readonly ticket: Ticket
-  readonly response: Payload | undefined
+/** What the state of a later round holds besides: the state of that round. */
+interface Later extends Ticket {
+  readonly state?: string | undefined
+  readonly maker?: StateMaker | undefined
+}
+
+/** A call whose tool must be confirmed, and that is not. Reaches no host: the layer asks instead. */
+export class Unconfirmed extends Refusal {
+  constructor() {
+    super(-32602, 'a person must be asked before this call')
+  }
 }
 
 export class Confirmations {
   readonly #seal: Seal
   readonly #feed: Feed
-  readonly #awaitName: (call: Call) => Promise<Outcome | undefined>
+  readonly #rounds: Pick<Rounds, 'open'>
   readonly #ttlMs: () => number
-  /** Nonces of tickets that were answered, until they expire (wall clock, ms). */
+  /** Nonces of states that were brought back, until they expire (wall clock, ms). */
   readonly #used = new Map<string, number>()
 
-  /** `awaitName`: waits until a name that is not known may be; an outcome is the end of the call. `ttlMs`: how long a person may think. */
-  constructor(seal: Seal, feed: Feed, awaitName: (call: Call) => Promise<Outcome | undefined>, ttlMs: () => number) {
+  /** `rounds`: knows the states that a call may have from elsewhere. `ttlMs`: how long a person may think. */
+  constructor(seal: Seal, feed: Feed, rounds: Pick<Rounds, 'open'>, ttlMs: () => number) {
     this.#seal = seal
     this.#feed = feed
-    this.#awaitName = awaitName
+    this.#rounds = rounds
     this.#ttlMs = ttlMs
   }
 
   readonly layer: Layer = (inner) => (call) => {
-    const isAsked = call.method === 'tools/call' && this.#feed.viewOf(call.caller).toolset?.confirmsAny === true
-    return isAsked ? this.#guard(call, inner) : inner(call)
+    const toolset = call.method === 'tools/call' ? this.#feed.viewOf(call.caller).toolset : undefined
+    return toolset?.confirmsAny === true ? this.#guard(call, inner, toolset.name) : inner(call)
   }
 
-  async #guard(call: Call, inner: Handler): Promise<Outcome> {
-    // A name that turns up only later must not slip by.
-    if (this.#entryOf(call) === undefined) {
-      const ended = await this.#awaitName(call)
-      if (ended !== undefined) return ended
-    }
-    const entry = this.#entryOf(call)
+  async #guard(call: Call, inner: Handler, toolset: string): Promise<Outcome> {
+    const later = this.#open(CONFIRMED, call, toolset)
+    if (later !== undefined) return this.#run(laterRound(call, later), later, inner)
+    const asked = this.#open(QUESTION, call, toolset)
+    if (asked !== undefined) return this.#answered(call, asked, inner)
     const view = this.#feed.viewOf(call.caller)
-    if (entry === undefined || !view.confirms(entry)) return inner(call)
-    const toolset = view.toolset?.name ?? ''
-    const isFirst = call.caller.session === undefined ? call.params.isAbsent('requestState') : call.resume === undefined
-    if (isFirst) return this.#ask(call, toolset)
-    const answered = this.#open(call, toolset)
-    // The state of a later round, which its maker checks: nobody has one without having been asked.
-    if (answered === undefined) return inner(call)
-    const { ticket, response } = answered
-    if (response === undefined) return this.#ask(call, toolset)
-    this.#use(ticket)
-    if (response.text('action') === 'accept') return inner(asFirst(call))
-    noteDenial(call, 'declined', optionsOf(toolset))
-    return said('declined by the user')
+    const entry = this.#entryOf(call)
+    if (entry !== undefined && view.confirms(entry)) {
+      // A genuine state from before the question is asked about; what was made up, altered or meant for another call is refused.
+      if (call.caller.session === undefined) this.#rounds.open(call)
+      return this.#ask(call, toolset)
+    }
+    try {
+      return await inner(call)
+    } catch (error) {
+      // Its name was not known before, or not as the one it has now.
+      if (error instanceof Unconfirmed) return this.#ask(call, toolset)
+      throw error
+    }
   }
 
   #entryOf({ target = '', caller }: Call): Entry | undefined {
     const view = this.#feed.viewOf(caller)
     const route = findTool(view, target) ?? (declaresApps(caller.capabilities) ? findAppTool(view, view.apps, target) : undefined)
     return route?.entry
+  }
+
+  #ticketFor(call: Call, toolset: string): Ticket {
+    const { principal, scope } = call.caller
+    return { principal, endpoint: endpointKey(scope), toolset, digest: digestOf(call), nonce: randomUUID() }
   }
 
   #ask(call: Call, toolset: string): Outcome {
@@ -100,28 +118,55 @@ export class Confirmations {
       (caller.session === undefined || call.ask !== undefined)
     if (!mayBeAsked) return cannotBeAsked(call, toolset)
     wordQuestion(asked, { key: 'gateway', revision: undefined, label: undefined }, caller, () => undefined)
-    const ticket: Ticket = { principal: caller.principal, toolset, digest: digestOf(call), nonce: randomUUID() }
-    const state = this.#seal.seal(PURPOSE, ticket, this.#ttlMs())
+    const state = this.#seal.seal(QUESTION, this.#ticketFor(call, toolset), this.#ttlMs())
     const params = join(asked.params?.parts() ?? []).toString()
     const result = `{"resultType":"input_required","inputRequests":{"${KEY}":{"method":"${asked.method}","params":${params}}},"requestState":${JSON.stringify(state)}}`
-    return { kind: 'input_required', result: Payload.at(Buffer.from(result)), state }
+    return { kind: 'input_required', result: Payload.at(Buffer.from(result)), state, maker: 'confirmation' }
   }
 
-  /** `undefined`: the state is none of ours. Throws -32602 for one that is, and not for this call, or was used. */
-  #open(call: Call, toolset: string): Answered | undefined {
-    const { session, principal } = call.caller
-    const state = session === undefined ? call.params.text('requestState') : call.resume?.state
-    const ticket = state === undefined ? undefined : (this.#seal.open(PURPOSE, state) as Ticket | undefined)
+  /** `undefined`: the state is not one of this purpose. Throws -32602 for one that is not for this call, or was used. */
+  #open(purpose: typeof QUESTION | typeof CONFIRMED, call: Call, toolset: string): Later | undefined {
+    const state = stateOf(call)
+    const ticket = state === undefined ? undefined : (this.#seal.open(purpose, state) as Later | undefined)
     if (ticket === undefined) return undefined
-    const isOurs = ticket.principal === principal && ticket.toolset === toolset && ticket.digest === digestOf(call)
+    const expected = this.#ticketFor(call, toolset)
+    const isOurs =
+      ticket.principal === expected.principal &&
+      ticket.endpoint === expected.endpoint &&
+      ticket.toolset === expected.toolset &&
+      ticket.digest === expected.digest
     if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
     if (this.#used.has(ticket.nonce)) throw new Refusal(-32602, 'requestState already used')
+    return ticket
+  }
+
+  #answered(call: Call, ticket: Ticket, inner: Handler): Promise<Outcome> | Outcome {
+    const { toolset } = ticket
+    const { session } = call.caller
     const responses = session === undefined ? call.params.object('inputResponses') : call.resume?.responses
-    if (responses?.has(KEY) !== true) return { ticket, response: undefined }
+    if (responses?.has(KEY) !== true) return this.#ask(call, toolset)
     const response = responses.object(KEY)
     if (response === undefined || !isAnswerTo({ method: 'elicitation/create', params: undefined }, response))
       throw new Refusal(-32602, `inputResponses["${KEY}"] is no answer to elicitation/create`)
-    return { ticket, response }
+    if (response.text('action') === 'accept') return this.#run(asFirst(call), ticket, inner)
+    this.#use(ticket)
+    noteDenial(call, 'declined', optionsOf(toolset))
+    return said('declined by the user')
+  }
+
+  /** The confirmed call. What it is asked on the way comes back with a state of ours, which says that it is confirmed. */
+  async #run(call: Call, ticket: Ticket, inner: Handler): Promise<Outcome> {
+    this.#use(ticket)
+    const outcome = await inner({ ...call, isConfirmed: true }).catch((error: unknown) => {
+      // Nothing was done with the answer: it may be brought again.
+      if (error instanceof Failure && error.facts.executed === 'no') this.#used.delete(ticket.nonce)
+      throw error
+    })
+    if (outcome.kind !== 'input_required') return outcome
+    const later: Later = { ...ticket, nonce: randomUUID(), state: outcome.state, maker: outcome.maker }
+    const state = this.#seal.seal(CONFIRMED, later, this.#ttlMs())
+    if (call.caller.session === undefined) outcome.result.set('requestState', JSON.stringify(state))
+    return { ...outcome, state, maker: 'confirmation' }
   }
 
   #use({ nonce }: Ticket): void {
@@ -132,6 +177,12 @@ export class Confirmations {
     }
     this.#used.set(nonce, nowMs + this.#ttlMs())
   }
+}
+
+/** What this layer may have sealed. Of a session only what the gateway kept for it: a legacy host cannot bring a state. */
+const stateOf = ({ caller, params, resume }: Call): string | undefined => {
+  if (caller.session === undefined) return params.text('requestState')
+  return resume?.maker === 'confirmation' ? resume.state : undefined
 }
 
 /** What the person reads: who asks, which tool, with what. */
@@ -160,9 +211,25 @@ const optionsOf = (toolset: string): string =>
 const said = (text: string): Outcome => complete(Payload.of({ content: [{ type: 'text', text }], isError: true }))
 
 /** The call as if nothing had been asked. */
-const asFirst = (call: Call): Call => {
+const asFirst = (call: Call): Call =>
+  call.caller.session === undefined
+    ? { ...call, params: without(call.params, ['requestState', 'inputResponses']) }
+    : { ...call, resume: undefined }
+
+/** The call as its host would have brought it back, had it not been confirmed here. */
+const laterRound = (call: Call, { state, maker }: Later): Call => {
+  if (call.caller.session !== undefined) return { ...call, resume: { state, maker, responses: call.resume?.responses } }
+  if (state === undefined) return { ...call, params: without(call.params, ['requestState']) }
   const params = call.params.fresh()
-  params.delete('requestState')
-  params.delete('inputResponses')
-  return { ...call, params: Payload.at(join(params.parts())), resume: undefined }
+  params.set('requestState', JSON.stringify(state))
+  return { ...call, params: rebuilt(params) }
 }
+
+const without = (before: Payload, keys: readonly string[]): Payload => {
+  const params = before.fresh()
+  for (const key of keys) params.delete(key)
+  return rebuilt(params)
+}
+
+/** Its edits in its own bytes: what is read next is read from there. */
+const rebuilt = (params: Payload): Payload => Payload.at(join(params.parts()))

@@ -100,13 +100,7 @@ export class Gateway {
     this.#router = new Router(this.feed, late, rounds, signInRounds, this.#tasks, this.rates, this.#overflow, fleet)
     this.parking = new Parking(seal, () => this.#options.parking, reached)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
-    this.#confirmations = new Confirmations(
-      seal,
-      this.feed,
-      // A sign-in that came back with a state of its own would pass the question of this layer.
-      (call) => this.#router.awaitName(call, call.resume, { ...call.caller, capabilities: {} }),
-      () => this.#options.parking.ttlMs,
-    )
+    this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs)
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
     this.handle = this.#stacked()
   }

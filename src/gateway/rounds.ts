@@ -1,11 +1,11 @@
 /**
  * `requestState` on its way through us: what a server wants back is sealed together with who may bring it back, for which
- * request, and until when (BRIDGING 3.2; B061–B066). The server often sees one credential for all of us and cannot check that.
+ * request, at which endpoint, and until when (BRIDGING 3.2; B061–B066). The server often sees one credential for all of us and cannot check that.
  */
 import type { Seal } from '../auth/seal.ts'
 import { digestOf } from '../era/request-digest.ts'
-import { Refusal } from '../rpc/call.ts'
-import type { Call, Outcome, Resume } from '../rpc/call.ts'
+import { endpointKey, Refusal } from '../rpc/call.ts'
+import type { Call, Outcome, Resume, StateMaker } from '../rpc/call.ts'
 
 const PURPOSE = 'requestState'
 
@@ -14,8 +14,11 @@ interface Sealed {
   readonly original: string
   readonly digest: string
   readonly principal: string
-  /** The server's own value; absent if it sent none. */
+  readonly endpoint: string
+  /** Absent if there is none to bring back. */
   readonly state?: string
+  /** Absent: the state is the server's own. */
+  readonly maker?: StateMaker
 }
 
 /** What a retry brought: the round, and the server it belongs to. */
@@ -41,22 +44,28 @@ export class Rounds {
     const token = call.params.text('requestState')
     if (token === undefined) throw new Refusal(-32602, 'params.requestState must be a string')
     const sealed = this.#seal.open(PURPOSE, token) as Sealed | undefined
-    const isOurs = sealed !== undefined && sealed.principal === call.caller.principal && sealed.digest === digestOf(call)
+    const isOurs =
+      sealed !== undefined &&
+      sealed.principal === call.caller.principal &&
+      sealed.endpoint === endpointKey(call.caller.scope) &&
+      sealed.digest === digestOf(call)
     if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
-    const { server, original, state } = sealed
-    return { server, original, resume: { state, responses: call.params.object('inputResponses')?.fresh() } }
+    const { server, original, state, maker } = sealed
+    return { server, original, resume: { state, maker, responses: call.params.object('inputResponses')?.fresh() } }
   }
 
   /** Puts our wrapper in place of the server's state. Every round has one, so that a retry finds its server (BRIDGING 3.2). */
   close(outcome: Outcome, call: Call, server: string, original: string): Outcome {
     if (outcome.kind !== 'input_required') return outcome
-    const { result, state } = outcome
+    const { result, state, maker } = outcome
     const sealed: Sealed = {
       server,
       original,
       digest: digestOf(call),
       principal: call.caller.principal,
+      endpoint: endpointKey(call.caller.scope),
       ...(state !== undefined && { state }),
+      ...(maker !== undefined && { maker }),
     }
     const token = this.#seal.seal(PURPOSE, sealed, this.#ttlMs())
     result.set('requestState', JSON.stringify(token))

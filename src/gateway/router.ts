@@ -16,7 +16,6 @@ import { unaliasArguments } from '../catalog/unalias.ts'
 import type { View } from '../catalog/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
-import { SIGN_IN_TOOL } from '../downstream/sign-in-tool.ts'
 import { withoutModernMembers, withoutModernMeta } from '../era/legacy-host.ts'
 import { project } from '../era/projections.ts'
 import { complete, isBridge, Refusal, ServerError, SHARED_PRINCIPAL } from '../rpc/call.ts'
@@ -32,6 +31,7 @@ import { Payload } from '../wire/payload.ts'
 import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import { isUnruled } from './bridges.ts'
+import { Unconfirmed } from './confirm.ts'
 import type { Feed } from './feed.ts'
 import type { LateNames, LateOwner } from './late-names.ts'
 import { isOverflow } from './overflow.ts'
@@ -102,6 +102,7 @@ export class Router {
     const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
     noteRoute(call, route.serverKey, route.original)
+    if (view.toolset?.confirmsAny === true && call.isConfirmed !== true) refuseUnconfirmed(call, route, view)
     // A legacy host that was asked within its call goes on with that call.
     if (this.#rates.limitsRoutes && (isModern || call.resume === undefined))
       this.#rates.checkRoute(call, route.serverKey, route.original)
@@ -132,7 +133,7 @@ export class Router {
         if ('outcome' in back) return back.outcome
         routed = { ...routed, resume: back.resume }
       }
-      outcome = await this.#tasks.runs.run(routed, entry, downstream)
+      outcome = isSignInTool(route) ? await downstream.signedIn() : await this.#tasks.runs.run(routed, entry, downstream)
     } catch (error) {
       outcome = this.#signIns.isNeeded(error)
         ? await this.#signIns.ask(error, call, routed, downstream)
@@ -176,7 +177,7 @@ export class Router {
   /** Owner of what the call names, where only a server that is not known yet can be it; or what its caller is asked before. */
   async #findLater(call: Call): Promise<Route | Outcome> {
     this.#refuseUngranted(call)
-    const asked = await this.awaitName(call)
+    const asked = await this.#awaitName(call)
     if (asked !== undefined) return asked
     const late =
       this.#lookUp(call) ??
@@ -208,9 +209,9 @@ export class Router {
 
   /**
    * Waits until what the call names may be looked up again. Throws the failure of the server that keeps it from being known; one
-   * that a sign-in mends is asked for, which is the outcome. `asker`: who is asked; another than the caller where it must not come back here.
+   * that a sign-in mends is asked for, which is the outcome.
    */
-  async awaitName(call: Call, resume = call.resume, asker = call.caller): Promise<Outcome | undefined> {
+  async #awaitName(call: Call, resume = call.resume): Promise<Outcome | undefined> {
     const owner = this.#late.ownerOf(call)
     try {
       if (owner !== undefined && this.#signIns.isOurs(resume)) {
@@ -223,9 +224,7 @@ export class Router {
       if (owner === undefined) throw error
       noteRoute(call, owner.downstream.options.key, owner.original)
       if (!this.#signIns.isNeeded(error)) throw error
-      // The tool for signing in does nothing else: no question is about it.
-      const caller = owner.original === SIGN_IN_TOOL ? call.caller : asker
-      return this.#askToSignIn(error, { ...call, caller }, owner)
+      return this.#askToSignIn(error, call, owner)
     }
   }
 
@@ -245,7 +244,7 @@ export class Router {
   async #goBackLater(call: Call, round: OpenedRound): Promise<Route | Outcome> {
     if (this.#fleet.for(round.server, call.caller.principal) === undefined)
       throw new Refusal(-32602, 'invalid or expired requestState')
-    const asked = await this.awaitName(call, round.resume)
+    const asked = await this.#awaitName(call, round.resume)
     if (asked !== undefined) return asked
     const late = this.#goBack(call, round) ?? this.#signIns.routeOf(round.resume)
     if (late !== undefined) return late
@@ -398,6 +397,14 @@ export class Router {
     }
     throw error
   }
+}
+
+/** The tool that stands in the place of a server's lists until someone has signed in; never the server's own of that name. */
+const isSignInTool = ({ entry, isSignIn = entry?.isSignIn }: Route): boolean => isSignIn === true
+
+/** Whatever way led to the route, and whatever state was brought: a person agrees first (T-06). */
+const refuseUnconfirmed = ({ method }: Call, { entry }: Route, view: View): void => {
+  if (method === 'tools/call' && entry !== undefined && view.confirms(entry)) throw new Unconfirmed()
 }
 
 /** Whether host and server are of different eras. */

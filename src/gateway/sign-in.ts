@@ -9,7 +9,7 @@ import type { Downstream } from '../downstream/downstream.ts'
 import { SIGN_IN_TOOL } from '../downstream/sign-in-tool.ts'
 import { elicitationIdFor } from '../era/questions.ts'
 import { complete, ServerError } from '../rpc/call.ts'
-import type { Call, Caller, Outcome, Resume } from '../rpc/call.ts'
+import type { Call, Caller, Outcome, Resume, StateMaker } from '../rpc/call.ts'
 import { Failure } from '../wire/failure.ts'
 import { METHODS } from '../wire/methods.ts'
 import { join, Payload } from '../wire/payload.ts'
@@ -17,7 +17,6 @@ import { URL_REQUIRED } from './url-required.ts'
 
 const PURPOSE = 'sign-in'
 const KEY = 'sign-in'
-const PREFIX = 'sign-in.'
 
 /** What stands in the way of the server's own round while a person signs in. */
 interface Sealed {
@@ -27,6 +26,7 @@ interface Sealed {
   /** The call was of our own tool, which is listed no more once it has done its work. */
   readonly isTool: boolean
   readonly state?: string
+  readonly maker?: StateMaker
   readonly responses?: string
 }
 
@@ -46,17 +46,19 @@ export class SignInRounds {
 
   /** Whether the host comes back from a sign-in. */
   isOurs(resume: Resume | undefined): boolean {
-    return resume?.state?.startsWith(PREFIX) === true
+    return resume?.maker === 'sign-in'
   }
 
   /** Where a call of our own tool comes back to. */
   routeOf(resume: Resume | undefined): Route | undefined {
     const sealed = this.isOurs(resume) ? this.#open(resume) : undefined
-    return sealed?.isTool === true ? { serverKey: sealed.server, original: SIGN_IN_TOOL, entry: undefined } : undefined
+    return sealed?.isTool === true
+      ? { serverKey: sealed.server, original: SIGN_IN_TOOL, entry: undefined, isSignIn: true }
+      : undefined
   }
 
   #open(resume: Resume | undefined): Sealed | undefined {
-    return this.#seal.open(PURPOSE, resume?.state?.slice(PREFIX.length) ?? '') as Sealed | undefined
+    return this.#seal.open(PURPOSE, resume?.state ?? '') as Sealed | undefined
   }
 
   /**
@@ -77,7 +79,7 @@ export class SignInRounds {
     if (end === 'failed') return { outcome: ended(call, `Signing in to ${options.displayName} did not work.`) }
     if (sealed?.state === undefined && sealed?.responses === undefined) return { resume: undefined }
     const own = sealed.responses === undefined ? undefined : Payload.at(Buffer.from(sealed.responses))
-    return { resume: { state: sealed.state, responses: own } }
+    return { resume: { state: sealed.state, maker: sealed.maker, responses: own } }
   }
 
   /** How this host is told; throws where it can only be told by an error. `routed`: the call as the server was to have it. */
@@ -99,11 +101,12 @@ export class SignInRounds {
       server: options.key,
       isTool: routed.target === SIGN_IN_TOOL,
       ...(resume?.state !== undefined && { state: resume.state }),
+      ...(resume?.maker !== undefined && { maker: resume.maker }),
       ...(resume?.responses !== undefined && { responses: join(resume.responses.parts()).toString() }),
     }
     const question = { method: 'elicitation/create', params: { mode: 'url', message, url } }
     const result = Payload.of({ resultType: 'input_required', inputRequests: { [KEY]: question } })
-    return { kind: 'input_required', result, state: PREFIX + this.#seal.seal(PURPOSE, sealed) }
+    return { kind: 'input_required', result, state: this.#seal.seal(PURPOSE, sealed), maker: 'sign-in' }
   }
 
   /** For a legacy host that cannot be asked now: it asks its person, hears when that is done, and calls again (-32042). */

@@ -13,9 +13,6 @@ import { Draft, join, Payload } from '../wire/payload.ts'
 
 export const URL_REQUIRED = -32042
 
-/** Begins the state of a round that asked to visit URLs: a legacy server never gave it one. */
-const VISITS = 'visit '
-
 /**
  * The outcome for this host, or the error it gets; requests of a round are not worded yet. `resume`: what this call brought, and
  * `sentAway` is told each of the server's ids that a session will visit.
@@ -71,9 +68,7 @@ const urlOf = (elicitation: Payload): string => elicitation.text('url') ?? ''
 
 /** The URLs that the host was asked to visit in the rounds before, if it has answered. */
 const visitedBefore = (resume: Resume | undefined): readonly string[] =>
-  resume?.state?.startsWith(VISITS) === true && resume.responses !== undefined
-    ? (JSON.parse(resume.state.slice(VISITS.length)) as string[])
-    : []
+  resume?.maker === 'visit' && resume.responses !== undefined ? (JSON.parse(resume.state ?? '[]') as string[]) : []
 
 const knowsUrls = ({ capabilities, session, revision }: Caller): boolean =>
   (capabilities['elicitation'] as { url?: unknown } | undefined)?.url !== undefined &&
@@ -81,7 +76,7 @@ const knowsUrls = ({ capabilities, session, revision }: Caller): boolean =>
 
 /** What a retry brings to the server: the state of such a round is ours alone. */
 export const withoutVisits = (resume: Resume | undefined): Resume | undefined =>
-  resume?.state?.startsWith(VISITS) === true ? { state: undefined, responses: resume.responses } : resume
+  resume?.maker === 'visit' ? { state: undefined, responses: resume.responses } : resume
 
 /** A modern host is asked, and tries again when it has the consent. */
 const asked = (elicitations: readonly Payload[], visited: readonly string[]): Outcome => {
@@ -96,8 +91,8 @@ const asked = (elicitations: readonly Payload[], visited: readonly string[]): Ou
   const result = new Draft()
   result.set('resultType', '"input_required"')
   result.set('inputRequests', requests.parts())
-  const state = `${VISITS}${JSON.stringify([...new Set([...visited, ...elicitations.map(urlOf)])])}`
-  return { kind: 'input_required', result: Payload.at(join(result.parts())), state }
+  const state = JSON.stringify([...new Set([...visited, ...elicitations.map(urlOf)])])
+  return { kind: 'input_required', result: Payload.at(join(result.parts())), state, maker: 'visit' }
 }
 
 /** The protocol has no way to send the person there: the model is told in words. */

@@ -84,9 +84,17 @@ export interface Question {
 }
 export type Answer = { readonly result: Payload } | { readonly error: Payload }
 
-/** What a retried call brings: the opened state of the server's round, and the answers as they came. */
+/** One text for each endpoint: what is sealed at one is refused at another. */
+export const endpointKey = ({ server = '', toolset = '' }: Scope): string => `${server}\n${toolset}`
+
+/** Part of the gateway that made a state of its own: the question to sign in, to visit URLs, to confirm a call. */
+export type StateMaker = 'sign-in' | 'visit' | 'confirmation'
+
+/** What a retried call brings: the opened state of the round, and the answers as they came. */
 export interface Resume {
   readonly state: string | undefined
+  /** Absent: the state is the server's own, whatever its text looks like. */
+  readonly maker?: StateMaker | undefined
   readonly responses: Payload | undefined
 }
 
@@ -122,6 +130,8 @@ export interface Call {
   readonly way?: { readonly flow?: Flow | undefined }
   /** Progress and log messages, to this caller only. The params keep the server's own progress token. */
   notify(method: string, params: Payload): void
+  /** A person has agreed to it (`toolsets.<name>.confirm`); set by the layer that asks, and by nothing else. */
+  readonly isConfirmed?: true
   /** Asks the host in the middle of this request, in the way of its era. Never rejects for a refusal: that is an answer. */
   readonly ask: ((question: Question) => Promise<Answer>) | undefined
   /** Where an audit log is kept: what those whom it passes decide of it. */
@@ -145,6 +155,8 @@ export interface InputRequired {
   readonly kind: 'input_required'
   readonly result: Payload
   readonly state: string | undefined
+  /** Absent: the state is the server's own. */
+  readonly maker?: StateMaker | undefined
   /** Requests by key that this host's revision has no words for, and the answers in its place. */
   readonly refused?: ReadonlyMap<string, Answer>
   /** How long the call may take in all, its rounds together. */

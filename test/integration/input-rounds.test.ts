@@ -56,6 +56,20 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     },
   )
 
+  test.each([legacyHttp, modernHttp])(
+    'B066 a state that looks like one of the gateway itself comes back to its server from a host over $name',
+    async ({ connect, era }) => {
+      for (const state of ['visit []', 'visit {', 'sign-in.x']) {
+        await using gateway = await start(kind, rounds(required({ ok: elicit('Release?') }, state)))
+        await using host = await connect(gateway, able)
+        host.answer('elicitation/create', () => ok)
+        const { requestState } = await host.call('tools/call', CALL)
+        if (era === 'modern') await host.call('tools/call', { ...CALL, requestState, inputResponses: { ok } })
+        expect(gateway.fake('a').all('tools/call')[1].params).toMatchObject({ requestState: state })
+      }
+    },
+  )
+
   test('B094 a host of 2025-06-18 is asked what it has words for, and several choices count as cancelled', async () => {
     const form = (property: JsonMap): JsonMap => ({
       method: 'elicitation/create',

@@ -126,13 +126,6 @@ describe('B279 a tool of a server that nobody has signed in to, called by the na
       content: [{ text: expect.stringMatching(/^Sign in to A is needed: open http/) as string }],
     })
   })
-
-  test('the sign-in does not pass by the question of a toolset', async () => {
-    const ops = toolsetOf({}, { name: 'default', confirm: ['a__echo'] })
-    await using stage = await scene({ gateway: { toolsets: [ops] } })
-    await using host = await modernHttp.connect(stage.gateway, able)
-    expect(await host.call('tools/call', ECHO)).toMatchObject({ resultType: 'complete', isError: true })
-  })
 })
 
 test('6.4 a host of 2025-11-25 is asked on the stream of its call, and hears when that is done', async () => {
