@@ -100,7 +100,7 @@ class Answers {
 
   exchange(): Exchange {
     return {
-      message: (parts, replaces) => this.#outlet.message(parts, replaces),
+      message: (parts, key) => this.#outlet.message(parts, key),
       answer: (parts) => this.#take(parts),
       end: () => this.#take(undefined),
     }

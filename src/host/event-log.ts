@@ -1,7 +1,7 @@
 /**
  * What was sent on the streams of one legacy session, kept for a while so that a stream that broke can go on where it stopped
  * ([2025-11-25 basic/transports, Resumability and Redelivery]; BRIDGING 5.1). An event id names its stream, so nothing of
- * another stream can be replayed. Of progress only the latest per token is kept, of list changes one of a kind.
+ * another stream can be replayed. Where a limit is reached, progress that later progress of its token has overtaken is dropped first.
  */
 import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
@@ -24,8 +24,8 @@ interface Kept extends LoggedEvent {
   readonly sequence: number
   readonly bytes: number
   readonly atMs: number
-  /** Events of one key replace each other. */
-  readonly replaces: string | undefined
+  /** Worth less than a later event of the same stream and key. */
+  readonly key: string | undefined
 }
 
 interface Stream {
@@ -63,19 +63,14 @@ export class EventLog {
     return name
   }
 
-  /** Keeps one event and returns its id. `replaces`: an earlier event of the same key is dropped. */
-  append(name: string, parts: Parts, replaces?: string): string {
+  /** Keeps one event and returns its id. `key`: where there is no room, earlier events of it are dropped before others. */
+  append(name: string, parts: Parts, key?: string): string {
     const stream = this.#streams.get(name)
     if (stream === undefined) return `${name}-0`
     const sequence = stream.next++
     const id = `${name}-${sequence}`
-    if (replaces !== undefined)
-      this.#drop(
-        stream,
-        stream.events.findIndex((event) => event.replaces === replaces),
-      )
     const bytes = byteLength(parts)
-    stream.events.push({ id, parts, sequence, bytes, atMs: performance.now(), replaces })
+    stream.events.push({ id, parts, sequence, bytes, atMs: performance.now(), key })
     this.#weigh(stream, bytes)
     this.#trim(stream)
     this.#budget.makeRoom()
@@ -124,7 +119,7 @@ export class EventLog {
   dropOldest(): boolean {
     for (const [name, stream] of this.#streams) {
       if (stream.events.length === 0) continue
-      this.#drop(stream, 0)
+      this.#drop(stream, overtaken(stream.events) ?? 0)
       if (stream.events.length === 0 && stream.endedAtMs !== undefined) this.#streams.delete(name)
       return true
     }
@@ -153,12 +148,12 @@ export class EventLog {
     }
     for (let limit = over(); limit !== undefined && stream.events.length > 1; limit = over()) {
       this.#counts.passed(limit)
-      this.#drop(stream, 0)
+      this.#drop(stream, overtaken(stream.events) ?? 0)
     }
   }
 
   #drop(stream: Stream, index: number): void {
-    const [event] = index < 0 ? [] : stream.events.splice(index, 1)
+    const [event] = stream.events.splice(index, 1)
     if (event !== undefined) this.#weigh(stream, -event.bytes)
   }
 
@@ -167,4 +162,17 @@ export class EventLog {
     this.#bytes += bytes
     this.#budget.weigh(this, bytes)
   }
+}
+
+/** Index of the oldest event with a later one of its key. */
+const overtaken = (events: readonly Kept[]): number | undefined => {
+  const later = new Set<string>()
+  let found: number | undefined
+  for (let at = events.length - 1; at >= 0; at--) {
+    const key = events[at]?.key
+    if (key === undefined) continue
+    if (later.has(key)) found = at
+    later.add(key)
+  }
+  return found
 }

@@ -14,8 +14,8 @@ import type { EventLog } from './event-log.ts'
 import type { HostLimits } from './options.ts'
 
 export interface Exchange {
-  /** Something that precedes the answer: progress, a log message, a question. Events of one `replaces` key supersede each other. */
-  message(parts: Parts, replaces?: string): void
+  /** Something that precedes the answer: progress, a log message, a question. `key`: a later one of the same key is worth more. */
+  message(parts: Parts, key?: string): void
   /** The answer; `status`, and a challenge for `scopes`, count where the answer is the first thing said over HTTP. */
   answer(parts: Parts, status: number, scopes?: readonly string[]): void
   /** Whether the host takes what it is given on this way, where there is one by now. */
@@ -30,8 +30,8 @@ export interface Exchange {
 export type ScopeChallenge = (path: string, scopes: readonly string[]) => string
 
 export const JSON_TYPE = { 'Content-Type': 'application/json' }
-/** How soon a host should come back to a stream that broke or was closed ([2025-11-25 basic/transports], `retry`; B205). */
-export const RETRY_MS = 1_000
+/** How soon a host should come back to a stream that was closed for polling ([2025-11-25 basic/transports], `retry`; B205). */
+const RETRY_MS = 1_000
 
 export interface PostOptions {
   readonly request: HttpRequest
@@ -108,10 +108,10 @@ export class PostExchange implements Exchange {
     return this.#stream
   }
 
-  message(parts: Parts, replaces?: string): void {
+  message(parts: Parts, key?: string): void {
     if (this.#isDone) return
     this.#open()
-    this.#emit(parts, replaces)
+    this.#emit(parts, key)
   }
 
   answer(parts: Parts, status: number, scopes?: readonly string[]): void {
@@ -172,9 +172,10 @@ export class PostExchange implements Exchange {
     this.#done()
   }
 
-  /** Its credential is not good any more: as if the host had gone. */
+  /** Its credential is not good any more: as if the host had gone. What is a stream breaks off (BRIDGING 3.22). */
   revoke(): void {
     this.#options.onDisconnect?.()
+    if (this.#passing === undefined) this.#stream?.breakOff()
     this.end()
   }
 
@@ -217,8 +218,7 @@ export class PostExchange implements Exchange {
     // Closed once at most: a host that has come back waits for the rest.
     this.#pollAtMs = performance.now() + pollAfterMs
     this.#name = log?.open()
-    if (primes && log !== undefined && this.#name !== undefined)
-      stream.send([], { id: log.append(this.#name, []), retryMs: RETRY_MS })
+    if (primes && log !== undefined && this.#name !== undefined) stream.prime(log.append(this.#name, []))
   }
 
   #attach(stream: EventStream): void {
@@ -231,18 +231,18 @@ export class PostExchange implements Exchange {
     this.#detachedMs = performance.now()
   }
 
-  /** The host has an event id and was told when to come back: until then it needs no connection. */
+  /** The host has an event id and is told when to come back: until then it needs no connection. */
   #poll(): void {
     if (this.#stream === undefined || !this.#options.primes) return
     this.#pollAtMs = Infinity
-    this.#stream.end()
+    this.#stream.endForPolling(RETRY_MS)
     this.#detach()
   }
 
-  #emit(parts: Parts, replaces?: string): void {
+  #emit(parts: Parts, key?: string): void {
     const { log } = this.#options
-    const id = log === undefined || this.#name === undefined ? undefined : log.append(this.#name, parts, replaces)
-    this.#stream?.send(parts, id === undefined ? {} : { id })
+    const id = log === undefined || this.#name === undefined ? undefined : log.append(this.#name, parts, key)
+    this.#stream?.message(parts, id)
   }
 
   #done(): void {

@@ -87,7 +87,7 @@ export class Front {
     return this.#mcp.sessionCount + this.#sse.sessionCount
   }
   get inFlight(): number {
-    return this.#mcp.inFlight
+    return this.#mcp.inFlight + this.#sse.inFlight
   }
 
   /** The addresses bound, with the ports the system gave. */
@@ -220,6 +220,7 @@ export class Front {
   /** No new requests; what is under way goes on. */
   drain(): void {
     this.#mcp.drain()
+    this.#sse.drain()
   }
 
   async close(): Promise<void> {

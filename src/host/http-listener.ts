@@ -51,7 +51,7 @@ export class HttpListener {
   close(): void {
     this.#sweeper.unwatch(this)
     this.#sessions.endAll()
-    for (const post of this.#posts.values()) post.end()
+    for (const post of this.#posts.values()) post.revoke()
   }
 
   /** Ends what these principals have opened. */

@@ -36,9 +36,9 @@ export const listen = (
   const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
   const uris = subscribable(filter, caller, hub)
   const tasks = followable(filter, caller, hub)
-  const say = (method: string, params: Payload, replaces?: string): void => {
+  const say = (method: string, params: Payload): void => {
     params.setIn('_meta', META.subscriptionId, id)
-    exchange.message(notificationMessage(method, params.parts()), replaces)
+    exchange.message(notificationMessage(method, params.parts()))
   }
   const accepted = {
     ...Object.fromEntries(flags.map((flag) => [flag, true])),
@@ -54,7 +54,7 @@ export const listen = (
   }
   const changes = hub.core.changes(caller).subscribe({
     next: (list) => {
-      if (wanted.has(list)) say(`notifications/${list}/list_changed`, Payload.of({}), list)
+      if (wanted.has(list)) say(`notifications/${list}/list_changed`, Payload.of({}))
     },
     complete: () => finish(),
   })

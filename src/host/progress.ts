@@ -48,8 +48,8 @@ export class ProgressExchange implements Exchange {
     way?.send(notificationMessage(METHOD, params.parts()))
   }
 
-  message(parts: Parts, replaces?: string): void {
-    this.#inner.message(parts, replaces)
+  message(parts: Parts, key?: string): void {
+    this.#inner.message(parts, key)
   }
 
   answer(parts: Parts, status: number, scopes?: readonly string[]): void {

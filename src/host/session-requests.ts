@@ -17,7 +17,7 @@ import { accepts, decidedFirst, EVENTS, refuse, refuseBusy, turnAway } from './e
 import type { Entrance } from './entrance.ts'
 import { EventBudget } from './event-budget.ts'
 import { EventLog } from './event-log.ts'
-import { JSON_TYPE, PostExchange, RETRY_MS } from './exchange.ts'
+import { JSON_TYPE, PostExchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { announceAll, announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { errorReply } from './respond.ts'
@@ -237,9 +237,8 @@ export class SessionRequests {
     const before = held.stream
     held.stream = { events, name }
     before?.events.end()
-    if (resumed === undefined && session.revision >= '2025-11-25')
-      events.send([], { id: log.append(name, []), retryMs: RETRY_MS })
-    const detach = session.attach({ send: (parts) => events.send(parts, { id: log.append(name, parts) }), flow: events })
+    if (resumed === undefined && session.revision >= '2025-11-25') events.prime(log.append(name, []))
+    const detach = session.attach({ send: (parts) => events.message(parts, log.append(name, parts)), flow: events })
     events.onClose(() => {
       detach()
       if (held.stream?.events === events) held.stream = undefined
@@ -262,11 +261,11 @@ export class SessionRequests {
     const post = held.posts.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) {
       this.#openStandalone(held, request, missed.stream)
-      for (const event of missed.events) held.stream?.events.send(event.parts, { id: event.id })
+      for (const event of missed.events) held.stream?.events.message(event.parts, event.id)
       return
     }
     const events = request.openEvents({})
-    for (const event of missed.events) events.send(event.parts, { id: event.id })
+    for (const event of missed.events) events.message(event.parts, event.id)
     if (post === undefined) events.end()
     else post.resume(events)
   }

@@ -7,8 +7,9 @@ import type { Introduction } from '../era/legacy-host.ts'
 import { cancelledParams } from '../rpc/connection.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import { isBridge } from '../rpc/call.ts'
-import type { Answer, Caller, Capabilities, Flow, HostSession, Question, Scope } from '../rpc/call.ts'
+import type { Answer, Caller, Capabilities, Flow, HostSession, Question, Refusal, Scope } from '../rpc/call.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
+import type { Failure } from '../wire/failure.ts'
 import { notificationMessage, requestMessage } from '../wire/message.ts'
 import { isLogLevel, reaches } from '../wire/methods.ts'
 import type { LogLevel } from '../wire/methods.ts'
@@ -25,6 +26,8 @@ export interface Running {
   readonly id: Id
   readonly exchange: Exchange
   readonly abort: Cancel
+  /** Answers it with an error. */
+  readonly fail: (error: unknown) => void
   readonly method: string
   /** Of the request as it came. */
   readonly bytes: number
@@ -291,11 +294,13 @@ export class Session implements HostSession, Subscriber {
     else this.#endCallbacks.push(callback)
   }
 
-  end(): void {
+  /** `why`: what its requests under way are answered with; nothing where the host itself ends it. */
+  end(why?: Failure | Refusal): void {
     if (this.#isEnded) return
     this.#isEnded = true
     for (const running of this.#running.splice(0)) {
       this.#admission.end(this.principal, running.bytes)
+      if (why !== undefined) running.fail(why)
       running.abort.abort()
       running.exchange.end()
     }

@@ -1,6 +1,7 @@
 /** The legacy sessions that come over HTTP: found by id and principal, ended when idle or too old (BRIDGING 5.1). */
-import { SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { Refusal, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
+import { Failure } from '../wire/failure.ts'
 import { IdTable } from '../wire/id-table.ts'
 import { reached } from './admission.ts'
 import { sweepStream } from './exchange.ts'
@@ -21,6 +22,9 @@ export interface HttpSession {
   /** Begun in an earlier process. */
   isReopened: boolean
 }
+
+/** What requests under way are answered with when their session ends and not by their host. */
+export const sessionOver = (why: string): Refusal => new Refusal(-32600, `the session has ended (${why})`)
 
 /** Sweeps are a tenth of a second apart; so much later, the process had been stopped. */
 const STOPPED_MS = 5_000
@@ -69,23 +73,27 @@ export class Sessions {
   }
 
   revoke(isRevoked: (principal: string) => boolean): void {
-    for (const held of this.#byId.values()) if (isRevoked(held.session.principal)) this.end(held)
+    for (const held of this.#byId.values())
+      if (isRevoked(held.session.principal)) this.end(held, sessionOver('its credential is not valid any more'))
   }
 
-  end(held: HttpSession): void {
+  /** `why`: it is not its host that ends it. */
+  end(held: HttpSession, why?: Refusal): void {
     this.#ended(held.session)
-    this.#close(held)
+    this.#close(held, why)
   }
 
-  #close(held: HttpSession): void {
+  #close(held: HttpSession, why: Refusal | Failure | undefined): void {
     this.#byId.delete(held.session.id)
-    held.session.end()
+    held.session.end(why)
     held.session.log?.close()
-    held.stream?.events.end()
+    if (why === undefined) held.stream?.events.end()
+    else held.stream?.events.breakOff()
   }
 
+  /** The process ends; hosts may go on with their sessions in the next one. */
   endAll(): void {
-    for (const held of this.#byId.values()) this.#close(held)
+    for (const held of this.#byId.values()) this.#close(held, new Failure('shutting_down', 'the gateway stops'))
   }
 
   /** Ends what is idle or too old; an open request or a stream that is read keeps a session alive. */
@@ -100,14 +108,15 @@ export class Sessions {
       if (gapMs > STOPPED_MS) for (const timed of [session, ...posts.values()]) timed.forgive(gapMs)
       if (stream !== undefined) sweepStream(stream.events, limits, this.#counts)
       // Whoever brings a good credential again may open it again.
-      if (wallMs >= held.untilMs) stream?.events.end()
+      if (wallMs >= held.untilMs) stream?.events.breakOff()
       for (const post of posts.values()) post.sweep(nowMs, limits, this.#counts)
       session.log?.sweep(nowMs)
       if (stream !== undefined || posts.size > 0) session.activeMs = nowMs
       const isIdle = nowMs - session.activeMs >= limits.sessionIdleMs
       if (!isIdle && nowMs - session.startedMs < limits.sessionMaxMs) continue
-      this.#counts.passed(isIdle ? 'listen.limits.session_idle' : 'listen.limits.session_max')
-      this.end(held)
+      const limit = isIdle ? 'listen.limits.session_idle' : 'listen.limits.session_max'
+      this.#counts.passed(limit)
+      this.end(held, sessionOver(limit))
     }
   }
 

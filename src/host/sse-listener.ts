@@ -9,10 +9,9 @@ import { isSameEndpoint, Refusal, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { EventStream } from '../transport/event-stream.ts'
 import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import type { Envelope } from '../wire/envelope.ts'
-import type { Failure } from '../wire/failure.ts'
+import { Failure } from '../wire/failure.ts'
 import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
 import { isLegacyRevision, isWithin, latestLegacyWithin, OLDEST_LEGACY } from '../wire/revisions.ts'
-import { toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { reached } from './admission.ts'
 import { readBatch, serveBatch } from './batch.ts'
@@ -26,9 +25,11 @@ import type { Hub } from './hub.ts'
 import { announceAll, announceChanges, hearLegacy, serveLegacy } from './legacy.ts'
 import { errorReply } from './respond.ts'
 import { Session } from './session.ts'
+import { sessionOver } from './sessions.ts'
 import { initializeAnswer, whenReady } from './welcome.ts'
 
-const MESSAGE = { event: 'message' }
+/** The name that hosts of the Python and TypeScript SDKs and proxies in front of them look for. */
+const SESSION = 'sessionId'
 
 interface Connected {
   readonly events: EventStream
@@ -45,6 +46,7 @@ interface Connected {
 export class SseListener {
   readonly #hub: Hub
   readonly #connected = new Map<string, Connected>()
+  #isDraining = false
 
   constructor(hub: Hub) {
     this.#hub = hub
@@ -52,6 +54,12 @@ export class SseListener {
 
   get sessionCount(): number {
     return this.#connected.size
+  }
+  /** Requests that have not been answered. */
+  get inFlight(): number {
+    let total = 0
+    for (const { session } of this.#connected.values()) total += session?.inFlight ?? 0
+    return total
   }
 
   /** `GET /sse`: the first event says where to post; `prefix`: what a proxy has before our paths. */
@@ -71,7 +79,7 @@ export class SseListener {
     }
     this.#connected.set(id, connected)
     // Beside its own path, so that a toolset keeps to its name.
-    events.send(toParts(`${prefix}${entrance.request.path.replace('/sse', '/messages')}?s=${id}`), { event: 'endpoint' })
+    events.endpoint(`${prefix}${entrance.request.path.replace('/sse', '/messages')}?${SESSION}=${id}`)
     events.onClose(() => {
       this.#connected.delete(id)
       connected.session?.end()
@@ -110,20 +118,21 @@ export class SseListener {
     const session = new Session(introduction, entrance.principal, entrance.scope, this.#hub.admission)
     connected.session = session
     connected.isTakenUp = true
-    session.attach({ send: (parts) => events.send(parts, MESSAGE), flow: events })
+    session.attach({ send: (parts) => events.message(parts), flow: events })
     announceChanges(session, this.#hub)
     return session
   }
 
-  /** `POST /messages?s=…`: 202, and the answer comes on the stream. */
+  /** `POST /messages?sessionId=…`: 202, and the answer comes on the stream. */
   post(entrance: Entrance): void {
     const { request, principal, scope, untilMs } = entrance
-    const connected = this.#connected.get(new URLSearchParams(request.query).get('s') ?? '')
+    const connected = this.#connected.get(new URLSearchParams(request.query).get(SESSION) ?? '')
     if (connected?.entrance.principal !== principal || !isSameEndpoint(connected.entrance.scope, scope))
       return turnAway(this.#hub, entrance, 404, {})
     connected.untilMs = Math.max(connected.untilMs, untilMs)
     connected.session?.see(scope)
     if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
+    if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
     const { limits } = this.#hub.options
     request.readBody(limits.maxBodyBytes, (body) => {
       if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
@@ -164,7 +173,7 @@ export class SseListener {
       this.#hub,
       message,
       () => this.#message(message, connected, request.header('mcp-protocol-version')),
-      (parts) => connected.events.send(parts, MESSAGE),
+      (parts) => connected.events.message(parts),
     )
   }
 
@@ -174,9 +183,11 @@ export class SseListener {
     const { sessionMaxMs } = this.#hub.options.limits
     for (const { events, session, startedMs, untilMs } of this.#connected.values()) {
       const isTooOld = nowMs - startedMs >= sessionMaxMs
-      if (isTooOld) this.#hub.limits.passed('listen.limits.session_max')
-      if (isTooOld) session?.end()
-      if (isTooOld || wallMs >= untilMs) events.end()
+      if (isTooOld) {
+        this.#hub.limits.passed('listen.limits.session_max')
+        session?.end(sessionOver('listen.limits.session_max'))
+      }
+      if (isTooOld || wallMs >= untilMs) events.breakOff()
       sweepStream(events, this.#hub.options.limits, this.#hub.limits)
     }
   }
@@ -185,15 +196,20 @@ export class SseListener {
   revoke(isRevoked: (principal: string) => boolean): void {
     for (const { events, entrance, session } of this.#connected.values()) {
       if (!isRevoked(entrance.principal)) continue
-      session?.end()
-      events.end()
+      session?.end(sessionOver('its credential is not valid any more'))
+      events.breakOff()
     }
+  }
+
+  /** Takes no new work from now on; what is under way goes on. */
+  drain(): void {
+    this.#isDraining = true
   }
 
   close(): void {
     for (const { events, session } of this.#connected.values()) {
-      session?.end()
-      events.end()
+      session?.end(new Failure('shutting_down', 'the gateway stops'))
+      events.breakOff()
     }
   }
 
@@ -201,7 +217,7 @@ export class SseListener {
   #batch(body: Buffer, { events, session }: Connected): boolean {
     const elements = readBatch(body, session, this.#hub.options.limits)
     if (elements === undefined || session === undefined) return false
-    const send = (parts: Parts): void => events.send(parts, MESSAGE)
+    const send = (parts: Parts): void => events.message(parts)
     serveBatch(elements, session, { isStream: false, message: send, answer: send, end: () => undefined }, this.#hub, true)
     return true
   }
@@ -210,7 +226,7 @@ export class SseListener {
   #message(message: Envelope, connected: Connected, version: string | undefined): void {
     const { events } = connected
     let { session } = connected
-    const send = (parts: Parts): void => events.send(parts, MESSAGE)
+    const send = (parts: Parts): void => events.message(parts)
     if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
     const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events }
     const refuse = (text: string): void => {
@@ -236,7 +252,7 @@ export class SseListener {
       session.attach({ send, flow: connected.events })
       const sessionId = this.#hub.sessionIds.mint(introduction, principal, scope)
       whenReady(initializeAnswer(session.caller, this.#hub), (result) => {
-        connected.events.send(resultMessage(id, result), { ...MESSAGE, id: sessionId })
+        connected.events.message(resultMessage(id, result), sessionId)
         announceChanges(session, this.#hub)
       })
     } catch (error) {

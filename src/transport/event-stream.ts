@@ -1,5 +1,5 @@
 /** A stream of server-sent events to one host, as the body of an answer. */
-import { join } from '../wire/payload.ts'
+import { join, toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { COMMENT, encodeEvent } from '../wire/sse.ts'
 import type { HeldBytes } from './held-bytes.ts'
@@ -16,6 +16,7 @@ export class EventStream {
   /** What waits since it stalled. */
   #waiting = 0
   #lastWriteMs = performance.now()
+  #isBrokenOff = false
 
   constructor(response: AnswerBody, held: HeldBytes) {
     this.#response = response
@@ -31,25 +32,47 @@ export class EventStream {
   }
 
   get isOpen(): boolean {
-    return !this.#response.writableEnded && !this.#response.destroyed
+    return !this.#isBrokenOff && !this.#response.writableEnded && !this.#response.destroyed
   }
 
   onClose(callback: () => void): void {
     this.#response.on('close', callback)
   }
 
-  send(data: Parts, options: { id?: string; event?: string; retryMs?: number } = {}): void {
-    const { id, event, retryMs } = options
-    const fields = {
-      ...(id !== undefined && { id }),
-      ...(event !== undefined && { event }),
-      ...(retryMs !== undefined && { retry: retryMs }),
-    }
-    this.#write(join(encodeEvent({ data, ...fields })))
+  /** One JSON-RPC message; `id`: from where the stream can be resumed. Clients that look for a name know this one only (B281). */
+  message(parts: Parts, id?: string): void {
+    this.#write(join(encodeEvent({ event: 'message', data: parts, ...(id !== undefined && { id }) })))
   }
 
+  /** The first event of HTTP+SSE: where messages are posted to. */
+  endpoint(uri: string): void {
+    this.#write(join(encodeEvent({ event: 'endpoint', data: toParts(uri) })))
+  }
+
+  /** An id to resume from, before anything is sent ([2025-11-25 basic/transports]). */
+  prime(id: string): void {
+    this.#write(join(encodeEvent({ id, data: [] })))
+  }
+
+  /** The stream is complete. */
   end(): void {
     if (this.isOpen) this.#response.end()
+  }
+
+  /** Ends it for the client to resume after `retryMs`. Nothing else sends `retry`: parsers exist that fail on it (B281). */
+  endForPolling(retryMs: number): void {
+    this.#write(join(encodeEvent({ retry: retryMs, data: [] })))
+    this.end()
+  }
+
+  /**
+   * Closes the connection after what was written, without the mark that ends a body: the client sees a stream that broke, and opens
+   * another one. Clients exist that take a stream which ends cleanly for one that is quiet (BRIDGING 3.22).
+   */
+  breakOff(): void {
+    if (!this.isOpen) return
+    this.#isBrokenOff = true
+    this.#response.breakOff()
   }
 
   /** Keeps the stream alive while it is quiet, and ends it when its host has stopped reading: then the option that says so. */

@@ -64,6 +64,8 @@ export interface AnswerBody {
   write(bytes: Uint8Array, onTaken?: () => void): boolean
   end(onTaken?: () => void): unknown
   destroy(): unknown
+  /** Closes the connection once what was written is out, without the mark of an end. */
+  breakOff(): void
   cork(): void
   flushHeaders(): void
   /** `timeout` comes when the connection was silent for so long; 0: never. */

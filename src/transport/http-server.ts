@@ -2,7 +2,6 @@
  * HTTP listeners. Plain requests are read by us, all others by node:http (decision 0014), and what becomes of either is an `HttpRequest`.
  */
 import { createServer } from 'node:http'
-import type { Server } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { onceAllAreAccepted } from './accept-queue.ts'
@@ -10,7 +9,7 @@ import type { BodyPool } from './body-pool.ts'
 import { refuse } from './connection-caps.ts'
 import type { ConnectionCaps } from './connection-caps.ts'
 import type { ListenerEvents, Shared } from './http-request.ts'
-import { NodeRequest } from './node-request.ts'
+import { NodeRequest, NodeResponse } from './node-request.ts'
 import { PlainConnections } from './plain-connections.ts'
 import { WriteBatch } from './write-batch.ts'
 
@@ -45,6 +44,10 @@ export interface Listening {
 /** So long an idle connection stays open once no new ones are taken: a request may be on its way on it. */
 export const LINGER_MS = 100
 
+/** So long a host has at the end to take what was written for it. */
+const FLUSH_MS = 1_000
+const LOOK_MS = 10
+
 /** Binds one address. Rejects with the system's error (`EADDRINUSE` …). */
 export const listenHttp = async (
   address: { readonly host: string; readonly port: number },
@@ -60,6 +63,7 @@ export const listenHttp = async (
   const reading = new Set<Socket>()
   const server = createServer(
     {
+      ServerResponse: NodeResponse,
       maxHeaderSize: options.maxHeaderBytes,
       headersTimeout: options.headersTimeoutMs,
       requestTimeout: options.requestTimeoutMs,
@@ -86,10 +90,13 @@ export const listenHttp = async (
   const accept = (socket: Socket): void => void listener?.call(server, socket)
   const plain = options.httpServer === 'own' ? new PlainConnections(options, shared, accept) : undefined
   let accepted = 0
+  const sockets = new Set<Socket>()
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     accepted++
     if (!caps.admit(socket)) return
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
     if (plain === undefined) accept(socket)
     else plain.add(socket)
   })
@@ -119,15 +126,24 @@ export const listenHttp = async (
         )
       })
     },
-    close: () =>
-      new Promise((resolve) => {
-        // Answers that are made go out before their connections are closed.
-        shared.batch.flush()
+    close: async () => {
+      // Answers that are made go out before their connections are closed.
+      shared.batch.flush()
+      await flushed(sockets)
+      await new Promise<void>((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
         plain?.close()
-      }),
+      })
+    },
   }
+}
+
+/** Resolves when the kernel has what was written to all of them, after `FLUSH_MS` at the latest. */
+const flushed = async (sockets: ReadonlySet<Socket>): Promise<void> => {
+  const endMs = performance.now() + FLUSH_MS
+  const isWaiting = (): boolean => [...sockets].some(({ writableLength }) => writableLength > 0)
+  while (isWaiting() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
 }
 
 /** Bytes that became no request: too many, too slow, or none of HTTP. */
@@ -148,7 +164,7 @@ const refuseUnread = (
   else limit(408, 'listen.limits.headers_timeout', `${headersTimeoutMs} ms`)
 }
 
-const bind = (server: Server, address: { host: string; port: number }): Promise<void> =>
+const bind = (server: NetServer, address: { host: string; port: number }): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(address.port, address.host, () => {

@@ -1,5 +1,6 @@
 /** A request as node:http has read it. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
@@ -8,15 +9,24 @@ import type { Headers, AnswerBody, Shared, Unread } from './http-request.ts'
 
 const LAST: Headers = { Connection: 'close' }
 
+/** What `node:http` makes of each request's answer here. */
+export class NodeResponse extends ServerResponse {
+  /** What was written is in the socket, unless an earlier answer of the connection is still on its way: then nothing is. */
+  breakOff(): void {
+    if (this.socket === null) this.destroy()
+    else this.socket.destroySoon()
+  }
+}
+
 export class NodeRequest extends HttpRequest {
   readonly method: string
   readonly notes = undefined
   readonly #request: IncomingMessage
-  readonly #response: ServerResponse
+  readonly #response: NodeResponse
   /** Connections on which a body is coming slowly. */
   readonly #reading: Set<Socket>
 
-  constructor(request: IncomingMessage, response: ServerResponse, shared: Shared, reading: Set<Socket>) {
+  constructor(request: IncomingMessage, response: NodeResponse, shared: Shared, reading: Set<Socket>) {
     super(request.url ?? '/', shared)
     this.#request = request
     this.#response = response

@@ -15,6 +15,7 @@ export class PlainResponse extends Writable implements AnswerBody {
   readonly #isChunked: boolean
   /** Goes out with the first piece. */
   #head: Buffer | undefined
+  #isBrokenOff = false
   readonly #onTimeout = (): void => void this.emit('timeout')
 
   constructor(socket: Socket, head: string, isChunked: boolean) {
@@ -34,6 +35,11 @@ export class PlainResponse extends Writable implements AnswerBody {
     this.#head = undefined
   }
 
+  breakOff(): void {
+    this.#isBrokenOff = true
+    this.end()
+  }
+
   setTimeout(ms: number): void {
     this.#socket.setTimeout(ms)
   }
@@ -51,7 +57,8 @@ export class PlainResponse extends Writable implements AnswerBody {
 
   override _final(taken: Taken): void {
     this.flushHeaders()
-    if (this.#isChunked) this.#socket.write(LAST_CHUNK, taken)
+    if (this.#isBrokenOff) this.#socket.destroySoon()
+    if (this.#isChunked && !this.#isBrokenOff) this.#socket.write(LAST_CHUNK, taken)
     else taken()
   }
 

@@ -16,8 +16,11 @@ const NEWLINE = Buffer.from('\n')
 const END_OF_EVENT = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
 
-/** A comment line: keeps a quiet stream open, carries nothing ([2026-07-28 basic/transports/streamable-http]). */
-export const COMMENT: Uint8Array = Buffer.from(':\n\n')
+/**
+ * A comment line: keeps a quiet stream open, carries nothing ([2026-07-28 basic/transports/streamable-http]). No empty line follows it:
+ * the parser of the Java SDK requests one line more for a comment and none for an empty line, so 256 pairs would stop its reading.
+ */
+export const COMMENT: Uint8Array = Buffer.from(':\n')
 
 export interface SseEvent {
   /** `message` where the stream named none. */

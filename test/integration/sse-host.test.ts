@@ -23,7 +23,7 @@ test('B209 the first event is endpoint, a relative URI of its own; answers come 
   expect(stream.headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
   expect(stream.events.entries[0]).toMatchObject({
     event: 'endpoint',
-    data: expect.stringMatching(/^\/messages\?s=[\w-]{22,}$/) as string,
+    data: expect.stringMatching(/^\/messages\?sessionId=[\w-]{22,}$/) as string,
   })
   const reply = await send(messages, { body: INITIALIZE })
   expect([reply.status, await reply.body]).toEqual([202, ''])
@@ -35,7 +35,7 @@ test('B209 the first event is endpoint, a relative URI of its own; answers come 
 test('B209 a POST is taken for its own session only', async () => {
   await using gateway = await start()
   const { stream, messages } = await open(gateway)
-  const foreign = new URL('/messages?s=AAAAAAAAAAAAAAAAAAAAAA', gateway.url)
+  const foreign = new URL('/messages?sessionId=AAAAAAAAAAAAAAAAAAAAAA', gateway.url)
   expect((await send(foreign, { body: INITIALIZE })).status).toBe(404)
   expect((await send(new URL('/messages', gateway.url), { body: INITIALIZE })).status).toBe(404)
   stream.close()
@@ -86,7 +86,7 @@ test.each([
   await using gateway = await start({ host: { publicUrl: 'https://mcp.example.com/gateway' } })
   const stream = await send(new URL(path, gateway.url), { method: 'GET', headers: { accept: 'text/event-stream' } })
   const { data } = await stream.events.until(({ event }) => event === 'endpoint')
-  expect(data).toMatch(/^\/gateway\/messages\?s=/)
+  expect(data).toMatch(/^\/gateway\/messages\?sessionId=/)
   const messages = new URL(data.replace('/gateway/messages', posted), gateway.url)
   expect((await send(messages, { body: INITIALIZE })).status).toBe(202)
   const answer = await stream.events.until(({ event }) => event === 'message')

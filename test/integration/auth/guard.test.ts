@@ -25,7 +25,7 @@ const ROUTES = [
   '/servers/zz/mcp',
   '/sse',
   '/sse/x',
-  '/messages?s=x',
+  '/messages?sessionId=x',
   '/',
   '/nothing',
   '/mcp/',
@@ -206,7 +206,7 @@ describe.each(['own', 'node'] as const)('read by the %s HTTP server', (httpServe
     await using gateway = await open(TWO_TOKENS)
     const answerTo = (path: string, credential: string): Promise<string> =>
       exchangeRaw(gateway.url, post(path, `${credential}Connection: close\r\n`))
-    for (const path of ['/mcp', '/servers/a/mcp', '/sse', '/messages?s=x']) {
+    for (const path of ['/mcp', '/servers/a/mcp', '/sse', '/messages?sessionId=x']) {
       const answer = await answerTo(path, headers)
       expect([statuses(answer), answer], path).toEqual([[400], expect.stringContaining('one Authorization header')])
     }
@@ -218,7 +218,7 @@ describe.each(['own', 'node'] as const)('read by the %s HTTP server', (httpServe
     async (encoding) => {
       await using gateway = await open(undefined)
       const header = `Content-Encoding: ${encoding}\r\n`
-      for (const path of ['/mcp', '/servers/a/mcp', '/messages?s=x', `/connect/${'x'.repeat(22)}`, '/nothing'])
+      for (const path of ['/mcp', '/servers/a/mcp', '/messages?sessionId=x', `/connect/${'x'.repeat(22)}`, '/nothing'])
         expect(await inTurn(gateway.url, [post(path, header)]), path).toEqual([415])
       // A refused one and a good one on one connection, in both orders.
       const [plain] = await inTurn(gateway.url, [post('/mcp', '')])

@@ -70,7 +70,7 @@ describe('T-05 the session of A with the token of B', () => {
       const reply = await send(new URL(path, gateway.url), { headers: bearer(token), body: request(1, 'ping', {}) })
       return [reply.status, await reply.body]
     }
-    expect(await post('/messages?s=BBBBBBBBBBBBBBBBBBBBBB', B)).toEqual([404, ''])
+    expect(await post('/messages?sessionId=BBBBBBBBBBBBBBBBBBBBBB', B)).toEqual([404, ''])
     expect(await post(data, B)).toEqual([404, ''])
     expect(await post(data, A)).toEqual([202, ''])
     stream.close()

@@ -81,7 +81,7 @@ describe('what is turned away before it is a call', () => {
       await post(gateway, ' '.repeat(2_000)),
       await fetch(gateway.url, { method: 'PUT' }),
       await fetch(new URL('/sse', gateway.url), { method: 'DELETE' }),
-      await post(gateway, list, {}, '/messages?s=gone'),
+      await post(gateway, list, {}, '/messages?sessionId=gone'),
     ]
     expect(gateway.fake('a').journal.entries).toEqual([])
     const lines = await linesOf(gateway)

@@ -24,7 +24,7 @@ const ROUTES = [
   ...['GET', 'POST', 'DELETE', 'OPTIONS', 'PUT'].map((method) => [method, '/mcp'] as const),
   ['POST', '/servers/a/mcp'],
   ['GET', '/sse'],
-  ['POST', '/messages?s=x'],
+  ['POST', '/messages?sessionId=x'],
   ['GET', '/nothing'],
   ['GET', '/'],
   ['GET', '/healthz/'],

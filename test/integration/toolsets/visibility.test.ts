@@ -135,7 +135,7 @@ test('a stream of HTTP+SSE has its messages beside its own toolset, and nowhere 
   await using gateway = await start([REVIEW, toolsetOf({}, { name: 'ops' })])
   const stream = await send(new URL('/sse/review', gateway.url), { method: 'GET', headers: { accept: 'text/event-stream' } })
   const { data } = await stream.events.until(({ event }) => event === 'endpoint')
-  expect(data).toMatch(/^\/messages\/review\?s=/)
+  expect(data).toMatch(/^\/messages\/review\?sessionId=/)
   const body = request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} })
   for (const path of [data.replace('/review', ''), data.replace('review', 'ops')])
     expect((await send(new URL(path, gateway.url), { body })).status).toBe(404)

@@ -53,7 +53,7 @@ const ROUTES: Readonly<Record<string, Serve>> = {
   },
   '/events': (request) => {
     const stream = request.openEvents({ 'X-A': 'b' })
-    stream.send([Buffer.from('{"a":1}')], { id: '7' })
+    stream.message([Buffer.from('{"a":1}')], '7')
     stream.end()
   },
   '/extra': (request) => {
@@ -307,7 +307,7 @@ describe.each(BOTH)('with %s', (choice) => {
       (request: HttpRequest) => reply(request),
       (request: HttpRequest) => request.reply(200, TEXT, [Buffer.alloc(200_000)]),
       (request: HttpRequest) => request.fail(),
-      (request: HttpRequest) => request.openEvents({}).send([Buffer.from('x')]),
+      (request: HttpRequest) => request.openEvents({}).message([Buffer.from('x')]),
     ]) {
       door.requests.clear()
       answer(await abandoned(door))
@@ -332,7 +332,7 @@ describe.each(BOTH)('with %s', (choice) => {
         seen.push('closed')
         resolve()
       })
-      stream.send([Buffer.from('1')])
+      stream.message([Buffer.from('1')])
       streams.push(stream)
     })
     const wire = door.open(post('/'))
@@ -355,7 +355,7 @@ describe.each(BOTH)('with %s', (choice) => {
     const [socket] = door.sockets.entries
     if (socket !== undefined) await taken(socket, post('/stream').length + post('/a', '1').length)
     for (const text of ['1', '2']) {
-      streams[0]?.send([Buffer.from(text)])
+      streams[0]?.message([Buffer.from(text)])
       expect(await wire.until((came) => came.includes(`data: ${text}\n\n`))).not.toContain('POST /a')
     }
     streams[0]?.end()
@@ -364,12 +364,29 @@ describe.each(BOTH)('with %s', (choice) => {
 
   test('a failure in an answer that has begun breaks the connection', async () => {
     await using door = await openDoor(choice, (request) => {
-      request.openEvents({}).send([Buffer.from('1')])
+      request.openEvents({}).message([Buffer.from('1')])
       setImmediate(() => request.fail())
     })
     const came = await door.open(post('/')).closed
     expect(came).toContain('data: 1')
     expect(came).not.toMatch(/0\r\n\r\n$/)
+  })
+
+  test('a stream that is broken off sends what was written, and no mark of an end', async () => {
+    const streams: EventStream[] = []
+    await using door = await openDoor(choice, (request) => {
+      const stream = request.openEvents({})
+      stream.message([Buffer.alloc(8 * 1024 * 1024, '#')])
+      stream.breakOff()
+      stream.message([Buffer.from('too late')])
+      streams.push(stream)
+    })
+    const came = await door.open(post('/')).closed
+    expect(came.replaceAll(/[^#]/g, '')).toHaveLength(8 * 1024 * 1024)
+    expect(came).toMatch(/\n\n\r\n$/)
+    expect(came).not.toMatch(/\r\n0\r\n\r\n$/)
+    expect(came).not.toContain('too late')
+    expect(streams.map(({ isOpen }) => isOpen)).toEqual([false])
   })
 
   test('F-21 a body that comes faster than its host reads is held back, and arrives whole', async () => {

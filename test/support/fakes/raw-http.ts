@@ -21,6 +21,8 @@ export interface RawReply {
   readonly comments: Journal<string>
   /** The value of the last `retry:` field. */
   retryMs: number | undefined
+  /** What has come of a stream, letter for letter. */
+  text: string
   /** The whole body, once it has ended; rejects if the connection broke. */
   readonly body: Promise<string>
   /** Settles when nothing more will come, for whatever reason. */
@@ -63,6 +65,7 @@ const readReply = (response: IncomingMessage): RawReply => {
     events,
     comments,
     retryMs: undefined as number | undefined,
+    text: '',
   }
   const parser = createParser({
     onEvent: ({ id, event, data }) => events.push({ id, event, data }),
@@ -75,8 +78,10 @@ const readReply = (response: IncomingMessage): RawReply => {
   const body = new Promise<string>((resolve, reject) => {
     const decoder = new TextDecoder()
     response.on('data', (chunk: Buffer) => {
-      if (isStream) parser.feed(decoder.decode(chunk, { stream: true }))
-      else chunks.push(chunk)
+      if (!isStream) return void chunks.push(chunk)
+      const text = decoder.decode(chunk, { stream: true })
+      reply.text += text
+      parser.feed(text)
     })
     response.on('end', () => resolve(Buffer.concat(chunks).toString()))
     response.on('error', reject)

@@ -44,11 +44,11 @@ test('a finished stream that has lost its answer is not kept at all; one that go
   expect([idle.after(`${ended}-0`), idle.after(`${standing}-0`)]).toEqual([undefined, expect.objectContaining({ events: [] })])
 })
 
-test('what a session kept is free again when it ends, when a stream is forgotten, and when events replace each other', () => {
+test('what a session kept is free again when it ends, and when a stream is forgotten', () => {
   const { budget, dropped, open } = makeLogs(1_000)
   const log = open()
   const [one, two] = [log.open(), log.open()]
-  for (let at = 0; at < 5; at++) log.append(one, parts(10), 'progress')
+  log.append(one, parts(10), 'progress')
   log.append(two, parts(10))
   expect([budget.bytes, log.bytes]).toEqual([20, 20])
   log.forget(two)
@@ -56,4 +56,24 @@ test('what a session kept is free again when it ends, when a stream is forgotten
   log.close()
   log.append(log.open(), parts(10))
   expect([budget.bytes, log.bytes, dropped()]).toEqual([0, 0, 0])
+})
+
+test('B202 of a stream over its limit, progress that was overtaken goes first, then the oldest event', () => {
+  const limits = new LimitCounts({ warn: () => undefined })
+  const log = new EventLog({ ...LIMITS, maxEvents: 4 }, new EventBudget(() => 1_000, limits), limits)
+  const stream = log.open()
+  const keep = (text: string, key?: string): string => log.append(stream, [Buffer.from(text)], key)
+  const first = keep('start')
+  const left = (): string[] => log.after(first)?.events.map((event) => Buffer.concat(event.parts).toString()) ?? []
+  for (const step of ['1', '2']) keep(step, 'progress')
+  keep('message')
+  expect(left()).toEqual(['1', '2', 'message'])
+  keep('3', 'progress')
+  expect(left()).toEqual(['2', 'message', '3'])
+  keep('4', 'progress')
+  expect(left()).toEqual(['message', '3', '4'])
+  keep('5', 'other')
+  expect(left()).toEqual(['message', '4', '5'])
+  keep('6')
+  expect(left()).toEqual(['message', '4', '5', '6'])
 })
