@@ -31,7 +31,7 @@ export const createLog = (
     }
     say(line)
   }
-  return pino({ level: options.level, base: undefined }, { write })
+  return pino({ level: options.level, base: null }, { write })
 }
 
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }

@@ -46,7 +46,15 @@ export const startDesk = async (issuer: string): Promise<Desk> => {
     came.push(authorization)
     const token = authorization?.replace(/^Bearer /, '') ?? ''
     return jwtVerify(token, keys, { issuer, audience: url }).then(
-      ({ payload }) => handle(Object.assign(request, { auth: { token, clientId: payload.sub ?? '', scopes: [] } }), response),
+      ({ payload }) =>
+        handle(
+          Object.assign(request, {
+            method: request.method ?? '',
+            url: request.url ?? '',
+            auth: { token, clientId: payload.sub ?? '', scopes: [] },
+          }),
+          response,
+        ),
       () => response.writeHead(401, { 'WWW-Authenticate': `Bearer resource_metadata="${new URL(METADATA, url).href}"` }).end(),
     )
   }).listen(0, '127.0.0.1')

@@ -3,7 +3,7 @@ import { Payload } from '../wire/payload.ts'
 import type { Exposed } from './catalog.ts'
 
 export type HintName = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'
-export type Hints = Readonly<Partial<Record<HintName, boolean>>>
+export type Hints = Readonly<Partial<Record<HintName, boolean | undefined>>>
 
 /** What [2026-07-28 schema, ToolAnnotations] says of a tool that says nothing. */
 const ASSUMED: Readonly<Record<HintName, boolean>> = {

@@ -121,7 +121,7 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
     auth,
     allowUnauthenticatedNetwork,
     pollAfterMs: pollAfterMs ?? DEFAULT_HOST.pollAfterMs,
-    revisions: { ...DEFAULT_HOST.revisions, ...revisions },
+    revisions: { min: revisions?.min ?? DEFAULT_HOST.revisions.min, max: revisions?.max ?? DEFAULT_HOST.revisions.max },
     drainMs: settings.reload?.drain ?? DEFAULT_HOST.drainMs,
     lameDuckMs: settings.reload?.lame_duck,
     limits: {

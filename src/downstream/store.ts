@@ -27,7 +27,8 @@ interface StoredInventory extends Omit<Inventory, 'lists'> {
 interface Stored {
   readonly launch: string
   readonly savedAt: number
-  readonly verdict?: Verdict
+  /** `undefined`: it was dropped. */
+  readonly verdict?: Verdict | undefined
   readonly verdictAt?: number
   readonly inventory?: StoredInventory
   /** It failed, or was waited for in vain, before anything could be read. */

@@ -73,7 +73,7 @@ const readMaxDescriptors = (): number | undefined => {
 
 /** Where there is no /proc, such as macOS: takes some milliseconds, once. */
 const reportedMaxDescriptors = (): number | undefined => {
-  const report: NodeJS.ProcessReport & { excludeNetwork?: boolean } = process.report
+  const report: NodeJS.ProcessReport & { excludeNetwork?: boolean | undefined } = process.report
   const before = report.excludeNetwork
   report.excludeNetwork = true
   const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }

@@ -21,7 +21,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Those of this request alone; they win. */
   readonly ownHeaders?: Readonly<Record<string, string>> | undefined
-  readonly body?: Parts
+  readonly body?: Parts | undefined
   /** Milliseconds until the head of the answer must be there; absent: no limit. */
   readonly headersTimeoutMs?: number
 }

@@ -32,7 +32,7 @@ export interface FakeSpec {
   readonly instructions?: string
   /** What `initialize` is answered with; the requested one by default. */
   readonly revision?: string
-  readonly on?: Readonly<Record<string, Handle>>
+  readonly on?: Readonly<Record<string, Handle>> | undefined
 }
 
 export const fake = {

@@ -40,19 +40,19 @@ export interface GatewaySetup {
   readonly options?: Readonly<Record<string, ServerOverrides>>
   readonly gateway?: Partial<GatewayOptions>
   readonly host?: Partial<Omit<HostOptions, 'limits'>>
-  readonly hostLimits?: Partial<HostLimits>
+  readonly hostLimits?: Partial<HostLimits> | undefined
   readonly audit?: Configuration['audit']
   readonly secrets?: readonly string[]
   /** As the environment of a process would name them, for authorization servers. */
   readonly proxies?: ProxyRules
   readonly backoff?: Partial<BackoffOptions>
-  readonly spare?: Partial<SpareOptions>
+  readonly spare?: Partial<SpareOptions> | undefined
   /** Serve one host on a pipe and nobody else, as `trunkline stdio` does. */
   readonly pipe?: boolean
   /** Do not wait until all servers are ready. */
   readonly early?: boolean
   /** Kept from one start to the next; a fresh one by default. */
-  readonly stateDir?: string
+  readonly stateDir?: string | undefined
   /** `state.key`, 64 hex digits. */
   readonly stateKey?: string
   /** Fakes that outlive the gateway. */

@@ -14,12 +14,12 @@ export interface Named {
 /** What a call returned, as far as tests look. */
 export interface CallResult {
   content: { type: string; text?: string }[]
-  isError?: boolean
+  isError?: boolean | undefined
 }
 
 /** What a caller may attach to a call. */
 export interface CallOptions {
-  onProgress?: (progress: { progress: number; total?: number }) => void
+  onProgress?: (progress: { progress: number; total?: number | undefined }) => void
   signal?: AbortSignal
 }
 
@@ -41,7 +41,7 @@ export interface Host extends AsyncDisposable {
   listTemplates(): Promise<{ uriTemplate: string; name: string }[]>
   listPrompts(): Promise<Named[]>
   callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<CallResult>
-  readResource(uri: string): Promise<{ uri: string; text?: string; blob?: string; mimeType?: string }[]>
+  readResource(uri: string): Promise<{ uri: string; text?: string; blob?: string; mimeType?: string | undefined }[]>
   getPrompt(name: string, args?: Record<string, string>): Promise<{ role: string; content: { type: string; text?: string } }[]>
   complete(ref: CompletionRef, argument: { name: string; value: string }): Promise<string[]>
   /** Calls `listener` whenever the server announces a changed tool list; resolves once that is agreed. */

@@ -35,7 +35,7 @@ export interface RawOptions {
   readonly method?: string
   /** `undefined` leaves a header out that would be there by default. */
   readonly headers?: Readonly<Record<string, string | undefined>>
-  readonly body?: string | Buffer
+  readonly body?: string | Buffer | undefined
   /** Keeps connections; without one each request has its own, and says so. */
   readonly agent?: Agent
   /** Called with how to give the request up, before any answer has come. */

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Server } from 'node:http'
 import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node'
 import { WebStandardStreamableHTTPServerTransport, createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server'
@@ -31,9 +32,12 @@ export const referenceHttp = (factory: McpServerFactory, state: ServerState, era
   const fromLocalHost = localhostHostValidation()
   const fromLocalOrigin = localhostOriginValidation()
   return createServer((request, response) => {
-    if (fromLocalHost(request, response) && fromLocalOrigin(request, response)) void handle(request, response)
+    if (fromLocalHost(request, response) && fromLocalOrigin(request, response)) void handle(request as Incoming, response)
   })
 }
+
+/** A request that a server has read names both. */
+type Incoming = IncomingMessage & { method: string; url: string }
 
 /** One transport and one server per session; a request without a session id opens one and must be `initialize`. */
 const legacySessions = (factory: McpServerFactory) => {

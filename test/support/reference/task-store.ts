@@ -19,7 +19,7 @@ export interface Task {
   ttlMs: number
   pollIntervalMs: number
   result?: CallToolResult
-  error?: { code: number; message: string }
+  error?: { code: number; message: string } | undefined
   inputRequests?: Record<string, InputRequest>
 }
 
