@@ -40,7 +40,7 @@ import { SessionIds } from './host/session-ids.ts'
 import { StdioListener } from './host/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio-listener.ts'
 import type { HostOptions } from './host/options.ts'
-import type { EndpointPath, Scope } from './rpc/call.ts'
+import type { EndpointPath } from './rpc/call.ts'
 import { LimitCounts } from './rpc/limit-counts.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import type { HeldBytes } from './transport/held-bytes.ts'
@@ -88,9 +88,11 @@ export interface Running extends AsyncDisposable {
   readonly audit: AuditState | undefined
   /**
    * Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. Rejects with
-   * `NoEndpoint` where the path names nothing.
+   * `NoEndpoint` where the path names nothing. `isRelay`: the words of `wire/relay` are understood there.
    */
-  attach(streams: HostStreams, path: EndpointPath): Promise<void>
+  attach(streams: HostStreams, path: EndpointPath, isRelay?: boolean): Promise<void>
+  /** `stop` was called. */
+  readonly isStopping: boolean
   /** Settles when the one host of a pipe has gone. */
   readonly hostLeft: Promise<void>
   /** Resolves, with the reason, once we are beyond help: whoever runs this should `stop` and start anew (F-30). */
@@ -119,6 +121,8 @@ const IDENTITY = { name: 'trunkline', title: 'Trunkline', version: VERSION }
 const FEW_DESCRIPTORS = 4_096
 /** The last of the drain time belongs to the servers' processes. */
 const CHILDREN_STOP_MS = 6_000
+
+const RELAY_MS = 1_000
 
 /** Rejects with the system's error where an address cannot be bound, and with `NoEndpoint` where the pipe's path names nothing. */
 export const startGateway = async (configuration: Configuration, surroundings: Surroundings): Promise<Running> => {
@@ -269,7 +273,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await front.announceEnd(withinMs === undefined ? Math.max(0, hub.options.drainMs - CHILDREN_STOP_MS) : 0)
     // Nothing is parked any more: the answer could not come back.
     gateway.parking.close()
-    await front.stopAccepting()
+    await Promise.all([front.stopAccepting(), relaysHold([...pipes])])
     front.drain()
     gateway.stop()
     const spentMs = performance.now() - startMs
@@ -292,7 +296,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await stop()
       throw new NoEndpoint(path)
     }
-    const sole = servePipe(streams, scope, hub, introduction.resolve)
+    const sole = servePipe(streams, { scope, introduced: introduction.resolve }, hub)
     pipes.add(sole)
     return sole
   }
@@ -311,10 +315,13 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     },
     exhausted: exhaustion.promise,
     hostLeft: sole?.hostLeft ?? new Promise(() => undefined),
-    attach: async (streams, path) => {
+    get isStopping() {
+      return ending !== undefined
+    },
+    attach: async (streams, path, isRelay = false) => {
       const scope = gateway.scopeFor(LOCAL, path)
       if (scope === undefined) throw new NoEndpoint(path)
-      const piped = servePipe(streams, scope, hub, () => undefined)
+      const piped = servePipe(streams, { scope, introduced: () => undefined, isRelay }, hub)
       pipes.add(piped)
       await piped.hostLeft
       await answered(() => piped.listener.inFlight)
@@ -349,6 +356,12 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   }
 }
 
+/** What relays have sent by then has come, and they send no more requests; after `RELAY_MS` at the latest. */
+const relaysHold = async (pipes: readonly Piped[]): Promise<void> => {
+  const late = new Promise<void>((resolve) => setTimeout(resolve, RELAY_MS).unref())
+  await Promise.race([Promise.all(pipes.map(({ listener }) => listener.drain())), late])
+}
+
 /** Memory for messages stays within a quarter of the heap, whatever is configured. */
 const holdAtMost = (held: HeldBytes, { limits }: HostOptions): void => {
   held.max = Math.min(limits.maxInFlightBytes, Math.floor(getHeapStatistics().heap_size_limit / 4))
@@ -358,12 +371,12 @@ const exchangesTokens = ({ servers }: Configuration): boolean => servers.some(({
 
 type Piped = ReturnType<typeof servePipe>
 
-const servePipe = (streams: HostStreams, scope: Scope, hub: Hub, introduced: StdioOptions['introduced']) => {
+const servePipe = (streams: HostStreams, options: Omit<StdioOptions, 'principal'>, hub: Hub) => {
   const pipe = new HostPipe(streams.input, streams.output, {
     maxLineBytes: hub.options.limits.maxBodyBytes,
     stallMs: hub.options.limits.writeStallMs,
   })
-  const listener = new StdioListener(pipe, { principal: LOCAL.principal, scope, introduced }, hub)
+  const listener = new StdioListener(pipe, { ...options, principal: LOCAL.principal }, hub)
   const hostLeft = new Promise<void>((resolve) => {
     pipe.open({
       line: (line) => listener.receive(line),

@@ -60,10 +60,13 @@ export const askToRelease = async (place: Place): Promise<boolean> => {
   return answer !== undefined && (JSON.parse(answer.toString()) as { released: boolean }).released
 }
 
-/** A pipe to the running process, `'unknown'` if it has no such endpoint, `undefined` if it can take no host. */
-export const openPipe = async (place: Place, { server, toolset }: EndpointPath): Promise<Duplex | 'unknown' | undefined> => {
-  if (!(await isOurs(place))) return undefined
-  const named = { ...(server !== undefined && { server }), ...(toolset !== undefined && { toolset }) }
+/** Why there is no pipe: `unknown`: no such endpoint; `stopping`: the process ends, and another may follow; `none` that takes hosts. */
+export type NoPipe = 'unknown' | 'stopping' | 'none'
+
+/** A pipe to the running process, on which the words of `wire/relay` are understood. */
+export const openPipe = async (place: Place, { server, toolset }: EndpointPath): Promise<Duplex | NoPipe> => {
+  if (!(await isOurs(place))) return 'none'
+  const named = { relay: '1', ...(server !== undefined && { server }), ...(toolset !== undefined && { toolset }) }
   const query = `?${new URLSearchParams(named).toString()}`
   return new Promise((resolve) => {
     const asked = request({
@@ -77,12 +80,15 @@ export const openPipe = async (place: Place, { server, toolset }: EndpointPath):
     })
     asked.once('response', (response) => {
       response.resume()
-      resolve(response.statusCode === 404 ? 'unknown' : undefined)
+      resolve(NO_PIPE[response.statusCode ?? 0] ?? 'none')
     })
-    asked.once('error', () => resolve(undefined))
+    asked.once('error', () => resolve('none'))
     asked.end()
   })
 }
+
+/** By the status that says so. */
+const NO_PIPE: Readonly<Record<number, NoPipe>> = { 404: 'unknown', 503: 'stopping' }
 
 const exchange = (
   { path: socketPath }: Place,

@@ -20,7 +20,9 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024
 export interface AdminOptions {
   readonly control: Control
   /** Serves a host on a pipe; `undefined`: this process has no room for another. */
-  readonly attach: ((streams: HostStreams, path: EndpointPath) => Promise<void>) | undefined
+  readonly attach: ((streams: HostStreams, path: EndpointPath, isRelay: boolean) => Promise<void>) | undefined
+  /** It takes no host any more. */
+  readonly isStopping: () => boolean
   /** Whether there is such an endpoint to attach to. */
   readonly isEndpoint: (path: EndpointPath) => boolean
   readonly log: Log
@@ -157,7 +159,7 @@ const read = async (request: IncomingMessage): Promise<string> => {
 }
 
 const servePipe = async (request: IncomingMessage, socket: Duplex, options: AdminOptions): Promise<void> => {
-  const { attach, isEndpoint, log } = options
+  const { attach, isEndpoint, isStopping, log } = options
   const { searchParams } = urlOf(request)
   const path: EndpointPath = {
     server: searchParams.get('server') ?? undefined,
@@ -165,9 +167,10 @@ const servePipe = async (request: IncomingMessage, socket: Duplex, options: Admi
   }
   if (request.headers.upgrade !== PIPE || !isEndpoint(path))
     return void socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n')
+  if (isStopping()) return void socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n')
   if (attach === undefined) return void socket.end('HTTP/1.1 409 Conflict\r\nConnection: close\r\n\r\n')
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PIPE}\r\n\r\n`)
   log.info({}, 'a host is attached')
-  await attach({ input: socket, output: socket }, path)
+  await attach({ input: socket, output: socket }, path, searchParams.has('relay'))
   socket.end()
 }

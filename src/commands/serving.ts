@@ -36,7 +36,8 @@ export const openServices = async (
   try {
     const admin = await openAdmin(place, {
       control: localControl(running, reloading, redactor),
-      attach: takesHosts ? (streams, path) => running.attach(streams, path) : undefined,
+      attach: takesHosts ? (streams, path, isRelay) => running.attach(streams, path, isRelay) : undefined,
+      isStopping: () => running.isStopping,
       isEndpoint: (path) => running.gateway.scopeFor(LOCAL, path) !== undefined,
       log,
     })

@@ -1,17 +1,25 @@
 /**
  * `trunkline stdio`: one host on stdin and stdout, which carry nothing but the protocol. Attaches to a process of the same
- * configuration where one runs, else serves by itself; the host sees the same bytes (DECISIONS 1).
+ * configuration where one runs, and to the one after it; else serves by itself. The host sees the same bytes (DECISIONS 1).
  */
 import { once } from 'node:events'
+import { duplexPair } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { openPipe } from '../admin/client.ts'
 import { NoEndpoint, startGateway } from '../app.ts'
+import type { HostStreams } from '../app.ts'
 import { DEFAULT_TOOLSET } from '../catalog/toolsets.ts'
 import type { EndpointPath } from '../rpc/call.ts'
 import { CommandError, CRASH_MS, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
+import { remark } from './print.ts'
+import { relay } from './relay.ts'
 import { openLog, openServices } from './serving.ts'
 import { unknownToolset } from './unknown-toolset.ts'
+
+/** So long a gateway may be away; it is looked for this often. */
+const GIVE_UP_MS = 30_000
+const RETRY_MS = 250
 
 export interface StdioOptions {
   /** Serve by itself even where a process runs. */
@@ -26,15 +34,23 @@ export const stdio = async (invocation: Invocation, { inline, server, toolset }:
   const path = { server, toolset }
   if (server !== undefined && toolset !== undefined)
     throw new CommandError(EXIT.usage, '--server and --toolset exclude each other; a toolset may name one server')
-  const attached = inline === true ? undefined : await openPipe(invocation.place, path)
-  if (attached === 'unknown') throw unknownEndpoint(path, await load(invocation))
-  return attached === undefined ? serve(await load(invocation), path) : relay(invocation, attached)
+  const attached = inline === true ? 'none' : await attach(invocation, path)
+  if (attached !== 'none') return relayed(invocation, path, attached)
+  const { stdin: input, stdout: output } = invocation.io
+  return serve(await load(invocation), path, { input, output })
 }
 
-const serve = async (loaded: Loaded, path: EndpointPath): Promise<number> => {
+/** A pipe to the running process. Rejects where it has no such endpoint. */
+const attach = async (invocation: Invocation, path: EndpointPath): Promise<Duplex | 'stopping' | 'none'> => {
+  const pipe = await openPipe(invocation.place, path)
+  if (pipe === 'unknown') throw unknownEndpoint(path, await load(invocation))
+  return pipe
+}
+
+const serve = async (loaded: Loaded, path: EndpointPath, streams: HostStreams): Promise<number> => {
   const { configuration, context, io } = loaded
   const voice = openLog(loaded)
-  const pipe = { input: io.stdin, output: io.stdout, path }
+  const pipe = { ...streams, path }
   await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe }).catch(
     (error: unknown) => {
       throw error instanceof NoEndpoint ? unknownEndpoint(path, loaded) : error
@@ -47,25 +63,29 @@ const serve = async (loaded: Loaded, path: EndpointPath): Promise<number> => {
   return EXIT.ok
 }
 
-/** Bytes to the running process and back, until one side ends. The host's end is passed on: its open calls are answered first. */
-const relay = async ({ io, command }: Invocation, socket: Duplex): Promise<number> => {
-  let hasLeft = false
-  const leave = (): void => {
-    hasLeft = true
-    socket.end()
-  }
-  io.stdin.on('end', leave)
-  io.interrupted.addEventListener('abort', leave)
-  io.stdout.on('error', leave)
-  socket.on('error', () => socket.destroy())
-  io.stdin.pipe(socket, { end: false })
-  socket.pipe(io.stdout, { end: false })
-  await once(socket, 'close')
-  if (hasLeft) return EXIT.ok
-  throw new CommandError(
-    EXIT.unreachable,
-    `the running process ended; start it again, or serve without: ${command('stdio', '--inline')}`,
-  )
+/** Through the running process, through the one after it, and by ourselves where none comes. */
+const relayed = async (invocation: Invocation, path: EndpointPath, first: Duplex | 'stopping'): Promise<number> => {
+  const { io } = invocation
+  let serving: Promise<number> = Promise.resolve(EXIT.ok)
+  await relay(first === 'stopping' ? undefined : first, {
+    input: io.stdin,
+    output: io.stdout,
+    connect: async () => {
+      const pipe = await attach(invocation, path)
+      return typeof pipe === 'string' ? undefined : pipe
+    },
+    inline: async () => {
+      const [ours, theirs] = duplexPair()
+      serving = serve(await load(invocation), path, { input: theirs, output: theirs })
+      serving.catch(() => ours.destroy())
+      return ours
+    },
+    interrupted: io.interrupted,
+    giveUpMs: GIVE_UP_MS,
+    retryMs: RETRY_MS,
+    remark: (text) => remark(io, text),
+  })
+  return serving
 }
 
 const unknownEndpoint = ({ server, toolset }: EndpointPath, { configuration, command }: Loaded): CommandError => {

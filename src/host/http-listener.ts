@@ -136,6 +136,6 @@ export class HttpListener {
       onOrphaned: () => undefined,
     })
     this.#posts.set(exchange.number, exchange)
-    serveModern(message, { principal, scope, headers: request.headers(), isPipe: false }, exchange, abort, this.#hub)
+    serveModern(message, { principal, scope, headers: request.headers(), pipe: undefined }, exchange, abort, this.#hub)
   }
 }

@@ -21,13 +21,16 @@ const FLAGS: Readonly<Record<string, ChangedList>> = {
   resourcesListChanged: 'resources',
 }
 
+/** What is at the other end of a pipe: a host, or an attached `trunkline stdio` that outlives us. */
+export type PipeEnd = 'host' | 'relay'
+
 /** Serves one stream until `signal` fires (the host left) or the gateway ends it. */
 export const listen = (
   message: Envelope,
   caller: Caller,
   exchange: Exchange,
   signal: CancelSignal,
-  isPipe: boolean,
+  pipe: PipeEnd | undefined,
   hub: Hub,
 ): void => {
   const id = message.id ?? 'null'
@@ -56,7 +59,8 @@ export const listen = (
     next: (list) => {
       if (wanted.has(list)) say(`notifications/${list}/list_changed`, Payload.of({}))
     },
-    complete: () => finish(),
+    // Within `subscribe` where the gateway stops already.
+    complete: () => queueMicrotask(finish),
   })
   // A server that cannot be asked now is asked when it is back.
   for (const uri of uris ?? []) hub.core.subscribe(subscriber, caller, uri).catch(() => undefined)
@@ -69,10 +73,12 @@ export const listen = (
   /** The gateway ends the stream: the tagged empty result, and on a pipe the cancellation beside it (B125, B126). */
   const finish = (): void => {
     release()
+    // It is opened again at the next process, and its host sees no end.
+    if (pipe === 'relay') return exchange.end()
     const result = Payload.of({ resultType: 'complete', _meta: { [META.serverInfo]: hub.identity } })
     result.setIn('_meta', META.subscriptionId, id)
     exchange.answer(resultMessage(id, result.parts()), 200)
-    if (isPipe) exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
+    if (pipe === 'host') exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
   }
   signal.addEventListener('abort', release, { once: true })
 }

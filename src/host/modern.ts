@@ -17,6 +17,7 @@ import { passOn } from './pass-on.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'
 import { listen } from './listen.ts'
+import type { PipeEnd } from './listen.ts'
 import { ProgressExchange } from './progress.ts'
 import { errorReply } from './respond.ts'
 import { discoverAnswer, resultIdentity } from './welcome.ts'
@@ -27,8 +28,8 @@ export interface ModernOrigin {
   readonly scope: Scope
   /** HTTP headers to check against the body; pipes have none. */
   readonly headers: Readonly<Record<string, string>> | undefined
-  /** The shared pipe needs a second word when we end a `listen` (B126). */
-  readonly isPipe: boolean
+  /** What is at the other end of a pipe: it decides what ends a `listen` (B126). */
+  readonly pipe: PipeEnd | undefined
 }
 
 /** Serves one request; the answer goes the `way`, and nothing more is said once `abort` has fired. */
@@ -64,7 +65,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       session: undefined,
       ...(isBridge(origin.scope) && { clientInfo: request.clientInfo }),
     }
-    if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.isPipe, hub)
+    if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.pipe, hub)
     const answer = (outcome: Outcome): void => {
       if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
       try {

@@ -86,6 +86,8 @@ export class Session implements HostSession, Subscriber {
   /** What could not be told yet: list changes, at most one of a kind, and visits that are done. */
   #waiting: Map<string, Parts> | undefined
   #nextQuestion = 1
+  /** Part of the ids of questions: a late answer to a process before, which the session has outlived, is an answer to none of ours. */
+  #questionTag: string | undefined
   /** The host has said `initialized`; before that its questions wait here, by their ids, with how to send them. */
   #isInitialized = false
   #held: Map<Id, () => void> | undefined
@@ -193,7 +195,7 @@ export class Session implements HostSession, Subscriber {
   #ask(outlet: Outlet | undefined, question: Question, open?: Set<() => void>): Promise<Answer> {
     if (outlet === undefined || this.#isEnded) return Promise.resolve(noAnswer('the host cannot be reached now'))
     return new Promise((resolve) => {
-      const id = `"q${this.#nextQuestion++}"`
+      const id = `"q${(this.#questionTag ??= randomBytes(6).toString('base64url'))}-${this.#nextQuestion++}"`
       const withdraw = (notice?: Payload): void => {
         open?.delete(withdraw)
         if (this.#questions?.delete(id) !== true) return

@@ -11,9 +11,10 @@ import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
-import { errorMessage, errorObject, resultMessage } from '../wire/message.ts'
+import { errorMessage, errorObject, notificationMessage, resultMessage } from '../wire/message.ts'
 import { META, PER_EXCHANGE } from '../wire/meta.ts'
 import type { Parts } from '../wire/payload.ts'
+import { RELAY } from '../wire/relay.ts'
 import { readBatch, serveBatch } from './batch.ts'
 import { UNREAD, withinMessage } from './boundary.ts'
 import { noteError } from './denials.ts'
@@ -36,6 +37,8 @@ export interface StdioOptions {
   readonly scope: Scope
   /** Told once, by the host's first message of either era. */
   readonly introduced: (host: IntroducedHost) => void
+  /** An attached `trunkline stdio` is at the other end, which goes on with the next process. */
+  readonly isRelay?: boolean
 }
 
 /** What the one host of the pipe said first. */
@@ -57,6 +60,7 @@ export class StdioListener {
   readonly #modern = new Map<Id, Cancel>()
   #session: Session | undefined
   #isIntroduced = false
+  readonly #holding = Promise.withResolvers<void>()
 
   constructor(pipe: Pipe, options: StdioOptions, hub: Hub) {
     this.#pipe = pipe
@@ -86,6 +90,13 @@ export class StdioListener {
     const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
     this.#note(new Error(text))
     this.#pipe.write(errorMessage(id, errorObject(-32600, text)))
+  }
+
+  /** The gateway is about to stop. Resolves when no request follows on this pipe; at once where that cannot be asked for. */
+  drain(): Promise<void> {
+    if (this.#options.isRelay !== true) return Promise.resolve()
+    this.#pipe.write(notificationMessage(RELAY.draining))
+    return this.#holding.promise
   }
 
   close(): void {
@@ -148,7 +159,13 @@ export class StdioListener {
     this.#modern.set(id, abort)
     const meta = message.params?.object('_meta')
     this.#introduce((meta?.value(META.capabilities) ?? {}) as Capabilities, undefined, hopsIn(meta), meta?.value(META.clientInfo))
-    serveModern(message, { principal, scope, headers: undefined, isPipe: true }, exchange, abort, this.#hub)
+    serveModern(
+      message,
+      { principal, scope, headers: undefined, pipe: this.#options.isRelay === true ? 'relay' : 'host' },
+      exchange,
+      abort,
+      this.#hub,
+    )
   }
 
   #initialize(message: Envelope, id: Id): void {
@@ -183,6 +200,7 @@ export class StdioListener {
 
   /** A cancellation means whatever request in flight has that id, of either era. */
   #hear(message: Envelope): void {
+    if (message.method === RELAY.holding && this.#options.isRelay === true) return this.#holding.resolve()
     const id = message.method === 'notifications/cancelled' ? message.params?.raw('requestId')?.toString() : undefined
     const abort = id === undefined ? undefined : this.#modern.get(id)
     if (abort !== undefined && id !== undefined) {

@@ -1,0 +1,221 @@
+/** What an attached `trunkline stdio` does with the pipes of one gateway after the other (B296). */
+import { duplexPair, PassThrough } from 'node:stream'
+import type { Duplex } from 'node:stream'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import { relay } from '../../../src/commands/relay.ts'
+import { Journal } from '../../support/fakes/journal.ts'
+import { INITIALIZE, message } from '../../support/cli.ts'
+
+type Line = Readonly<Record<string, unknown>>
+
+/** Lines of a stream as they come, parsed. */
+const linesOf = (stream: NodeJS.ReadableStream): Journal<Line> => {
+  const lines = new Journal<Line>()
+  createInterface({ input: stream }).on('line', (line) => lines.push(JSON.parse(line) as Line))
+  return lines
+}
+
+/** A gateway's end of a pipe. */
+interface Gateway {
+  readonly heard: Journal<Line>
+  say(line: Line): void
+  /** Bytes as they are. */
+  part(text: string): void
+  end(): void
+}
+
+const setUp = (more: Partial<Parameters<typeof relay>[1]> = {}) => {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const offered: Duplex[] = []
+  const inlined = new Journal<Gateway>()
+  const interrupt = new AbortController()
+  const remarks: string[] = []
+  const open = (): [Duplex, Gateway] => {
+    const [near, far] = duplexPair()
+    return [
+      near,
+      {
+        heard: linesOf(far),
+        say: (line) => void far.write(`${JSON.stringify({ jsonrpc: '2.0', ...line })}\n`),
+        part: (text) => void far.write(text),
+        end: () => void near.destroy(),
+      },
+    ]
+  }
+  const start = (): Gateway => {
+    const [near, gateway] = open()
+    offered.push(near)
+    return gateway
+  }
+  const [first, gateway] = open()
+  const ended = relay(first, {
+    input,
+    output,
+    connect: async () => offered.shift(),
+    inline: async () => {
+      const [near, served] = open()
+      inlined.push(served)
+      return near
+    },
+    interrupted: interrupt.signal,
+    giveUpMs: 60_000,
+    retryMs: 1,
+    remark: (text) => void remarks.push(text),
+    ...more,
+  })
+  return {
+    host: linesOf(output),
+    input,
+    write: (text: string) => void input.write(text),
+    gateway,
+    start,
+    inlined,
+    ended,
+    remarks,
+  }
+}
+
+const introduce = async ({ host, write, gateway }: ReturnType<typeof setUp>): Promise<void> => {
+  write(INITIALIZE + message(undefined, 'notifications/initialized'))
+  await gateway.heard.until(({ method }) => method === 'notifications/initialized')
+  gateway.say({ id: 0, result: { protocolVersion: '2025-11-25', capabilities: { tools: { listChanged: true } } } })
+  await host.until(({ id }) => id === 0)
+}
+/** Answers what the relay asks for itself, and returns the id. */
+const accept = async (gateway: Gateway, method: string, result: object = {}): Promise<void> => {
+  const { id } = await gateway.heard.until((line) => line['method'] === method)
+  expect(id).toMatch(/^trunkline-relay-/)
+  gateway.say({ id, result })
+}
+
+test('what the host has set is set again: introduction, level, subscriptions; only lists that may change are told', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { host, write, gateway, start } = relayed
+  write(message(1, 'logging/setLevel', { level: 'error' }))
+  write(message(2, 'resources/subscribe', { uri: 'x://a' }) + message(3, 'resources/subscribe', { uri: 'x://b' }))
+  write(message(4, 'resources/unsubscribe', { uri: 'x://a' }))
+  await gateway.heard.until(({ id }) => id === 4)
+  for (const id of [1, 2, 3, 4]) gateway.say({ id, result: {} })
+  await host.until(({ id }) => id === 4)
+  const next = start()
+  gateway.end()
+  await accept(next, 'initialize', { capabilities: { tools: { listChanged: true }, prompts: {} } })
+  await accept(next, 'logging/setLevel')
+  await accept(next, 'resources/subscribe')
+  await host.until(({ method }) => method === 'notifications/resources/updated')
+  expect(next.heard.entries.slice(1).map(({ method, params }) => [method, params])).toEqual([
+    ['notifications/initialized', {}],
+    ['logging/setLevel', { level: 'error' }],
+    ['resources/subscribe', { uri: 'x://b' }],
+  ])
+  expect(host.entries.slice(5).map(({ method, params }) => [method, params])).toEqual([
+    ['notifications/tools/list_changed', undefined],
+    ['notifications/resources/updated', { uri: 'x://b' }],
+  ])
+})
+
+test('the gateway’s questions are taken back, lists are asked for again, calls are answered, and waiting lines keep their order', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { host, write, gateway, start } = relayed
+  gateway.say({ id: 'q', method: 'elicitation/create', params: {} })
+  write(message(1, 'tools/call', { name: 'x' }) + message(2, 'tools/list') + message(3, 'resources/read', { uri: 'x://a' }))
+  await gateway.heard.until(({ id }) => id === 3)
+  await host.until(({ id }) => id === 'q')
+  gateway.end()
+  await host.until(({ id }) => id === 3)
+  expect(host.entries.slice(2)).toEqual([
+    expect.objectContaining({ method: 'notifications/cancelled', params: { requestId: 'q', reason: 'the gateway was stopped' } }),
+    expect.objectContaining({ id: 1, result: expect.objectContaining({ isError: true }) as object }),
+    expect.objectContaining({ id: 3, error: expect.objectContaining({ code: -32603 }) as object }),
+  ])
+  write(message(4, 'tools/call', { name: 'y' }) + message(5, 'ping'))
+  const next = start()
+  await accept(next, 'initialize', { capabilities: {} })
+  await next.heard.until(({ id }) => id === 5)
+  expect(next.heard.entries.map(({ id }) => id)).toEqual([expect.any(String), undefined, 2, 4, 5])
+})
+
+test('a gateway that says it stops gets no new request, but answers and cancellations', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { host, write, gateway, start } = relayed
+  gateway.say({ id: 'q', method: 'elicitation/create', params: {} })
+  gateway.say({ method: 'notifications/dev.trunkline/draining' })
+  await gateway.heard.until(({ method }) => method === 'notifications/dev.trunkline/holding')
+  write(message(9, 'tools/call', { name: 'late' }))
+  write(
+    `${JSON.stringify({ jsonrpc: '2.0', id: 'q', result: {} })}\n${message(undefined, 'notifications/cancelled', { requestId: 1 })}`,
+  )
+  await gateway.heard.until(({ method }) => method === 'notifications/cancelled')
+  expect(gateway.heard.entries.some(({ id }) => id === 9)).toBe(false)
+  const next = start()
+  gateway.end()
+  await accept(next, 'initialize', { capabilities: {} })
+  await next.heard.until(({ id }) => id === 9)
+  expect(host.entries.filter(({ method }) => method?.toString().includes('trunkline') === true)).toEqual([])
+})
+
+test('an initialize that was not answered is sent again, as the host wrote it', async () => {
+  const { host, write, gateway, start } = setUp()
+  write(INITIALIZE)
+  await gateway.heard.until(() => true)
+  const next = start()
+  gateway.end()
+  await next.heard.until(({ id }) => id === 0)
+  next.say({ id: 0, result: { capabilities: { tools: { listChanged: true } } } })
+  await host.until(({ id }) => id === 0)
+  expect(host.entries).toHaveLength(1)
+})
+
+test('half a line of a gateway that died does not reach the host', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { host, write, gateway, start } = relayed
+  write(message(1, 'ping'))
+  await gateway.heard.until(({ id }) => id === 1)
+  gateway.part(
+    `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: {} })}\n{"jsonrpc":"2.0","id":1,"resu`,
+  )
+  await host.until(({ method }) => method === 'notifications/message')
+  const next = start()
+  gateway.end()
+  await accept(next, 'initialize', { capabilities: {} })
+  await next.heard.until(({ id }) => id === 1)
+  next.say({ id: 1, result: {} })
+  await host.until(({ id }) => id === 1)
+  expect(host.entries.map(({ id }) => id)).toEqual([0, undefined, 1])
+})
+
+test('where no gateway comes in time, it serves in here, with the same session', async () => {
+  const relayed = setUp({ giveUpMs: 5 })
+  await introduce(relayed)
+  const { inlined, gateway, write, remarks, host } = relayed
+  gateway.end()
+  write(message(1, 'ping'))
+  const served = await inlined.until(() => true)
+  await accept(served, 'initialize', { capabilities: {} })
+  await served.heard.until(({ id }) => id === 1)
+  served.say({ id: 1, result: {} })
+  await host.until(({ id }) => id === 1)
+  expect(remarks.at(-1)).toContain('serving here')
+})
+
+test('an endpoint that is not there any more ends it with the reason', async () => {
+  const { gateway, ended } = setUp({ connect: () => Promise.reject(new Error('no server "a"')) })
+  gateway.end()
+  await expect(ended).rejects.toThrow('no server "a"')
+})
+
+test('the end of the host is passed on, and waits for what it asked', async () => {
+  const { input, write, gateway, ended, host } = setUp()
+  write(message(1, 'ping'))
+  await gateway.heard.until(() => true)
+  input.end()
+  gateway.say({ id: 1, result: {} })
+  await host.until(({ id }) => id === 1)
+  gateway.end()
+  await ended
+})
