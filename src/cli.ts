@@ -176,15 +176,17 @@ const makeProgram = (
       const { why } = await import('./commands/why.ts')
       end(await why(await invoked(options), name, options.toolset))
     })
-  command('plan', 'what a reload would change of the running process').action(async (options: CommonOptions) => {
-    const { plan } = await import('./commands/plan.ts')
-    end(await plan(await invoked(options)))
-  })
+  command('plan', 'what a reload would change of the running process, or what another file would (-c FILE)')
+    .option('--running <file>', 'compare with the process that runs this file')
+    .action(async (options: CommonOptions & { readonly running?: string }) => {
+      const { plan } = await import('./commands/plan.ts')
+      end(await plan(await invoked(options), options.running))
+    })
   command('reload', 'make the running process read its files again')
     .option('--dry-run', 'show what it would change, as plan does')
     .action(async (options: CommonOptions & { readonly dryRun?: boolean }) => {
       const { plan, reload } = await import('./commands/plan.ts')
-      end(await (options.dryRun === true ? plan : reload)(await invoked(options)))
+      end(await (options.dryRun === true ? plan(await invoked(options)) : reload(await invoked(options))))
     })
   command('approve', 'take changed definitions as the true ones (lock.on_change); with a lock file, write them there')
     .argument('<server>', 'its key')

@@ -1,10 +1,14 @@
 /** The other end of the admin socket: a running process of the same configuration, as the command line sees it. */
+import { readdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
+import { VERSION } from '../version.ts'
 import { Payload } from '../wire/payload.ts'
 import type { EndpointPath } from '../rpc/call.ts'
+import { BASIS_FORMAT, decodeBasis } from './basis.ts'
 import type { CallEnd } from './call.ts'
 import type { Control, Login } from './control.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
@@ -35,6 +39,10 @@ const remoteControl = (place: Place): Control => {
       ),
     why: (name, toolset) => ask('GET', '/why', { name, ...(toolset !== undefined && { toolset }) }),
     plan: () => ask('GET', '/plan'),
+    basis: async () => {
+      const answer = await ask<Parameters<typeof decodeBasis>[0]>('GET', '/basis').catch(ifUnknown)
+      return answer?.format === BASIS_FORMAT && answer.version === VERSION ? decodeBasis(answer) : undefined
+    },
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
     approve: async (server, tool) =>
@@ -52,6 +60,15 @@ const remoteControl = (place: Place): Control => {
       return { kind: 'result', isError: answer.value('isError') === true, result }
     },
   }
+}
+
+/** All processes of this user that can be asked, of whatever configuration. */
+export const connectAll = async ({ folder, uid }: Place): Promise<readonly Control[]> => {
+  if (folder === undefined) return []
+  const names = await readdir(folder).catch((): string[] => [])
+  const places = names.filter((name) => name.endsWith('.sock')).map((name): Place => ({ path: join(folder, name), folder, uid }))
+  const found = await Promise.all(places.map((place) => connectAdmin(place)))
+  return found.filter((control) => control !== undefined)
 }
 
 /** Asks a process that serves one host only to leave the socket to one that serves any; false: it needs it itself. */
@@ -107,9 +124,17 @@ const exchange = (
     asked.end(body)
   })
 
+/** What the running process does not know how to answer: it is of another version. */
+class UnknownRequest extends Error {}
+
+const ifUnknown = (error: unknown): undefined => {
+  if (!(error instanceof UnknownRequest)) throw error
+}
+
 const collect = async (response: IncomingMessage): Promise<Buffer> => {
   const chunks: Buffer[] = []
   for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
+  if (response.statusCode === 404) throw new UnknownRequest('the running process is of another version, and cannot do this')
   if (response.statusCode !== 200) throw new Error(`the running process answered ${response.statusCode}`)
   return Buffer.concat(chunks)
 }

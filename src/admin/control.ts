@@ -10,6 +10,9 @@ import { operatorCommand } from '../operator-command.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
+import type { Context } from '../config/surroundings.ts'
+import { basisOf } from './basis.ts'
+import type { Basis } from './basis.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
 import { lintCatalog } from './lint.ts'
@@ -42,6 +45,8 @@ export interface Control {
   why(name: string, toolset: string | undefined): Promise<WhyEnd>
   /** What a reload would change; nothing is applied. */
   plan(): Promise<PlanEnd>
+  /** What a plan of other files is made from; `undefined`: the process is not of this version, whose digests alone compare. */
+  basis(): Promise<Basis | undefined>
   /** False: there is no such server. */
   restart(server: string): Promise<boolean>
   /** The link to sign in at a server, as the operator. `undefined`: there is no such server, or nobody signs in there. */
@@ -84,7 +89,12 @@ export interface Reloader {
   plan(): Promise<PlanEnd>
 }
 
-export const localControl = (running: Running, reloader: Reloader, redactor: Redactor): Control => {
+export const localControl = (
+  running: Running,
+  reloader: Reloader,
+  context: Pick<Context, 'env' | 'overrides'>,
+  redactor: Redactor,
+): Control => {
   const startedMs = performance.now()
   return {
     status: async () => {
@@ -135,6 +145,7 @@ export const localControl = (running: Running, reloader: Reloader, redactor: Red
     lint: async (hosts) => redactor.hideIn(lintCatalog(running.gateway.feed.catalog, running.configuration.gateway, hosts)),
     why: async (name, toolset) => redactor.hideIn(explain(running, name, toolset)),
     plan: async () => redactor.hideIn(await reloader.plan()),
+    basis: async () => basisOf(running, context, (value) => redactor.hideIn(value)),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
     restart: async (server) => {
       const isKnown = running.fleet.restart(server, running.configuration.host.drainMs)

@@ -1,23 +1,27 @@
 /** What another configuration would change of a running gateway, before it does: nothing is applied, started or learned here. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Running } from '../app.ts'
 import { buildCatalog } from '../catalog/catalog.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { Curator } from '../catalog/curated-inventory.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { ListKind } from '../catalog/inventory.ts'
-import { estimateTokens } from '../catalog/tokens.ts'
-import type { Toolset } from '../catalog/toolset.ts'
-import { Toolsets } from '../catalog/toolsets.ts'
+import { vetHidden } from '../catalog/vetting.ts'
 import { Views } from '../catalog/view.ts'
 import type { View } from '../catalog/view.ts'
-import { changedOptions, saysTheSame } from '../config/changed-options.ts'
-import { diffConfigurations } from '../config/difference.ts'
+import { changedOptions } from '../config/changed-options.ts'
+import { diffFingerprints } from '../config/difference.ts'
+import { fingerprint } from '../config/fingerprints.ts'
 import type { Configuration } from '../config/options.ts'
-import type { Downstream } from '../downstream/downstream.ts'
+import { ConfigError } from '../config/problems.ts'
+import type { Context } from '../config/surroundings.ts'
+import { Pins } from '../downstream/pins.ts'
 import { MODERN } from '../wire/revisions.ts'
+import { listedEntry } from './basis.ts'
+import type { Basis, ListedEntry, ServerBasis } from './basis.ts'
 import { exposedName } from './offered.ts'
 import type { Deviating } from './offered.ts'
+import { toolsetCosts } from './toolset-costs.ts'
+import type { Cost, ToolsetCost } from './toolset-costs.ts'
 
 /** What happens to one server. */
 export interface ServerPlan {
@@ -40,26 +44,12 @@ export interface EntryPlan {
   readonly tokens: number
 }
 
-/** What all tools, or those of one toolset, cost: how many, and an estimate of tokens. */
-export interface Cost {
-  readonly tools: number
-  readonly tokens: number
-}
-
 /** One toolset whose cost, budget or existence changes, or that costs more than its budget. */
 export interface ToolsetPlan {
   readonly name: string
   /** `undefined`: there is none of that name. */
   readonly before: ToolsetCost | undefined
   readonly after: ToolsetCost | undefined
-}
-
-export interface ToolsetCost extends Cost {
-  /** What it may cost; absent members are not limited. */
-  readonly budget: Partial<Cost>
-  readonly isOver: boolean
-  /** Hosts search its tools in place of reading them all. */
-  readonly isSearched: boolean
 }
 
 export interface Plan {
@@ -80,41 +70,68 @@ export interface Plan {
   readonly warnings: readonly string[]
 }
 
-export const makePlan = ({ configuration: before, fleet, gateway }: Running, after: Configuration): Plan => {
-  const { added, removed, changed, listeners, needsRestart } = diffConfigurations(before, after)
-  const old = new Map(before.servers.map((server) => [server.key, server]))
-  const inFlight = (key: string): number => fleet.get(key)?.inFlight ?? 0
+/** `env`: the environment under which the new configuration was read. */
+export const makePlan = (basis: Basis, after: Configuration, env: Context['env']): Plan => {
+  const will = fingerprint(after, { salt: Buffer.from(basis.salt, 'base64'), env })
+  const { added, removed, changed, listeners, needsRestart, others } = diffFingerprints(basis.configuration, will)
+  const known = new Map(basis.servers.map((server) => [server.key, server]))
+  const old = new Map(basis.configuration.servers.map(({ key, options }) => [key, options]))
+  const next = new Map(will.servers.map(({ key, options }) => [key, options]))
+  const inFlight = (key: string): number => known.get(key)?.inFlight ?? 0
   const servers = [
     ...added.map((key): ServerPlan => ({ key, change: 'added', options: [], effect: 'start', inFlight: 0 })),
     ...removed.map((key): ServerPlan => ({ key, change: 'removed', options: [], effect: 'end', inFlight: inFlight(key) })),
-    ...after.servers.flatMap((server): ServerPlan[] => {
-      const known = old.get(server.key)
-      const options = known === undefined ? [] : changedOptions(known, server)
-      const isRestarted = changed.includes(server.key)
+    ...after.servers.flatMap(({ key, launch }): ServerPlan[] => {
+      const [from, to] = [old.get(key), next.get(key)]
+      const options = from === undefined || to === undefined ? [] : changedOptions(from, to)
+      const isRestarted = changed.includes(key)
       if (!isRestarted && options.length === 0) return []
-      const effect = !isRestarted ? 'nothing' : server.launch === undefined ? 'reconnect' : 'restart'
-      return [{ key: server.key, change: 'changed', options, effect, inFlight: inFlight(server.key) }]
+      const effect = !isRestarted ? 'nothing' : launch === undefined ? 'reconnect' : 'restart'
+      return [{ key, change: 'changed', options, effect, inFlight: inFlight(key) }]
     }),
   ]
-  const catalog = catalogUnder(after, (key) => fleet.get(key))
+  const catalog = catalogUnder(after, known)
   const views = new Views()
-  const was = gateway.feed.whole(MODERN)
-  const will = views.of(catalog, { revision: MODERN })
+  const view = views.of(catalog, { revision: MODERN })
+  const told = new Set(basis.warnings.map(withoutPlaces))
   return {
     servers,
-    entries: LIST_KINDS.flatMap((kind) => compareLists(kind, was, will)),
-    lock: lockChanges(after, (key) => fleet.get(key), catalog),
+    entries: LIST_KINDS.flatMap((kind) => compareLists(kind, basis.lists[kind], view)),
+    lock: lockChanges(after, known, catalog),
     collisions: catalog.problems.filter(({ kind }) => kind === 'duplicate').map(({ message }) => message),
     toolsets: compareToolsets(
-      toolsetCosts(before, (toolset) => views.of(was.catalog, { revision: MODERN, toolset })),
+      new Map(basis.toolsets),
       toolsetCosts(after, (toolset) => views.of(catalog, { revision: MODERN, toolset })),
     ),
-    total: { before: was.cost, after: will.cost },
+    total: { before: basis.total, after: view.cost },
     listeners,
     needsRestart,
-    others: !saysTheSame([before.gateway, before.host.limits], [after.gateway, after.host.limits]),
-    warnings: after.warnings.filter((warning) => !before.warnings.includes(warning)),
+    others,
+    warnings: after.warnings.filter((warning) => !told.has(withoutPlaces(warning))),
   }
+}
+
+/** The sentence, wherever what it is about stands by now. */
+const withoutPlaces = (warning: string): string => warning.replaceAll(/\S+:\d+:\d+/g, '')
+
+/** Programs that write a file in place empty it first: that is no wish to serve nothing (F-25). Throws `ConfigError`. */
+export const refuseTruncated = (basis: Basis, { emptyFiles, files: [main] }: Configuration): void => {
+  const wasFull = (file: string): boolean => basis.files.includes(file) && !basis.emptyFiles.includes(file)
+  const truncated = emptyFiles.filter((file) => wasFull(file) || (file === main && basis.emptyFiles.length === 0))
+  if (truncated.length === 0) return
+  const remedy = 'restore its content, or write "servers: {}" to serve nothing'
+  throw new ConfigError(truncated.map((file) => ({ place: file, path: '', message: 'the file is empty', remedy })))
+}
+
+/**
+ * `naming.collision: error`: a configuration that makes two entries want one name is not taken; what servers did meanwhile is told.
+ * Throws `ConfigError`.
+ */
+export const refuseCollisions = ({ problems }: Basis, { gateway, files }: Configuration, { collisions }: Plan): void => {
+  const fresh = collisions.filter((message) => !problems.includes(message))
+  if (gateway.collision !== 'error' || fresh.length === 0) return
+  const remedy = 'rename one, filter it out, or write naming.collision: warn'
+  throw new ConfigError(fresh.map((message) => ({ place: files[0] ?? '', path: 'naming.collision', message, remedy })))
 }
 
 /** Whether applying it would change anything. */
@@ -125,51 +142,38 @@ export const isEmpty = ({ servers, entries, toolsets, listeners, needsRestart, o
   !others
 
 /** What hosts would see: of what is known now, under the new options. What a new server offers is not known yet. */
-const catalogUnder = ({ servers, gateway }: Configuration, find: (key: string) => Downstream | undefined): Catalog => {
+const catalogUnder = ({ servers, gateway }: Configuration, known: ReadonlyMap<string, ServerBasis>): Catalog => {
   const curator = new Curator()
   const sources = servers.map((server) => {
-    const inventory = find(server.key)?.preview(server)
-    return { server, inventory: inventory && curator.curate(inventory, server.curation) }
+    const { offered, pins } = known.get(server.key) ?? {}
+    const vetted = offered && new Pins(pins).preview(offered, server).inventory
+    return { server, inventory: vetted && curator.curate(vetHidden(vetted, server.hidden), server.curation) }
   })
   return buildCatalog(sources, gateway)
 }
 
-const compareLists = (kind: ListKind, was: View, will: View): EntryPlan[] => {
-  const [before, after] = [was, will].map((view) => {
-    const { rows, entries } = view.list(kind)
-    return new Map(rows.map(({ exposed }, at) => [exposed, entries[at]]))
-  })
-  const tokens = (entry: Buffer | undefined): number => (entry === undefined ? 0 : estimateTokens(entry))
+const compareLists = (kind: ListKind, was: readonly ListedEntry[], will: View): EntryPlan[] => {
+  const { rows, entries } = will.list(kind)
+  const before = new Map(was.map((entry) => [entry.name, entry]))
+  const after = new Map(rows.map(({ exposed }, at) => [exposed, listedEntry(exposed, entries[at])]))
   return [...new Set([...after.keys(), ...before.keys()])].flatMap((name): EntryPlan[] => {
     const [from, to] = [before.get(name), after.get(name)]
-    if (from !== undefined && to !== undefined && from.equals(to)) return []
+    if (from?.digest === to?.digest) return []
     const change = from === undefined ? 'added' : to === undefined ? 'removed' : 'changed'
-    return [{ kind, name, change, tokens: tokens(to) - tokens(from) }]
+    return [{ kind, name, change, tokens: (to?.tokens ?? 0) - (from?.tokens ?? 0) }]
   })
 }
 
-const lockChanges = ({ servers }: Configuration, find: (key: string) => Downstream | undefined, catalog: Catalog): Deviating[] =>
+const lockChanges = ({ servers }: Configuration, known: ReadonlyMap<string, ServerBasis>, catalog: Catalog): Deviating[] =>
   servers.flatMap((options) => {
-    if (options.locked === undefined || options.onChange === 'allow') return []
-    const changes = find(options.key)?.changes(options) ?? []
-    return changes.map((change) => ({
+    const { offered, pins } = known.get(options.key) ?? {}
+    if (options.locked === undefined || options.onChange === 'allow' || offered === undefined) return []
+    return new Pins(pins).changes(offered, options).map((change) => ({
       ...change,
       server: options.key,
       exposed: exposedName(catalog, options, change),
     }))
   })
-
-const toolsetCosts = ({ gateway }: Configuration, viewOf: (toolset: Toolset | undefined) => View): Map<string, ToolsetCost> => {
-  const toolsets = new Toolsets(gateway.toolsets)
-  return new Map(
-    gateway.toolsets.map(({ name }) => {
-      const view = viewOf(toolsets.of({ server: undefined, toolset: name }))
-      const limits = Object.entries(view.toolset?.budget ?? {}).filter(([, most]) => Number.isFinite(most))
-      const { cost, isOverBudget, isSearched } = view
-      return [name, { ...cost, budget: Object.fromEntries(limits), isOver: isOverBudget, isSearched }]
-    }),
-  )
-}
 
 const compareToolsets = (before: Map<string, ToolsetCost>, after: Map<string, ToolsetCost>): ToolsetPlan[] =>
   [...new Set([...after.keys(), ...before.keys()])].flatMap((name) => {

@@ -10,6 +10,7 @@ import type { HostStreams } from '../app.ts'
 import { HOST_LIMITS } from '../catalog/host-limits.ts'
 import type { Log } from '../downstream/environment.ts'
 import type { EndpointPath } from '../rpc/call.ts'
+import { encodeBasis } from './basis.ts'
 import type { Control } from './control.ts'
 import { askToRelease } from './client.ts'
 import { isAnswered, PIPE, prepareFolder, removeStale } from './socket.ts'
@@ -40,6 +41,10 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   'GET /lint': (query, _body, control) => control.lint(query.getAll('host').filter((host) => Object.hasOwn(HOST_LIMITS, host))),
   'GET /why': (query, _body, control) => control.why(query.get('name') ?? '', query.get('toolset') ?? undefined),
   'GET /plan': (_query, _body, control) => control.plan(),
+  'GET /basis': async (_query, _body, control) => {
+    const basis = await control.basis()
+    return basis === undefined ? {} : encodeBasis(basis)
+  },
   'POST /reload': (_query, _body, control) => control.reload(),
   'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),
   'POST /login': async (query, _body, control) => ({ login: await control.login(query.get('server') ?? '') }),

@@ -1,7 +1,9 @@
 /** `trunkline plan` and `reload`: what the files change of the running process, before and after it is done. */
+import { connectAdmin } from '../admin/client.ts'
 import type { PlanEnd } from '../admin/control.ts'
 import { isEmpty } from '../admin/plan.ts'
-import type { Cost, EntryPlan, Plan, ServerPlan, ToolsetPlan } from '../admin/plan.ts'
+import type { EntryPlan, Plan, ServerPlan, ToolsetPlan } from '../admin/plan.ts'
+import type { Cost } from '../admin/toolset-costs.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { ConfigError } from '../config/problems.ts'
 import { running } from './inline.ts'
@@ -10,14 +12,23 @@ import type { Invocation } from './io.ts'
 import { changedWords } from './lock.ts'
 import { painter, printJson, printLines, remark } from './print.ts'
 import type { Colour, Line, Paint, Painted } from './print.ts'
+import { planElsewhere } from './plan-elsewhere.ts'
 import { columns, thousands } from './table.ts'
 
-/** Shows what a reload would do. Exit code 2: it would be refused; 6: something is not as the lock file says. */
-export const plan = async (invocation: Invocation): Promise<number> => {
+/**
+ * Shows what a reload would do, or what the running process would do with another file in place of its own. `other`: the file of
+ * that process, where several run. Exit code 2: it would be refused; 6: something is not as the lock file says.
+ */
+export const plan = async (invocation: Invocation, other?: string): Promise<number> => {
   const { json, io, command } = invocation
-  const made = planned(await (await running(invocation)).plan())
-  if (json) await printJson(io, made)
-  else await printLines(io, isEmpty(made) && made.lock.length === 0 ? ['nothing changes'] : lines(invocation, made))
+  const own = other === undefined ? await connectAdmin(invocation.place) : undefined
+  const { made, against } = own === undefined ? await planElsewhere(invocation, other) : { made: planned(await own.plan()) }
+  if (json) await printJson(io, { ...made, ...(against !== undefined && { against }) })
+  else
+    await printLines(io, [
+      ...(against === undefined ? [] : [`compared with the process of ${against.file} (pid ${against.pid})`]),
+      ...(isEmpty(made) && made.lock.length === 0 ? ['nothing changes'] : lines(invocation, made)),
+    ])
   if (made.lock.length === 0) return EXIT.ok
   const verb = made.lock.length === 1 ? 'definition is' : 'definitions are'
   throw new CommandError(

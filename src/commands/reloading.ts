@@ -3,13 +3,15 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Subscription } from 'rxjs'
 import { problemsOf } from '../admin/control.ts'
 import type { PlanEnd, Reloader, ReloadEnd } from '../admin/control.ts'
-import { makePlan } from '../admin/plan.ts'
+import { basisOf } from '../admin/basis.ts'
+import { makePlan, refuseCollisions, refuseTruncated } from '../admin/plan.ts'
 import type { Plan } from '../admin/plan.ts'
 import type { Running } from '../app.ts'
 import { diffConfigurations } from '../config/difference.ts'
 import type { Configuration } from '../config/options.ts'
-import { ConfigError, formatProblem } from '../config/problems.ts'
+import { formatProblem } from '../config/problems.ts'
 import type { Problem } from '../config/problems.ts'
+import type { Context } from '../config/surroundings.ts'
 import { watchConfiguration } from '../config/watch.ts'
 import type { Log } from '../downstream/environment.ts'
 import { operatorCommand } from '../operator-command.ts'
@@ -17,6 +19,7 @@ import type { Io, Read } from './io.ts'
 
 export class Reloading implements Reloader, AsyncDisposable {
   readonly #running: Running
+  readonly #context: Context
   readonly #read: () => Promise<Read>
   readonly #log: Log & { level: string }
   readonly #offHangup: () => void
@@ -27,12 +30,14 @@ export class Reloading implements Reloader, AsyncDisposable {
 
   constructor(
     running: Running,
+    context: Context,
     read: () => Promise<Read>,
     sinceMs: number,
     io: Pick<Io, 'onHangup'>,
     log: Log & { level: string },
   ) {
     this.#running = running
+    this.#context = context
     this.#read = read
     this.#log = log
     this.#offHangup = io.onHangup(() => void this.reload())
@@ -53,10 +58,7 @@ export class Reloading implements Reloader, AsyncDisposable {
   async plan(): Promise<PlanEnd> {
     try {
       const { configuration } = await this.#read()
-      this.#refuseTruncated(configuration)
-      const plan = makePlan(this.#running, configuration)
-      this.#refuseCollisions(configuration, plan)
-      return { kind: 'planned', plan }
+      return { kind: 'planned', plan: this.#planned(configuration) }
     } catch (error) {
       return { kind: 'refused', problems: problemsOf(error) }
     }
@@ -96,10 +98,8 @@ export class Reloading implements Reloader, AsyncDisposable {
     })
     try {
       const { configuration, sinceMs } = await this.#read()
-      this.#refuseTruncated(configuration)
+      const plan = this.#planned(configuration)
       const { added, removed, changed, needsRestart } = diffConfigurations(before, configuration)
-      const plan = makePlan(this.#running, configuration)
-      this.#refuseCollisions(configuration, plan)
       const end = { kind: 'applied', added, removed, changed, needsRestart, plan } as const
       this.#problems = []
       if (isDeepStrictEqual(before, configuration)) return end
@@ -118,21 +118,12 @@ export class Reloading implements Reloader, AsyncDisposable {
     }
   }
 
-  /** Programs that write a file in place empty it first: that is no wish to serve nothing (F-25). */
-  #refuseTruncated({ emptyFiles }: Configuration): void {
-    const before = this.#running.configuration
-    const truncated = emptyFiles.filter((file) => before.files.includes(file) && !before.emptyFiles.includes(file))
-    if (truncated.length === 0) return
-    const remedy = 'restore its content, or write "servers: {}" to serve nothing'
-    throw new ConfigError(truncated.map((file) => ({ place: file, path: '', message: 'the file is empty', remedy })))
-  }
-
-  /** `naming.collision: error`: a configuration that makes two entries want one name is not taken; what servers did meanwhile is told. */
-  #refuseCollisions({ gateway, files }: Configuration, { collisions }: Plan): void {
-    const known = this.#running.gateway.feed.catalog.problems.map(({ message }) => message)
-    const fresh = collisions.filter((message) => !known.includes(message))
-    if (gateway.collision !== 'error' || fresh.length === 0) return
-    const remedy = 'rename one, filter it out, or write naming.collision: warn'
-    throw new ConfigError(fresh.map((message) => ({ place: files[0] ?? '', path: 'naming.collision', message, remedy })))
+  /** Throws `ConfigError` for a configuration that would be refused. */
+  #planned(configuration: Configuration): Plan {
+    const basis = basisOf(this.#running, this.#context)
+    refuseTruncated(basis, configuration)
+    const plan = makePlan(basis, configuration, this.#context.env)
+    refuseCollisions(basis, configuration, plan)
+    return plan
   }
 }

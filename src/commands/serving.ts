@@ -28,14 +28,14 @@ export const openLog = ({ configuration, io }: Loaded): Voice => {
 /** Opens both for a gateway that runs; `takesHosts`: others may attach to it. Disposing it again does nothing. */
 export const openServices = async (
   running: Running,
-  { sinceMs, read, place, io }: Loaded,
+  { sinceMs, read, place, io, context }: Loaded,
   { log, redactor }: Voice,
   takesHosts: boolean,
 ): Promise<AsyncDisposable> => {
-  const reloading = new Reloading(running, read, sinceMs, io, log)
+  const reloading = new Reloading(running, context, read, sinceMs, io, log)
   try {
     const admin = await openAdmin(place, {
-      control: localControl(running, reloading, redactor),
+      control: localControl(running, reloading, context, redactor),
       attach: takesHosts ? (streams, path, isRelay) => running.attach(streams, path, isRelay) : undefined,
       isStopping: () => running.isStopping,
       isEndpoint: (path) => running.gateway.scopeFor(LOCAL, path) !== undefined,

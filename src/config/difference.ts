@@ -1,7 +1,8 @@
 /** What a new configuration changes of a running one (DECISIONS 2): what restarts, and what only shows up in views. Pure. */
-import { isDeepStrictEqual } from 'node:util'
+import { randomBytes } from 'node:crypto'
 import type { ServerOptions } from '../downstream/options.ts'
-import type { HostOptions } from '../host/options.ts'
+import { fingerprint, isSame } from './fingerprints.ts'
+import type { ConfigurationFingerprints, Fingerprints } from './fingerprints.ts'
 import type { Configuration } from './options.ts'
 
 export interface Difference {
@@ -16,10 +17,12 @@ export interface Difference {
   readonly listeners: boolean
   /** YAML paths that take effect only when the whole process starts again. */
   readonly needsRestart: readonly string[]
+  /** Options that none of the others is about. */
+  readonly others: boolean
 }
 
-const STARTED_WITH = [
-  'launch',
+const LAUNCHED_WITH = ['launch.command', 'launch.args', 'launch.env', 'launch.cwd']
+const REACHED_WITH = [
   'url',
   'transport',
   'era',
@@ -29,39 +32,34 @@ const STARTED_WITH = [
   'credential',
   'roots',
   'sharing',
-] as const satisfies readonly (keyof ServerOptions)[]
-/** By YAML path, what stays as it was when the process started. */
-const KEPT: Readonly<Record<string, (configuration: Configuration) => unknown>> = {
-  'state.dir': ({ stateDir }) => stateDir,
-  'state.key': ({ stateKey }) => stateKey,
-  'telemetry.log.format': ({ log }) => log.format,
-  'listen.http.server': ({ host }) => host.httpServer,
-  'listen.limits.max_header': ({ host }) => host.limits.maxHeaderBytes,
-  'listen.limits.header_lines': ({ host }) => host.limits.maxHeaderLines,
-  'listen.limits.headers_timeout': ({ host }) => host.limits.headersTimeoutMs,
-  'listen.limits.request_timeout': ({ host }) => host.limits.requestTimeoutMs,
-  'listen.limits.keep_alive': ({ host }) => host.limits.keepAliveTimeoutMs,
-  'listen.limits.write_stall': ({ host }) => host.limits.writeStallMs,
-}
-const LISTENED_WITH = ['addresses', 'path', 'sse'] as const satisfies readonly (keyof HostOptions)[]
+] satisfies (keyof ServerOptions)[]
+const STARTED_WITH: ReadonlySet<string> = new Set([...LAUNCHED_WITH, ...REACHED_WITH])
 
 export const diffConfigurations = (before: Configuration, after: Configuration): Difference => {
-  const old = new Map(before.servers.map((server) => [server.key, server]))
+  const salt = randomBytes(32)
+  return diffFingerprints(fingerprint(before, { salt }), fingerprint(after, { salt }))
+}
+
+/** The same of two that were made with one salt. */
+export const diffFingerprints = (before: ConfigurationFingerprints, after: ConfigurationFingerprints): Difference => {
+  const old = new Map(before.servers.map(({ key, options }) => [key, options]))
   const keys = after.servers.map(({ key }) => key)
   const kept = after.servers.filter(({ key }) => old.has(key))
-  const restarts = (server: ServerOptions) => !equalIn(STARTED_WITH, old.get(server.key)!, server)
+  const restarted = kept.filter(({ key, options }) =>
+    differing(old.get(key) ?? {}, options).some((name) => STARTED_WITH.has(name)),
+  )
+  const changed = restarted.map(({ key }) => key)
   return {
     added: keys.filter((key) => !old.has(key)),
     removed: [...old.keys()].filter((key) => !keys.includes(key)),
-    changed: kept.filter(restarts).map(({ key }) => key),
-    same: kept.filter((server) => !restarts(server)).map(({ key }) => key),
-    listeners: !equalIn(LISTENED_WITH, before.host, after.host),
-    needsRestart: Object.keys(KEPT).filter((path) => KEPT[path]?.(before) !== KEPT[path]?.(after)),
+    changed,
+    same: kept.map(({ key }) => key).filter((key) => !changed.includes(key)),
+    listeners: !isSame(before.listeners, after.listeners),
+    needsRestart: differing(before.kept, after.kept),
+    others: !isSame(before.others, after.others),
   }
 }
 
-/** URLs compare by their text: two objects of one address have no own members to compare. */
-const equalIn = <T extends object>(members: readonly (keyof T)[], a: T, b: T): boolean =>
-  members.every((member) => isDeepStrictEqual(comparable(a[member]), comparable(b[member])))
-
-const comparable = (value: unknown) => (value instanceof URL ? value.href : value)
+/** Names of what is not the same in both, in the order of the second. */
+export const differing = (before: Fingerprints, after: Fingerprints): string[] =>
+  [...new Set([...Object.keys(after), ...Object.keys(before)])].filter((name) => !isSame(before[name], after[name]))

@@ -57,7 +57,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const proxies = readProxies(context.env)
   warnings.push(...proxies.warnings)
   if (servers.length === 0) warnings.push('no server is configured')
-  const first = resolve(context.cwd, sources.files[0] ?? '.')
+  const first = context.overrides?.standsFor ?? resolve(context.cwd, sources.files[0] ?? '.')
   const id = configurationId(first)
   return deepFreeze({
     id,

@@ -20,6 +20,8 @@ export interface Context {
         /** Replaces `state.dir`. */
         readonly state?: string | undefined
         readonly allowUnauthenticatedNetwork?: boolean | undefined
+        /** Absolute path of the file in whose place the configuration is read: it has that one's name, state folder and socket. */
+        readonly standsFor?: string | undefined
         /** The lock file is about to be written, so that what is wrong with it does not matter. */
         readonly withoutLock?: boolean | undefined
       }

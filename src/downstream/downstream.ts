@@ -32,6 +32,7 @@ import { LinkStarts } from './link-starts.ts'
 import { Links } from './links.ts'
 import type { Use } from './links.ts'
 import { namedIn, Offers } from './offers.ts'
+import type { Learned } from './offers.ts'
 import type { ServerOptions, Sharing } from './options.ts'
 import { OwnLists } from './own-lists.ts'
 import { Restarts } from './restarts.ts'
@@ -305,14 +306,14 @@ export class Downstream {
     return { all, apps: forApps }
   }
 
-  /** What of it is not as it was approved, or would not be under other options. */
-  changes(options = this.options): LockChange[] {
-    return this.#offers.changes(options)
+  /** What of it is not as it was approved. */
+  changes(): LockChange[] {
+    return this.#offers.changes(this.options)
   }
 
-  /** What hosts would be served under other options; nothing changes. `undefined`: nothing is known of the server. */
-  preview(options: ServerOptions): Inventory | undefined {
-    return this.inventory$.value && this.#offers.preview(options)
+  /** What is known of its lists, before any policy: what hosts would be served under other options is made of it. */
+  get learned(): Learned {
+    return this.#offers.learned
   }
 
   /** A host that runs apps wants lists: settles once they are known, or cannot be now. A sole host's own link reads them already. */

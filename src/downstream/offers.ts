@@ -7,6 +7,7 @@ import { BehaviorSubject } from 'rxjs'
 import { LIST_KINDS, withoutLifetime } from '../catalog/inventory.ts'
 import type { Inventory, ListKind } from '../catalog/inventory.ts'
 import type { LockChange, LockKind } from '../catalog/lock.ts'
+import type { Pin } from '../catalog/pinned.ts'
 import { vetHidden } from '../catalog/vetting.ts'
 import { refuseCircle } from '../era/gateways.ts'
 import type { ChangedList, Declared, Link } from '../era/link.ts'
@@ -42,6 +43,14 @@ export interface OffersSource {
   readonly oddity: (reason: string, sample: string) => void
   /** A list could not be read. */
   readonly failed: (error: unknown) => void
+}
+
+/** What is known of a server's lists, before any policy. */
+export interface Learned {
+  /** `undefined`: nothing. */
+  readonly offered: Inventory | undefined
+  /** By tool, what was seen first. */
+  readonly pins: Readonly<Record<string, Pin>>
 }
 
 export class Offers {
@@ -173,12 +182,12 @@ export class Offers {
     this.legacy.vetAgain()
   }
 
-  /** What hosts would be served under other options; nothing changes. `undefined`: nothing is known of the server. */
-  preview({ hidden, onChange, locked }: ServerOptions): Inventory | undefined {
-    return this.#offered && vetHidden(this.#pins.preview(this.#offered, { onChange, locked }).inventory, hidden)
+  /** What was read, as the server said it, and what is pinned of it. */
+  get learned(): Learned {
+    return { offered: this.inventory$.value && this.#offered, pins: this.#pins.all }
   }
 
-  /** What of it is not as it was approved, or would not be under other options. */
+  /** What of it is not as it was approved. */
   changes(policy: PinPolicy): LockChange[] {
     return this.#offered === undefined ? [] : this.#pins.changes(this.#offered, policy)
   }

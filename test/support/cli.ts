@@ -44,6 +44,8 @@ export interface Up extends Serving {
 
 export interface Cli extends AsyncDisposable {
   readonly folder: string
+  /** What commands find in their environment; those begun later find what a test has changed in it. */
+  readonly env: Record<string, string>
   path(name: string): string
   /** Writes a file, `trunkline.yaml` for what is served. */
   write(name: string, text: string): Promise<void>
@@ -73,7 +75,7 @@ export const commandLine = async (
   }
   await Promise.all(['run', 'home'].map((name) => mkdir(path(name), { mode: 0o700 })))
   for (const [name, text] of Object.entries(files)) await write(name, text)
-  const around = {
+  const around: Record<string, string> = {
     PATH: process.env['PATH'] ?? '',
     HOME: path('home'),
     XDG_RUNTIME_DIR: path('run'),
@@ -120,6 +122,7 @@ export const commandLine = async (
   onTestFinished(dispose)
   return {
     folder,
+    env: around,
     path,
     write,
     run: spawned,

@@ -28,6 +28,19 @@ const remote = ({ seats }: Arena, random: () => number): Seat | undefined =>
     random,
   )
 
+/**
+ * Ends the connections of a server that `chance` picks. One of 2026-07-28 over HTTP has none to end, and a fake of it whose one is dropped is
+ * a server that is gone for good: what leads to it is reset.
+ */
+const disconnect = ({ seats }: Arena, { kind, fake }: Seat, chance: () => boolean = () => true): void => {
+  if (kind === 'modern http') {
+    const port = 'url' in fake.address ? Number(fake.address.url.port) : 0
+    for (const { proxy } of seats) if (proxy?.target === port) proxy.reset()
+    return
+  }
+  for (const connection of fake.connections) if (connection.isOpen && chance()) connection.drop()
+}
+
 /** A signal to a process that may have gone meanwhile. */
 const signal = (pid: number | undefined, name: NodeJS.Signals): void => {
   try {
@@ -133,24 +146,25 @@ export const MISCHIEF: readonly Mischief[] = [
   {
     id: 'F-07',
     name: 'a server hangs: it answers neither handshakes nor lists',
-    does: async ({ seats }, random) => {
-      const fake = pick(seats, random)?.fake
+    does: async (arena, random) => {
+      const seat = pick(arena.seats, random)
+      if (seat === undefined) return
       const methods = ['initialize', 'server/discover', 'tools/list']
-      for (const method of methods) fake?.on(method, () => new Promise(() => undefined))
-      for (const connection of fake?.connections ?? []) if (random() < 0.5) connection.drop()
+      for (const method of methods) seat.fake.on(method, () => new Promise(() => undefined))
+      disconnect(arena, seat, () => random() < 0.5)
       await pause(random() * 1_000)
-      for (const method of methods) fake?.off(method)
+      for (const method of methods) seat.fake.off(method)
       // What it took meanwhile is never answered: its connections end.
-      for (const connection of fake?.connections ?? []) connection.drop()
+      disconnect(arena, seat)
     },
   },
   {
     id: 'F-04',
     name: 'a server flaps',
-    does: async ({ seats }, random) => {
-      const fake = pick(seats, random)?.fake
+    does: async (arena, random) => {
+      const seat = pick(arena.seats, random)
       for (let at = 0; at < 5; at++) {
-        for (const connection of fake?.connections ?? []) if (connection.isOpen) connection.drop()
+        if (seat !== undefined) disconnect(arena, seat)
         await pause(random() * 100)
       }
     },

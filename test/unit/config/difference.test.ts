@@ -13,7 +13,7 @@ const diff = async (after: string) => {
 
 describe('the difference of two configurations', () => {
   test('the same text, or other places of it, changes nothing', async () => {
-    const nothing = { added: [], removed: [], changed: [], same: ['a', 'b'], listeners: false, needsRestart: [] }
+    const nothing = { added: [], removed: [], changed: [], same: ['a', 'b'], listeners: false, needsRestart: [], others: false }
     expect(await diff(BEFORE)).toEqual(nothing)
     expect(await diff(`# a remark\n\n${BEFORE}`)).toEqual(nothing)
   })

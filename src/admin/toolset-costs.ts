@@ -1,0 +1,35 @@
+/** What all tools, or those of one toolset, cost a model. */
+import type { Toolset } from '../catalog/toolset.ts'
+import { Toolsets } from '../catalog/toolsets.ts'
+import type { View } from '../catalog/view.ts'
+import type { Configuration } from '../config/options.ts'
+
+/** How many, and an estimate of tokens. */
+export interface Cost {
+  readonly tools: number
+  readonly tokens: number
+}
+
+export interface ToolsetCost extends Cost {
+  /** What it may cost; absent members are not limited. */
+  readonly budget: Partial<Cost>
+  readonly isOver: boolean
+  /** Hosts search its tools in place of reading them all. */
+  readonly isSearched: boolean
+}
+
+/** By name; `viewOf`: what the toolset shows. */
+export const toolsetCosts = (
+  { gateway }: Configuration,
+  viewOf: (toolset: Toolset | undefined) => View,
+): Map<string, ToolsetCost> => {
+  const toolsets = new Toolsets(gateway.toolsets)
+  return new Map(
+    gateway.toolsets.map(({ name }) => {
+      const view = viewOf(toolsets.of({ server: undefined, toolset: name }))
+      const limits = Object.entries(view.toolset?.budget ?? {}).filter(([, most]) => Number.isFinite(most))
+      const { cost, isOverBudget, isSearched } = view
+      return [name, { ...cost, budget: Object.fromEntries(limits), isOver: isOverBudget, isSearched }]
+    }),
+  )
+}
