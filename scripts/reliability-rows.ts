@@ -47,6 +47,7 @@ export const ROWS: readonly Row[] = [
   { id: 'T-37', about: 'administration on the MCP port' },
   { id: 'T-38', about: 'tricks with paths and names' },
   { id: 'T-39', about: 'two people of one client without a subject' },
+  { id: 'T-40', about: 'a sign-in link that another person opens' },
   { id: 'F-01', about: 'server crashes during a call' },
   { id: 'F-02', about: 'server hangs' },
   { id: 'F-03', about: 'slow server' },
