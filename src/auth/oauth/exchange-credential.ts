@@ -14,6 +14,8 @@ import { requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+/** Tokens of one caller that are remembered: its hosts come with one each, by turns. */
+const MOST = 4
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
 export class ExchangeCredential implements Credential {
@@ -23,9 +25,8 @@ export class ExchangeCredential implements Credential {
   readonly #options: ExchangeOptions
   readonly #subject: () => string | undefined
   readonly #environment: OAuthEnvironment
-  #tokens: Tokens | undefined
-  /** What it was exchanged for: another token of the caller makes another one. */
-  #exchanged: string | undefined
+  /** By the token of the caller that it was exchanged for; the one that was exchanged first is removed first. */
+  readonly #exchanged = new Map<string, Tokens>()
   #obtaining: Promise<void> | undefined
 
   /** `subject`: the token that the caller came with last. */
@@ -37,8 +38,10 @@ export class ExchangeCredential implements Credential {
   }
 
   ready(): Promise<void> | undefined {
-    const isFresh = this.#tokens !== undefined && (this.#tokens.expiresAt ?? Infinity) - MARGIN_MS > this.#environment.now()
-    return isFresh && this.#exchanged === this.#subject() ? undefined : this.#obtain()
+    const tokens = this.#exchanged.get(this.#subject() ?? '')
+    if (tokens === undefined || (tokens.expiresAt ?? Infinity) - MARGIN_MS <= this.#environment.now()) return this.#obtain()
+    this.bearer.value = bearerOf(tokens)
+    return undefined
   }
 
   async renew({ used, status }: Rejection): Promise<void> {
@@ -70,12 +73,14 @@ export class ExchangeCredential implements Credential {
         scope: scopes?.join(' '),
       }
       const tokens = await requestTokens({ provider, client, params, reach, fetch, now })
-      secrets(this, [tokens.accessToken])
-      this.#tokens = tokens
-      this.#exchanged = subject
-      this.bearer.value = `Bearer ${tokens.accessToken}`
+      this.#remember(subject, tokens)
+      secrets(
+        this,
+        [...this.#exchanged.values()].map(({ accessToken }) => accessToken),
+      )
+      this.bearer.value = bearerOf(tokens)
     } catch (error) {
-      this.#tokens = undefined
+      this.#exchanged.delete(subject)
       this.bearer.value = undefined
       // The caller came with another token while this one was judged.
       if (this.#subject() !== subject) return this.#request()
@@ -83,4 +88,13 @@ export class ExchangeCredential implements Credential {
       throw new Failure('auth_required', `no token: ${(error as Error).message}`, { executed: 'no' }, error)
     }
   }
+
+  #remember(subject: string, tokens: Tokens): void {
+    this.#exchanged.delete(subject)
+    const [oldest] = this.#exchanged.keys()
+    if (oldest !== undefined && this.#exchanged.size >= MOST) this.#exchanged.delete(oldest)
+    this.#exchanged.set(subject, tokens)
+  }
 }
+
+const bearerOf = ({ accessToken }: Tokens): string => `Bearer ${accessToken}`

@@ -133,3 +133,17 @@ test('F-27 in the minute after its end a token that is to be exchanged is answer
   expect((await knock({})).status).toBe(200)
   expect(stage.issuer.exchanges).toEqual([])
 })
+
+test('B250 two hosts of one caller that call by turns, each with its own token, exchange each once; a revoked one is exchanged again', async () => {
+  await using stage = await exchanging()
+  const tokens = await Promise.all([stage.tokenOf({ jti: 'one' }), stage.tokenOf({ jti: 'two' })])
+  const [one, two] = await Promise.all(tokens.map((token) => modernHttp.connect(stage.gateway, { token: () => token })))
+  const exchanged = (): unknown[] => stage.issuer.exchanges.map((params) => params.get('subject_token'))
+  for (let turn = 0; turn < 5; turn++)
+    for (const host of [one, two]) expect(await host.call('tools/call', CALL)).not.toHaveProperty('isError', true)
+  expect(exchanged().sort()).toEqual([...tokens].sort())
+  stage.issuer.expire()
+  for (const host of [one, two]) expect(await host.call('tools/call', CALL)).not.toHaveProperty('isError', true)
+  expect(exchanged().length).toBeLessThanOrEqual(4)
+  for (const host of [one, two]) await host[Symbol.asyncDispose]()
+})
