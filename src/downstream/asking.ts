@@ -13,6 +13,9 @@ import type { ServerOptions } from './options.ts'
 /** A modern host's roots are believed this long, since it cannot announce a change. */
 const ROOTS_TTL_MS = 300_000
 const MAX_SENT_AWAY = 256
+/** How long a question that nothing here answers stays open, and how many may. */
+const LEFT_MS = 30_000
+const MAX_LEFT = 64
 
 export class Asking {
   readonly #options: () => ServerOptions
@@ -20,6 +23,8 @@ export class Asking {
   /** Roots that modern hosts gave, by principal. */
   readonly #roots = new Map<string, { readonly answer: Answer; readonly untilMs: number }>()
   /** Sessions whose person was sent to a URL, by their own id for it: servers in processes of their own give one id to many. */
+  /** Questions that nothing here answers; how to refuse each. */
+  readonly #open = new Set<() => void>()
   readonly #sentAway = new Map<string, { readonly original: string; readonly session: HostSession }>()
 
   constructor(options: () => ServerOptions, fidelity: Fidelity) {
@@ -27,10 +32,32 @@ export class Asking {
     this.#fidelity = fidelity
   }
 
-  /** On a link that serves nobody: everything is declined at once. */
-  decline(question: Question): Answer {
-    if (isVendorMethod(question.method)) return error(-32601, `Method not found: ${question.method}`)
-    return question.method === 'roots/list' ? this.#configuredRoots() : noAnswer(question)
+  /** On a link that serves no host: declined, at once where it is asked within one of our own requests. */
+  async decline(question: Question): Promise<Answer> {
+    if (question.method === 'roots/list') return this.#configuredRoots()
+    if (question.isUnsolicited === true) return this.#leave(question)
+    return isVendorMethod(question.method) ? methodNotFound(question) : noAnswer(question)
+  }
+
+  /**
+   * Refuses a question after a while only: it may have been asked on every connection of the server, whose first answer wins (BRIDGING
+   * 3.22; B295). Of very many none is left open.
+   */
+  #leave(question: Question): Answer | Promise<Answer> {
+    const answer = isVendorMethod(question.method)
+      ? methodNotFound(question)
+      : error(-32601, `nobody can be asked ${question.method} now`)
+    if (this.#open.size >= MAX_LEFT) return answer
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        clearTimeout(timer)
+        this.#open.delete(settle)
+        resolve(answer)
+      }
+      const timer = setTimeout(settle, LEFT_MS).unref()
+      this.#open.add(settle)
+      question.onWithdrawn?.(settle)
+    })
   }
 
   /** `call`: the one the question belongs to. `waiting`: a call that is waiting on this link, for questions before any call. */
@@ -43,6 +70,7 @@ export class Asking {
     if (question.method === 'roots/list') return this.#askRoots(question, call, waiting, session)
     if (isVendorMethod(question.method)) return this.#askVendor(question, call, session)
     if (call?.ask === undefined) {
+      if (question.isUnsolicited === true) return this.#leave(question)
       this.#fidelity.note('unattributed', call)
       return error(-32601, `nobody can be asked ${question.method} now`)
     }
@@ -56,7 +84,7 @@ export class Asking {
   async #askVendor(question: Question, call: Call | undefined, session: HostSession | undefined): Promise<Answer> {
     if (call?.ask !== undefined && isBridge(call.caller.scope)) return call.ask(question)
     if (call === undefined && session !== undefined && isBridge(session.scope)) return session.ask(question)
-    return error(-32601, `Method not found: ${question.method}`)
+    return question.isUnsolicited === true ? this.#leave(question) : methodNotFound(question)
   }
 
   /**
@@ -112,5 +140,7 @@ export class Asking {
     this.#sentAway.set(elicitationIdFor(session.id, this.#options().key, original), { original, session })
   }
 }
+
+const methodNotFound = ({ method }: Question): Answer => error(-32601, `Method not found: ${method}`)
 
 const error = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })

@@ -38,7 +38,7 @@ export class Hearing {
     this.#source = source
   }
 
-  /** The main link of a legacy server serves nobody: what it asks is declined at once (B263). With a sole host it is its link. */
+  /** The main link of a legacy server serves no host: what it asks is declined (B263, B295). With a sole host it is its link. */
   onMain(): LinkEvents {
     const { environment, asking, soleSession, updated } = this.#source
     const isSole = environment.soleHost !== undefined

@@ -31,8 +31,8 @@ export class Attribution {
     this.#tasks = tasks
   }
 
-  /** A request of the server ([BRIDGING 2.2]); `during`: the call on whose own stream it came. */
-  request(message: Envelope, during: Call | undefined): void {
+  /** A request of the server ([BRIDGING 2.2]); `during`: the call on whose own stream it came; `isWithin`: it came on that of one of our requests. */
+  request(message: Envelope, during: Call | undefined, isWithin: boolean): void {
     const id = message.id ?? 'null'
     if (message.method === 'ping') return this.#connection.respond(id, EMPTY)
     if (!QUESTION_METHODS.has(message.method) && !isVendorMethod(message.method))
@@ -55,7 +55,13 @@ export class Attribution {
       own.set('progressToken', token ?? '')
       this.#connection.notify('notifications/progress', own.parts())
     }
-    const asking = { method: message.method, params: message.params, onWithdrawn }
+    const isUnsolicited = !isWithin && task === undefined && this.#connection.isQuiet
+    const asking: Question = {
+      method: message.method,
+      params: message.params,
+      onWithdrawn,
+      ...(isUnsolicited && { isUnsolicited }),
+    }
     const question: Question = token === undefined ? asking : { ...asking, progress }
     const asked = (task === undefined ? undefined : this.#tasks?.ask(task, question)) ?? this.#events.ask(question, call)
     void asked

@@ -75,7 +75,7 @@ export class LegacyLink implements Link, Carrier {
     void this.closed.then(() => this.#tasks.close())
     this.#questions = new Attribution(connection, events, this.#tasks)
     connection.serve({
-      request: (message, call) => this.#questions.request(message, call),
+      request: (message, call, isWithin) => this.#questions.request(message, call, isWithin),
       notification: (message, call) => this.#onNotification(message, call),
       ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
       oddity: (reason, sample, error) => events.oddity(reason, sample, error),

@@ -106,9 +106,9 @@ export class ModernLink implements Link, Carrier {
     this.closed = connection.channel.closed
     this.#questions = new Attribution(connection, { ask: askWithin })
     connection.serve({
-      request: (message, call) => {
+      request: (message, call, isWithin) => {
         events.oddity('a request on a modern link', message.method)
-        this.#questions.request(message, call)
+        this.#questions.request(message, call, isWithin)
       },
       notification: (message, call) => this.#onNotification(message, call),
       ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),

@@ -81,6 +81,8 @@ export interface Question {
   readonly onWithdrawn?: (callback: (notice?: Payload) => void) => void
   /** Tells the server how far a legacy host is with its answer; absent: the server gave no progress token (B274). */
   readonly progress?: (params: Payload) => void
+  /** Nothing of ours is under way on its connection: the server may ask all its connections the same, and take the first answer (B295). */
+  readonly isUnsolicited?: true
 }
 export type Answer = { readonly result: Payload } | { readonly error: Payload }
 

@@ -22,8 +22,11 @@ export interface OneCall {
 }
 
 export interface ConnectionEvents {
-  /** The server asks something. Answer with `respond` or `refuse`. `call`: the one it belongs to, where that is certain. */
-  request(message: Envelope, call: Call | undefined): void
+  /**
+   * The server asks something. Answer with `respond` or `refuse`. `call`: the one it belongs to, where that is certain; `isWithin`: it came on
+   * the stream of one of our requests.
+   */
+  request(message: Envelope, call: Call | undefined, isWithin: boolean): void
   /** A notification that is no progress of a pending request. */
   notification(message: Envelope, call: Call | undefined): void
   /** Whether the one host that this connection speaks to takes nothing; absent where it speaks to several. */
@@ -159,6 +162,13 @@ export class Connection implements Sweepable, ChannelEvents {
     return oldestFirst.flatMap(({ request: { call } }) => (call === undefined ? [] : [call]))
   }
 
+  /** Whether nothing is under way here that the server could ask something for; on a shared way back a request of ours might be it. */
+  get isQuiet(): boolean {
+    if (this.channel.kind === 'pipe') return this.#pending.size === 0
+    for (const { request } of this.#pending.values()) if (request.call !== undefined) return false
+    return true
+  }
+
   /** The one call under way here, if there is exactly one: what comes without attribution can only be its. */
   onlyCall(): Call | undefined {
     const calls = this.calls()
@@ -236,7 +246,7 @@ export class Connection implements Sweepable, ChannelEvents {
     if (message.kind === 'response') return this.#settle(message)
     const call = on?.request.call
     this.#count(during)
-    if (message.kind === 'request') return this.#events.request(message, call)
+    if (message.kind === 'request') return this.#events.request(message, call, on !== undefined)
     if (message.method !== 'notifications/progress') this.#events.notification(message, call)
     else this.#progress(message)
     this.#ease(during, call)

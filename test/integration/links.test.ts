@@ -37,31 +37,57 @@ describe.each(LEGACY_KINDS)('a %s server', (kind) => {
     expect(first.connection).toBe(second.connection)
     expect(first.connection.declared).toEqual({})
   })
-  test('B263 the catalogue link declines at once what it is asked, and no host hears of it', async () => {
-    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
-    await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {}, sampling: {}, roots: {} } })
-    const [catalogue] = gateway.fake('a').connections
-    const elicit = await catalogue.ask('elicitation/create', {
-      message: 'who?',
-      requestedSchema: { type: 'object', properties: {} },
+  test('B263 the catalogue link declines at once what it is asked within a list, and no host is told of it', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: kind === 'legacy sse' ? 'legacy http' : kind, tools: ['x'] }) },
     })
-    expect(elicit.result).toEqual({ action: 'cancel' })
-    expect((await catalogue.ask('sampling/createMessage', { messages: [], maxTokens: 1 })).error?.code).toBe(-1)
+    await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {}, sampling: {}, roots: {} } })
+    const { promise, resolve } = Promise.withResolvers<unknown[]>()
+    gateway.fake('a').on('tools/list', async (turn) => {
+      const elicited = await turn.ask('elicitation/create', {
+        message: 'who?',
+        requestedSchema: { type: 'object', properties: {} },
+      })
+      const sampled = await turn.ask('sampling/createMessage', { messages: [], maxTokens: 1 })
+      resolve([elicited.result, sampled.error?.code, (await turn.ask('roots/list')).result])
+      return { tools: [{ name: 'x', inputSchema: { type: 'object' } }] }
+    })
+    gateway.fake('a').changed('tools')
+    expect(await promise).toEqual([{ action: 'cancel' }, -1, { roots: [] }])
+    const [catalogue] = gateway.fake('a').connections
     expect((await catalogue.ask('roots/list')).result).toEqual({ roots: [] })
     expect((await catalogue.ask('ping')).result).toEqual({})
     expect((await catalogue.ask('tasks/list')).error?.code).toBe(-32601)
     await host.call('ping')
     expect(host.heard.entries).toEqual([])
   })
-  test('B049 on the link of a session with no call in flight, elicitation and sampling are refused', async () => {
-    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
-    await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {}, sampling: {} } })
-    await host.call('tools/call', { name: 'a__x' })
-    const { connection } = gateway.fake('a').all('tools/call')[0]
-    expect((await connection.ask('elicitation/create', { message: 'who?', requestedSchema: {} })).error?.code).toBe(-32601)
-    expect((await connection.ask('sampling/createMessage', { messages: [] })).error?.code).toBe(-32601)
-    expect(host.heard.entries).toEqual([])
-  })
+  test.each(['elicitation/create', 'sampling/createMessage'])(
+    'B295 a server that asks %s on all its connections gets the answer of the host, and no other',
+    async (method) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+      await using idle = await legacyHttp.connect(gateway, { capabilities: { elicitation: {}, sampling: {} } })
+      await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {}, sampling: {} } })
+      await idle.call('tools/call', { name: 'a__x' })
+      const a = gateway.fake('a')
+      const answer = { action: 'accept', content: {}, role: 'assistant' }
+      host.answer(method, () => answer)
+      const answered: unknown[] = []
+      a.on('tools/call', async (turn) => {
+        const others = a.connections.filter((connection) => connection !== turn.connection)
+        expect(others.length).toBeGreaterThanOrEqual(2)
+        const params = { message: 'who?', requestedSchema: { type: 'object', properties: {} }, messages: [], maxTokens: 1 }
+        const asked = others.map((connection) => connection.ask(method, params))
+        for (const one of asked) void one.then((message) => answered.push(message.result ?? message.error))
+        const own = await turn.ask(method, params)
+        for (const connection of others) expect((await connection.ask('ping')).result).toEqual({})
+        return { content: [{ type: 'text', text: JSON.stringify(own.result) }] }
+      })
+      const { content } = (await host.call('tools/call', { name: 'a__x' })) as { content: { text: string }[] }
+      expect(JSON.parse(content[0].text)).toEqual(answer)
+      expect(answered).toEqual([])
+      expect(idle.heard.entries).toEqual([])
+    },
+  )
   test('B048 B051 roots are those of the host of the link, never of another', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
     await using one = await legacyHttp.connect(gateway, { capabilities: { roots: {} } })
@@ -107,8 +133,10 @@ test.each(['legacy sse', 'legacy stdio'] as const)(
                 return { content: [] }
               }
               await second.promise
-              const answer = turn.ask('elicitation/create', { message: 'You, who called first?', requestedSchema: {} })
-              asked.resolve(Promise.race([answer.then(() => undefined), turn.connection.closed]))
+              void turn.ask('elicitation/create', { message: 'You, who called first?', requestedSchema: {} })
+              // Answered behind the question, which has been looked at by then.
+              const looked = turn.connection.ask('ping').then(() => undefined)
+              asked.resolve(Promise.race([looked, turn.connection.closed]))
             },
           },
         }),
