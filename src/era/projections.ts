@@ -4,6 +4,8 @@
  * stand beside them; a block is judged by its type, and worded as it would have left.
  */
 import type { Affected, Fidelity } from '../rpc/fidelity.ts'
+import { blocksOf } from '../wire/content-blocks.ts'
+import type { BlockPlace } from '../wire/content-blocks.ts'
 import { elementsAt, lastMember, membersAt } from '../wire/members.ts'
 import { Payload, stringAt } from '../wire/payload.ts'
 import type { JsonObject } from '../wire/payload.ts'
@@ -37,7 +39,7 @@ export const project = (result: JsonObject, call: Affected, fidelity: Fidelity, 
 const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output: () => OutputForm): Payload => {
   const { revision } = call.caller
   const isOld = !isAtLeast(revision, '2025-06-18')
-  const projected = isOld ? projectBlocks(result, toolBlocks, call, fidelity) : result
+  const projected = isOld ? projectBlocks(result, 'content', call, fidelity) : result
   const structured = projected.raw('structuredContent')
   // A null is no structured content (B282).
   if (structured === undefined || structured[0] === NULL_START) return projected
@@ -69,51 +71,19 @@ const sayInText = (result: Payload, structured: Buffer): boolean => {
 }
 
 const projectPrompt = (result: Payload, call: Affected, fidelity: Fidelity): Payload =>
-  projectBlocks(result, promptBlocks, call, fidelity)
-
-const toolBlocks = (result: Payload): readonly Span[] => {
-  const content = mayHoldUnknown(result, 'content')
-  return content === undefined ? [] : elementsAt(result.bytes, content.start)
-}
-
-/** A message's content is one block, or (some servers) a list of them. */
-const promptBlocks = (result: Payload): readonly Span[] => {
-  const { bytes } = result
-  const messages = mayHoldUnknown(result, 'messages')
-  return messages === undefined
-    ? []
-    : elementsAt(bytes, messages.start).flatMap((message) => {
-        const content = lastMember(membersAt(bytes, message.start), 'content')
-        if (content === undefined) return []
-        return bytes[content.start] === OPEN_BRACKET ? elementsAt(bytes, content.start) : [content]
-      })
-}
-
-/** The member, if it may hold a type that some revision does not know: native searches, so that most results are not walked. */
-const mayHoldUnknown = (result: Payload, key: string): Span | undefined => {
-  const value = result.raw(key)
-  // A type may also be spelled with escapes.
-  const isPossible =
-    value !== undefined && (value.includes('"resource_link"') || value.includes('"audio"') || value.includes('\\u'))
-  return isPossible ? result.member(key) : undefined
-}
+  projectBlocks(result, 'messages', call, fidelity)
 
 /** A block that this revision does not know becomes a text block that says what stood there. */
-const projectBlocks = (
-  result: Payload,
-  blocksOf: (result: Payload) => readonly Span[],
-  call: Affected,
-  fidelity: Fidelity,
-): Payload => {
+const projectBlocks = (result: Payload, place: BlockPlace, call: Affected, fidelity: Fidelity): Payload => {
   const { revision } = call.caller
-  const isUnknown = ({ bytes }: Payload, block: Span): boolean => !isKnown(typeOf(bytes, block), revision)
-  if (!blocksOf(result).some((block) => isUnknown(result, block))) return result
+  const isUnknown = ({ bytes }: Payload, { members = [] }: Member): boolean => !isKnown(textIn(bytes, members, 'type'), revision)
+  if (!blocksOf(result, place).some((block) => isUnknown(result, block))) return result
   // URIs may have been replaced inside the blocks.
   const settled = result.settled()
-  for (const block of blocksOf(settled)) {
+  for (const block of blocksOf(settled, place)) {
     if (!isUnknown(settled, block)) continue
     fidelity.note('block', call)
-    settled.replace(block, JSON.stringify({ type: 'text', text: wordsFor(settled.bytes, block) }))
+    settled.replace(block, JSON.stringify({ type: 'text', text: wordsFor(settled.bytes, block.members ?? []) }))
   }
   return settled
 }
@@ -123,8 +93,7 @@ const isKnown = (type: string | undefined, revision: Revision): boolean =>
 
 const typeOf = (bytes: Buffer, block: Span): string | undefined => textIn(bytes, membersAt(bytes, block.start), 'type')
 
-const wordsFor = (bytes: Buffer, block: Span): string => {
-  const members = membersAt(bytes, block.start)
+const wordsFor = (bytes: Buffer, members: readonly Member[]): string => {
   const text = (key: string): string | undefined => textIn(bytes, members, key)
   if (text('type') !== 'audio') return [text('title') ?? text('name'), text('uri')].filter(Boolean).join(': ')
   return `[audio ${text('mimeType') ?? 'of unknown type'}, ${Buffer.byteLength(text('data') ?? '', 'base64')} bytes]`

@@ -9,7 +9,7 @@ import { fillArguments } from '../catalog/curated-arguments.ts'
 import { correctReadHints } from '../catalog/caching.ts'
 import type { CallRule, ResultLimit } from '../catalog/curation.ts'
 import { exposeResult } from '../catalog/expose-result.ts'
-import type { UriPlace } from '../catalog/expose-result.ts'
+import type { BlockPlace } from '../wire/content-blocks.ts'
 import { exposedUri, findOriginal, findPrompt, findResource, findTemplateRef, findTool } from '../catalog/routes.ts'
 import type { Route } from '../catalog/routes.ts'
 import { unaliasArguments } from '../catalog/unalias.ts'
@@ -46,7 +46,7 @@ import { URL_REQUIRED, urlRequired, withoutVisits } from './url-required.ts'
 import { askerOf, isNamespaced, mayRenameUris, wordRequests } from './wording.ts'
 
 /** Where results of a method hold URIs. */
-const PLACES: Readonly<Record<string, UriPlace>> = {
+const PLACES: Readonly<Record<string, BlockPlace>> = {
   'tools/call': 'content',
   'prompts/get': 'messages',
   'resources/read': 'contents',

@@ -15,7 +15,7 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
 /** Returns the offset behind the object or array that begins at `from`. Throws `ScanError` if it is no JSON. */
-export const deepValueEnd = (bytes: Buffer, from: number, strict: boolean): number => {
+export const deepValueEnd = (bytes: Buffer, from: number, strict: boolean, isPlain = false): number => {
   const open = new Brackets()
   let at = from
   for (;;) {
@@ -24,10 +24,10 @@ export const deepValueEnd = (bytes: Buffer, from: number, strict: boolean): numb
       open.push(byte === OPEN_BRACE)
       at = afterSpace(bytes, at + 1)
       if (bytes[at] !== closing(open.isObject)) {
-        if (open.isObject) at = valueStart(bytes, at, strict)
+        if (open.isObject) at = valueStart(bytes, at, strict, isPlain)
         continue
       }
-    } else at = afterSpace(bytes, scalarEnd(bytes, at, strict))
+    } else at = afterSpace(bytes, scalarEnd(bytes, at, strict, isPlain))
     // Behind a value, or at the end of what is empty.
     while (bytes[at] === closing(open.isObject)) {
       open.pop()
@@ -36,7 +36,7 @@ export const deepValueEnd = (bytes: Buffer, from: number, strict: boolean): numb
     }
     if (bytes[at] !== COMMA) throw syntax(`expected "," or "${open.isObject ? '}' : ']'}"`, at)
     at = afterSpace(bytes, at + 1)
-    if (open.isObject) at = valueStart(bytes, at, strict)
+    if (open.isObject) at = valueStart(bytes, at, strict, isPlain)
   }
 }
 
@@ -61,9 +61,9 @@ export const isDeeperThan = (bytes: Buffer, { start, end }: Span, levels: number
 const closing = (isObject: boolean): number => (isObject ? CLOSE_BRACE : CLOSE_BRACKET)
 
 /** Takes a key and its colon. */
-const valueStart = (bytes: Buffer, at: number, strict: boolean): number => {
+const valueStart = (bytes: Buffer, at: number, strict: boolean, isPlain: boolean): number => {
   if (bytes[at] !== QUOTE) throw syntax('expected a key', at)
-  const colon = afterSpace(bytes, stringEnd(bytes, at, strict))
+  const colon = afterSpace(bytes, stringEnd(bytes, at, strict, isPlain))
   if (bytes[colon] !== COLON) throw syntax('expected ":"', colon)
   return afterSpace(bytes, colon + 1)
 }

@@ -6,6 +6,7 @@
  * (BRIDGING 3.22, B282).
  */
 import { isUtf8 } from 'node:buffer'
+import { intoBlocks } from './content-blocks.ts'
 import { ENVELOPE_KEYS, ERROR_KEYS, META_KEYS, PARAMS_KEYS, REF_KEYS, RESULT_KEYS } from './deciding-keys.ts'
 import { lastMember, membersAt } from './members.ts'
 import { readEnds } from './message-ends.ts'
@@ -130,7 +131,8 @@ const intoParams: Into = (key, scanner) => {
   if (key === '_meta') return scanner.object(undefined, META_KEYS)
   return key === 'ref' ? scanner.object(undefined, REF_KEYS) : undefined
 }
-const intoResult: Into = (key, scanner) => (key === '_meta' ? scanner.object(undefined, META_KEYS) : undefined)
+const intoResult: Into = (key, scanner, keyStart) =>
+  key === '_meta' ? scanner.object(undefined, META_KEYS) : intoBlocks(key, scanner, keyStart)
 
 /** JSON, but no message: another mistake than no JSON at all ([JSON-RPC 2.0, 5.1]). */
 const refuseScalar = (scanner: Scanner): never => {

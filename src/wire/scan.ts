@@ -3,10 +3,12 @@
  *
  * It walks one value, checks that it is JSON, counts depth, values and keys against limits, and can list the members of an
  * object as spans of the bytes. Nothing is decoded but the keys that are listed. The surprise: on `lenient` input (configured
- * servers) the inside of strings is skipped with `indexOf`, so a control character inside a string goes unnoticed there.
+ * servers) only the beginning of a string is checked, so a control character further inside goes unnoticed there. Values with much
+ * behind them are skipped by the scan kernel; where it doubts, or is missing, this scanner reads every byte itself.
  */
 import type { DecidingKeys } from './deciding-keys.ts'
 import { deepValueEnd } from './deep-value.ts'
+import { CHECK_ALL, CHECK_BEGINNING, Kernel } from './kernel/kernel.ts'
 import { ScanError } from './scan-error.ts'
 import { afterSpace, decodeString, scalarEnd, stringEnd, syntax } from './tokens.ts'
 import { wordAt } from './words.ts'
@@ -44,6 +46,9 @@ export const NO_LIMITS: ScanLimits = { maxDepth: Infinity, maxValues: Infinity, 
 /** What has no limit is walked by recursion so far, and in a loop beyond. */
 const MAX_RECURSION = 512
 
+/** With fewer bytes left an object or array is walked here: a call of the kernel costs as much. */
+const MIN_KERNEL_BYTES = 512
+
 /** What an error calls a limit: where it is configured. Messages of servers are read without limits. */
 const LIMIT_NAMES: Readonly<Record<keyof ScanLimits, string>> = {
   maxDepth: 'listen.limits.max_depth',
@@ -67,14 +72,17 @@ export class Scanner {
   readonly #limits: ScanLimits
   readonly #strict: boolean
   readonly #maxRecursion: number
+  #isPlain: boolean
   #depth = 0
   #values = 0
 
-  constructor(bytes: Buffer, options: { start?: number; limits?: ScanLimits; strict?: boolean } = {}) {
+  /** `isPlain`: without the kernel, with the same outcome. */
+  constructor(bytes: Buffer, options: { start?: number; limits?: ScanLimits; strict?: boolean; isPlain?: boolean } = {}) {
     this.bytes = bytes
     this.position = options.start ?? 0
     this.#limits = options.limits ?? NO_LIMITS
     this.#strict = options.strict ?? true
+    this.#isPlain = options.isPlain ?? false
     this.#maxRecursion = this.#limits.maxDepth === Infinity ? MAX_RECURSION : Infinity
   }
 
@@ -115,7 +123,7 @@ export class Scanner {
     for (;;) {
       if (byteAt(bytes, at) !== QUOTE) throw syntax('expected a key', at)
       const keyStart = at
-      at = stringEnd(bytes, at, this.#strict)
+      at = stringEnd(bytes, at, this.#strict, this.#isPlain)
       const key = this.#key(keyStart + 1, at - 1)
       if (deciding !== undefined) checkKey(key, keyStart, found, deciding)
       if (found.length >= maxKeysPerObject) throw this.#limit('maxKeysPerObject', at)
@@ -165,6 +173,33 @@ export class Scanner {
     }
   }
 
+  /** Walks the array at the position. `take` is called where an element is an object, and must walk it; others are skipped. */
+  each(take: () => void): void {
+    const { bytes } = this
+    this.#count(this.position)
+    let at = this.#enter(afterSpace(bytes, this.position))
+    if (byteAt(bytes, at) === CLOSE_BRACKET) {
+      this.position = this.#leave(at)
+      return
+    }
+    for (;;) {
+      if (byteAt(bytes, at) === OPEN_BRACE) {
+        this.#count(at)
+        this.position = at
+        take()
+        at = this.position
+      } else at = this.#value(at)
+      at = afterSpace(bytes, at)
+      const next = byteAt(bytes, at)
+      if (next === CLOSE_BRACKET) {
+        this.position = this.#leave(at)
+        return
+      }
+      if (next !== COMMA) throw syntax('expected "," or "]"', at)
+      at = afterSpace(bytes, at + 1)
+    }
+  }
+
   // From here on each takes the offset where something begins and returns the offset behind it: a local variable is cheaper than
   // a field that moves.
 
@@ -195,15 +230,34 @@ export class Scanner {
     return into(key, this, keyStart)
   }
 
+  #count(at: number): void {
+    if (++this.#values > this.#limits.maxValues) throw this.#limit('maxValues', at)
+  }
+
   /** No white space stands before it. */
   #value(at: number): number {
-    if (++this.#values > this.#limits.maxValues) throw this.#limit('maxValues', at)
+    this.#count(at)
     const { bytes } = this
     const byte = byteAt(bytes, at)
-    if (byte === QUOTE) return stringEnd(bytes, at, this.#strict)
-    if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return scalarEnd(bytes, at, this.#strict)
-    if (this.#depth >= this.#maxRecursion) return deepValueEnd(bytes, at, this.#strict)
+    if (byte === QUOTE) return stringEnd(bytes, at, this.#strict, this.#isPlain)
+    if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return scalarEnd(bytes, at, this.#strict, this.#isPlain)
+    if (!this.#isPlain && bytes.length - at >= MIN_KERNEL_BYTES) {
+      const end = this.#skipped(at)
+      if (end >= 0) return end
+    }
+    if (this.#depth >= this.#maxRecursion) return deepValueEnd(bytes, at, this.#strict, this.#isPlain)
     return byte === OPEN_BRACE ? this.#object(at) : this.#array(at)
+  }
+
+  /** The object or array at `at`, by the kernel; negative: it is to be read here, and so is all that follows. */
+  #skipped(at: number): number {
+    const { maxDepth, maxValues, maxKeysPerObject } = this.#limits
+    const left = { maxDepth: maxDepth - this.#depth, maxValues: maxValues - this.#values + 1, maxKeysPerObject }
+    const kernel = Kernel.shared
+    const end = kernel?.valueEnd(this.bytes, at, left, this.#strict ? CHECK_ALL : CHECK_BEGINNING) ?? -1
+    if (kernel === undefined || end < 0) this.#isPlain = true
+    else this.#values += kernel.values - 1
+    return end
   }
 
   #object(from: number): number {
@@ -214,7 +268,7 @@ export class Scanner {
     for (let keys = 1; ; keys++) {
       if (keys > maxKeysPerObject) throw this.#limit('maxKeysPerObject', at)
       if (byteAt(bytes, at) !== QUOTE) throw syntax('expected a key', at)
-      at = afterSpace(bytes, this.#value(this.#colon(stringEnd(bytes, at, this.#strict))))
+      at = afterSpace(bytes, this.#value(this.#colon(stringEnd(bytes, at, this.#strict, this.#isPlain))))
       const next = byteAt(bytes, at)
       if (next === CLOSE_BRACE) return this.#leave(at)
       if (next !== COMMA) throw syntax('expected "," or "}"', at)

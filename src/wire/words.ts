@@ -17,7 +17,8 @@ const WORDS: readonly string[] = `
   jsonrpc 2.0 id method params result error code message data
   _meta progressToken progress total name arguments uri ref cursor level logger
   requestState inputResponses inputRequests task resultType complete ttlMs cacheScope
-  content isError structuredContent contents messages type text resource resource_link`
+  content isError structuredContent contents messages type text image audio resource resource_link
+  mimeType annotations title description role`
   .trim()
   .split(/\s+/)
   .concat(Object.values(META), Object.keys(METHODS), LEGACY_REVISIONS, MODERN_REVISIONS)

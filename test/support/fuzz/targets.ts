@@ -1,6 +1,7 @@
 /** All parsers that read what strangers wrote, and the bad inputs that are kept for ever. */
 import * as fc from 'fast-check'
 import { corpus } from '../corpus.ts'
+import { kernelTargets } from './kernel.ts'
 import { messageTargets } from './messages.ts'
 import { nameTargets } from './names.ts'
 import { requestTargets } from './requests.ts'
@@ -8,7 +9,14 @@ import { streamTargets } from './streams.ts'
 import type { Target } from './target.ts'
 import { textTargets } from './texts.ts'
 
-export const targets: readonly Target[] = [...streamTargets, ...requestTargets, ...messageTargets, ...nameTargets, ...textTargets]
+export const targets: readonly Target[] = [
+  ...streamTargets,
+  ...requestTargets,
+  ...messageTargets,
+  ...kernelTargets,
+  ...nameTargets,
+  ...textTargets,
+]
 
 /** Random inputs for a parser: words of its language, of other languages, and noise. */
 export const inputs = ({ words }: Target): fc.Arbitrary<Buffer> => {

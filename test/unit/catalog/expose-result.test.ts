@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { exposeResult } from '../../../src/catalog/expose-result.ts'
-import type { UriPlace } from '../../../src/catalog/expose-result.ts'
+import type { BlockPlace } from '../../../src/wire/content-blocks.ts'
 import { exposeUri } from '../../../src/catalog/uris.ts'
 import { Payload, join } from '../../../src/wire/payload.ts'
 
-const exposed = (place: UriPlace, json: string): string => {
+const exposed = (place: BlockPlace, json: string): string => {
   const result = Payload.at(Buffer.from(json))
   exposeResult(result, place, (uri) => exposeUri('fs', uri))
   return join(result.parts()).toString()

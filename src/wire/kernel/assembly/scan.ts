@@ -1,0 +1,410 @@
+/**
+ * The scan kernel: JSON in blocks of 64 bytes with 128-bit SIMD. AssemblyScript, compiled by `npm run kernel` to `../binary.ts`.
+ *
+ * It skips: given bytes that begin in a string or with a bracket, it finds where that string, object or array ends, however many windows
+ * it takes, and counts depth, values and keys. Which bytes are escaped, and which stand in a string, is computed for a whole block without
+ * a branch, as simdjson does (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019). What is not inside a string is checked
+ * token by token.
+ *
+ * The surprise: it never says what is wrong. Where the bytes are no JSON, or exceed a limit, it answers `DOUBT`, and the plain scanner
+ * reads the value again and words the error. So the kernel may doubt what is right, and must never take what is wrong.
+ */
+
+/** Results of `skipString` and `skipValue` beside an offset. */
+const MORE: i32 = -1
+const DOUBT: i32 = -2
+
+/** What of the inside of strings is checked, in `CHECKS`: nothing, what stands near the beginning, all. */
+const CHECK_BEGINNING: i32 = 1
+const CHECK_ALL: i32 = 2
+/** So many bytes of a string are its beginning at least; the plain scanner checks fewer on lenient input. */
+const BEGINNING_BYTES: i32 = 64
+
+// Memory: the state, which outlives a window, the open brackets, the window.
+const STATE: usize = 2048
+const IN_STRING: usize = STATE
+const ESCAPED: usize = STATE + 4
+const HEX_LEFT: usize = STATE + 8
+const SCALAR: usize = STATE + 12
+const EXPECTED: usize = STATE + 16
+const DEPTH: usize = STATE + 20
+const VALUES: usize = STATE + 24
+const QUOTES: usize = STATE + 28
+const BEGINNING: usize = STATE + 32
+const MAX_DEPTH: usize = STATE + 36
+const MAX_VALUES: usize = STATE + 40
+const MAX_KEYS: usize = STATE + 44
+const CHECKS: usize = STATE + 48
+/** A word per level: the highest bit says object, the others count its keys. */
+const STACK: usize = 4096
+const MAX_LEVELS: i32 = 4096
+const OBJECT: u32 = 0x80000000
+/** Behind 64 KiB of window stand 64 bytes that are read and not used. */
+const WINDOW: usize = 4096 + 4 * 4096
+
+// What may come next. Behind a value stands the end of its container.
+const ANY_VALUE: i32 = 1 // the first one
+const OBJECT_VALUE: i32 = 2 // behind a colon
+const ARRAY_VALUE: i32 = 3 // behind a comma
+const FIRST_ELEMENT: i32 = 4 // or "]"
+const FIRST_KEY: i32 = 5 // or "}"
+const KEY: i32 = 6
+const COLON: i32 = 7
+const OBJECT_NEXT: i32 = 8 // "," or "}"
+const ARRAY_NEXT: i32 = 9 // "," or "]"
+
+// Kinds of tokens.
+const OPEN_BRACE: i32 = 0
+const OPEN_BRACKET: i32 = 1
+const CLOSE_BRACE: i32 = 2
+const CLOSE_BRACKET: i32 = 3
+const STRING: i32 = 6
+const SCALAR_START: i32 = 7
+
+/** What is expected behind a token, by what was expected and the token; 0: it may not stand there. Brackets: 1 if they may. */
+// prettier-ignore
+const NEXT = memory.data<u8>([
+  0, 0, 0, 0, 0, 0, 0, 0,
+  /* ANY_VALUE     */ 1, 1, 0, 0, 0, 0, 0, 0,
+  /* OBJECT_VALUE  */ 1, 1, 0, 0, 0, 0, 8, 8,
+  /* ARRAY_VALUE   */ 1, 1, 0, 0, 0, 0, 9, 9,
+  /* FIRST_ELEMENT */ 1, 1, 0, 1, 0, 0, 9, 9,
+  /* FIRST_KEY     */ 0, 0, 1, 0, 0, 0, 7, 0,
+  /* KEY           */ 0, 0, 0, 0, 0, 0, 7, 0,
+  /* COLON         */ 0, 0, 0, 0, 2, 0, 0, 0,
+  /* OBJECT_NEXT   */ 0, 0, 1, 0, 0, 6, 0, 0,
+  /* ARRAY_NEXT    */ 0, 0, 0, 1, 0, 3, 0, 0,
+])
+
+/** The kind of token that begins with a byte. */
+const TOKENS = memory.data(256)
+/** What a byte is to a number or a word: 0 nothing. */
+const LETTERS = memory.data(256)
+/** The automaton of numbers, `true`, `false` and `null`: 16 letters to a state, 0 is an error. */
+const SCALARS = memory.data(21 * 16)
+const SCALAR_BEGIN: i32 = 1
+/** The states in which a number or a word may end: 3, 4, 6, 9, 13. */
+const SCALAR_ENDS: i32 = (1 << 3) | (1 << 4) | (1 << 6) | (1 << 9) | (1 << 13)
+
+function letter(code: i32, kind: i32): void {
+  store<u8>(LETTERS + code, kind)
+}
+
+function step(from: i32, kind: i32, to: i32): void {
+  store<u8>(SCALARS + (from << 4) + kind, to)
+}
+
+function digits(from: i32, to: i32): void {
+  step(from, 3, to)
+  step(from, 4, to)
+}
+
+/** Fills the tables. Called once. */
+export function prepare(): void {
+  memory.fill(TOKENS, SCALAR_START as u8, 256)
+  store<u8>(TOKENS + 0x7b, OPEN_BRACE)
+  store<u8>(TOKENS + 0x5b, OPEN_BRACKET)
+  store<u8>(TOKENS + 0x7d, CLOSE_BRACE)
+  store<u8>(TOKENS + 0x5d, CLOSE_BRACKET)
+  store<u8>(TOKENS + 0x3a, 4)
+  store<u8>(TOKENS + 0x2c, 5)
+  store<u8>(TOKENS + 0x22, STRING)
+  letter(0x2d, 1) // -
+  letter(0x2b, 2) // +
+  letter(0x30, 3) // 0
+  for (let code = 0x31; code <= 0x39; code++) letter(code, 4)
+  letter(0x2e, 5) // .
+  letter(0x65, 6) // e
+  letter(0x45, 7) // E
+  letter(0x74, 8) // t
+  letter(0x72, 9) // r
+  letter(0x75, 10) // u
+  letter(0x66, 11) // f
+  letter(0x61, 12) // a
+  letter(0x6c, 13) // l
+  letter(0x73, 14) // s
+  letter(0x6e, 15) // n
+  // Numbers: 2 minus, 3 zero, 4 integer, 5 point, 6 fraction, 7 exponent, 8 its sign, 9 its digits.
+  step(1, 1, 2)
+  step(1, 3, 3)
+  step(1, 4, 4)
+  step(2, 3, 3)
+  step(2, 4, 4)
+  digits(4, 4)
+  for (let from = 3; from <= 4; from++) {
+    step(from, 5, 5)
+    step(from, 6, 7)
+    step(from, 7, 7)
+  }
+  digits(5, 6)
+  digits(6, 6)
+  step(6, 6, 7)
+  step(6, 7, 7)
+  step(7, 1, 8)
+  step(7, 2, 8)
+  digits(7, 9)
+  digits(8, 9)
+  digits(9, 9)
+  // Words; 13 is the end of each.
+  step(1, 8, 10)
+  step(10, 9, 11)
+  step(11, 10, 12)
+  step(12, 6, 13)
+  step(1, 11, 14)
+  step(14, 12, 15)
+  step(15, 13, 16)
+  step(16, 14, 17)
+  step(17, 6, 13)
+  step(1, 15, 18)
+  step(18, 10, 19)
+  step(19, 13, 20)
+  step(20, 13, 13)
+}
+
+/** One bit per byte of four vectors that is not zero in its highest bit. */
+// @ts-ignore: decorator
+@inline
+function bits(a: v128, b: v128, c: v128, d: v128): u64 {
+  return (
+    (i8x16.bitmask(a) as u64) |
+    ((i8x16.bitmask(b) as u64) << 16) |
+    ((i8x16.bitmask(c) as u64) << 32) |
+    ((i8x16.bitmask(d) as u64) << 48)
+  )
+}
+
+// @ts-ignore: decorator
+@inline
+function equal(a: v128, b: v128, c: v128, d: v128, byte: u8): u64 {
+  const all = i8x16.splat(byte)
+  return bits(i8x16.eq(a, all), i8x16.eq(b, all), i8x16.eq(c, all), i8x16.eq(d, all))
+}
+
+/** Each bit becomes the parity of itself and all lower ones. */
+// @ts-ignore: decorator
+@inline
+function parity(mask: u64): u64 {
+  mask ^= mask << 1
+  mask ^= mask << 2
+  mask ^= mask << 4
+  mask ^= mask << 8
+  mask ^= mask << 16
+  mask ^= mask << 32
+  return mask
+}
+
+const ODD: u64 = 0xaaaaaaaaaaaaaaaa
+
+/** Which backslashes escape the next byte, of a block into which `escaped` reaches. */
+// @ts-ignore: decorator
+@inline
+function escapes(backslashes: u64, escaped: u64): u64 {
+  const first = backslashes & ~escaped
+  return ((((first << 1) | ODD) - first) ^ ODD) & backslashes
+}
+
+// @ts-ignore: decorator
+@inline
+function isEscape(v: v128): v128 {
+  // By both halves of the byte: " / in 2, \ in 5, b f n in 6, r t u in 7.
+  const low = i8x16(0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1)
+  const high = i8x16(0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0)
+  const both = v128.and(
+    i8x16.swizzle(low, v128.and(v, i8x16.splat(15))),
+    i8x16.swizzle(high, i8x16.shr_u(v, 4)),
+  )
+  return i8x16.ne(both, i8x16.splat(0))
+}
+
+// @ts-ignore: decorator
+@inline
+function isHex(v: v128): v128 {
+  const digit = i8x16.lt_u(i8x16.sub(v, i8x16.splat(0x30)), i8x16.splat(10))
+  const lower = v128.or(v, i8x16.splat(0x20))
+  return v128.or(digit, i8x16.lt_u(i8x16.sub(lower, i8x16.splat(0x61)), i8x16.splat(6)))
+}
+
+/** Bytes of strings that JSON does not allow. Moves `HEX_LEFT` on. */
+function faults(a: v128, b: v128, c: v128, d: v128, escaped: u64, inside: u64, size: u64): u64 {
+  const space = i8x16.splat(0x20)
+  let found = bits(i8x16.lt_u(a, space), i8x16.lt_u(b, space), i8x16.lt_u(c, space), i8x16.lt_u(d, space)) & inside
+  const meant = escaped & inside
+  const left = load<u32>(HEX_LEFT) as u64
+  if ((meant | left) !== 0) {
+    found |= meant & ~bits(isEscape(a), isEscape(b), isEscape(c), isEscape(d))
+    const u = meant & equal(a, b, c, d, 0x75)
+    if ((u | left) !== 0) {
+      const due = (u << 1) | (u << 2) | (u << 3) | (u << 4) | left
+      const over = (u >> 63) | (u >> 62) | (u >> 61) | (u >> 60)
+      const valid: u64 = size === 64 ? ~0 : ((1 as u64) << size) - 1
+      found |= due & valid & ~bits(isHex(a), isHex(b), isHex(c), isHex(d))
+      store<u32>(HEX_LEFT, (size === 64 ? over : (due >> size) | (size > 60 ? over << (64 - size) : 0)) as u32)
+    }
+  }
+  return found
+}
+
+/** Skips what is left of a string in the first `length` bytes of the window. Returns the offset behind its closing quote, `MORE` or `DOUBT`. */
+export function skipString(length: i32): i32 {
+  const isChecked = load<i32>(CHECKS) === CHECK_ALL
+  let reached = load<i32>(ESCAPED) as u64
+  let seen = 0
+  const end = WINDOW + length
+  for (let at = WINDOW; at < end; at += 64) {
+    const a = v128.load(at)
+    const b = v128.load(at, 16)
+    const c = v128.load(at, 32)
+    const d = v128.load(at, 48)
+    let quotes = equal(a, b, c, d, 0x22)
+    let backslashes = equal(a, b, c, d, 0x5c)
+    const size = min<u64>(end - at, 64)
+    if (size < 64) {
+      const valid = ((1 as u64) << size) - 1
+      quotes &= valid
+      backslashes &= valid
+    }
+    seen += popcnt(quotes) as i32
+    const marks = escapes(backslashes, reached)
+    const escaped = (marks << 1) | reached
+    quotes &= ~escaped
+    if (isChecked) {
+      const valid: u64 = size === 64 ? ~0 : ((1 as u64) << size) - 1
+      // Below the closing quote, or all.
+      const inside = (quotes === 0 ? ~0 : (quotes & (0 - quotes)) - 1) & valid
+      const due = faults(a, b, c, d, escaped, inside, size)
+      // Hexadecimal digits that are due beyond the closing quote fail at the quote.
+      if ((due & (inside | (quotes & (0 - quotes)))) !== 0) return DOUBT
+    }
+    if (quotes !== 0) return (at - WINDOW + (ctz(quotes) as usize) + 1) as i32
+    reached = marks >> (size - 1)
+  }
+  store<i32>(ESCAPED, reached as i32)
+  store<i32>(QUOTES, seen)
+  return MORE
+}
+
+/** Skips what is left of an object or array in the first `length` bytes of the window. Returns the offset behind it, `MORE` or `DOUBT`. */
+export function skipValue(length: i32): i32 {
+  const checks = load<i32>(CHECKS)
+  const maxDepth = min<i32>(load<i32>(MAX_DEPTH), MAX_LEVELS - 1)
+  const maxValues = load<i32>(MAX_VALUES)
+  const maxKeys = load<i32>(MAX_KEYS)
+  let inString = 0 - (load<i32>(IN_STRING) as u64)
+  let reached = load<i32>(ESCAPED) as u64
+  let scalar = load<i32>(SCALAR)
+  let expected = load<i32>(EXPECTED)
+  let depth = load<i32>(DEPTH)
+  let values = load<i32>(VALUES)
+  let beginning = load<i32>(BEGINNING)
+  const end = WINDOW + length
+  for (let at = WINDOW; at < end; at += 64) {
+    const a = v128.load(at)
+    const b = v128.load(at, 16)
+    const c = v128.load(at, 32)
+    const d = v128.load(at, 48)
+    const size = min<u64>(end - at, 64)
+    const valid: u64 = size === 64 ? ~0 : ((1 as u64) << size) - 1
+    const backslashes = equal(a, b, c, d, 0x5c) & valid
+    const marks = escapes(backslashes, reached)
+    const escaped = (marks << 1) | reached
+    reached = marks >> (size - 1)
+    const quotes = equal(a, b, c, d, 0x22) & valid & ~escaped
+    // From an opening quote to before its closing one.
+    const strings = parity(quotes) ^ inString
+    if (checks === CHECK_ALL || (checks === CHECK_BEGINNING && (beginning > 0 || quotes !== 0))) {
+      let wrong = faults(a, b, c, d, escaped, strings & valid, size)
+      // On lenient input the plain scanner looks at no more than the beginning of a string.
+      if (checks === CHECK_BEGINNING && inString !== 0 && beginning <= 0) wrong &= ~((quotes & (0 - quotes)) - 1)
+      if (wrong !== 0) return DOUBT
+    }
+    if ((quotes | ~strings) === 0) {
+      beginning -= size as i32
+      continue
+    }
+    inString = (((strings << (64 - size)) as i64) >> 63) as u64
+    beginning = quotes === 0 ? beginning - (size as i32) : BEGINNING_BYTES
+
+    const nibble = i8x16.splat(15)
+    const spaces = i8x16(0x20, 1, 1, 1, 1, 1, 1, 1, 1, 9, 10, 1, 1, 13, 1, 1)
+    const signs = i8x16(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0x3a, 0x7b, 0x2c, 0x7d, 1, 1)
+    const ia = v128.and(a, nibble)
+    const ib = v128.and(b, nibble)
+    const ic = v128.and(c, nibble)
+    const id = v128.and(d, nibble)
+    const space = bits(
+      i8x16.eq(i8x16.swizzle(spaces, ia), a),
+      i8x16.eq(i8x16.swizzle(spaces, ib), b),
+      i8x16.eq(i8x16.swizzle(spaces, ic), c),
+      i8x16.eq(i8x16.swizzle(spaces, id), d),
+    )
+    // A bracket and a brace differ in one bit. 0x0c and 0x1a are found as well; as tokens they are no scalar.
+    const lower = i8x16.splat(0x20)
+    const sign = bits(
+      i8x16.eq(i8x16.swizzle(signs, ia), v128.or(a, lower)),
+      i8x16.eq(i8x16.swizzle(signs, ib), v128.or(b, lower)),
+      i8x16.eq(i8x16.swizzle(signs, ic), v128.or(c, lower)),
+      i8x16.eq(i8x16.swizzle(signs, id), v128.or(d, lower)),
+    )
+    const outside = ~(strings | quotes) & valid
+    const scalars = outside & ~(space | sign)
+    const before: u64 = scalar !== 0 ? 1 : 0
+    if (scalar !== 0) {
+      // A scalar that began in the block before.
+      const run = min<u64>(ctz(~scalars), size) as i32
+      for (let index = 0; index < run; index++)
+        scalar = load<u8>(SCALARS + (scalar << 4) + load<u8>(LETTERS + load<u8>(at + index)))
+      if (scalar === 0) return DOUBT
+      if ((run as u64) < size) {
+        if (((SCALAR_ENDS >> scalar) & 1) === 0) return DOUBT
+        scalar = 0
+      }
+    }
+    let tokens = (outside & sign) | (scalars & ~((scalars << 1) | before)) | (quotes & strings)
+    while (tokens !== 0) {
+      const index = ctz(tokens)
+      tokens &= tokens - 1
+      const byte = load<u8>(at + (index as usize))
+      const token = load<u8>(TOKENS + byte) as i32
+      const next = load<u8>(NEXT + (expected << 3) + token) as i32
+      if (next === 0) return DOUBT
+      if (token > CLOSE_BRACKET) {
+        expected = next
+        if (token === STRING) {
+          if (next === COLON) {
+            const top = STACK + ((depth as usize) << 2)
+            const keys = load<u32>(top) + 1
+            if (((keys & ~OBJECT) as i32) > maxKeys) return DOUBT
+            store<u32>(top, keys)
+          } else if (++values > maxValues) return DOUBT
+        } else if (token === SCALAR_START) {
+          if (++values > maxValues) return DOUBT
+          const run = min<u64>(ctz(~(scalars >> index)), size - index) as i32
+          let state = load<u8>(SCALARS + (SCALAR_BEGIN << 4) + load<u8>(LETTERS + byte)) as i32
+          for (let more = 1; more < run; more++)
+            state = load<u8>(SCALARS + (state << 4) + load<u8>(LETTERS + load<u8>(at + (index as usize) + more)))
+          if (state === 0) return DOUBT
+          if ((run as u64) + index === size) scalar = state
+          else if (((SCALAR_ENDS >> state) & 1) === 0) return DOUBT
+        }
+      } else if (token <= OPEN_BRACKET) {
+        if (++depth > maxDepth || ++values > maxValues) return DOUBT
+        store<u32>(STACK + ((depth as usize) << 2), token === OPEN_BRACE ? OBJECT : 0)
+        expected = token === OPEN_BRACE ? FIRST_KEY : FIRST_ELEMENT
+      } else {
+        if (--depth === 0) {
+          store<i32>(VALUES, values)
+          return (at - WINDOW + (index as usize) + 1) as i32
+        }
+        expected = (load<u32>(STACK + ((depth as usize) << 2)) & OBJECT) !== 0 ? OBJECT_NEXT : ARRAY_NEXT
+      }
+    }
+  }
+  store<i32>(IN_STRING, (inString & 1) as i32)
+  store<i32>(ESCAPED, reached as i32)
+  store<i32>(SCALAR, scalar)
+  store<i32>(EXPECTED, expected)
+  store<i32>(DEPTH, depth)
+  store<i32>(VALUES, values)
+  store<i32>(BEGINNING, max<i32>(beginning, 0))
+  return MORE
+}

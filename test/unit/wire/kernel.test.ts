@@ -1,0 +1,109 @@
+/** The scan kernel: what is committed is what the source compiles to, and where it is missing the plain scanner does the same. */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { buildKernel } from '../../../scripts/kernel.ts'
+import { EnvelopeError, readHostMessage, readServerMessage } from '../../../src/wire/envelope.ts'
+import { CHECK_ALL, CHECK_NOTHING, DOUBT, Kernel, MORE, ValueSkip } from '../../../src/wire/kernel/kernel.ts'
+import { NO_LIMITS } from '../../../src/wire/scan.ts'
+
+const BINARY = new URL('../../../src/wire/kernel/binary.ts', import.meta.url)
+const kernelOf = (): Kernel => {
+  const kernel = Kernel.shared
+  if (kernel === undefined) throw new Error('this machine has no SIMD')
+  return kernel
+}
+
+test('the committed binary is what the source of the kernel compiles to', async () => {
+  expect(await readFile(BINARY, 'utf8')).toBe(await buildKernel())
+})
+
+test.each([
+  ['a window', 64 * 1024],
+  ['several windows', 300_000],
+  ['a megabyte', 1_048_576],
+])('a value of the size of %s ends where it ends, wherever the windows cut it', (_, size) => {
+  const text = String.raw`{"a":"\\\"x\u00e9","b":[1,-2.5e3,true],"c":{"d":""}},`
+  for (let shift = 0; shift < 70; shift++) {
+    const value = Buffer.from(`[${' '.repeat(shift)}${text.repeat(size / text.length)}null]`)
+    const bytes = Buffer.concat([Buffer.from('x'.repeat(shift)), value, Buffer.from(',{"more":1}')])
+    expect(kernelOf().valueEnd(bytes, shift, NO_LIMITS, CHECK_ALL)).toBe(shift + value.length)
+  }
+})
+
+test('a value over many chunks ends where it ends, and tells what is open between two of them', () => {
+  const skip = new ValueSkip(kernelOf())
+  expect(skip.push(Buffer.from('x[{"a":["b\\'), 1)).toBe(MORE)
+  expect([skip.isInString, skip.isEscaped, skip.open]).toEqual([true, true, [false, true, false]])
+  expect(skip.push(Buffer.from('"c"'), 0)).toBe(MORE)
+  expect([skip.isInString, skip.isEscaped, skip.open]).toEqual([false, false, [false, true, false]])
+  expect(skip.push(Buffer.from(']}], more'), 0)).toBe(3)
+})
+
+test('a string ends at the first quote that is not escaped; runs of backslashes of any length do not matter', () => {
+  for (let backslashes = 0; backslashes < 200; backslashes++) {
+    const inside = '\\'.repeat(backslashes)
+    const end = backslashes % 2 === 0 ? backslashes + 1 : backslashes + 1 + 5
+    const bytes = Buffer.from(`${inside}"tail"${' '.repeat(200)}`)
+    expect(kernelOf().checkedStringEnd(bytes, 0)).toBe(end)
+    expect(kernelOf().stringEnd(bytes, 0)).toBe(end)
+  }
+})
+
+test('two values that are skipped in turns do not meet', () => {
+  const [one, other] = [new ValueSkip(kernelOf()), new ValueSkip(kernelOf())]
+  expect(one.push(Buffer.from('{"a":"'), 0)).toBe(MORE)
+  expect(other.push(Buffer.from('[[['), 0)).toBe(MORE)
+  expect(kernelOf().valueEnd(Buffer.from('[]'), 0, NO_LIMITS, CHECK_NOTHING)).toBe(2)
+  expect(one.push(Buffer.from(']"}'), 0)).toBe(3)
+  expect(other.push(Buffer.from(']]]'), 0)).toBe(3)
+})
+
+test('T-24 what is too deep for the kernel is left to the scanner, which takes it', () => {
+  const deep = Buffer.from(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
+  expect(kernelOf().valueEnd(deep, 0, NO_LIMITS, CHECK_NOTHING)).toBe(DOUBT)
+  expect(readServerMessage(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"x":${deep.toString()}}}`)).kind).toBe('response')
+})
+
+test('T-24 a mistake at the end of what is deep and long costs two readings, not one for each level', () => {
+  const bytes = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"x":${'[0,'.repeat(400)}"${'\\"x'.repeat(100_000)}"}}`)
+  const startedMs = process.cpuUsage().user
+  expect(() => readServerMessage(bytes)).toThrow(EnvelopeError)
+  expect((process.cpuUsage().user - startedMs) / 1_000).toBeLessThan(500)
+})
+
+const LIMITS = { maxDepth: 10, maxValues: 1_000, maxKeysPerObject: 20 }
+test.each([
+  ['max_depth', '['.repeat(12) + ']'.repeat(12)],
+  ['max_values', `[${'0,'.repeat(1_000)}0]`],
+  ['max_keys', `{${Array.from({ length: 21 }, (_, at) => `"k${at}":0`).join()}}`],
+])('T-20 a host message over %s is refused in the same words, however long it is', (name, value) => {
+  const message = (text: string): Buffer =>
+    Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":${value},"b":"${text}"}}}`)
+  const words = (text: string): string => {
+    try {
+      readHostMessage(message(text), LIMITS)
+      return 'taken'
+    } catch (error) {
+      return String(error)
+    }
+  }
+  expect(words('')).toContain(`listen.limits.${name} (`)
+  expect(words('x'.repeat(10_000))).toBe(words(''))
+})
+
+test('where WebAssembly is missing there is no kernel, and the scanner does without', async () => {
+  const program = `
+    import { Kernel } from './src/wire/kernel/kernel.ts'
+    import { readServerMessage } from './src/wire/envelope.ts'
+    // Not before: Node needs it to read the lines above.
+    delete globalThis.WebAssembly
+    const text = '\\\\"'.repeat(10_000)
+    const message = readServerMessage(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"' + text + '"}]}}'))
+    process.stdout.write(String(Kernel.shared) + ' ' + message.result.raw('content').length)`
+  const args = ['--input-type=module-typescript', '-e', program]
+  const root = new URL('../../..', import.meta.url)
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root })
+  expect(stdout).toBe('undefined 20027')
+})
