@@ -131,10 +131,10 @@ export class Confirmations {
     if (ticket === undefined) return undefined
     const expected = this.#ticketFor(call, toolset)
     const isOurs =
-      ticket.principal === expected.principal &&
-      ticket.endpoint === expected.endpoint &&
-      ticket.toolset === expected.toolset &&
-      ticket.digest === expected.digest
+      expected.principal === ticket.principal &&
+      expected.endpoint === ticket.endpoint &&
+      expected.toolset === ticket.toolset &&
+      expected.digest === ticket.digest
     if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
     if (this.#used.has(ticket.nonce)) throw new Refusal(-32602, 'requestState already used')
     return ticket
