@@ -38,6 +38,8 @@ const STREAM_FROM_BYTES = 64 * 1024
 /** Bodies from here on pass as they come; smaller ones only once their server pauses: one that keeps coming is cheaper whole. */
 const STREAM_AT_ONCE_BYTES = 4 * MIB
 const PAUSE_MS = 5
+/** So long after its first byte such a body passes as it comes, however steadily. */
+const HELD_MS = 25
 /**
  * A body that does not say its length is collected so far, which is the default of `limits.max_message`: one that turns out to be over
  * that limit ends in `too_large`. Beyond it, under a raised limit, it passes as it comes, and breaks where it crosses the limit.
@@ -69,8 +71,9 @@ export class Reply implements HttpHandler {
   /** What of it counts as held: all of a big one. */
   #held = 0
   #mayStream = false
-  /** Runs out when a body of a known length pauses. */
+  /** Runs out when a body of a known length pauses, or has been held for long enough. */
   #patience: NodeJS.Timeout | undefined
+  #firstMs = 0
   #length = 0
   #streamed: StreamedResult | undefined
   #isOver = false
@@ -134,7 +137,7 @@ export class Reply implements HttpHandler {
     if (this.#streamed !== undefined) return this.#pass(chunk, this.#streamed)
     if (this.#mayStream && this.#size === 0 && this.#length >= STREAM_AT_ONCE_BYTES && this.#begins(chunk)) return
     this.#keep(chunk)
-    this.#patience?.refresh()
+    if (this.#patience !== undefined) this.#waitOn(this.#patience)
     if (this.#head?.form === 'json' && this.#size > this.#maxMessageBytes) this.#tooLarge()
     else if (this.#mayStream && this.#size > STREAM_UNKNOWN_ABOVE_BYTES) this.#begins(this.#body.subarray(0, this.#size))
     else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
@@ -171,6 +174,13 @@ export class Reply implements HttpHandler {
     if (length === 0 || (this.#mayStream && length >= STREAM_AT_ONCE_BYTES) || !this.#mayHold(length)) return
     this.#body = this.#client.bodies.lease(length)
     if (this.#mayStream) this.#patience = setTimeout(() => this.#paused(), PAUSE_MS)
+  }
+
+  /** More has come: the pause begins again, but for a body that has been held for long. */
+  #waitOn(patience: NodeJS.Timeout): void {
+    const nowMs = performance.now()
+    if (this.#firstMs === 0) this.#firstMs = nowMs
+    if (nowMs - this.#firstMs < HELD_MS - PAUSE_MS) patience.refresh()
   }
 
   /** The server has more to say, and takes its time: the host gets what there is. */

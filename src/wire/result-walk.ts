@@ -1,13 +1,17 @@
 /**
  * Walks a result that still comes, from the key of its `content` on: what nobody changes is written as it came, and only what may have to
  * change is kept back until it is known. Strings, brackets and UTF-8 are checked, nothing else. Throws `ScanError`.
+ *
+ * Values that nobody looks into are skipped by the scan kernel, over as many chunks as they take. The surprise: where it doubts, the
+ * walk goes on by itself from the beginning of that chunk, with the brackets that were open.
  */
 import { isUtf8 } from 'node:buffer'
 import { Brackets } from './brackets.ts'
 import { META_KEYS, RESULT_KEYS } from './deciding-keys.ts'
+import { DOUBT, Kernel, MORE, ValueSkip } from './kernel/kernel.ts'
 import { Payload } from './payload.ts'
 import { ScanError } from './scan-error.ts'
-import { decodeString } from './tokens.ts'
+import { closingQuote, decodeString } from './tokens.ts'
 
 /** What leaves differently. */
 export interface ResultChanges {
@@ -29,6 +33,8 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
+/** With fewer bytes of a chunk left, a value is walked here. */
+const MIN_KERNEL_BYTES = 128
 /** What stands behind the result of a message: its id, its version. */
 const MAX_TAIL_BYTES = 4 * 1024
 /** No key or type that matters is longer. */
@@ -46,6 +52,10 @@ export class ResultWalk {
   readonly #open = new Brackets()
   #inString = false
   #isEscaped = false
+  /** A value that is being skipped. */
+  #skip: ValueSkip | undefined
+  /** The kernel is missing, or has doubted. */
+  #isPlain = false
   #word: string | undefined
   #expectsKey = true
   #key = ''
@@ -103,6 +113,10 @@ export class ResultWalk {
       return kept
     }
     while (at < chunk.length) {
+      if (this.#skip !== undefined) {
+        at = this.#skipOn(chunk, this.#skip)
+        continue
+      }
       if (this.#inString) {
         at = this.#throughString(chunk, at)
         if (!this.#inString && this.#word !== undefined && this.#wordEnds()) this.#write(release(at))
@@ -114,6 +128,11 @@ export class ResultWalk {
         this.#inString = true
         this.#word = depth === 1 || this.#held === 'block' ? '' : undefined
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        const end = this.#isOpaque(byte) ? this.#skipFrom(chunk, at) : at
+        if (end > at) {
+          at = end
+          continue
+        }
         if (depth === 2 && byte === OPEN_BRACE && this.#key === 'content' && this.#changes.editBlock !== undefined) {
           flush(at)
           this.#held = 'block'
@@ -200,28 +219,53 @@ export class ResultWalk {
     this.#seen.add(key)
   }
 
-  /** Returns where the string ends, or the end of the chunk. */
-  #throughString(chunk: Buffer, from: number): number {
-    let at = from
-    if (this.#isEscaped) at++
-    this.#isEscaped = false
-    for (;;) {
-      const quote = chunk.indexOf(QUOTE, at)
-      const end = quote === -1 ? chunk.length : quote
-      let back = end
-      while (back > at && chunk[back - 1] === BACKSLASH) back--
-      const isOdd = (end - back) % 2 === 1
-      if (quote === -1) {
-        this.#isEscaped = isOdd
-        this.#spell(chunk, from, end)
-        return end
-      }
-      at = quote + 1
-      if (isOdd) continue
-      this.#inString = false
-      this.#spell(chunk, from, quote)
+  /** Whether the object or array that begins here holds nothing that may have to change. */
+  #isOpaque(byte: number): boolean {
+    const depth = this.#open.size
+    if (depth === 1) return this.#key !== 'content'
+    return depth > 2 || byte !== OPEN_BRACE || this.#key !== 'content' || this.#changes.editBlock === undefined
+  }
+
+  /** The offset behind the value at `at`, or the end of the chunk; `at`: it is to be walked here. */
+  #skipFrom(chunk: Buffer, at: number): number {
+    const kernel = this.#isPlain || chunk.length - at < MIN_KERNEL_BYTES ? undefined : Kernel.shared
+    if (kernel === undefined) return at
+    const skip = new ValueSkip(kernel)
+    const end = skip.push(chunk, at)
+    if (end === DOUBT) {
+      this.#isPlain = true
       return at
     }
+    if (end !== MORE) return end
+    this.#skip = skip
+    return chunk.length
+  }
+
+  /** Returns where the value ends, or the end of the chunk, or its beginning where it is walked here from now on. */
+  #skipOn(chunk: Buffer, skip: ValueSkip): number {
+    const end = skip.push(chunk, 0)
+    if (end === MORE) return chunk.length
+    this.#skip = undefined
+    if (end !== DOUBT) return end
+    this.#isPlain = true
+    for (const isObject of skip.open) this.#open.push(isObject)
+    this.#inString = skip.isInString
+    this.#isEscaped = skip.isEscaped
+    this.#word = undefined
+    return 0
+  }
+
+  /** Returns where the string ends, or the end of the chunk. */
+  #throughString(chunk: Buffer, from: number): number {
+    const first = this.#isEscaped ? from + 1 : from
+    const quote = closingQuote(chunk, first, this.#isPlain)
+    const end = quote === -1 ? chunk.length : quote
+    let back = end
+    if (quote === -1) while (back > first && chunk[back - 1] === BACKSLASH) back--
+    this.#isEscaped = (end - back) % 2 === 1
+    this.#inString = quote === -1
+    this.#spell(chunk, from, end)
+    return quote === -1 ? end : end + 1
   }
 
   #spell(chunk: Buffer, from: number, to: number): void {

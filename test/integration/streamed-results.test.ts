@@ -132,6 +132,33 @@ describe.each(STREAMED)('a $era host of a $kind server, $client client', ({ era,
     expect(Object.hasOwn(result._meta, 'io.modelcontextprotocol/serverInfo')).toBe(era === 'modern')
   })
 
+  test('sees the beginning of a big result that keeps coming in small pieces, without a pause', async () => {
+    await using stage = await openStage(era, kind, { httpClient: client })
+    const calling = stage.call('big')
+    const { response, id } = await stage.answering
+    const end = MIB - headOf(id).length - TAIL.length
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': String(MIB) })
+    response.write(headOf(id))
+    // Never ends before the host has seen something.
+    let written = 0
+    let isSeen = false
+    const write = (): void => {
+      if (isSeen) return void response.end(`${'x'.repeat(end - written)}${TAIL}`)
+      if (written + 8 < end) {
+        response.write('xxxxxxxx')
+        written += 8
+      }
+      setImmediate(write)
+    }
+    write()
+    const answer = await calling
+    const [first] = (await once(answer, 'data')) as [Buffer]
+    isSeen = true
+    answer.pause()
+    const { result } = JSON.parse(first.toString() + (await readAll(answer))) as Answer
+    expect(result.content[0].text).toBe('x'.repeat(end))
+  })
+
   test('F-18: a result that breaks in the middle breaks at the host as well, and never looks complete', async () => {
     await using stage = await openStage(era, kind, { httpClient: client })
     const calling = stage.call('big')

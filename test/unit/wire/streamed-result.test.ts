@@ -104,6 +104,41 @@ describe('a result that passes while it comes', () => {
     )
   })
 
+  test('leaves and changes alike where texts and values are long enough for the kernel, however they were cut', () => {
+    const long = fc.tuple(
+      results,
+      fc.constantFrom('"resource', '\\"', '"', 'plain words ', '{"a":[1,"\\\\"]},'),
+      fc.integer({ min: 20, max: 400 }),
+    )
+    fc.assert(
+      fc.property(long, cuts, ([result, piece, count], at) => {
+        const text = piece.repeat(count)
+        const many = { type: 'resource', resource: { uri: 'x:y', text, deep: [[{ text }]] }, annotations: { text } }
+        const whole = {
+          ...result,
+          content: [{ type: 'text', text }, many],
+          extra: { text, list: [text, { text }] },
+        }
+        const message = JSON.stringify({ jsonrpc: '2.0', id: 7, result: whole })
+        const untouched = readServerMessage(Buffer.from(message)).result!
+        expect(pass(message, at)?.text).toBe(join(untouched.parts()).toString())
+        word(untouched)
+        expect(JSON.parse(pass(message, at, word)?.text ?? '')).toEqual(JSON.parse(join(untouched.parts()).toString()))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('walks on by itself where the kernel doubts: what only looks like JSON passes as it does without the kernel, brackets are checked', () => {
+    const value = `{"deep":[[{"a":01,"text":"${'x'.repeat(300)}\\""`
+    const message = (end: string): string =>
+      `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"x"}],"structuredContent":${value}${end}}}`
+    for (const cut of [[], [150], [100, 200, 300, 400, 440]]) {
+      expect(pass(message('}]]}'), cut)?.failure).toBeUndefined()
+      expect(pass(message('}]]]'), cut)?.failure?.message).toContain('brackets that do not match')
+    }
+  })
+
   test('says the same as one that was changed when it was whole', () => {
     fc.assert(
       fc.property(messages, cuts, (message, at) => {
