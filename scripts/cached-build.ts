@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CACHE = join(ROOT, 'node_modules', '.cache', 'trunkline')
-/** Builds that are kept: a branch and the one it left need not be built again at each switch. */
-const KEPT = 4
+/** A build that long unused goes: a branch and the one it left need not be built again at each switch, and no test loses its program. */
+const KEPT_MS = 24 * 3_600_000
 
 /** A digest of what the bundle is made from (names, sizes, times): reading 400 files at each start would cost a third of what it saves. */
 const digestOfSources = (): string => {
@@ -58,10 +58,9 @@ export const cachedProgram = async (): Promise<string> => {
 }
 
 const removeOld = (): void => {
-  const builds = readdirSync(CACHE).map((name) => ({
-    name,
-    time: statSync(join(CACHE, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
-  }))
-  for (const { name } of builds.sort((a, b) => b.time - a.time).slice(KEPT))
-    rmSync(join(CACHE, name), { recursive: true, force: true })
+  for (const name of readdirSync(CACHE)) {
+    const folder = join(CACHE, name)
+    const madeMs = statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0
+    if (Date.now() - madeMs > KEPT_MS) rmSync(folder, { recursive: true, force: true })
+  }
 }
