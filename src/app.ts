@@ -35,6 +35,7 @@ import { warnOfToolsets } from './gateway/toolset-warnings.ts'
 import { Front } from './host/front.ts'
 import { connectionsWithin, openGauges } from './host/gauges.ts'
 import type { Hub } from './host/hub.ts'
+import { Identities } from './host/identities.ts'
 import { Overload } from './host/overload.ts'
 import { SessionIds } from './host/session-ids.ts'
 import { StdioListener } from './host/stdio-listener.ts'
@@ -212,8 +213,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       return admission
     },
     core: gateway,
-    identity: IDENTITY,
-    identityJson: Buffer.from(JSON.stringify(IDENTITY)),
+    identities: new Identities(IDENTITY),
     introductions: new Introductions(),
     options: hostOptions,
     log,

@@ -109,6 +109,8 @@ export class HttpListener {
     if (isModern(message) || (namesModern && !isLegacy) || (!isLegacySpoken && message.method !== 'initialize'))
       this.#modern(message, entrance)
     else if (message.method === 'initialize' && message.kind === 'request') this.#sessions.initialize(message, entrance)
+    // Of a stateless host that says no version beside it (go-sdk): what it cancels has ended with its connection (BRIDGING 3.22).
+    else if (!isLegacy && message.kind === 'notification' && message.method === 'notifications/cancelled') request.reply(202, {})
     else this.#sessions.message(message, entrance, version)
   }
 

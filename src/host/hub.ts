@@ -5,7 +5,6 @@ import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Introductions } from '../era/introductions.ts'
-import type { Identity as Implementation } from '../era/link.ts'
 import type { Introduced, Offers } from '../era/modern-host.ts'
 import type { Caller, EndpointPath, Handler, Scope } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
@@ -16,6 +15,7 @@ import type { ParamHeader } from '../wire/param-headers.ts'
 import type { Payload } from '../wire/payload.ts'
 import type { BodyPool } from '../transport/body-pool.ts'
 import type { Admission } from './admission.ts'
+import type { Identities } from './identities.ts'
 import type { HostOptions } from './options.ts'
 import type { Overload } from './overload.ts'
 import type { SessionIds } from './session-ids.ts'
@@ -82,9 +82,8 @@ export interface Log {
 
 export interface Hub {
   readonly core: Core
-  readonly identity: Implementation
-  /** The same as JSON text: it is written into every result of a modern host. */
-  readonly identityJson: Uint8Array
+  /** What we call ourselves. */
+  readonly identities: Identities
   readonly options: HostOptions
   readonly log: Log
   /** What modern hosts have said of themselves. */

@@ -75,7 +75,7 @@ export const listen = (
     release()
     // It is opened again at the next process, and its host sees no end.
     if (pipe === 'relay') return exchange.end()
-    const result = Payload.of({ resultType: 'complete', _meta: { [META.serverInfo]: hub.identity } })
+    const result = Payload.of({ resultType: 'complete', _meta: { [META.serverInfo]: hub.identities.of(caller.scope).info } })
     result.setIn('_meta', META.subscriptionId, id)
     exchange.answer(resultMessage(id, result.parts()), 200)
     if (pipe === 'host') exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))

@@ -20,11 +20,11 @@ const DISCOVER_TTL_MS = 60_000
 /** The result of `initialize`; a promise only while a server at a bridge is not known yet. Never rejects. */
 export const initializeAnswer = (caller: Caller, hub: Hub): Parts | Promise<Parts> =>
   whenKnown(caller, hub, (server) => {
-    const { core, identity } = hub
+    const { core, identities } = hub
     const { scope, revision } = caller
     const own = initializeResult(
       revision as LegacyRevision,
-      identity,
+      identities.of(scope).info,
       core.instructions(scope),
       core.offers(scope),
       core.gateways,
@@ -62,17 +62,17 @@ export const discoverAnswer = (caller: Caller, hub: Hub): Draft | Promise<Draft>
  */
 export const resultIdentity = (origin: Pick<Caller, 'scope' | 'principal'>, hub: Hub): Uint8Array | undefined => {
   const server = isBridge(origin.scope) ? hub.core.bridged({ ...origin, session: undefined }) : undefined
-  if (server === undefined) return hub.identityJson
+  if (server === undefined) return hub.identities.of(origin.scope).json
   if (isModernRevision(server.revision)) return undefined
-  return server.serverInfo === undefined ? hub.identityJson : Buffer.from(JSON.stringify(server.serverInfo))
+  return server.serverInfo === undefined ? hub.identities.of(origin.scope).json : Buffer.from(JSON.stringify(server.serverInfo))
 }
 
 const faceOf = (
   { serverInfo, capabilities }: Inventory,
-  { revision }: Caller,
-  { core, identity }: Hub,
+  { revision, scope }: Caller,
+  { core, identities }: Hub,
 ): { readonly serverInfo: object; readonly capabilities: object } => ({
-  serverInfo: serverInfo ?? identity,
+  serverInfo: serverInfo ?? identities.of(scope).info,
   capabilities: bridgedCapabilities(capabilities, revision, core.offersTasks),
 })
 

@@ -22,6 +22,15 @@ describe('a credential', () => {
     })
   })
 
+  test.each([
+    ['oauth: {', ''],
+    ['client_credentials: {', ' client_id: i, client_secret: s,'],
+  ])('may have its authorization server in a private network, where that is said: %s', async (way, more) => {
+    const at = async (said: string) => (await load(`{ ${way}${more} ${said} } }`)).servers[0].credential
+    expect(await at('private_network: true')).toMatchObject({ isPrivate: true })
+    expect(await at('scopes: []')).toMatchObject({ isPrivate: false })
+  })
+
   test('of a machine may be a key, and its issuer is the text that was written', async () => {
     const given = '{ client_credentials: { client_id: id, private_key: "${KEY}", issuer: https://as.example.com } }'
     const { servers } = await load(given, undefined, { KEY })

@@ -31,3 +31,41 @@ test('B293 every option that a configuration can set is read outside of src/conf
   )
   expect(unread).toEqual([])
 })
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly [keyword: string]: unknown
+}
+/** Names of all members that the schema of the file knows, wherever they stand. */
+const membersOf = (schema: unknown, found = new Set<string>()): Set<string> => {
+  if (typeof schema !== 'object' || schema === null) return found
+  for (const [keyword, value] of Object.entries(schema as Schema)) {
+    if (keyword === 'properties') for (const name of Object.keys(value as object)) found.add(name)
+    if (keyword !== 'enum' && keyword !== 'default' && keyword !== 'examples') membersOf(value, found)
+  }
+  return found
+}
+const ROOT = `${SRC}/..`
+const members = membersOf(JSON.parse(readFileSync(`${ROOT}/schema/v1.json`, 'utf8')))
+const camel = (name: string): string => name.replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())
+const says = (text: string, name: string): boolean =>
+  [name, camel(name)].some((word) =>
+    new RegExp(String.raw`(?<![\w$])${word.replaceAll('$', String.raw`\$`)}(?![\w$])`).test(text),
+  )
+/** Of editors, not of ours. */
+const FOREIGN = new Set(['$schema'])
+
+test('B293 every member of the schema is read by src/config, and a test names it', () => {
+  const reading = files
+    .filter((name) => !name.endsWith('-schema.ts'))
+    .map(codeOf)
+    .join('\n')
+  const tests = readdirSync(`${ROOT}/test`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(`${ROOT}/test/${name}`, 'utf8'))
+    .join('\n')
+  const own = [...members].filter((name) => !FOREIGN.has(name))
+  expect(own.length).toBeGreaterThan(100)
+  expect(own.filter((name) => !says(reading, name))).toEqual([])
+  expect(own.filter((name) => !says(tests, name))).toEqual([])
+})

@@ -142,3 +142,13 @@ state: { dir: ./state }
     expect(host).toMatchObject({ addresses: [{ host: '0.0.0.0', port: 7420 }], allowUnauthenticatedNetwork: true })
   })
 })
+
+test('what becomes of calls that the audit log cannot take is said beside it', async () => {
+  for (const [said, onFailure] of [
+    ['', 'refuse'],
+    [', audit_on_failure: drop', 'drop'],
+  ]) {
+    await using files = await yaml(`telemetry: { log: { audit: ./audit.ndjson${said} } }\nservers: {}\n`)
+    expect((await files.load()).audit).toMatchObject({ onFailure })
+  }
+})
