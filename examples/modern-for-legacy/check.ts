@@ -9,7 +9,9 @@ import { saw, startTrunkline, textOf } from '../run.ts'
 const here = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
 
 const alone = new Client({ name: 'legacy-host', version: '1' })
-const direct = alone.connect(new StdioClientTransport({ command: process.execPath, args: [here('server.ts')], stderr: 'ignore' }))
+const direct = alone.connect(
+  new StdioClientTransport({ command: process.execPath, args: [here('server.mjs')], stderr: 'ignore' }),
+)
 saw(
   'without Trunkline the host cannot connect',
   await direct.then(

@@ -52,6 +52,8 @@ export interface ServerBasis {
   readonly inFlight: number
   /** As the server says it, before any policy; `undefined`: nothing is known of it. */
   readonly offered: Inventory | undefined
+  /** The tool for signing in stands in the place of its lists. */
+  readonly isSignedOut: boolean
   /** By tool, what was seen first. */
   readonly pins: Readonly<Record<string, Pin>>
 }
@@ -89,11 +91,12 @@ export const basisOf = (
     configuration: fingerprint(configuration, { salt, env }),
     env: environmentOf(env, salt),
     warnings: hide(configuration.warnings),
-    servers: fleet.downstreams$.value.map((downstream) => ({
-      key: downstream.options.key,
-      inFlight: downstream.inFlight,
-      offered: downstream.learned.offered && hidden(downstream.learned.offered, hide),
-      pins: Object.fromEntries(Object.entries(downstream.learned.pins).map(([tool, pin]) => [tool, hiddenPin(pin, hide)])),
+    servers: fleet.downstreams$.value.map(({ options, inFlight, learned: { offered, isSignedOut, pins } }) => ({
+      key: options.key,
+      inFlight,
+      offered: offered && hidden(offered, hide),
+      isSignedOut,
+      pins: Object.fromEntries(Object.entries(pins).map(([tool, pin]) => [tool, hiddenPin(pin, hide)])),
     })),
     lists: listsOf((kind) => {
       const { rows, entries } = whole.list(kind)

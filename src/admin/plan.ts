@@ -15,6 +15,7 @@ import type { Configuration } from '../config/options.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Context } from '../config/surroundings.ts'
 import { Pins } from '../downstream/pins.ts'
+import { signInInventory } from '../downstream/sign-in-tool.ts'
 import { MODERN } from '../wire/revisions.ts'
 import { listedEntry } from './basis.ts'
 import type { Basis, ListedEntry, ServerBasis } from './basis.ts'
@@ -145,7 +146,8 @@ export const isEmpty = ({ servers, entries, toolsets, listeners, needsRestart, o
 const catalogUnder = ({ servers, gateway }: Configuration, known: ReadonlyMap<string, ServerBasis>): Catalog => {
   const curator = new Curator()
   const sources = servers.map((server) => {
-    const { offered, pins } = known.get(server.key) ?? {}
+    const { offered, pins, isSignedOut = false } = known.get(server.key) ?? {}
+    if (isSignedOut) return { server, inventory: signInInventory(server) }
     const vetted = offered && new Pins(pins).preview(offered, server).inventory
     return { server, inventory: vetted && curator.curate(vetHidden(vetted, server.hidden), server.curation) }
   })

@@ -49,6 +49,8 @@ export interface OffersSource {
 export interface Learned {
   /** `undefined`: nothing. */
   readonly offered: Inventory | undefined
+  /** The tool for signing in stands in the place of its lists. */
+  readonly isSignedOut: boolean
   /** By tool, what was seen first. */
   readonly pins: Readonly<Record<string, Pin>>
 }
@@ -184,7 +186,12 @@ export class Offers {
 
   /** What was read, as the server said it, and what is pinned of it. */
   get learned(): Learned {
-    return { offered: this.inventory$.value && this.#offered, pins: this.#pins.all }
+    const served = this.inventory$.value
+    return {
+      offered: served && this.#offered,
+      isSignedOut: served?.lists.tools.some(({ isSignIn }) => isSignIn === true) === true,
+      pins: this.#pins.all,
+    }
   }
 
   /** What of it is not as it was approved. */

@@ -28,6 +28,10 @@ describe.each(stories)('the example %s', (story) => {
     expect(page.split('\n').length).toBeLessThanOrEqual(60)
   })
 
+  test('starts no file that only a newer Node than the oldest one allowed can run', () => {
+    expect(readFileSync(join(folder, 'trunkline.yaml'), 'utf8')).not.toMatch(/^\s*args: .*\.ts\b/m)
+  })
+
   test('does what it says', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'check.ts')], { cwd: ROOT })
     const lines = stdout.trimEnd().split('\n')

@@ -61,6 +61,12 @@ ${block}`,
     args: (file) => ['-D', 'FOREGROUND', '-f', file],
     spread: [' status=+H', ''],
   },
+  {
+    program: 'varnishd',
+    language: 'vcl',
+    args: (file, folder) => ['-F', '-j', 'none', '-a', '127.0.0.1:8080', '-f', file, '-n', join(folder, 'varnish')],
+    spread: [/callers\.backend\(.*?\);/, 'turns.backend();'],
+  },
 ]
 
 /** Two replicas behind a proxy. `isEven`: calls are spread over both. */
@@ -83,7 +89,8 @@ const startBehind = async ({ program, language, around, args, spread }: Proxy, i
   const told = whole.replace('7421', String(ports[0])).replace('7422', String(ports[1])).replace('8080', String(ports[2]))
   const file = join(home.folder, `${program}.conf`)
   writeFileSync(file, isEven ? told.replace(...spread) : told)
-  const child = spawn(program, args(file, home.folder), { stdio: 'ignore', env: { ...process.env, HOME: home.folder } })
+  const words = args(file, home.folder).map((word) => word.replace('8080', String(ports[2])))
+  const child = spawn(program, words, { stdio: 'ignore', env: { ...process.env, HOME: home.folder } })
   const exited = once(child, 'exit')
   stack.defer(async () => {
     child.kill()
