@@ -28,7 +28,7 @@ import { META } from '../wire/meta.ts'
 import { elementsAt } from '../wire/members.ts'
 import { ambiguousParam } from '../wire/param-headers.ts'
 import { Payload } from '../wire/payload.ts'
-import { isAtLeast, isModernRevision } from '../wire/revisions.ts'
+import { isAtLeast, isModernRevision, OLDEST_LEGACY } from '../wire/revisions.ts'
 import { withoutTasks } from '../wire/tasks.ts'
 import { isUnruled } from './bridges.ts'
 import { Unconfirmed } from './confirm.ts'
@@ -367,7 +367,7 @@ export class Router {
     return limitResult(result, limit, (text, partBytes) => this.#overflow.keep(caller.principal, text, partBytes))
   }
 
-  /** A server's own error, with the URI in the spelling of the host; a missing completion is an empty one (B112). */
+  /** A server's own error, with the URI in the spelling of the host; in 2024-11-05 a missing completion is an empty one (B112). */
   #failed(error: unknown, call: Call, resume: Resume | undefined, downstream: Downstream, view: View): Outcome {
     if (!(error instanceof ServerError)) throw error
     if (isBridge(call.caller.scope) && !isTranslated(call, downstream)) throw error
@@ -380,7 +380,9 @@ export class Router {
         (deviation) => downstream.fidelity.note(deviation, call),
         (id) => downstream.sentAway(id, call.caller.session),
       )
-    if (call.method === 'completion/complete' && error.code === -32601) {
+    // Completion began without a capability; later its own refusal is the answer (BRIDGING 3.22).
+    const isBeforeCapability = downstream.revisionFor(call.caller) === OLDEST_LEGACY
+    if (isBeforeCapability && call.method === 'completion/complete' && error.code === -32601) {
       downstream.fidelity.note('completionNone', call)
       return complete(Payload.of({ completion: { values: [] } }))
     }

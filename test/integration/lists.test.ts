@@ -267,7 +267,7 @@ describe('completion', () => {
     const { completion } = await host.call('completion/complete', ask)
     expect(completion).toEqual({ values: values.slice(0, 100), total: 150, hasMore: true })
   })
-  test('B112 a server without completion is asked, and its -32601 is an empty answer', async () => {
+  test('B112 a server of 2024-11-05 without completion is asked, and its -32601 is an empty answer', async () => {
     await using gateway = await startGateway({
       servers: { a: fake.of({ prompts: ['p'], revision: '2024-11-05', capabilities: { prompts: {} } }) },
     })
@@ -276,6 +276,17 @@ describe('completion', () => {
     const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' }, context: { arguments: {} } }
     expect(await host.call('completion/complete', ask)).toMatchObject({ completion: { values: [] } })
     expect((await gateway.fake('a').until('completion/complete')).params).not.toHaveProperty('context')
+  })
+  test('3.22 a later server without completion is asked, and its refusal is told', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ prompts: ['p'], revision: '2025-11-25', capabilities: { prompts: {} } }) },
+    })
+    await using host = await legacyHttp.connect(gateway)
+    gateway.fake('a').on('completion/complete', (turn) => turn.fail(-32601, 'Method not found'))
+    const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
+    await expect(host.call('completion/complete', ask)).rejects.toMatchObject({
+      data: { original: { code: -32601, message: 'Method not found' } },
+    })
   })
 })
 
