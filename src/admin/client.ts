@@ -1,6 +1,5 @@
 /** The other end of the admin socket: a running process of the same configuration, as the command line sees it. */
 import { readdir } from 'node:fs/promises'
-import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -9,6 +8,7 @@ import { VERSION } from '../version.ts'
 import { Payload } from '../wire/payload.ts'
 import type { EndpointPath } from '../rpc/call.ts'
 import { BASIS_FORMAT, decodeBasis } from './basis.ts'
+import { nodeHttp } from '../transport/node-http.ts'
 import type { CallEnd } from './call.ts'
 import type { Control, Login } from './control.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
@@ -86,7 +86,7 @@ export const openPipe = async (place: Place, { server, toolset }: EndpointPath):
   const named = { relay: '1', ...(server !== undefined && { server }), ...(toolset !== undefined && { toolset }) }
   const query = `?${new URLSearchParams(named).toString()}`
   return new Promise((resolve) => {
-    const asked = request({
+    const asked = nodeHttp().request({
       socketPath: place.path,
       path: `/pipe${query}`,
       headers: { Connection: 'Upgrade', Upgrade: PIPE },
@@ -117,9 +117,12 @@ const exchange = (
 ): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const target = `${path}?${new URLSearchParams(query).toString()}`
-    const asked = request({ socketPath, method, path: target, agent: false, ...(signal && { signal }) }, (response) => {
-      void collect(response).then(resolve, reject)
-    })
+    const asked = nodeHttp().request(
+      { socketPath, method, path: target, agent: false, ...(signal && { signal }) },
+      (response) => {
+        void collect(response).then(resolve, reject)
+      },
+    )
     asked.once('error', reject)
     asked.end(body)
   })

@@ -3,13 +3,14 @@
  * It restarts, reloads and approves; it takes no command line, no URL and no configuration (DECISIONS 7). Never on the MCP port (T-37).
  */
 import { chmod } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server as HttpServer } from 'node:http'
+import { Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { HostStreams } from '../app.ts'
 import { HOST_LIMITS } from '../catalog/host-limits.ts'
 import type { Log } from '../downstream/environment.ts'
 import type { EndpointPath } from '../rpc/call.ts'
+import { nodeHttp } from '../transport/node-http.ts'
 import { encodeBasis } from './basis.ts'
 import type { Control } from './control.ts'
 import { askToRelease } from './client.ts'
@@ -62,30 +63,12 @@ const ROUTES: Readonly<Record<string, Handler>> = {
 /** Takes the socket, or goes on without, which is logged: another process of this configuration may have it. */
 export const openAdmin = async (place: Place, options: AdminOptions): Promise<AsyncDisposable> => {
   const { log } = options
-  const server = createServer((request, response) => {
-    const gone = new AbortController()
-    response.once('close', () => gone.abort())
-    void answer(request, options, gone.signal, () => server.close()).then(
-      (body) => {
-        const isKnown = body !== undefined
-        response.writeHead(isKnown ? 200 : 404, { 'Content-Type': 'application/json' }).end(isKnown ? body : '{}')
-      },
-      (error: unknown) => {
-        log.error({ error: String(error) }, 'the admin socket could not answer')
-        response.writeHead(500).end()
-      },
-    )
-  })
   const pipes = new Set<Duplex>()
-  server.on('upgrade', (request, socket, head) => {
-    if (head.length > 0) socket.unshift(head)
-    pipes.add(socket)
-    socket.once('close', () => pipes.delete(socket))
-    socket.on('error', () => undefined)
-    servePipe(request, socket, options).catch((error: unknown) => {
-      log.warn({ error: String(error) }, 'an attached host was let go')
-      socket.destroy()
-    })
+  let http: HttpServer | undefined
+  // Most processes are never asked anything: node:http is loaded by the first connection.
+  const server = new Server({ allowHalfOpen: true }, (socket) => {
+    http ??= serve(options, pipes, () => server.close())
+    http.emit('connection', socket)
   })
   try {
     await prepareFolder(place)
@@ -101,11 +84,43 @@ export const openAdmin = async (place: Place, options: AdminOptions): Promise<As
   return {
     async [Symbol.asyncDispose]() {
       for (const socket of pipes) socket.destroy()
-      if (!server.listening) return
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      http?.close(() => undefined)
+      http?.closeAllConnections()
+      if (server.listening) await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+/** What reads the requests; `release` stops listening. */
+const serve = (options: AdminOptions, pipes: Set<Duplex>, release: () => void): HttpServer => {
+  const { log } = options
+  const server = nodeHttp().createServer((request, response) => {
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    void answer(request, options, gone.signal, release).then(
+      (body) => {
+        const isKnown = body !== undefined
+        response.writeHead(isKnown ? 200 : 404, { 'Content-Type': 'application/json' }).end(isKnown ? body : '{}')
+      },
+      (error: unknown) => {
+        log.error({ error: String(error) }, 'the admin socket could not answer')
+        response.writeHead(500).end()
+      },
+    )
+  })
+  server.on('upgrade', (request, socket, head) => {
+    if (head.length > 0) socket.unshift(head)
+    pipes.add(socket)
+    socket.once('close', () => pipes.delete(socket))
+    socket.on('error', () => undefined)
+    servePipe(request, socket, options).catch((error: unknown) => {
+      log.warn({ error: String(error) }, 'an attached host was let go')
+      socket.destroy()
+    })
+  })
+  // From here on it looks for slow connections, as it does once it listens.
+  server.emit('listening')
+  return server
 }
 
 /**

@@ -1,15 +1,13 @@
 /**
  * HTTP listeners. Plain requests are read by us, all others by node:http (decision 0014), and what becomes of either is an `HttpRequest`.
  */
-import { createServer } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { onceAllAreAccepted } from './accept-queue.ts'
 import type { BodyPool } from './body-pool.ts'
-import { refuse } from './connection-caps.ts'
 import type { ConnectionCaps } from './connection-caps.ts'
 import type { ListenerEvents, Shared } from './http-request.ts'
-import { NodeRequest, NodeResponse } from './node-request.ts'
+import { NodeServer, refuseLate } from './node-server.ts'
 import { PlainConnections } from './plain-connections.ts'
 import { WriteBatch } from './write-batch.ts'
 
@@ -41,6 +39,9 @@ export interface Listening {
   close(): Promise<void>
 }
 
+/** As node:http has its own. A host whose machine is gone says nothing: the kernel asks it (F-13). */
+const SOCKETS = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }
+
 /** So long an idle connection stays open once no new ones are taken: a request may be on its way on it. */
 export const LINGER_MS = 100
 
@@ -56,43 +57,14 @@ export const listenHttp = async (
   caps: ConnectionCaps,
   events: ListenerEvents,
 ): Promise<Listening> => {
-  const { writeStallMs, maxHeaderLines } = options
   const ending = { isEnding: false }
-  const shared: Shared = { caps, batch: new WriteBatch(), bodies, writeStallMs, events, ending }
-  /** Connections on which a body is coming slowly. */
-  const reading = new Set<Socket>()
-  const server = createServer(
-    {
-      ServerResponse: NodeResponse,
-      maxHeaderSize: options.maxHeaderBytes,
-      headersTimeout: options.headersTimeoutMs,
-      requestTimeout: options.requestTimeoutMs,
-      keepAliveTimeout: options.keepAliveTimeoutMs,
-      connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs),
-      insecureHTTPParser: false,
-      // A host whose machine is gone says nothing: the kernel asks it (F-13).
-      keepAlive: true,
-      keepAliveInitialDelay: 30_000,
-    },
-    (request, response) => {
-      // Counted here: node:http would leave out what is too many, and go on.
-      if (request.rawHeaders.length <= 2 * maxHeaderLines)
-        return events.request(new NodeRequest(request, response, shared, reading))
-      events.reached('listen.limits.header_lines')
-      refuse(request.socket, 431, `more headers than listen.limits.header_lines (${maxHeaderLines})`)
-    },
-  )
-  server.maxHeadersCount = 0
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
-    refuseUnread(error, socket as Socket, reading.has(socket as Socket), options, events),
-  )
-  const [listener] = server.listeners('connection')
-  const accept = (socket: Socket): void => void listener?.call(server, socket)
-  const plain = options.httpServer === 'own' ? new PlainConnections(options, shared, accept) : undefined
+  const shared: Shared = { caps, batch: new WriteBatch(), bodies, writeStallMs: options.writeStallMs, events, ending }
+  const native = new NodeServer(options, shared)
+  const accept = (socket: Socket): void => native.accept(socket)
+  const refuseSlow = (socket: Socket, isReading: boolean): void => refuseLate(socket, isReading, options, events)
+  const plain = options.httpServer === 'own' ? new PlainConnections(options, shared, accept, refuseSlow) : undefined
   let accepted = 0
-  const sockets = new Set<Socket>()
-  server.removeAllListeners('connection')
-  server.on('connection', (socket: Socket) => {
+  const server = new NetServer(SOCKETS, (socket) => {
     accepted++
     if (!caps.admit(socket)) return
     sockets.add(socket)
@@ -115,10 +87,9 @@ export const listenHttp = async (
         onceAllAreAccepted(
           () => accepted,
           () => {
-            // That of node:http closes idle connections at once.
-            NetServer.prototype.close.call(server)
+            server.close()
             setTimeout(() => {
-              server.closeIdleConnections()
+              native.closeIdle()
               plain?.closeIdle()
             }, LINGER_MS).unref()
             resolve()
@@ -132,7 +103,7 @@ export const listenHttp = async (
       await flushed(sockets)
       await new Promise<void>((resolve) => {
         server.close(() => resolve())
-        server.closeAllConnections()
+        native.close()
         plain?.close()
       })
     },
@@ -144,24 +115,6 @@ const flushed = async (sockets: ReadonlySet<Socket>): Promise<void> => {
   const endMs = performance.now() + FLUSH_MS
   const isWaiting = (): boolean => [...sockets].some(({ writableLength }) => writableLength > 0)
   while (isWaiting() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
-}
-
-/** Bytes that became no request: too many, too slow, or none of HTTP. */
-const refuseUnread = (
-  { code }: NodeJS.ErrnoException,
-  socket: Socket,
-  isReading: boolean,
-  { maxHeaderBytes, headersTimeoutMs, requestTimeoutMs }: HttpServerOptions,
-  events: ListenerEvents,
-): void => {
-  const limit = (status: number, option: string, value: string): void => {
-    events.reached(option)
-    refuse(socket, status, `${option} (${value}) reached`)
-  }
-  if (code === 'HPE_HEADER_OVERFLOW') limit(431, 'listen.limits.max_header', `${maxHeaderBytes} bytes`)
-  else if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') refuse(socket, 400, '')
-  else if (isReading) limit(408, 'listen.limits.request_timeout', `${requestTimeoutMs} ms`)
-  else limit(408, 'listen.limits.headers_timeout', `${headersTimeoutMs} ms`)
 }
 
 const bind = (server: NetServer, address: { host: string; port: number }): Promise<void> =>

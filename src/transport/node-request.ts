@@ -1,6 +1,5 @@
 /** A request as node:http has read it. */
-import { ServerResponse } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { latin1Of } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
@@ -9,14 +8,20 @@ import type { Headers, AnswerBody, Shared, Unread } from './http-request.ts'
 
 const LAST: Headers = { Connection: 'close' }
 
-/** What `node:http` makes of each request's answer here. */
-export class NodeResponse extends ServerResponse {
+/** What node:http makes of each request's answer here. */
+export interface NodeResponse extends ServerResponse {
   /** What was written is in the socket, unless an earlier answer of the connection is still on its way: then nothing is. */
-  breakOff(): void {
-    if (this.socket === null) this.destroy()
-    else this.socket.destroySoon()
-  }
+  breakOff(): void
 }
+
+/** `base`: that of node:http, which is loaded late. */
+export const nodeResponse = (base: typeof ServerResponse) =>
+  class extends base implements NodeResponse {
+    breakOff(): void {
+      if (this.socket === null) this.destroy()
+      else this.socket.destroySoon()
+    }
+  }
 
 export class NodeRequest extends HttpRequest {
   readonly method: string

@@ -2,21 +2,26 @@
  * A connection of a host as long as only plain requests come on it, one at a time. Whatever else comes is node:http's, with the bytes
  * that have been read and all that follow; a host can see no difference.
  *
- *   idle ─▶ part of a request ─▶ request under way ─▶ answered ─▶ idle …
- *     └──────────┴── not plain, more than one at a time, too slow ──┴─▶ node:http, for good
+ *   idle ─▶ part of a head ─▶ request under way, its body coming ─▶ answered ─▶ the rest of its body, unread ─▶ idle …
+ *     └──────────┴── not plain, more than one at a time, too slow ──────┴─▶ node:http, for good
  */
 import type { Socket } from 'node:net'
 import { refuse } from './connection-caps.ts'
 import { tellStalled } from './http-request.ts'
 import type { Shared } from './http-request.ts'
 import { PlainHead } from './plain-head.ts'
+import type { BodyPart } from './plain-head.ts'
 import { PlainRequest } from './plain-request.ts'
+import { RequestBody } from './request-body.ts'
 import type { WriteRoom } from './write-room.ts'
 
 /** Whoever has begun a request, or not, for so long, ms: node:http knows what to say to the slow. Times are up to a sweep old. */
 const SLOW_MS = 2_000
 /** Longer than the host was told, by a second at least, so that none of its requests crosses our close, as node:http does. */
 const IDLE_MARGIN_MS = 2_000
+
+/** Of what becomes a head, or a body in chunks: more pieces than any usual client needs. */
+const MAX_PIECES = 8
 
 /** What may come before its turn; more is not read yet. */
 const MAX_EARLY_BYTES = 64 * 1024
@@ -27,6 +32,8 @@ export interface PlainShared extends Shared {
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
+  /** Until all of a request is there. */
+  readonly requestTimeoutMs: number
   /** Time of the last sweep, monotonic. */
   readonly nowMs: number
   /** `Date: …`, for this second. */
@@ -34,6 +41,8 @@ export interface PlainShared extends Shared {
   /** It is not ours any more: `early` is what was read of it. */
   handOver(connection: PlainConnection, socket: Socket, early: Buffer): void
   closed(connection: PlainConnection): void
+  /** Its request did not become complete in time: answers so and closes it. `isReading`: its body was asked for. */
+  refuseSlow(socket: Socket, isReading: boolean): void
 }
 
 export class PlainConnection {
@@ -41,9 +50,13 @@ export class PlainConnection {
   readonly #shared: PlainShared
   /** Of the request before: mostly that of the next one too. */
   #head: PlainHead | undefined
-  /** Part of a request. */
+  /** Part of a head, or of a body in chunks. */
   #begun: Buffer | undefined
+  /** The pieces that it came in. */
+  #pieces = 0
   #request: PlainRequest | undefined
+  /** Of a request under way, or answered already: not all of it has come. */
+  #body: RequestBody | undefined
   /** Came while a request was under way. */
   #early: Buffer | undefined
   #isAnswered = false
@@ -62,7 +75,7 @@ export class PlainConnection {
 
   /** The last answer has been given and no request has begun. */
   get isIdle(): boolean {
-    return this.#request === undefined && this.#begun === undefined
+    return this.#request === undefined && this.#begun === undefined && this.#body === undefined
   }
 
   /** Closes it if nothing is under way. */
@@ -75,8 +88,12 @@ export class PlainConnection {
   }
 
   sweep(nowMs: number): void {
-    const { keepAliveTimeoutMs, writeStallMs } = this.#shared
+    const { keepAliveTimeoutMs, requestTimeoutMs, writeStallMs } = this.#shared
     const forMs = nowMs - this.#sinceMs
+    if (this.#body !== undefined) {
+      if (forMs >= requestTimeoutMs) this.#refuseSlow(this.#body)
+      return
+    }
     if (this.#request !== undefined) return
     if (this.#socket.writableLength > 0) {
       if (forMs < writeStallMs) return
@@ -98,7 +115,9 @@ export class PlainConnection {
   answered(isKept: boolean): void {
     this.#request = undefined
     this.#isAnswered = true
-    this.#sinceMs = this.#shared.nowMs
+    const body = this.#body
+    if (body === undefined) this.#sinceMs = this.#shared.nowMs
+    else body.discard()
     if (!isKept || !this.#socket.writable) this.#end()
     else if (this.#early !== undefined) this.#handOver(this.#early)
     else if (this.#shared.ending.isEnding) this.#end()
@@ -107,21 +126,31 @@ export class PlainConnection {
   }
 
   readonly #onData = (chunk: Buffer): void => {
+    const rest = this.#body === undefined ? chunk : this.#pushBody(this.#body, chunk)
+    if (rest === undefined) return
     if (this.#request !== undefined) {
-      this.#early = this.#early === undefined ? chunk : Buffer.concat([this.#early, chunk])
+      this.#early = this.#early === undefined ? rest : Buffer.concat([this.#early, rest])
       if (this.#early.length > MAX_EARLY_BYTES) this.#socket.pause()
       return
     }
     const begun = this.#begun
-    const bytes = begun === undefined ? chunk : Buffer.concat([begun, chunk])
+    const bytes = begun === undefined ? rest : Buffer.concat([begun, rest])
     const body = this.#bodyIn(bytes)
-    if (Buffer.isBuffer(body)) this.#serve(body)
-    // A head and a body may come by themselves; who needs more pieces than that is no usual client.
-    else if (body === 'more' && begun === undefined) this.#wait(bytes)
-    else this.#handOver(bytes)
+    if (body === 'more' && this.#pieces < MAX_PIECES) this.#wait(bytes)
+    else if (body === 'more' || body === undefined) this.#handOver(bytes)
+    else this.#serve(body)
   }
 
-  #bodyIn(bytes: Buffer): Buffer | 'more' | undefined {
+  /** What came behind the body, if anything. */
+  #pushBody(body: RequestBody, chunk: Buffer): Buffer | undefined {
+    const taken = body.push(chunk)
+    if (!body.isComplete) return undefined
+    this.#body = undefined
+    this.#sinceMs = this.#shared.nowMs
+    return taken < chunk.length ? chunk.subarray(taken) : undefined
+  }
+
+  #bodyIn(bytes: Buffer): Buffer | BodyPart | 'more' | undefined {
     let body = this.#head?.bodyIn(bytes)
     if (body === undefined) {
       const head = PlainHead.read(bytes)
@@ -134,15 +163,23 @@ export class PlainConnection {
   }
 
   #wait(bytes: Buffer): void {
+    if (this.#pieces++ === 0) this.#sinceMs = this.#shared.nowMs
     this.#begun = bytes
-    this.#sinceMs = this.#shared.nowMs
   }
 
-  #serve(body: Buffer): void {
+  #serve(came: Buffer | BodyPart): void {
     this.#begun = undefined
+    this.#pieces = 0
     if (this.#head === undefined) return
+    const body = Buffer.isBuffer(came) ? came : this.#expect(came)
     this.#request = new PlainRequest(this.#head, body, this, this.#socket, this.#shared)
     this.#shared.events.request(this.#request)
+  }
+
+  /** The request is served from its head on, as by node:http: who is refused is not waited for. */
+  #expect({ part, length }: BodyPart): RequestBody {
+    this.#sinceMs = this.#shared.nowMs
+    return (this.#body = new RequestBody(part, length, this.#socket, this.#shared.bodies.held))
   }
 
   #rest(): void {
@@ -157,6 +194,19 @@ export class PlainConnection {
     this.#socket.destroySoon()
   }
 
+  #refuseSlow(body: RequestBody): void {
+    const { isAwaited } = body
+    this.#breakOff(body)
+    this.#shared.refuseSlow(this.#socket, isAwaited)
+  }
+
+  /** The rest of it will not be read. */
+  #breakOff(body: RequestBody): void {
+    this.#body = undefined
+    body.release()
+    this.#socket.off('data', this.#onData)
+  }
+
   #handOver(early: Buffer): void {
     const socket = this.#socket
     socket.off('data', this.#onData)
@@ -168,13 +218,15 @@ export class PlainConnection {
 
   /** As node:http: who says no more is not answered any more, and half a request is none. */
   readonly #onEnd = (): void => {
-    if (this.#begun === undefined) return void this.#socket.end()
+    if (this.#body !== undefined) this.#breakOff(this.#body)
+    else if (this.#begun === undefined) return void this.#socket.end()
     this.#begun = undefined
     refuse(this.#socket, 400, '')
   }
 
   readonly #onClose = (): void => {
     this.#shared.closed(this)
+    this.#body?.release()
     this.#request?.disconnected()
   }
 }

@@ -11,6 +11,7 @@ const ROOM_BYTES = 72 * 1024
 
 export interface PlainOptions {
   readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
@@ -26,6 +27,8 @@ export class PlainConnections implements PlainShared {
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
+  readonly requestTimeoutMs: number
+  readonly refuseSlow: PlainShared['refuseSlow']
   readonly room = new WriteRoom(ROOM_BYTES)
   readonly #connections = new Set<PlainConnection>()
   /** Gives a connection to node:http. */
@@ -34,7 +37,7 @@ export class PlainConnections implements PlainShared {
   #nowMs = performance.now()
   #date = new Date().toUTCString()
 
-  constructor(options: PlainOptions, shared: Shared, accept: (socket: Socket) => void) {
+  constructor(options: PlainOptions, shared: Shared, accept: (socket: Socket) => void, refuseSlow: PlainShared['refuseSlow']) {
     this.caps = shared.caps
     this.batch = shared.batch
     this.bodies = shared.bodies
@@ -44,6 +47,8 @@ export class PlainConnections implements PlainShared {
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs
     this.maxHeaderBytes = options.maxHeaderBytes
     this.maxHeaderLines = options.maxHeaderLines
+    this.requestTimeoutMs = options.requestTimeoutMs
+    this.refuseSlow = refuseSlow
     this.#accept = accept
     this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.headersTimeoutMs)).unref()
   }

@@ -1,5 +1,4 @@
-/** A plain request, which is there in full, and its answer on the connection that it came by. */
-import { STATUS_CODES } from 'node:http'
+/** A plain request, whose body may still be coming, and its answer on the connection that it came by. */
 import type { Socket } from 'node:net'
 import type { Parts } from '../wire/payload.ts'
 import { HttpRequest } from './http-request.ts'
@@ -7,14 +6,15 @@ import type { HeadNotes, Headers, AnswerBody, Unread } from './http-request.ts'
 import type { PlainConnection, PlainShared } from './plain-connection.ts'
 import type { PlainHead } from './plain-head.ts'
 import { PlainResponse } from './plain-response.ts'
+import type { RequestBody } from './request-body.ts'
+import { STATUS_TEXTS } from './status-texts.ts'
 
 /** What may be in a value, as node:http has it. */
 const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 
 export class PlainRequest extends HttpRequest {
-  readonly method = 'POST'
   readonly #head: PlainHead
-  readonly #body: Buffer
+  readonly #body: Buffer | RequestBody
   readonly #connection: PlainConnection
   readonly #socket: Socket
   readonly #plain: PlainShared
@@ -22,7 +22,7 @@ export class PlainRequest extends HttpRequest {
   #response: PlainResponse | undefined
   #onDisconnect: (() => void) | undefined
 
-  constructor(head: PlainHead, body: Buffer, connection: PlainConnection, socket: Socket, shared: PlainShared) {
+  constructor(head: PlainHead, body: Buffer | RequestBody, connection: PlainConnection, socket: Socket, shared: PlainShared) {
     super(head.target, shared)
     this.#head = head
     this.#body = body
@@ -31,6 +31,9 @@ export class PlainRequest extends HttpRequest {
     this.#plain = shared
   }
 
+  get method(): string {
+    return this.#head.method
+  }
   get notes(): HeadNotes {
     return this.#head.notes
   }
@@ -65,9 +68,11 @@ export class PlainRequest extends HttpRequest {
   }
 
   readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {
-    if (this.#body.length <= maxBytes) return done(this.#body)
-    this.addHeaders({ Connection: 'close' })
-    done('too_large')
+    const body = this.#body
+    if (!Buffer.isBuffer(body))
+      return body.read(maxBytes, (read) => (Buffer.isBuffer(read) ? done(read) : this.#refuseBody(read, done)))
+    if (body.length <= maxBytes) return done(body)
+    this.#refuseBody('too_large', done)
   }
 
   admitted(): void {
@@ -106,13 +111,18 @@ export class PlainRequest extends HttpRequest {
     return response
   }
 
+  #refuseBody(reason: Unread, done: (body: Unread) => void): void {
+    this.addHeaders({ Connection: 'close' })
+    done(reason)
+  }
+
   #isKept(headers: Headers): boolean {
     return headers.Connection === undefined && !this.#plain.ending.isEnding
   }
 
   /** Everything up to the body, in the order of node:http; without `length`, the body comes in chunks. */
   #headOf(status: number, headers: Headers, isKept: boolean, length: number | undefined): string {
-    let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
+    let head = `HTTP/1.1 ${status} ${STATUS_TEXTS[status]}\r\n`
     for (const name in headers) {
       const value = headers[name] ?? ''
       if (NO_VALUE.test(value)) throw new TypeError(`a header of an answer cannot say what ${name} would have said`)

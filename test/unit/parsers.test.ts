@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { badInputs, inputs, targets } from '../support/fuzz/targets.ts'
 
 const corpus = badInputs()
-test('the corpus holds at least 2,000 bad inputs, and there are 16 parsers', () => {
+test('the corpus holds at least 2,000 bad inputs, and there are 17 parsers', () => {
   expect(new Set(corpus.map((input) => input.toString('latin1'))).size).toBeGreaterThanOrEqual(2_000)
-  expect(targets.length).toBe(16)
+  expect(targets.length).toBe(17)
 })
 
 describe.each(targets)('$name', (target) => {

@@ -1,4 +1,5 @@
 /** Plain requests read by us (`listen.http.server: own`): a host can see no difference to node:http, which reads them with `node`. */
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, request as nodeRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
@@ -20,6 +21,12 @@ const post = (path: string, body = '', headers = ''): string =>
   `POST ${path} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${body.length}\r\n\r\n${body}`
 const GET = `GET /get HTTP/1.1\r\n${HOST}\r\n`
 
+const bare = (method: string): string => `${method} /a HTTP/1.1\r\n${HOST}Origin: http://a.example\r\n\r\n`
+const chunked = (chunks: string, path = '/a'): string =>
+  `POST ${path} HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n${chunks}`
+const cut = (text: string, size: number): string[] =>
+  Array.from({ length: Math.ceil(text.length / size) }, (_, at) => text.slice(at * size, (at + 1) * size))
+
 const TEXT = { 'Content-Type': 'text/plain' }
 const MAX_BODY_BYTES = 1_000
 /** Answers with what was asked. */
@@ -33,6 +40,13 @@ const reply = (request: HttpRequest, text = 'late'): void => request.reply(200, 
 type Serve = (request: HttpRequest) => void
 /** Paths beside those that echo. */
 const ROUTES: Readonly<Record<string, Serve>> = {
+  '/big': (request) =>
+    request.readBody(4_000_000, (body) => {
+      if (!Buffer.isBuffer(body)) return request.reply(413, TEXT, [Buffer.from(body)])
+      request.reply(200, TEXT, [Buffer.from(`${body.length} ${createHash('sha256').update(body).digest('hex')}`)])
+    }),
+  '/unread': (request) => request.reply(200, TEXT, [Buffer.from('not read')]),
+  '/refused': (request) => request.reply(401, { Connection: 'close' }),
   '/accepted': (request) => request.reply(202, {}),
   '/nothing': (request) => request.reply(204, {}),
   '/hold': () => undefined,
@@ -148,10 +162,90 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     statuses: [400],
     closes: true,
   },
+  'OPTIONS, POST, DELETE, GET, POST': {
+    pieces: [bare('OPTIONS'), post('/a', '1'), bare('DELETE'), GET, post('/b', '2')],
+    statuses: [200, 200, 200, 200, 200],
+  },
+  'OPTIONS and half of one, and the rest': {
+    pieces: [bare('OPTIONS') + bare('OPTIONS').slice(0, 20), bare('OPTIONS').slice(20)],
+    statuses: [200, 200],
+  },
+  'a GET with a body': { pieces: [GET.replace('\r\n\r\n', '\r\nContent-Length: 1\r\n\r\n1'), GET], statuses: [200, 200] },
+  'a body in many pieces, and another': {
+    pieces: [...cut(post('/a', 'x'.repeat(900)), 70), ...cut(post('/a', 'y'.repeat(700)), 70), post('/a', '1')],
+    statuses: [200, 200, 200],
+  },
+  'a body in two pieces, the second with the next request': {
+    pieces: [post('/a', '12').slice(0, -1), `2${post('/b', '3')}`, post('/c')],
+    statuses: [200, 200, 200],
+  },
+  'a body of 1 MB in pieces': { pieces: [...cut(post('/big', 'x'.repeat(1_000_000)), 60_000), post('/a')], statuses: [200, 200] },
+  'a body over the limit, in pieces': {
+    pieces: [post('/a', 'x'.repeat(MAX_BODY_BYTES + 1)).slice(0, -500)],
+    statuses: [413],
+    closes: true,
+  },
+  'a body that is not waited for, and the next request': {
+    pieces: [...cut(post('/unread', 'x'.repeat(900)), 400), post('/a', '1')],
+    statuses: [200, 200],
+  },
+  'a body that is not waited for, with the next request behind it': {
+    pieces: [...cut(post('/unread', 'x'.repeat(900)) + post('/b', '2'), 400), post('/a', '1')],
+    statuses: [200, 200, 200],
+  },
+  'a big body that is not waited for': {
+    pieces: [...cut(post('/unread', 'x'.repeat(500_000)), 60_000), post('/a', '1')],
+    statuses: [200, 200],
+  },
+  'a refused body in pieces, and nothing behind it is carried out': {
+    pieces: [post('/refused', '1234').slice(0, -2)],
+    statuses: [401],
+    closes: true,
+  },
   'plain, GET, plain, one after the other': { pieces: [post('/a', '1'), GET, post('/b', '2')], statuses: [200, 200, 200] },
   'another length, another head': {
     pieces: [post('/a', '1'), post('/a', '22'), post('/b', '1', 'X: y\r\n')],
     statuses: [200, 200, 200],
+  },
+  'chunked, as .NET and Go write it, in one write and in several': {
+    pieces: [chunked('5\r\nhello\r\n0\r\n\r\n'), ...cut(chunked('5\r\nhello\r\n0\r\n\r\n'), 40), post('/b')],
+    statuses: [200, 200, 200],
+  },
+  'chunked in several chunks, an empty one, and a byte at a time': {
+    pieces: [
+      chunked('5\r\nhello\r\n1F\r\n' + 'x'.repeat(31) + '\r\n0\r\n\r\n'),
+      chunked('0\r\n\r\n'),
+      ...cut(chunked('5\r\nhello\r\n0\r\n\r\n'), 1),
+    ],
+    statuses: [200, 200, 200],
+  },
+  'chunked with an extension and a trailer': {
+    pieces: [chunked('5;a=b\r\nhello\r\n0\r\n\r\n'), chunked('5\r\nhello\r\n0\r\nX: y\r\n\r\n'), post('/b')],
+    statuses: [200, 200, 200],
+  },
+  'chunked over the limit of bodies': {
+    pieces: [chunked(`3e9\r\n${'x'.repeat(1_001)}\r\n0\r\n\r\n`)],
+    statuses: [413],
+    closes: true,
+  },
+  'chunked beyond what is kept': {
+    pieces: [...cut(chunked(`30d40\r\n${'x'.repeat(200_000)}\r\n0\r\n\r\n`, '/big'), 60_000), post('/b')],
+    statuses: [200, 200],
+  },
+  'chunked and two requests in one write': {
+    pieces: [chunked('5\r\nhello\r\n0\r\n\r\n') + post('/b')],
+    statuses: [200, 200],
+  },
+  'chunked, and no chunks': { pieces: [chunked('hello\r\n')], statuses: [400], closes: true },
+  'chunked, and broken behind the first chunk': {
+    pieces: [chunked('5\r\nhelloworld\r\n0\r\n\r\n')],
+    statuses: [400],
+    closes: true,
+  },
+  'a length and chunks': {
+    pieces: [post('/a', '0\r\n\r\n', 'Transfer-Encoding: chunked\r\n')],
+    statuses: [400],
+    closes: true,
   },
   chunked: {
     pieces: [`POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, post('/b')],
@@ -214,6 +308,12 @@ describe('own and node answer byte for byte the same to', () => {
     ['two requests', post('/a', '1') + post('/b', '2')],
     ['a request and half of one', post('/a', '1') + post('/b', '2').slice(0, 30)],
     ['a request and a GET', post('/a', '1') + GET],
+    ['OPTIONS', bare('OPTIONS')],
+    ['half of OPTIONS', bare('OPTIONS').slice(0, 20)],
+    ['half a body that is not waited for', post('/unread', '12').slice(0, -1)],
+    ['half a chunk', chunked('5\r\nhel')],
+    ['chunks without their last one', chunked('5\r\nhello\r\n')],
+    ['chunks', chunked('5\r\nhello\r\n0\r\n\r\n')],
     ['a request whose answer is big', post('/size?300000')],
   ])('%s, and an end', async (_what, text) => {
     const say = async (choice: HttpServerChoice): Promise<string> => {
@@ -360,6 +460,31 @@ describe.each(BOTH)('with %s', (choice) => {
     }
     streams[0]?.end()
     expect((await wire.answers(2)).at(-1)).toMatch(/POST \/a {2}1$/)
+  })
+
+  test('who goes in the middle of a body is told of once, and nothing stays held', async () => {
+    const gone: string[] = []
+    await using door = await openDoor(choice, (request) => {
+      request.onDisconnect(() => gone.push(request.path))
+      serve(request)
+    })
+    const wire = await connected(door)
+    wire.send(post('/big', 'x'.repeat(500_000)).slice(0, -1))
+    const socket = await door.sockets.when(() => door.sockets.entries[0])
+    await taken(socket, 500_000)
+    expect(door.bodies.held.bytes).toBeGreaterThan(400_000)
+    wire.socket.destroy()
+    await expect.poll(() => gone).toEqual(['/big'])
+    expect(door.bodies.held.bytes).toBe(0)
+  })
+
+  test('F-30 bodies beyond what may be held in all are refused, and their connections closed', async () => {
+    await using door = await openDoor(choice, serve)
+    door.bodies.held.max = 100_000
+    const wire = await connected(door)
+    wire.send(post('/big', 'x'.repeat(500_000)))
+    expect(statusesOf([await wire.closed])).toEqual([413])
+    expect(door.bodies.held.bytes).toBe(0)
   })
 
   test('a failure in an answer that has begun breaks the connection', async () => {
@@ -555,8 +680,15 @@ describe('with own', () => {
     if (socket === undefined || native === undefined) throw new Error('no connection')
     expect(isNodes(socket)).toBe(false)
     expect(socket.listenerCount('timeout') + socket.listenerCount('drain')).toBe(0)
-    await wire.send(GET).answers(4)
-    await theirs.send(GET).answers(1)
+    await wire.send(post('/big', 'x'.repeat(1_000_000))).answers(4)
+    await wire.send(bare('OPTIONS')).answers(5)
+    await wire.send(GET).answers(6)
+    await wire.send(bare('DELETE')).answers(7)
+    await wire.send(chunked('2\r\n{}\r\n0\r\n\r\n')).answers(8)
+    expect(isNodes(socket)).toBe(false)
+    expect(socket.listenerCount('timeout') + socket.listenerCount('drain')).toBe(0)
+    await wire.send(bare('PUT')).answers(9)
+    await theirs.send(bare('PUT')).answers(1)
     expect(isNodes(socket)).toBe(true)
     for (const event of ['data', 'end', 'error', 'close', 'timeout', 'drain', 'pause', 'resume'])
       expect([event, socket.listenerCount(event)]).toEqual([event, native.listenerCount(event)])

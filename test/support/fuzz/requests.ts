@@ -50,7 +50,7 @@ const verdict = (bytes: Buffer): PlainBody | undefined => {
 const compare = (head: PlainHead, request: Buffer, body: Buffer): void => {
   const theirs = readByNode(request)
   same({ ...theirs, headers: [], body: [] }, {
-    method: 'POST',
+    method: head.method,
     url: head.target,
     headers: [],
     body: [],
@@ -64,13 +64,34 @@ const compare = (head: PlainHead, request: Buffer, body: Buffer): void => {
   same(names.length, head.lines)
   const pairs = names.map((name, at) => [name, theirs.headers[2 * at + 1]] as const)
   same({ ...head.headers }, Object.fromEntries(pairs.filter(([name]) => name !== 'content-length')))
-  same(Number(new Map(pairs).get('content-length')), body.length)
+  const length = new Map(pairs).get('content-length')
+  if (length !== undefined) same(Number(length), body.length)
+  else same(head.method !== 'POST' && body.length === 0, head.headers['transfer-encoding'] === undefined)
 }
 
 const LENGTH = /\r\ncontent-length: (\d+)\r\n/i
 const BIG_BYTES = 64 * 1024
 /** Of a long request, prefixes here and there. */
 const PREFIXES = 48
+
+/** Without a stated length: chunks, or no body. What is taken for whole is so by node:http as well, with the same body. */
+const examineUnstated = (head: PlainHead, bytes: Buffer, start: number): void => {
+  same(head.size, start)
+  const body = head.bodyIn(bytes)
+  same(body, verdict(bytes))
+  if (head.method !== 'POST') {
+    const top = bytes.subarray(0, start)
+    same(body, bytes.length === start ? Buffer.alloc(0) : 'beyond')
+    same(verdict(top), Buffer.alloc(0))
+    return compare(head, top, Buffer.alloc(0))
+  }
+  must(body === 'more' || body === 'beyond' || Buffer.isBuffer(body), 'chunks are whole, or not yet, or something else')
+  if (!Buffer.isBuffer(body)) return
+  compare(head, bytes, body)
+  same(verdict(Buffer.concat([bytes, Buffer.from('P')])), 'beyond')
+  const step = Math.ceil((bytes.length - start) / PREFIXES)
+  for (let at = start; at < bytes.length; at += step) same(verdict(bytes.subarray(0, at)), 'more')
+}
 
 /** What holds for the request that `bytes` begin with, if it is plain: with just its body, with less, and with a body of another length. */
 const examine = (bytes: Buffer, other: PlainHead): void => {
@@ -83,6 +104,7 @@ const examine = (bytes: Buffer, other: PlainHead): void => {
   if (told !== undefined) same(told, head.bodyIn(bytes))
   const start = bytes.indexOf('\r\n\r\n') + 4
   const top = bytes.toString('latin1', 0, start)
+  if (!LENGTH.test(top)) return examineUnstated(head, bytes, start)
   const digits = LENGTH.exec(top)?.[1] ?? ''
   same(head.size, start - digits.length)
   const length = Number(digits)
@@ -97,8 +119,9 @@ const examine = (bytes: Buffer, other: PlainHead): void => {
   const step = Math.ceil(whole.length / PREFIXES)
   for (let at = 0; at < whole.length; at += step) {
     const prefix = whole.subarray(0, at)
-    same(verdict(prefix), 'more')
-    must([undefined, 'more'].includes(head.bodyIn(prefix) as undefined), 'the beginning of a request is none')
+    const part = { part: whole.subarray(start, at), length }
+    same(verdict(prefix), at < start ? 'more' : part)
+    same(head.bodyIn(prefix), at < start ? undefined : part)
   }
   const longer = Buffer.from(
     `${top.replace(LENGTH, (text) => text.replace(/\d+/, String(length + 1)))}${'y'.repeat(length + 1)}`,
@@ -119,6 +142,10 @@ const FRAMES: readonly (readonly [before: string, behind: string])[] = [
   [`${START}X-A: `, '\r\nContent-Length: 5\r\n\r\nhello'],
   [`${START}Content-Length: `, '\r\n\r\nhello'],
   ['POST /', ' HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}'],
+  [`${START}Transfer-Encoding: chunked\r\n\r\n`, ''],
+  [`${START}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`, '0\r\n\r\n'],
+  [`${START}Transfer-Encoding: chunked\r\n`, '\r\n5\r\nhello\r\n0\r\n\r\n'],
+  ['OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n', '\r\n'],
 ]
 
 const headOf = (text: string): PlainHead => {
@@ -160,6 +187,13 @@ export const requestTargets: readonly Target[] = [
       ':',
       '{"a":1}',
       '5\r\nhello\r\n0\r\n\r\n',
+      '5\r\nhello\r\n',
+      'A\r\n0123456789\r\n',
+      '0\r\n\r\n',
+      '0\r\n',
+      'a',
+      ';x=y',
+      'OPTIONS /mcp HTTP/1.1\r\n',
       '\0',
       'é',
     ],

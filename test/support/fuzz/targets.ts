@@ -4,6 +4,7 @@ import { corpus } from '../corpus.ts'
 import { kernelTargets } from './kernel.ts'
 import { messageTargets } from './messages.ts'
 import { nameTargets } from './names.ts'
+import { connectionTargets } from './connections.ts'
 import { requestTargets } from './requests.ts'
 import { streamTargets } from './streams.ts'
 import type { Target } from './target.ts'
@@ -12,6 +13,7 @@ import { textTargets } from './texts.ts'
 export const targets: readonly Target[] = [
   ...streamTargets,
   ...requestTargets,
+  ...connectionTargets,
   ...messageTargets,
   ...kernelTargets,
   ...nameTargets,

@@ -23,6 +23,7 @@ const open = (takes = true) => {
     keepAliveTimeoutMs: 5_000,
     maxHeaderBytes: 16_384,
     maxHeaderLines: 100,
+    requestTimeoutMs: 3_000,
     nowMs: 0,
     date: '',
     ending: { isEnding: false },
@@ -33,6 +34,7 @@ const open = (takes = true) => {
     },
     handOver: (_connection, _socket, early) => void seen.push(`handed over ${early.toString()}`),
     closed: () => undefined,
+    refuseSlow: (_socket, isReading) => void seen.push(isReading ? 'its body is late' : 'it is late'),
   }
   const duplex = new Duplex({ read: () => undefined, write: (_piece, _encoding, done) => void (takes && done()) })
   Object.assign(duplex, { destroySoon: () => void seen.push('closed') })
@@ -45,7 +47,7 @@ const open = (takes = true) => {
     requests.at(-1)?.reply(202, {})
     shared.batch.flush()
   }
-  return { connection, seen, say, answer }
+  return { connection, seen, say, answer, requests, shared, duplex }
 }
 
 /** What was seen when so much time had gone by. */
@@ -83,4 +85,66 @@ test('F-21 an answer that is not taken in time costs the connection', () => {
   stalled.answer()
   expect(at(stalled, 499)).toEqual([])
   expect(at(stalled, 500)).toEqual(['listen.limits.write_stall', 'destroyed'])
+})
+
+const BODY_TO_COME = REQUEST.replace('Length: 0', 'Length: 200000')
+
+test('T-23 a request whose body does not come in time is refused once, whether it was asked for or not', () => {
+  for (const [isAsked, told] of [
+    [true, 'its body is late'],
+    [false, 'it is late'],
+  ] as const) {
+    const slow = open()
+    slow.say(`${BODY_TO_COME}abc`)
+    if (isAsked) slow.requests[0]?.readBody(1_000_000, () => undefined)
+    expect(at(slow, 2_999)).toEqual([])
+    expect(at(slow, 3_000)).toEqual([told])
+    expect(at(slow, 60_000)).toEqual([told])
+    expect(slow.shared.bodies.held.bytes).toBe(0)
+  }
+})
+
+test('a request is served from its head on, and what has come of its body counts as held while it is read', () => {
+  const host = open()
+  host.say(`${BODY_TO_COME}abc`)
+  const bodies: (Buffer | string)[] = []
+  expect(host.shared.bodies.held.bytes).toBe(0)
+  host.requests[0]?.readBody(200_000, (body) => bodies.push(body))
+  expect(host.shared.bodies.held.bytes).toBe(3)
+  host.say('x'.repeat(199_996))
+  expect(host.shared.bodies.held.bytes).toBe(199_999)
+  expect(bodies).toEqual([])
+  host.say('y')
+  expect(bodies.map(String)).toEqual([`abc${'x'.repeat(199_996)}y`])
+  expect(host.shared.bodies.held.bytes).toBe(0)
+})
+
+test('F-30 a body is not read on once all bodies together are too much', () => {
+  const host = open()
+  host.shared.bodies.held.max = 1_000
+  host.say(`${BODY_TO_COME}abc`)
+  const bodies: (Buffer | string)[] = []
+  host.requests[0]?.readBody(200_000, (body) => bodies.push(body))
+  host.say('x'.repeat(2_000))
+  host.say('x')
+  expect(bodies).toEqual(['overloaded'])
+  expect(host.shared.bodies.held.bytes).toBe(0)
+})
+
+test('a body that is not asked for is not read beyond 64 KiB, and goes on once it is', () => {
+  const host = open()
+  const isPaused = (): boolean => host.duplex.isPaused()
+  host.say(BODY_TO_COME)
+  for (let piece = 0; piece < 4; piece++) host.say('x'.repeat(16 * 1024))
+  expect(isPaused()).toBe(false)
+  host.say('x')
+  expect(isPaused()).toBe(true)
+  host.requests[0]?.readBody(200_000, () => undefined)
+  expect(isPaused()).toBe(false)
+})
+
+test('a head in nine pieces is node:http’s, with all of them', () => {
+  const host = open()
+  for (const byte of 'POST / HT') host.say(byte)
+  expect(host.seen).toEqual(['handed over POST / HT'])
 })

@@ -16,7 +16,8 @@ const headOf = (text: string): PlainHead => {
 /** What a head makes of bytes, as text. */
 const bodyOf = (head: PlainHead, text: string): string | undefined => {
   const body = head.bodyIn(bytes(text))
-  return Buffer.isBuffer(body) ? `body ${body.toString('latin1')}` : body
+  if (Buffer.isBuffer(body)) return `body ${body.toString('latin1')}`
+  return typeof body === 'object' ? `${body.part.length} of ${body.length}` : body
 }
 
 test('a plain head is its target, its headers by lower-case names, how many lines and how many bytes it has', () => {
@@ -34,8 +35,8 @@ test('a plain head is its target, its headers by lower-case names, how many line
 test('a body is told by the stated length: whole, part of it, or more than that', () => {
   const head = headOf(PLAIN)
   expect(bodyOf(head, `${PLAIN}hello`)).toBe('body hello')
-  expect(bodyOf(head, `${PLAIN}hell`)).toBe('more')
-  expect(bodyOf(head, PLAIN)).toBe('more')
+  expect(bodyOf(head, `${PLAIN}hell`)).toBe('4 of 5')
+  expect(bodyOf(head, PLAIN)).toBe('0 of 5')
   expect(bodyOf(head, `${PLAIN}hello!`)).toBe('beyond')
   const empty = `${LINE}${HOST}Content-Length: 0\r\n\r\n`
   expect(bodyOf(headOf(empty), empty)).toBe('body ')
@@ -48,7 +49,7 @@ test('the next request has the same head if its bytes but for the length are the
     bodyOf(head, PLAIN.replace('Content-Length: 5', `Content-Length: ${length}`) + body)
   expect(next('12', 'hello, world')).toBe('body hello, world')
   expect(next('0', '')).toBe('body ')
-  expect(next('99999999', 'x')).toBe('more')
+  expect(next('99999999', 'x')).toBe('1 of 99999999')
   for (const length of ['', '05', '00', '100000000', '+5', '-5', '5 ', ' 5', '0x5', '5,5', '5\r\nContent-Length: 5'])
     expect(next(length, 'hello'), JSON.stringify(length)).toBeUndefined()
 })
@@ -70,7 +71,8 @@ test('each beginning of a plain request may still become one, and none is taken 
   const whole = `${PLAIN}hello`
   for (let at = 0; at < whole.length; at++) {
     const head = read(whole.slice(0, at))
-    expect(head instanceof PlainHead ? bodyOf(head, whole.slice(0, at)) : head, String(at)).toBe('more')
+    const told = head instanceof PlainHead ? bodyOf(head, whole.slice(0, at)) : head
+    expect(told, String(at)).toBe(at < PLAIN.length ? 'more' : `${at - PLAIN.length} of 5`)
   }
 })
 
@@ -123,7 +125,7 @@ const BAD_LINES: readonly (readonly [string, string])[] = [
   ['the length twice', HOST + LENGTH],
   ['two lengths', `${HOST}content-length: 6\r\n`],
   ['a repeated content type', `${HOST}Content-Type: application/json\r\n`],
-  ['transfer-encoding', `${HOST}Transfer-Encoding: chunked\r\n`],
+  ['a length and chunks', `${HOST}Transfer-Encoding: chunked\r\n`],
   ['transfer-encoding: identity', `${HOST}transfer-encoding: identity\r\n`],
   ['expect', `${HOST}Expect: 100-continue\r\n`],
   ['upgrade', `${HOST}Upgrade: h2c\r\n`],
@@ -165,7 +167,12 @@ const BAD_LINES: readonly (readonly [string, string])[] = [
 ]
 const BAD_LENGTHS = ['05', '00', '', '-1', '+5', '5 ', ' 5', '0x5', '5.0', '5, 5', '1e1', '123456789', '99999999999999999999']
 const BAD_STARTS: readonly (readonly [string, string])[] = [
-  ['GET', 'GET /mcp HTTP/1.1\r\n'],
+  ['GET, with a length', 'GET /mcp HTTP/1.1\r\n'],
+  ['OPTIONS, with a length', 'OPTIONS /mcp HTTP/1.1\r\n'],
+  ['HEAD', 'HEAD /mcp HTTP/1.1\r\n'],
+  ['PUT', 'PUT /mcp HTTP/1.1\r\n'],
+  ['CONNECT', 'CONNECT /mcp HTTP/1.1\r\n'],
+  ['get', 'get /mcp HTTP/1.1\r\n'],
   ['post', 'post /mcp HTTP/1.1\r\n'],
   ['HTTP/1.0', 'POST /mcp HTTP/1.0\r\n'],
   ['HTTP/1.2', 'POST /mcp HTTP/1.2\r\n'],
@@ -208,4 +215,71 @@ describe('not plain, and so for node:http to judge', () => {
   test('lines that end with LF only never become plain', () => {
     expect(read(`${PLAIN.replaceAll('\r\n', '\n')}\r\n\r\n`)).toBeUndefined()
   })
+})
+
+describe('a body in chunks', () => {
+  const CHUNKED = PLAIN.replace(LENGTH, 'Transfer-Encoding: chunked\r\n')
+  const head = headOf(CHUNKED)
+  const told = (chunks: string): string | undefined => bodyOf(head, CHUNKED + chunks)
+
+  test.each([
+    ['5\r\nhello\r\n0\r\n\r\n', 'hello'],
+    ['2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n', 'hello'],
+    [`1F\r\n${'x'.repeat(31)}\r\n0\r\n\r\n`, 'x'.repeat(31)],
+    [`1f\r\n${'x'.repeat(31)}\r\n0\r\n\r\n`, 'x'.repeat(31)],
+    ['7\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n', '\r\n0\r\n\r\n'],
+    ['0\r\n\r\n', ''],
+  ])('of %j', (chunks, body) => {
+    expect(told(chunks)).toBe(`body ${body}`)
+    for (let at = 0; at < chunks.length; at++) expect(told(chunks.slice(0, at)), String(at)).toBe('more')
+    expect(told(`${chunks}P`)).toBe('beyond')
+  })
+
+  test.each([
+    ['an extension', '5;a=b\r\nhello\r\n0\r\n\r\n'],
+    ['a trailer', '5\r\nhello\r\n0\r\nX: y\r\n\r\n'],
+    ['an extension of the last one', '5\r\nhello\r\n0;a\r\n\r\n'],
+    ['a leading zero', '05\r\nhello\r\n0\r\n\r\n'],
+    ['two zeros', '5\r\nhello\r\n00\r\n\r\n'],
+    ['0x', '0x5\r\nhello\r\n0\r\n\r\n'],
+    ['a sign', '+5\r\nhello\r\n0\r\n\r\n'],
+    ['a blank before', ' 5\r\nhello\r\n0\r\n\r\n'],
+    ['a blank behind', '5 \r\nhello\r\n0\r\n\r\n'],
+    ['no size', '\r\nhello\r\n0\r\n\r\n'],
+    ['other digits', 'g\r\nhello\r\n0\r\n\r\n'],
+    ['a bare LF behind the size', '5\nhello\r\n0\r\n\r\n'],
+    ['a bare CR behind the size', '5\rhello\r\n0\r\n\r\n'],
+    ['a bare LF behind the data', '5\r\nhello\n0\r\n\r\n'],
+    ['less data than stated', '6\r\nhello\r\n0\r\n\r\n'],
+    ['more data than stated', '4\r\nhello\r\n0\r\n\r\n'],
+    ['a bare LF at the end', '5\r\nhello\r\n0\r\n\n'],
+    ['six digits', `100000\r\n`],
+    ['a size beyond the limit', `fffff\r\n`],
+  ])('and %s is not plain', (_what, chunks) => {
+    expect(told(chunks)).toBe('beyond')
+  })
+
+  test('may be 128 KiB with all its framing', () => {
+    const framed = (size: number): string => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n0\r\n\r\n`
+    const size = 128 * 1024 - framed(128 * 1024).length + 128 * 1024
+    expect(told(framed(size))).toBe(`body ${'x'.repeat(size)}`)
+    expect(told(framed(size + 1))).toBe('beyond')
+  })
+
+  test.each(['gzip, chunked', 'Chunked', 'identity', 'chunked, chunked', 'xchunked'])(
+    'Transfer-Encoding: %s is not plain',
+    (value) => {
+      expect(read(CHUNKED.replace(': chunked', `: ${value}`))).toBeUndefined()
+    },
+  )
+})
+
+test.each(['GET', 'OPTIONS', 'DELETE'])('a plain %s has no body', (method) => {
+  const text = PLAIN.replace('POST', method).replace(LENGTH, '')
+  const head = headOf(text)
+  expect([head.method, head.target, head.lines]).toEqual([method, '/mcp?x=y', 3])
+  expect(bodyOf(head, text)).toBe('body ')
+  expect(bodyOf(head, `${text}P`)).toBe('beyond')
+  expect(bodyOf(head, PLAIN)).toBeUndefined()
+  expect(read(text.replace(HOST, `${HOST}Transfer-Encoding: chunked\r\n`))).toBeUndefined()
 })

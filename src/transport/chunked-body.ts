@@ -1,0 +1,50 @@
+/**
+ * A small body in chunks (RFC 9112, 7.1), as .NET and Go write it: sizes in hexadecimal digits without leading zeros, no extensions and
+ * no trailer. It is read once all of it is there; any other form, and a larger one, is node:http's.
+ */
+
+/** Of the whole body, framing included: it is buffered before anything is known of its sender. */
+export const MAX_CHUNKED_BYTES = 128 * 1024
+const MAX_DIGITS = 5
+const CR = 13
+const LF = 10
+
+/**
+ * The body whose chunks begin at `start` and end where `bytes` end. `'more'`: it may still become one; `'beyond'`: it will not, because
+ * it has another form, is too large, or something follows it.
+ */
+export const readChunks = (bytes: Buffer, start: number): Buffer | 'more' | 'beyond' => {
+  const pieces: Buffer[] = []
+  const { length } = bytes
+  if (length - start > MAX_CHUNKED_BYTES) return 'beyond'
+  for (let at = start; at < length;) {
+    let size = 0
+    const digitsAt = at
+    for (let digit = 0; at < length && (digit = hexDigit(bytes[at])) !== -1; at++) size = size * 16 + digit
+    const digits = at - digitsAt
+    if (digits > MAX_DIGITS || (digits > 1 && bytes[digitsAt] === ZERO)) return 'beyond'
+    const isLast = digits === 1 && size === 0
+    // A line end, the data and a line end; behind the last size two line ends.
+    const dataAt = at + 2
+    const end = dataAt + size
+    if (!isLineEnd(bytes, at) || (at < length && digits === 0) || !isLineEnd(bytes, end)) return 'beyond'
+    if (isLast && end + 2 <= length) return end + 2 === length ? joined(pieces) : 'beyond'
+    if (end + 2 > length) return size > MAX_CHUNKED_BYTES ? 'beyond' : 'more'
+    pieces.push(bytes.subarray(dataAt, end))
+    at = end + 2
+  }
+  return 'more'
+}
+
+const ZERO = 48
+const joined = (pieces: readonly Buffer[]): Buffer => (pieces.length === 1 ? pieces[0] : Buffer.concat(pieces))
+
+/** Whether CR LF stand at `at`, as far as something stands there. */
+const isLineEnd = (bytes: Buffer, at: number): boolean =>
+  (at >= bytes.length || bytes[at] === CR) && (at + 1 >= bytes.length || bytes[at + 1] === LF)
+
+const hexDigit = (byte: number): number => {
+  if (byte >= 48 && byte <= 57) return byte - 48
+  const lower = byte | 0x20
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1
+}
