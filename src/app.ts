@@ -375,6 +375,7 @@ const servePipe = (streams: HostStreams, options: Omit<StdioOptions, 'principal'
   const pipe = new HostPipe(streams.input, streams.output, {
     maxLineBytes: hub.options.limits.maxBodyBytes,
     stallMs: hub.options.limits.writeStallMs,
+    bodies: hub.bodies,
   })
   const listener = new StdioListener(pipe, { ...options, principal: LOCAL.principal }, hub)
   const hostLeft = new Promise<void>((resolve) => {

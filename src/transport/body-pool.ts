@@ -1,5 +1,5 @@
 /**
- * Memory for big replies of servers, used again once the host has its answer.
+ * Memory for big replies of servers, of whichever transport, used again once the host has its answer.
  *
  * Every megabyte that is allocated and dropped brings the next collection of the whole heap nearer; with 1 MB results those
  * collections were half of what a call costs. So the body of a big reply lies in memory that was used before.
@@ -10,6 +10,7 @@
  * What makes this safe: only a body that is one response and goes to one host is ever marked as relayed, and whoever does not
  * give memory back loses nothing but the saving.
  */
+import type { Memory } from '../wire/gathered.ts'
 import { HeldBytes } from './held-bytes.ts'
 
 /** Smaller bodies are cheap to allocate, and not worth counting. */
@@ -20,11 +21,13 @@ const MAX_FREE_BYTES = 64 * 1024 * 1024
 /** What nobody wanted for so long goes back to the system, ms. */
 const IDLE_MS = 10_000
 
-export class BodyPool {
+export class BodyPool implements Memory {
   /** What of bodies is held, in this pool or elsewhere. */
   readonly held = new HeldBytes()
   /** By size, a power of two. */
   readonly #free = new Map<number, ArrayBuffer[]>()
+  /** Made here: only these are ever used again. */
+  readonly #own = new WeakSet<ArrayBufferLike>()
   readonly #relayed = new WeakSet<ArrayBufferLike>()
   #freeBytes = 0
   #idleTimer: NodeJS.Timeout | undefined
@@ -39,19 +42,24 @@ export class BodyPool {
     if (length < BIG_BYTES || length > MAX_BYTES) return Buffer.allocUnsafe(length)
     const size = 2 ** Math.ceil(Math.log2(length))
     const memory = this.#free.get(size)?.pop()
-    if (memory === undefined) return Buffer.from(Buffer.allocUnsafeSlow(size).buffer, 0, length)
-    this.#freeBytes -= size
-    return Buffer.from(memory, 0, length)
+    if (memory !== undefined) this.#freeBytes -= size
+    const leased = memory ?? Buffer.allocUnsafeSlow(size).buffer
+    if (memory === undefined) this.#own.add(leased)
+    return Buffer.from(leased, 0, length)
   }
 
   /** `body` is one response on its way to one host, and nobody keeps it beyond that. */
   relayed(body: Buffer): void {
-    if (body.length >= BIG_BYTES && body.length <= MAX_BYTES) this.#relayed.add(body.buffer)
+    if (body.length >= BIG_BYTES && this.#own.has(body.buffer)) this.#relayed.add(body.buffer)
   }
 
   /** The system has taken all of a host's answer, of which these were the parts. */
   release(parts: readonly Uint8Array[]): void {
     for (const { buffer } of parts) if (this.#relayed.delete(buffer)) this.#keep(buffer as ArrayBuffer)
+  }
+
+  giveBack({ buffer }: Buffer): void {
+    if (this.#own.has(buffer)) this.#keep(buffer as ArrayBuffer)
   }
 
   #keep(memory: ArrayBuffer): void {

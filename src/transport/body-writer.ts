@@ -72,7 +72,7 @@ export class BodyWriter {
     this.#room = undefined
     this.#size = 0
     this.#bodies.relayed(room)
-    if (!this.#response.write(bytes, () => this.#bodies.release([room])) && !this.#isFull) this.#wait()
+    if (!this.#response.write(bytes, (error) => error ?? this.#bodies.release([room])) && !this.#isFull) this.#wait()
   }
 
   #wait(): void {

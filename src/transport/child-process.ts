@@ -3,6 +3,7 @@
  * basic/transports/stdio]); what it prints on stderr is kept for people and never taken as failure (B228).
  */
 import { Failure } from '../wire/failure.ts'
+import { BodyPool } from './body-pool.ts'
 import type { Channel, ChannelEvents, Outgoing } from './channel.ts'
 import type { Launcher } from './launcher.ts'
 import { LineWriter } from './line-writer.ts'
@@ -13,6 +14,8 @@ import type { Launch, ProcessTree, StderrOptions } from './process.ts'
 export interface ChildProcessOptions extends PipeReaderOptions {
   readonly launch: Launch
   readonly launcher: Launcher
+  /** Where long lines are. */
+  readonly bodies: BodyPool
   /** What waits to be read by the process; a message beyond is refused as `overloaded`. */
   readonly maxQueuedBytes: number
   /** What may wait before `send` says that the process is slow. */
@@ -33,7 +36,7 @@ const MIB = 1024 * 1024
 const MAX_GARBAGE = 100
 const GARBAGE_WINDOW_MS = 10_000
 
-export const DEFAULT_CHILD_PROCESS: Omit<ChildProcessOptions, 'launch' | 'launcher' | 'onStderr' | 'stderr'> = {
+export const DEFAULT_CHILD_PROCESS: Omit<ChildProcessOptions, 'launch' | 'launcher' | 'bodies' | 'onStderr' | 'stderr'> = {
   maxMessageBytes: 16 * MIB,
   unclaimedMs: 5000,
   maxQueuedBytes: 4 * MIB,
@@ -58,7 +61,7 @@ export class ChildProcessChannel implements Channel {
   #garbageMs: number[] = []
 
   constructor(options: Pick<ChildProcessOptions, 'launch' | 'launcher'> & Partial<ChildProcessOptions>) {
-    this.#options = { ...DEFAULT_CHILD_PROCESS, ...options }
+    this.#options = { ...DEFAULT_CHILD_PROCESS, bodies: new BodyPool(), ...options }
     const { promise, resolve } = Promise.withResolvers<Failure | undefined>()
     this.closed = promise
     this.#settle = resolve
@@ -83,7 +86,7 @@ export class ChildProcessChannel implements Channel {
       const why = `the server does not read: ${this.#options.maxQueuedBytes / MIB} MiB wait for it`
       throw new Failure('overloaded', why, { executed: 'no', retryable: true })
     }
-    if (message.id !== undefined) this.#reader?.expect(message.id)
+    if (message.id !== undefined) this.#reader?.expect(message.id, message.isRelayed)
     return taken === 'ok'
   }
 
@@ -123,6 +126,7 @@ export class ChildProcessChannel implements Channel {
     const reader = new PipeReader(
       { receive: (message, during) => events.receive(message, during), lost: (id, failure) => events.lost(id, failure), garbage },
       this.#options,
+      this.#options.bodies,
     )
     const onStall = (): void => this.#giveUp(tree, `read nothing for ${stallMs / 1000} s`)
     this.#reader = reader

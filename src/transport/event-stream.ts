@@ -1,9 +1,11 @@
 /** A stream of server-sent events to one host, as the body of an answer. */
-import { join, toParts } from '../wire/payload.ts'
+import { byteLength, join, toParts } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
 import { COMMENT, encodeEvent } from '../wire/sse.ts'
+import { BIG_BYTES } from './body-pool.ts'
+import type { BodyPool } from './body-pool.ts'
 import type { HeldBytes } from './held-bytes.ts'
-import type { AnswerBody } from './http-request.ts'
+import type { AnswerBody, OnTaken } from './http-request.ts'
 
 /** What may wait for a host before whoever speaks to it alone is no longer read. */
 const STALLED_BYTES = 256 * 1024
@@ -11,6 +13,7 @@ const STALLED_BYTES = 256 * 1024
 /** Events to one host. A host that does not read loses its stream, never its neighbours (F-21). */
 export class EventStream {
   readonly #response: AnswerBody
+  readonly #bodies: BodyPool
   readonly #held: HeldBytes
   #stalledSinceMs: number | undefined
   /** What waits since it stalled. */
@@ -18,9 +21,10 @@ export class EventStream {
   #lastWriteMs = performance.now()
   #isBrokenOff = false
 
-  constructor(response: AnswerBody, held: HeldBytes) {
+  constructor(response: AnswerBody, bodies: BodyPool) {
     this.#response = response
-    this.#held = held
+    this.#bodies = bodies
+    this.#held = bodies.held
     response.on('drain', () => this.#drained())
     response.on('close', () => this.#drained())
     response.on('error', () => undefined)
@@ -39,9 +43,17 @@ export class EventStream {
     this.#response.on('close', callback)
   }
 
-  /** One JSON-RPC message; `id`: from where the stream can be resumed. Clients that look for a name know this one only (B281). */
+  /**
+   * One JSON-RPC message. Clients that look for a name know this one only (B281). `id`: from where the stream can be resumed; a log of events
+   * refers to `parts` then, and their memory is not used again.
+   */
   message(parts: Parts, id?: string): void {
-    this.#write(join(encodeEvent({ event: 'message', data: parts, ...(id !== undefined && { id }) })))
+    const event = encodeEvent({ event: 'message', data: parts, ...(id !== undefined && { id }) })
+    const bytes = byteLength(event)
+    if (bytes < BIG_BYTES) return this.#write(join(event))
+    this.#writeParts(event, bytes, (error) => {
+      if (!error && id === undefined) this.#bodies.release(event)
+    })
   }
 
   /** The first event of HTTP+SSE: where messages are posted to. */
@@ -100,13 +112,29 @@ export class EventStream {
   #write(bytes: Uint8Array): void {
     if (!this.isOpen) return
     this.#lastWriteMs = performance.now()
-    if (this.#response.write(bytes)) {
+    this.#account(this.#response.write(bytes), bytes.length)
+  }
+
+  /** A big event in one write of its parts: they are not copied. */
+  #writeParts(parts: Parts, bytes: number, taken: OnTaken): void {
+    if (!this.isOpen) return
+    this.#lastWriteMs = performance.now()
+    const last = parts.length - 1
+    let isTaken = true
+    this.#response.cork()
+    for (const [at, part] of parts.entries()) isTaken = this.#response.write(part, at === last ? taken : undefined)
+    this.#response.uncork()
+    this.#account(isTaken, bytes)
+  }
+
+  #account(isTaken: boolean, bytes: number): void {
+    if (isTaken) {
       this.#largest = 0
       return
     }
-    this.#largest = Math.max(this.#largest, bytes.length)
-    this.#waiting += bytes.length
-    this.#held.add(bytes.length)
+    this.#largest = Math.max(this.#largest, bytes)
+    this.#waiting += bytes
+    this.#held.add(bytes)
     this.#stalledSinceMs ??= this.#lastWriteMs
   }
 }

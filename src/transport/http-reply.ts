@@ -133,7 +133,7 @@ export class Reply implements HttpHandler {
 
   #onContent(chunk: Buffer): void {
     if (this.#isOver) return
-    if (this.#decoder !== undefined) return this.#decoder.push(Buffer.from(chunk))
+    if (this.#decoder !== undefined) return this.#decoder.push(chunk, true)
     if (this.#streamed !== undefined) return this.#pass(chunk, this.#streamed)
     if (this.#mayStream && this.#size === 0 && this.#length >= STREAM_AT_ONCE_BYTES && this.#begins(chunk)) return
     this.#keep(chunk)
@@ -236,7 +236,10 @@ export class Reply implements HttpHandler {
     if (size > this.#body.length) {
       const room = this.#size === 0 ? size : Math.max(2 * this.#body.length, size)
       if (!this.#mayHold(room)) return
-      this.#grow(Buffer.allocUnsafe(room))
+      const { bodies } = this.#client
+      const before = this.#body
+      this.#grow(bodies.lease(room))
+      bodies.giveBack(before)
     }
     chunk.copy(this.#body, this.#size)
     this.#size = size
@@ -281,6 +284,7 @@ export class Reply implements HttpHandler {
   #decode(): SseDecoder {
     return new SseDecoder({
       maxEventBytes: this.#maxMessageBytes,
+      memory: this.#client.bodies,
       onEvent: (event) => {
         if (!this.#isOver) this.#events.onEvent(event)
       },

@@ -11,7 +11,7 @@ import { EventStream } from './event-stream.ts'
 import type { WriteBatch } from './write-batch.ts'
 
 /** Below this a reply is joined and written at once; above, its slices go out as they are. */
-const JOIN_BELOW_BYTES = 64 * 1024
+export const JOIN_BELOW_BYTES = 64 * 1024
 
 const EVENT_HEADERS = {
   'Content-Type': 'text/event-stream',
@@ -56,17 +56,21 @@ export interface HeadNotes {
   credential: { readonly token: string; readonly digest: Buffer } | undefined
 }
 
+/** The system has taken what was written, or `error` says why it has not. */
+export type OnTaken = (error?: Error | null) => void
+
 /** The way of an answer whose body goes out in pieces: as much of a stream as is used of it. */
 export interface AnswerBody {
   readonly destroyed: boolean
   readonly writableEnded: boolean
   readonly writableLength: number
-  write(bytes: Uint8Array, onTaken?: () => void): boolean
-  end(onTaken?: () => void): unknown
+  write(bytes: Uint8Array, onTaken?: OnTaken): boolean
+  end(onTaken?: OnTaken): unknown
   destroy(): unknown
   /** Closes the connection once what was written is out, without the mark of an end. */
   breakOff(): void
   cork(): void
+  uncork(): void
   flushHeaders(): void
   /** `timeout` comes when the connection was silent for so long; 0: never. */
   setTimeout(ms: number): unknown
@@ -146,7 +150,7 @@ export abstract class HttpRequest {
   openEvents(headers: Headers): EventStream {
     const response = this.begin(200, this.#all({ ...EVENT_HEADERS, ...headers }))
     response.flushHeaders()
-    return new EventStream(response, this.shared.bodies.held)
+    return new EventStream(response, this.shared.bodies)
   }
 
   #all(headers: Headers): Headers {
@@ -164,7 +168,9 @@ export abstract class HttpRequest {
     response.once('close', () => bodies.held.release(length))
     response.cork()
     for (const part of body) response.write(part)
-    response.end(() => bodies.release(body))
+    response.end((error) => {
+      if (!error) bodies.release(body)
+    })
   }
 }
 

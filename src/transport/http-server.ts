@@ -64,6 +64,7 @@ export const listenHttp = async (
   const refuseSlow = (socket: Socket, isReading: boolean): void => refuseLate(socket, isReading, options, events)
   const plain = options.httpServer === 'own' ? new PlainConnections(options, shared, accept, refuseSlow) : undefined
   let accepted = 0
+  const sockets = new Set<Socket>()
   const server = new NetServer(SOCKETS, (socket) => {
     accepted++
     if (!caps.admit(socket)) return

@@ -6,6 +6,8 @@ import type { Writable } from 'node:stream'
 import { toLine } from '../wire/lines.ts'
 import { byteLength } from '../wire/payload.ts'
 import type { Parts } from '../wire/payload.ts'
+import type { BodyPool } from './body-pool.ts'
+import type { OnTaken } from './http-request.ts'
 
 export interface LineWriterOptions {
   /** A message is refused when what waits would grow over this; alone in the queue it may have any size. */
@@ -15,6 +17,8 @@ export interface LineWriterOptions {
   /** How long nothing may be taken off the queue. */
   readonly stallMs: number
   readonly onStall: () => void
+  /** Where big messages lie until they are written. */
+  readonly bodies?: BodyPool
 }
 
 /** Up to here copying into one buffer is cheaper than a vectored write. */
@@ -59,9 +63,11 @@ export class LineWriter {
     if (!this.#stream.writable) return
     if (bytes <= JOIN_BYTES) {
       this.#stream.write(Buffer.concat(pieces, bytes), this.#taken)
+      this.#options.bodies?.release(pieces)
     } else {
       this.#stream.cork()
-      for (const piece of pieces) this.#stream.write(piece, this.#taken)
+      const last = pieces.length - 1
+      for (const [at, piece] of pieces.entries()) this.#stream.write(piece, at < last ? undefined : this.#takenAll(pieces))
       this.#stream.uncork()
     }
     if (this.#stream.writableLength > 0) this.#stall ??= setTimeout(this.#options.onStall, this.#options.stallMs).unref()
@@ -74,6 +80,13 @@ export class LineWriter {
     clearTimeout(this.#stall)
     this.#stall = undefined
   }
+
+  readonly #takenAll =
+    (pieces: readonly Uint8Array[]): OnTaken =>
+    (error) => {
+      if (!error) this.#options.bodies?.release(pieces)
+      this.#taken()
+    }
 
   readonly #taken = (): void => {
     if (this.#stream.writableLength > 0) {

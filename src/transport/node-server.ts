@@ -2,7 +2,7 @@
  * node:http, which reads every connection that is not plain. It is created when the first such connection is there: many processes never
  * see one. It never listens itself but is given sockets, for which its `connection` event is documented.
  */
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { refuse } from './connection-caps.ts'
 import type { ListenerEvents, Shared } from './http-request.ts'
@@ -11,12 +11,20 @@ import { nodeHttp } from './node-http.ts'
 import { NodeRequest, nodeResponse } from './node-request.ts'
 import type { NodeResponse } from './node-request.ts'
 
+/** What is used of `http.Server`. */
+interface Native {
+  emit(event: 'connection', socket: Socket): boolean
+  closeIdleConnections(): void
+  closeAllConnections(): void
+  close(done: () => void): unknown
+}
+
 export class NodeServer {
   readonly #options: HttpServerOptions
   readonly #shared: Shared
   /** Connections on which a body is coming slowly. */
   readonly #reading = new Set<Socket>()
-  #server: Server | undefined
+  #server: Native | undefined
 
   constructor(options: HttpServerOptions, shared: Shared) {
     this.#options = options
@@ -38,7 +46,7 @@ export class NodeServer {
     this.#server?.closeAllConnections()
   }
 
-  #create(): Server {
+  #create(): Native {
     const { maxHeaderBytes, headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs } = this.#options
     const { createServer, ServerResponse: Base } = nodeHttp()
     const server = createServer(

@@ -10,7 +10,9 @@ import { Failure } from '../wire/failure.ts'
 import { LineFramer } from '../wire/lines.ts'
 import { readEnds } from '../wire/message-ends.ts'
 import { Scanner } from '../wire/scan.ts'
+import type { BodyPool } from './body-pool.ts'
 import type { ChannelEvents } from './channel.ts'
+import { OPEN_BRACE } from './incoming.ts'
 
 export interface PipeReaderOptions {
   /** One line, in bytes. */
@@ -25,13 +27,15 @@ const SAMPLE_LENGTH = 200
 export class PipeReader {
   readonly #options: PipeReaderOptions
   readonly #framer: LineFramer
-  /** Requests that were sent and neither answered nor given up. */
-  readonly #unanswered = new Set<number>()
+  /** Requests that were sent and neither answered nor given up; `true`: a host's call, whose response goes to that host alone. */
+  readonly #unanswered = new Map<number, boolean>()
+  readonly #bodies: BodyPool
   readonly #timers = new Set<NodeJS.Timeout>()
   /** None once it is disposed of. */
   #events: ChannelEvents | undefined
 
-  constructor(events: ChannelEvents, options: PipeReaderOptions) {
+  constructor(events: ChannelEvents, options: PipeReaderOptions, bodies: BodyPool) {
+    this.#bodies = bodies
     this.#events = events
     this.#options = options
     this.#framer = new LineFramer(
@@ -40,7 +44,7 @@ export class PipeReader {
         overflow: (head) => this.#readEnds(head),
         discarded: (head, tail) => this.#readEnds(head, tail),
       },
-      { maxBytes: options.maxMessageBytes },
+      { maxBytes: options.maxMessageBytes, memory: bodies },
     )
   }
 
@@ -54,8 +58,8 @@ export class PipeReader {
   }
 
   /** The request `id` was sent. */
-  expect(id: number): void {
-    this.#unanswered.add(id)
+  expect(id: number, isRelayed = false): void {
+    this.#unanswered.set(id, isRelayed)
   }
 
   /** Nobody waits for the answer to `id` any more. */
@@ -74,13 +78,17 @@ export class PipeReader {
   /** A line may hold a batch ([2025-03-26 basic/index]). */
   #readLine(line: Buffer): void {
     try {
-      for (const message of splitBatch(line) ?? [line]) this.#readMessage(message)
+      // Only `[` needs the look for a batch: a message begins with a brace.
+      const batch = line[0] === OPEN_BRACE ? undefined : splitBatch(line)
+      if (batch === undefined) this.#readMessage(line, true)
+      else for (const message of batch) this.#readMessage(message, false)
     } catch (error) {
       this.#refuse(error, line)
     }
   }
 
-  #readMessage(bytes: Buffer): void {
+  /** `isAlone`: no other message lies in the same memory. */
+  #readMessage(bytes: Buffer, isAlone: boolean): void {
     let envelope: Envelope
     try {
       envelope = readServerMessage(bytes)
@@ -88,7 +96,11 @@ export class PipeReader {
       this.#refuse(error, bytes)
       return
     }
-    if (envelope.kind === 'response') this.#unanswered.delete(Number(envelope.id))
+    if (envelope.kind === 'response') {
+      const id = Number(envelope.id)
+      if (isAlone && this.#unanswered.get(id) === true) this.#bodies.relayed(bytes)
+      this.#unanswered.delete(id)
+    }
     this.#events?.receive(envelope)
   }
 
@@ -110,7 +122,7 @@ export class PipeReader {
     const lose = (lost: number): void =>
       this.#lose(lost, new Failure('too_large', reason, { amount, limit: 'limits.max_message' }))
     if (id !== undefined) lose(Number(numberedId(id)))
-    else if (tail !== undefined) this.#loseLater([...this.#unanswered], lose)
+    else if (tail !== undefined) this.#loseLater([...this.#unanswered.keys()], lose)
   }
 
   #lose(id: number, failure: Failure): void {

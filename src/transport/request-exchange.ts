@@ -115,7 +115,16 @@ export class RequestExchange implements ReplyEvents, Recipient {
       this.#tries = 0
     }
     this.#retryMs = event.retry ?? this.#retryMs
-    if (event.event === 'message' && event.data.length > 0) readIncoming(event.data, this)
+    if (event.event !== 'message' || event.data.length === 0) return
+    const wasSent = this.#state === 'sent'
+    readIncoming(event.data, this)
+    // This event was the response.
+    if (wasSent && this.#state === 'answered') this.#relayed(event.data)
+  }
+
+  /** `bytes` held the response, and perhaps more. */
+  #relayed(bytes: Buffer): void {
+    if (this.#message.isRelayed === true && bytes[0] === OPEN_BRACE) this.#ports.relayed(bytes)
   }
 
   onEnd(head: ReplyHead, body: Buffer): void {
@@ -179,7 +188,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
       return this.#end(failureOfStatus(head, hadSession, Date.now(), body))
     }
     if (form === 'json' && body.length > 0) readIncoming(body, this)
-    if (this.#state === 'answered' && this.#message.isRelayed === true && body[0] === OPEN_BRACE) this.#ports.relayed(body)
+    if (this.#state === 'answered') this.#relayed(body)
     // The usual way: no failure is made (its stack trace was 7 % of a call) where nobody waits for one.
     if (this.#state !== 'sent') return this.#end(undefined)
     const what = form === 'json' ? 'without the response' : `with content type ${head.headers['content-type'] ?? '(none)'}`

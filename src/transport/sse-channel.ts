@@ -11,7 +11,7 @@ import type { Bearer, Channel, ChannelEvents, Outgoing } from './channel.ts'
 import type { HttpClient } from './http-client.ts'
 import { failureOfStatus } from './http-failure.ts'
 import { Reply, tooLarge } from './http-reply.ts'
-import { readIncoming, sampleOf } from './incoming.ts'
+import { OPEN_BRACE, readIncoming, sampleOf } from './incoming.ts'
 import type { Garbage, Recipient } from './incoming.ts'
 import { lowerCased } from './mcp-endpoint.ts'
 import type { ReplyHead } from './reply-head.ts'
@@ -36,6 +36,12 @@ export const DEFAULT_SSE: SseOptions = {
 
 const POSTED = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 
+interface Pending {
+  isSent: boolean
+  /** A host's call: its response goes to that host alone. */
+  readonly isCall: boolean
+}
+
 export class SseChannel implements Channel, Recipient {
   readonly kind = 'sse'
   readonly #client: HttpClient
@@ -45,8 +51,10 @@ export class SseChannel implements Channel, Recipient {
   readonly #bearer: Bearer | undefined
   readonly #closed = Promise.withResolvers<Failure | undefined>()
   readonly #opened = Promise.withResolvers<void>()
-  /** Requests without their response; `true` once sent. */
-  readonly #pending = new Map<string, boolean>()
+  /** Requests without their response. */
+  readonly #pending = new Map<string, Pending>()
+  /** The event that is read has answered a host's call. */
+  #answersCall = false
   readonly #posts = new Set<Reply>()
   readonly #timers = new Set<NodeJS.Timeout>()
   #headers: Readonly<Record<string, string>>
@@ -116,7 +124,7 @@ export class SseChannel implements Channel, Recipient {
       return true
     }
     const endpoint = this.#endpoint
-    if (id !== undefined) this.#pending.set(String(id), false)
+    if (id !== undefined) this.#pending.set(String(id), { isSent: false, isCall: message.isRelayed === true })
     this.#gate.pass(id !== undefined, { start: () => this.#post(message, endpoint) })
     return true
   }
@@ -144,7 +152,7 @@ export class SseChannel implements Channel, Recipient {
     this.#stream?.abort()
     for (const post of this.#posts) post.abort()
     const why = reason?.message ?? 'the channel was closed'
-    for (const [id, isSent] of this.#pending)
+    for (const [id, { isSent }] of this.#pending)
       this.#events?.lost(Number(id), new Failure('lost', why, { executed: isSent ? 'unknown' : 'no' }))
     this.#pending.clear()
     if (this.#stream !== undefined) this.#opened.reject(reason ?? new Failure('lost', why, { executed: 'no' }))
@@ -161,12 +169,20 @@ export class SseChannel implements Channel, Recipient {
       clearTimeout(this.#timer)
       this.#endpoint = endpoint
       this.#opened.resolve()
-    } else if (event === 'message' && data.length > 0) readIncoming(data, this)
+    } else if (event === 'message' && data.length > 0) {
+      this.#answersCall = false
+      readIncoming(data, this)
+      // A batch holds messages to others as well.
+      if (this.#answersCall && data[0] === OPEN_BRACE) this.#client.bodies.relayed(data)
+    }
   }
 
   /** A message of the stream. */
   receive(message: Envelope): void {
-    if (message.kind === 'response' && message.id !== undefined) this.#pending.delete(message.id)
+    if (message.kind === 'response' && message.id !== undefined) {
+      this.#answersCall = this.#pending.get(message.id)?.isCall === true
+      this.#pending.delete(message.id)
+    }
     this.#events?.receive(message)
   }
 
@@ -199,8 +215,9 @@ export class SseChannel implements Channel, Recipient {
   #post(message: Outgoing, endpoint: URL): void {
     const id = message.id === undefined ? undefined : String(message.id)
     // Abandoned while it waited.
-    if (id !== undefined && !this.#pending.has(id)) return
-    if (id !== undefined) this.#pending.set(id, true)
+    const pending = id === undefined ? undefined : this.#pending.get(id)
+    if (id !== undefined && pending === undefined) return
+    if (pending !== undefined) pending.isSent = true
     const proof = this.#bearer?.value
     if (this.#postHeaders === undefined || proof !== this.#sent) this.#postHeaders = { ...this.#proven(), ...POSTED }
     this.#sent = proof

@@ -2,10 +2,12 @@
  * A host's pipe: lines in, one line per message out, over any pair of streams (our own stdin and stdout, or a socket that
  * stands for them). It knows lines only; what they say is read above.
  */
+import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { Failure } from '../wire/failure.ts'
 import { LineFramer } from '../wire/lines.ts'
 import type { Parts } from '../wire/payload.ts'
+import type { BodyPool } from './body-pool.ts'
 import { LineWriter } from './line-writer.ts'
 
 export interface HostPipeOptions {
@@ -17,6 +19,8 @@ export interface HostPipeOptions {
   readonly stallMs: number
   /** How long `close` waits until what was written has been taken. */
   readonly closeMs: number
+  /** Where big messages lie until they are written. */
+  readonly bodies?: BodyPool
 }
 
 const MIB = 1024 * 1024
@@ -52,9 +56,17 @@ export class HostPipe {
     this.#input = input
     this.#output = output
     this.#options = { ...DEFAULT_HOST_PIPE, ...options }
-    const { maxQueuedBytes, stallMs } = this.#options
+    const { maxQueuedBytes, stallMs, bodies } = this.#options
     const onStall = (): void => this.#end(new Failure('lost', `the host read nothing for ${stallMs / 1000} s`))
-    this.#writer = new LineWriter(output, { maxQueuedBytes, slowBytes: maxQueuedBytes, stallMs, onStall })
+    // A stream in memory hands on the bytes themselves: when they have been read is not known.
+    const isSystem = output instanceof Socket
+    this.#writer = new LineWriter(output, {
+      maxQueuedBytes,
+      slowBytes: maxQueuedBytes,
+      stallMs,
+      onStall,
+      ...(bodies && isSystem && { bodies }),
+    })
   }
 
   /** Begins to read. */

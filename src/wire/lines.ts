@@ -4,6 +4,8 @@
  * How the bytes were cut into chunks never shows. A line over the limit is not kept: its beginning is reported at once, its
  * end when its newline has come, so that the owner can find out whose answer it was.
  */
+import { Gathered } from './gathered.ts'
+import type { Memory } from './gathered.ts'
 import type { Parts } from './payload.ts'
 
 export interface LineHandler {
@@ -20,21 +22,20 @@ export interface LineLimits {
   readonly maxBytes: number
   /** How much of the beginning of a longer line is kept; never more than `maxBytes`. */
   readonly headBytes?: number
+  /** For lines that come in pieces. */
+  readonly memory?: Memory
 }
 
 const LF = 10
 const CR = 13
 const HEAD_BYTES = 4096
 const TAIL_BYTES = 256
-/** Pieces of a line below this are joined while they wait, so that a drip of single bytes stays a short list. */
-const SMALL_BYTES = 4096
 
 export class LineFramer {
   readonly #handler: LineHandler
   readonly #maxBytes: number
   readonly #headBytes: number
-  #pieces: Buffer[] = []
-  #length = 0
+  readonly #gathered: Gathered
   /** Of a line over the limit: its beginning, and its end so far. */
   #head: Buffer | undefined
   #tail: Buffer = Buffer.alloc(0)
@@ -42,6 +43,7 @@ export class LineFramer {
   constructor(handler: LineHandler, limits: LineLimits) {
     this.#handler = handler
     this.#maxBytes = limits.maxBytes
+    this.#gathered = new Gathered(limits.memory)
     this.#headBytes = Math.min(limits.headBytes ?? HEAD_BYTES, limits.maxBytes)
   }
 
@@ -50,7 +52,7 @@ export class LineFramer {
     for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
       const piece = chunk.subarray(start, end)
       start = end + 1
-      if (this.#length === 0 && this.#head === undefined && piece.length <= this.#maxBytes) this.#deliver(piece)
+      if (this.#gathered.length === 0 && this.#head === undefined && piece.length <= this.#maxBytes) this.#deliver(piece)
       else this.#finish(piece)
     }
     if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start))
@@ -62,42 +64,24 @@ export class LineFramer {
   }
 
   #keep(piece: Buffer): void {
+    const gathered = this.#gathered
     if (this.#head !== undefined) {
       this.#tail = lastBytes([this.#tail, piece], TAIL_BYTES)
-    } else if (this.#length + piece.length > this.#maxBytes) {
-      const pieces = [...this.#pieces, piece]
-      this.#head = Buffer.concat(pieces, this.#headBytes)
+    } else if (gathered.length + piece.length > this.#maxBytes) {
+      const pieces = [gathered.bytes, piece]
+      this.#head = Buffer.concat(pieces, Math.min(this.#headBytes, gathered.length + piece.length))
       this.#tail = lastBytes(pieces, TAIL_BYTES)
-      this.#pieces = []
-      this.#length = 0
+      gathered.drop()
       this.#handler.overflow(this.#head)
-    } else {
-      this.#length += piece.length
-      this.#pieces.push(this.#joinedWithSmall(piece))
-    }
-  }
-
-  /** Joins equals with equals, so that a byte is copied a dozen times at most. */
-  #joinedWithSmall(piece: Buffer): Buffer {
-    let joined = piece
-    for (let last = this.#pieces.at(-1); last !== undefined; last = this.#pieces.at(-1)) {
-      if (last.length > joined.length || last.length + joined.length > SMALL_BYTES) break
-      this.#pieces.pop()
-      joined = Buffer.concat([last, joined])
-    }
-    return joined
+    } else gathered.add(piece)
   }
 
   #finish(piece: Buffer): void {
     this.#keep(piece)
     const head = this.#head
-    const tail = this.#tail
-    const [pieces, length] = [this.#pieces, this.#length]
     this.#head = undefined
-    this.#pieces = []
-    this.#length = 0
-    if (head === undefined) this.#deliver(Buffer.concat(pieces, length))
-    else this.#handler.discarded(head, tail)
+    if (head === undefined) this.#deliver(this.#gathered.take())
+    else this.#handler.discarded(head, this.#tail)
   }
 
   #deliver(line: Buffer): void {

@@ -1,10 +1,11 @@
 /**
  * Server-Sent Events, both ways, on bytes.
  *
- * The surprise: the data of an event stays a slice of the chunk it came in where one chunk held it, so a chunk given to
- * `push` must not be reused by its owner. A line that comes in many chunks is joined once, when it ends.
+ * The surprise: the data of an event stays a slice of the chunk it came in where one chunk held it, unless that is memory which its owner
+ * uses again. A line that comes in many chunks is gathered as they come.
  */
-import { join } from './payload.ts'
+import { Gathered } from './gathered.ts'
+import type { Memory } from './gathered.ts'
 import type { Parts } from './payload.ts'
 
 const LF = 0x0a
@@ -36,6 +37,8 @@ export interface SseEvent {
 export interface SseDecoderOptions {
   /** Bytes of one event as it stands in the stream, comments left out. */
   readonly maxEventBytes: number
+  /** For lines that come in pieces. */
+  readonly memory?: Memory
   /** Called for every event that carries data, an id or a retry. */
   onEvent(event: SseEvent): void
   /** An event went over the cap. It is dropped; decoding goes on with the next one. */
@@ -46,7 +49,8 @@ export interface SseDecoderOptions {
 export class SseDecoder {
   readonly #options: SseDecoderOptions
   /** The line that has begun. */
-  #held: Buffer[] = []
+  readonly #held: Gathered
+  /** Its bytes, also of a line that is not kept. */
   #heldBytes = 0
   #lines: Buffer[] = []
   /** Bytes of the event's lines so far. */
@@ -60,9 +64,11 @@ export class SseDecoder {
 
   constructor(options: SseDecoderOptions) {
     this.#options = options
+    this.#held = new Gathered(options.memory)
   }
 
-  push(chunk: Buffer): void {
+  /** `isReused`: its memory is the owner's again when this returns. */
+  push(chunk: Buffer, isReused = false): void {
     if (chunk.length === 0) return
     let at = this.#skipsLf && chunk[0] === LF ? 1 : 0
     this.#skipsLf = false
@@ -70,7 +76,7 @@ export class SseDecoder {
     let cr = chunk.indexOf(CR, at)
     while (lf !== -1 || cr !== -1) {
       const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf
-      this.#endLine(chunk.subarray(at, end))
+      this.#endLine(chunk.subarray(at, end), isReused)
       at = end + 1
       if (end === cr) {
         if (at === chunk.length) this.#skipsLf = true
@@ -79,17 +85,17 @@ export class SseDecoder {
       }
       if (lf !== -1 && lf < at) lf = chunk.indexOf(LF, at)
     }
-    if (at < chunk.length) this.#hold(chunk.subarray(at))
+    if (at < chunk.length) this.#hold(chunk.subarray(at), isReused)
   }
 
-  #hold(piece: Buffer): void {
+  #hold(piece: Buffer, isReused: boolean): void {
     this.#heldBytes += piece.length
     if (this.#isOversize) return
     if (this.#eventBytes + this.#heldBytes > this.#options.maxEventBytes) this.#drop()
-    else this.#held.push(piece)
+    else this.#held.add(piece, isReused)
   }
 
-  #endLine(last: Buffer): void {
+  #endLine(last: Buffer, isReused: boolean): void {
     const isBlank = last.length + this.#heldBytes === 0
     if (!this.#isOversize && this.#eventBytes + this.#heldBytes + last.length > this.#options.maxEventBytes) this.#drop()
     if (this.#isOversize) {
@@ -98,10 +104,10 @@ export class SseDecoder {
       return
     }
     let line = last
+    const mustCopy = isReused && this.#heldBytes === 0
     if (this.#heldBytes > 0) {
-      this.#held.push(last)
-      line = join(this.#held)
-      this.#held = []
+      this.#held.add(last)
+      line = this.#held.take()
       this.#heldBytes = 0
     }
     if (this.#isFirstLine) {
@@ -111,18 +117,18 @@ export class SseDecoder {
     if (line.length === 0) this.#dispatch()
     else if (line[0] !== COLON) {
       this.#eventBytes += line.length
-      this.#field(line)
+      this.#field(line, mustCopy)
     }
   }
 
-  #field(line: Buffer): void {
+  #field(line: Buffer, mustCopy: boolean): void {
     const colon = line.indexOf(COLON)
     const end = colon === -1 ? line.length : colon
     // No field has a longer name.
     if (end > 5) return
     const value = colon === -1 ? EMPTY : line.subarray(line[end + 1] === SPACE ? end + 2 : end + 1)
     const name = line.toString('latin1', 0, end)
-    if (name === 'data') this.#lines.push(value)
+    if (name === 'data') this.#lines.push(mustCopy ? Buffer.from(value) : value)
     else if (name === 'event') this.#event = value.toString()
     else if (name === 'id' && !value.includes(0)) this.#id = value.toString()
     else if (name === 'retry') {
@@ -146,7 +152,7 @@ export class SseDecoder {
 
   #drop(): void {
     this.#isOversize = true
-    this.#held = []
+    this.#held.drop()
     this.#reset()
     this.#options.onOversize()
   }

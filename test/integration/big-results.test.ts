@@ -68,7 +68,10 @@ test('several answers in one body of a server are not taken for one', async () =
     const { id, params } = JSON.parse(body) as { id: number; params: { arguments: { nonce: string } } }
     ids.push(id)
     nonces.push(params.arguments.nonce)
-    bodies.push((text) => response.writeHead(200, { 'Content-Type': 'application/json' }).end(text))
+    bodies.push((text) => {
+      const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }
+      response.writeHead(200, headers).end(text)
+    })
     if (ids.length < 2) return true
     const answers = ids.map((each, at) => ({
       jsonrpc: '2.0',

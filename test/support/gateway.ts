@@ -1,8 +1,12 @@
 /** A gateway in this process, on a port of its own, in front of fake servers. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import { startGateway as start } from '../../src/app.ts'
 import type { Running } from '../../src/app.ts'
 import { LOCAL } from '../../src/auth/identity.ts'
@@ -182,18 +186,38 @@ const settled = async (health$: Running['fleet']['downstreams$']['value'][number
 
 const makeStreams = (): HostStreams => ({ input: new PassThrough(), output: new PassThrough() })
 
-const attachPipe = ({ hub }: Running, identity: Identity, { server, toolset }: EndpointPath): HostStreams => {
+/** A further host on a pipe that is a socket, as those of processes are: its end of it. */
+export const attachSocket = async ({ running }: TestGateway): Promise<Socket> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const far = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [near] = (await once(server, 'connection')) as [Socket]
+  server.close()
+  attach(running, { input: near, output: near }, LOCAL, {})
+  return far
+}
+
+const attachPipe = (running: Running, identity: Identity, path: EndpointPath): HostStreams => {
+  const streams = makeStreams()
+  attach(running, streams, identity, path)
+  return streams
+}
+
+const attach = (
+  { hub }: Running,
+  { input, output }: { readonly input: Readable; readonly output: Writable },
+  identity: Identity,
+  { server, toolset }: EndpointPath,
+): void => {
   const scope = hub.core.scopeFor(identity, { server, toolset })
   if (scope === undefined) throw new Error('no such endpoint')
-  const streams = makeStreams()
-  const pipe = new HostPipe(streams.input, streams.output, { maxLineBytes: hub.options.limits.maxBodyBytes })
+  const pipe = new HostPipe(input, output, { maxLineBytes: hub.options.limits.maxBodyBytes, bodies: hub.bodies })
   const listener = new StdioListener(pipe, { principal: identity.principal, scope, introduced: () => undefined }, hub)
   pipe.open({
     line: (line) => listener.receive(line),
     overflow: () => listener.overflow(undefined),
     ended: () => listener.close(),
   })
-  return streams
 }
 
 const keepIn = (journal: Journal<LogLine>): Log => {

@@ -1,5 +1,5 @@
 /** A fake host on a pair of streams: one message per line. */
-import type { PassThrough } from 'node:stream'
+import type { Duplex } from 'node:stream'
 import type { HostOptions } from '../fake-host.ts'
 import type { TestGateway } from '../gateway.ts'
 import { BaseHost } from './base-host.ts'
@@ -7,9 +7,9 @@ import { Journal } from './journal.ts'
 
 export interface HostStreams {
   /** What the host writes. */
-  readonly input: PassThrough
+  readonly input: Duplex
   /** What the gateway writes. */
-  readonly output: PassThrough
+  readonly output: Duplex
 }
 
 export class PipeHost extends BaseHost {
