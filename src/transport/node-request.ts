@@ -14,15 +14,6 @@ export interface NodeResponse extends ServerResponse {
   breakOff(): void
 }
 
-/** `base`: that of node:http, which is loaded late. */
-export const nodeResponse = (base: typeof ServerResponse) =>
-  class extends base implements NodeResponse {
-    breakOff(): void {
-      if (this.socket === null) this.destroy()
-      else this.socket.destroySoon()
-    }
-  }
-
 export class NodeRequest extends HttpRequest {
   readonly method: string
   readonly notes = undefined

@@ -2,13 +2,13 @@
  * node:http, which reads every connection that is not plain. It is created when the first such connection is there: many processes never
  * see one. It never listens itself but is given sockets, for which its `connection` event is documented.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { refuse } from './connection-caps.ts'
 import type { ListenerEvents, Shared } from './http-request.ts'
 import type { HttpServerOptions } from './http-server.ts'
 import { nodeHttp } from './node-http.ts'
-import { NodeRequest, nodeResponse } from './node-request.ts'
+import { NodeRequest } from './node-request.ts'
 import type { NodeResponse } from './node-request.ts'
 
 /** What is used of `http.Server`. */
@@ -98,3 +98,12 @@ const tell = (socket: Socket, status: number, events: ListenerEvents, option: st
   events.reached(option)
   refuse(socket, status, `${option} (${value}) reached`)
 }
+
+/** `base`: that of node:http, which is loaded late. */
+const nodeResponse = (base: typeof ServerResponse) =>
+  class extends base implements NodeResponse {
+    breakOff(): void {
+      if (this.socket === null) this.destroy()
+      else this.socket.destroySoon()
+    }
+  }
