@@ -185,7 +185,7 @@ ${goals.length === 0 ? '' : `\n## Goals\n\n${goalTable(goals)}\n`}
 
 User and system time of the subject's whole process tree (the bench's own servers on pipes left out), from
 \`/proc/PID/task/*/schedstat\`, divided by that of what passes bytes before the same server in the same round: median over rounds (first to
-third quartile). That is raw; between two pipes it is pipe; for other hosts of a server on a pipe it is raw before the legacy server.
+third quartile). That is raw; between two pipes it is lines; for other hosts of a server on a pipe it is raw before the legacy server.
 These ratios hold on a busy machine; the times below do not.
 
 ${matrix(rows, ({ ratio }) => (ratio === undefined ? '–' : withSpread(ratio)))}

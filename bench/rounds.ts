@@ -81,12 +81,12 @@ const measure = async ({ host, prefix, pid }: Contestant, { tool, kind, inFlight
 }
 
 /**
- * What passes bytes before the same server: raw; between two pipes, the pipe. Before a server on a pipe hosts of HTTP are set beside raw
+ * What passes bytes before the same server: raw; between two pipes, the relay of lines. Before a server on a pipe hosts of HTTP are set beside raw
  * before the server of JSON replies, because nothing passes bytes from one to the other.
  */
 const isYardstick = ({ subject, between: [, behind] }: Contestant, [host, server]: Between): boolean => {
   if (server !== 'stdio') return subject === 'raw' && behind === server
-  return host === 'stdio' ? subject === 'pipe' : subject === 'raw' && behind === 'legacy'
+  return host === 'stdio' ? subject === 'lines' : subject === 'raw' && behind === 'legacy'
 }
 
 /** Runs all rounds. `onRound` hears the number of the round that begins. A contestant that loses a connection is out: `lose` hears why. */

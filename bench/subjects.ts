@@ -128,6 +128,13 @@ export const SUBJECTS: readonly Subject[] = [
     command: ({ servers: [{ command }] }) => ({ args: ['bench/pipe.ts', ...command], isPiped: true }),
   },
   {
+    name: 'lines',
+    what: 'a process between two pipes that reads lines, parses each as JSON and passes it on as it came',
+    between: [['stdio', 'stdio']],
+    prefix: '',
+    command: ({ servers: [{ command }] }) => ({ args: ['bench/line-relay.ts', ...command], isPiped: true }),
+  },
+  {
     name: 'raw-json',
     what: 'raw, with `JSON.parse` and `JSON.stringify` of every body',
     between: SAME.slice(0, 2),

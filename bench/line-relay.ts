@@ -1,0 +1,31 @@
+/**
+ * The reference between two pipes: reads lines, parses each one as JSON and passes it on as it came, both ways. The least that anything which
+ * looks at messages can do. `node bench/line-relay.ts COMMAND ARGS…`.
+ */
+import { spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+
+const LF = 10
+
+const relay = (from: Readable, to: Writable): void => {
+  let pieces: Buffer[] = []
+  from.on('data', (chunk: Buffer) => {
+    let start = 0
+    for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
+      const last = chunk.subarray(start, end + 1)
+      const line = pieces.length === 0 ? last : Buffer.concat([...pieces, last])
+      pieces = []
+      start = end + 1
+      const message = JSON.parse(line.toString()) as { jsonrpc?: unknown }
+      if (message.jsonrpc === '2.0') to.write(line)
+    }
+    if (start < chunk.length) pieces.push(chunk.subarray(start))
+  })
+}
+
+const [file = '', ...args] = process.argv.slice(2)
+const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+relay(process.stdin, child.stdin)
+relay(child.stdout, process.stdout)
+process.stdin.once('end', () => child.stdin.end())
+child.once('exit', () => process.exit())
