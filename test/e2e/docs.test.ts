@@ -63,7 +63,7 @@ describe('commands against the demo, started as `npm start` does', () => {
   let demo: Trunkline
   beforeAll(async () => {
     const { scripts } = JSON.parse(textOfPage('package.json')) as { scripts: { start: string } }
-    const config = /^exec node src\/main\.ts up -c (\S+)$/.exec(scripts.start)?.[1] ?? scripts.start
+    const config = /^exec node \S+\.ts up -c (\S+)$/.exec(scripts.start)?.[1] ?? scripts.start
     demo = await startTrunkline(config, { cwd: ROOT })
   })
   afterAll(() => demo[Symbol.asyncDispose]())
