@@ -4,13 +4,14 @@
  *
  *     /mcp, /mcp/<toolset>       resource …/mcp: a toolset is below it
  *     /sse, /messages, below     resource …/sse
- *     /servers/<key>/mcp         resource …/servers/<key>/mcp, whether there is such a server or not: that is nobody's business yet
+ *     /servers/<key>/messages    resource …/servers/<key>/sse
+ *     /servers/<key>/mcp, /sse   resource …/servers/<key>/mcp or /sse, whether there is such a server or not: that is nobody's business yet
  */
 import { advertisedScopes } from './inbound-options.ts'
 import type { ResourceServerOptions } from './inbound-options.ts'
+import { serverKeyAt, streamBeside } from './server-endpoints.ts'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
-const SERVER_PATH = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/
 
 /** `error`: what of [RFC 6750] 3.1 is the matter; `undefined`: no credential came. */
 export interface Challenge {
@@ -38,7 +39,7 @@ export class ProtectedResource {
   /** The URI that a token must be for, or for one above it, at a path of ours (B234). */
   uriOf(path: string): string {
     if (path === this.#path) return this.#options.audience
-    return this.#origin + this.#before + path.replace(/^\/messages(?=\/|$)/, '/sse')
+    return this.#origin + this.#before + streamBeside(path)
   }
 
   /** The document at a path of ours as JSON text; `undefined`: no endpoint has its document there. */
@@ -60,7 +61,7 @@ export class ProtectedResource {
 
   /** What a host is to ask for that comes to this path without a credential. */
   advertised(path: string): readonly string[] {
-    return advertisedScopes(this.#options, SERVER_PATH.exec(path)?.[1])
+    return advertisedScopes(this.#options, serverKeyAt(path))
   }
 
   /** Value of `WWW-Authenticate` at a path. */
@@ -78,6 +79,6 @@ export class ProtectedResource {
   #resourceAbove(path: string): string | undefined {
     if (path === this.#path || path.startsWith(`${this.#path}/`)) return this.#path
     if (/^\/(sse|messages)(\/|$)/.test(path)) return '/sse'
-    return SERVER_PATH.test(path) ? path : undefined
+    return serverKeyAt(path) === undefined ? undefined : streamBeside(path)
   }
 }

@@ -7,6 +7,8 @@ import { LOCAL_ADMITTED } from '../auth/identity.ts'
 import type { Admitted, Identity } from '../auth/identity.ts'
 import type { Fetch } from '../auth/oauth/safe-fetch.ts'
 import { revokedBy } from '../auth/revocation.ts'
+import { serverKeyAt } from '../auth/server-endpoints.ts'
+import type { EndpointKind } from '../auth/server-endpoints.ts'
 import type { EndpointPath, Scope } from '../rpc/call.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import { ConnectionCaps } from '../transport/connection-caps.ts'
@@ -30,7 +32,6 @@ import type { OriginRules } from './origins.ts'
 import { Readiness } from './readiness.ts'
 import { SseListener } from './sse-listener.ts'
 
-const SERVER_PATH = /^\/servers\/([a-z][a-z0-9-]{0,19})\/mcp$/
 const NAMELESS: EndpointPath = {}
 const CORS_HEADERS =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name, ' +
@@ -272,16 +273,18 @@ export class Front {
     const sse = this.#hub.options.sse && latestLegacyWithin(revisions) !== undefined
     const { identity } = admitted
     request.admitted()
-    const mcp = this.#scope(identity, endpointBelow(path, request.path) ?? serverAt(request.path))
+    const mcp = this.#scope(identity, endpointBelow(path, request.path) ?? serverAt(request.path, 'mcp'))
     if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, admitted, mcp))
-    const stream = sse ? this.#scope(identity, endpointBelow('/sse', request.path)) : undefined
+    const stream = sse ? this.#scope(identity, endpointBelow('/sse', request.path) ?? serverAt(request.path, 'sse')) : undefined
     if (stream !== undefined) {
       const entrance = this.#entrance(request, admitted, stream)
       return request.method === 'GET'
         ? this.#sse.open(entrance, this.#prefix)
         : turnAway(this.#hub, entrance, 405, { Allow: 'GET' })
     }
-    const messages = sse ? this.#scope(identity, endpointBelow('/messages', request.path)) : undefined
+    const messages = sse
+      ? this.#scope(identity, endpointBelow('/messages', request.path) ?? serverAt(request.path, 'messages'))
+      : undefined
     if (messages !== undefined) {
       const entrance = this.#entrance(request, admitted, messages)
       return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
@@ -346,8 +349,8 @@ const originOf = ({ host, port }: Address): string => {
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
 }
 
-const serverAt = (path: string): EndpointPath | undefined => {
-  const server = SERVER_PATH.exec(path)?.[1]
+const serverAt = (path: string, kind: EndpointKind): EndpointPath | undefined => {
+  const server = serverKeyAt(path, kind)
   return server === undefined ? undefined : { server }
 }
 

@@ -12,12 +12,12 @@ import type { Fetch } from '../auth/oauth/safe-fetch.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import { ProtectedResource } from '../auth/protected-resource.ts'
 import type { Challenge } from '../auth/protected-resource.ts'
+import { serverKeyAt } from '../auth/server-endpoints.ts'
 import { digestOf } from '../auth/static-tokens.ts'
 import type { HeadNotes, HttpRequest } from '../transport/http-request.ts'
 import type { Hub } from './hub.ts'
 
 const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
-const SERVER_PATH = /^\/servers\/([^/]+)\/mcp$/
 const QUERY_TOKEN = /(^|&)access_token=/
 const JSON_DOCUMENT = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
 const JSON_BODY = { 'Content-Type': 'application/json' }
@@ -146,7 +146,7 @@ export class Guard {
 
   /** What a path takes, whoever asks; what an operation takes besides is known to the router. */
   #neededAt(path: string): readonly string[] {
-    const server = SERVER_PATH.exec(path)?.[1]
+    const server = serverKeyAt(path)
     const scope = `mcp:${server}`
     return server !== undefined && this.#asked.has(scope) ? [...this.#entrance, scope] : this.#entrance
   }

@@ -3,6 +3,7 @@
  * ([2024-11-05 basic/transports]; BRIDGING 5.1). The transport belongs to 2024-11-05; hosts negotiate later revisions over it.
  */
 import { randomBytes } from 'node:crypto'
+import { messagesBeside } from '../auth/server-endpoints.ts'
 import { readInitialize } from '../era/legacy-host.ts'
 import type { Introduction } from '../era/legacy-host.ts'
 import { isSameEndpoint, Refusal, SHARED_PRINCIPAL } from '../rpc/call.ts'
@@ -79,7 +80,7 @@ export class SseListener {
     }
     this.#connected.set(id, connected)
     // Beside its own path, so that a toolset keeps to its name.
-    events.endpoint(`${prefix}${entrance.request.path.replace('/sse', '/messages')}?${SESSION}=${id}`)
+    events.endpoint(`${prefix}${messagesBeside(entrance.request.path)}?${SESSION}=${id}`)
     events.onClose(() => {
       this.#connected.delete(id)
       connected.session?.end()

@@ -60,12 +60,10 @@ const raw = (host: Host, id: number, params: JsonMap): Promise<string> =>
   host.sendRaw(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { _meta: metaOf(host), ...params } }), id).raw
 
 describe.each(LANGUAGES)('$name', ({ name, needs, command, extension, http, key, meta }) => {
-  const folder = name.toLowerCase()
-
   describeWith([needs], `${name} as a server`, () => {
     const start = async (era: string, way: string): Promise<TestGateway & { peer: ServerAt | undefined }> => {
       const at = way === 'HTTP' ? await http(era) : undefined
-      const launch = { command, args: [peer(`${folder}/server.${extension}`), era, 'stdio'], env: {}, cwd: process.cwd() }
+      const launch = { command, args: [peer(`server.${extension}`), era, 'stdio'], env: {}, cwd: process.cwd() }
       const options = { a: { launch: at === undefined ? launch : undefined, url: at?.url } }
       return { ...(await startGateway({ servers: { a: fake.offering() }, options })), peer: at }
     }
@@ -134,7 +132,7 @@ describe.each(LANGUAGES)('$name', ({ name, needs, command, extension, http, key,
         await using gateway = await startGateway({
           servers: { a: fake.of({ kind, tools: ['echo'], on: { 'tools/call': () => JSON.parse(text) as JsonMap } }) },
         })
-        const program = peer(`${folder}/host.${extension}`)
+        const program = peer(`host.${extension}`)
         const args = way === 'HTTP' ? [program, era, gateway.url.href] : [program, era]
         const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] })
         if (way === 'stdio') {

@@ -32,6 +32,15 @@ test('B209 the first event is endpoint, a relative URI of its own; answers come 
   stream.close()
 })
 
+test('B277 a server alone has HTTP+SSE as well, also one that is called sse', async () => {
+  await using gateway = await startGateway({ servers: { sse: fake.offering('x'), b: fake.offering('y') } })
+  await using host = await legacySse.connect(gateway, { path: '/servers/sse/sse' })
+  expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'x' }] })
+  expect(await host.call('tools/call', { name: 'x' })).toHaveProperty('content')
+  const unknown = await send(new URL('/servers/c/sse', gateway.url), { method: 'GET', headers: { accept: 'text/event-stream' } })
+  expect(unknown.status).toBe(404)
+})
+
 test('B209 a POST is taken for its own session only', async () => {
   await using gateway = await start()
   const { stream, messages } = await open(gateway)

@@ -1,4 +1,4 @@
-/** Small peers in other languages (`test/peers`), which read and write JSON as their standard libraries do. */
+/** Small peers in other languages without any SDK (`test/peers/bare`), which read and write JSON as their standard libraries do. */
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-export const peer = (path: string): string => fileURLToPath(new URL(`../peers/${path}`, import.meta.url))
+export const peer = (path: string): string => fileURLToPath(new URL(`../peers/bare/${path}`, import.meta.url))
 
 /** Compiles one file of Go; returns the program. The first time on a machine takes as long as compiling the standard library. */
 export const buildGo = async (path: string): Promise<string> => {
@@ -34,7 +34,7 @@ const ended = (child: ChildProcess) => async (): Promise<void> => {
 
 /** A server in Python over HTTP. */
 export const pythonHttp = async (era: string): Promise<ServerAt> => {
-  const child = spawn('python3', [peer('python/server.py'), era, 'http'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn('python3', [peer('server.py'), era, 'http'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [port] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   return { url: new URL(`http://127.0.0.1:${port}/mcp`), [Symbol.asyncDispose]: ended(child) }
 }
@@ -42,7 +42,7 @@ export const pythonHttp = async (era: string): Promise<ServerAt> => {
 /** A server in PHP over HTTP, by the web server that PHP brings. */
 export const phpHttp = async (era: string): Promise<ServerAt> => {
   const address = `127.0.0.1:${await freePort()}`
-  const child = spawn('php', ['-S', address, peer('php/server.php')], {
+  const child = spawn('php', ['-S', address, peer('server.php')], {
     env: { ...process.env, ERA: era },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

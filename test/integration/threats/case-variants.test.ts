@@ -37,7 +37,7 @@ const ENVELOPE: readonly string[] = ['"Params":{"name":"delete_all"}', '"METHOD"
 describeWith(['go'], 'a server in Go', () => {
   let program = ''
   beforeAll(async () => {
-    program = await buildGo('go/server.go')
+    program = await buildGo('server.go')
   }, BUILD_MS)
 
   const start = async (): Promise<TestGateway> =>

@@ -17,6 +17,8 @@ test.each([
   ['/mcp/review', 'https://gw.test/mcp'],
   ['/sse', 'https://gw.test/sse'],
   ['/messages', 'https://gw.test/sse'],
+  ['/servers/a/sse', 'https://gw.test/servers/a/sse'],
+  ['/servers/a/messages', 'https://gw.test/servers/a/sse'],
   ['/servers/a/mcp', 'https://gw.test/servers/a/mcp'],
   ['/servers/is-there-one/mcp', 'https://gw.test/servers/is-there-one/mcp'],
   ['/servers/a', undefined],
@@ -64,6 +66,8 @@ test.each([
   ['/mcp/review', 'https://gw.test/mcp/review'],
   ['/sse', 'https://gw.test/sse'],
   ['/messages', 'https://gw.test/sse'],
+  ['/servers/a/sse', 'https://gw.test/servers/a/sse'],
+  ['/servers/a/messages', 'https://gw.test/servers/a/sse'],
   ['/messages/review', 'https://gw.test/sse/review'],
   ['/messagesx', 'https://gw.test/messagesx'],
 ])('B234 at %s a token must be for %s or above', (path, uri) => {

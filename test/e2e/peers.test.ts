@@ -1,0 +1,34 @@
+/**
+ * Servers and hosts on the SDKs of other languages, directly and through Trunkline (test/peers/README.md). Each transport and each side
+ * once; `npm run peers` runs every pair, and writes docs/peers.md.
+ */
+import { expect, test } from 'vitest'
+import { fewGroups, groupName } from '../peers/cells.ts'
+import { judge, newLossesOf } from '../peers/explained.ts'
+import { LANGUAGES } from '../peers/languages.ts'
+import { runGroup } from '../peers/run.ts'
+import { describeUnless, describeWith, missingPrograms } from '../support/programs.ts'
+
+const languages = (['python', 'go'] as const).map((language) => {
+  const { sdks, needs, setUp } = LANGUAGES[language]
+  const isComplete = missingPrograms(needs).length === 0
+  const failed = isComplete
+    ? setUp().then(
+        () => undefined,
+        (error: unknown) => `set-up failed: ${String(error).slice(0, 500)}`,
+      )
+    : undefined
+  return { language, sdks, needs, failed }
+})
+
+for (const { language, sdks, needs, failed } of languages) {
+  const name = `peers in ${language}`
+  const suite = (): void => {
+    for (const group of sdks.flatMap(fewGroups))
+      test(`B280 nothing is lost: ${groupName(group)}`, async () => {
+        expect((await runGroup(group)).map(judge).flatMap(newLossesOf)).toEqual([])
+      })
+  }
+  if (failed === undefined) describeWith(needs, name, suite)
+  else describeUnless(await failed, name, suite)
+}

@@ -1,0 +1,50 @@
+/** Which pairs are run: every SDK as a server and as a host, beside the SDKs of TypeScript and beside itself. */
+import { TYPESCRIPT_1, TYPESCRIPT_2 } from './languages.ts'
+import type { Sdk, Transport } from './languages.ts'
+import type { Way } from './run.ts'
+
+/** One server over one transport, the hosts that connect to it, and the ways through Trunkline. */
+export interface Group {
+  readonly server: Sdk
+  readonly transport: Transport
+  readonly hosts: readonly Sdk[]
+  readonly ways: readonly Way[]
+}
+
+const within = (hosts: readonly Sdk[], transport: Transport): readonly Sdk[] =>
+  hosts.filter(({ connects }) => connects.includes(transport))
+
+/** All pairs of one SDK. */
+export const everyGroup = (sdk: Sdk): readonly Group[] => [
+  ...sdk.serves.map((transport) => ({
+    server: sdk,
+    transport,
+    hosts: within([sdk, TYPESCRIPT_1, TYPESCRIPT_2], transport),
+    ways: ['merged', 'alone'] as const,
+  })),
+  ...[TYPESCRIPT_1, TYPESCRIPT_2].flatMap((server) =>
+    server.serves.map((transport) => ({
+      server,
+      transport,
+      hosts: within([sdk], transport),
+      ways: ['merged', 'alone'] as const,
+    })),
+  ),
+]
+
+/** The pairs of one SDK that are run with all other tests: each transport, each side and each way. */
+export const fewGroups = (sdk: Sdk): readonly Group[] => {
+  const rows: readonly (readonly [server: Sdk, transport: Transport, host: Sdk, way: Way])[] = [
+    // A program in Python takes seconds to start, and every session starts one: one SDK stands for all over stdio.
+    ...(sdk.language !== 'python' || sdk.key === 'python-mcp1' ? [[sdk, 'stdio', TYPESCRIPT_2, 'alone'] as const] : []),
+    [sdk, 'http', sdk, 'merged'],
+    [TYPESCRIPT_2, 'http', sdk, 'alone'],
+    [TYPESCRIPT_1, sdk.connects.includes('sse') ? 'sse' : 'stdio', sdk, 'merged'],
+  ]
+  return rows
+    .filter(([server, transport, host]) => server.serves.includes(transport) && host.connects.includes(transport))
+    .map(([server, transport, host, way]) => ({ server, transport, hosts: [host], ways: [way] }))
+}
+
+export const groupName = ({ server, transport, hosts }: Group): string =>
+  `${hosts.map(({ key }) => key).join(', ')} → ${server.key}, ${transport}`

@@ -1,0 +1,190 @@
+/**
+ * What differs between a direct pair and the same pair through Trunkline, and why it may: each row is a decision of the bridging
+ * specification, not of a test. Everything else that differs is a defect.
+ */
+import { cellName } from './run.ts'
+import type { Observation } from './run.ts'
+
+/** One place in two transcripts that is not the same. */
+export interface Difference {
+  /** Such as `result.tools.0.name`. */
+  readonly path: string
+  readonly direct: unknown
+  readonly through: unknown
+}
+
+interface Explanation {
+  readonly rule: string
+  readonly reason: string
+  readonly covers: (difference: Difference, observation: Observation) => boolean
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value ?? ''))
+
+/** Whether these are members of `_meta` that name who answers, or what is beside the server's own. */
+const namesTheAnswerer = ({ path, direct, through }: Difference): boolean => {
+  const keys = (value: unknown): string[] => Object.keys(value ?? {})
+  const isOurs = (key: string): boolean => key === 'io.modelcontextprotocol/serverInfo' || key.startsWith('dev.trunkline/')
+  if (/(^|\.)_meta$/.test(path)) return [...keys(direct), ...keys(through)].every(isOurs)
+  return isOurs(/(?:^|\.)_meta\.(.+)$/.exec(path)?.[1]?.replace(/\/serverInfo\..*$/, '/serverInfo') ?? '')
+}
+
+export const EXPLANATIONS: readonly Explanation[] = [
+  {
+    rule: '2.1',
+    reason: 'The merged endpoint introduces itself: its name, what any of its servers may have, their instructions in sections',
+    covers: ({ path, direct, through }, { way, scenario }) =>
+      way === 'merged' &&
+      scenario === 'connect' &&
+      (path.startsWith('result.serverInfo') ||
+        (path.startsWith('result.capabilities') && (direct === undefined || direct === false)) ||
+        (/^result.capabilities.(experimental|sampling|elicitation|roots)$/.test(path) && through === undefined) ||
+        (path === 'result.instructions' && text(through).includes(text(direct)))),
+  },
+  {
+    rule: '1.2',
+    reason: 'Trunkline speaks every revision: a host that looks for the newest finds 2026-07-28, whatever the server speaks',
+    covers: ({ path }, { scenario, isModern }) =>
+      scenario === 'connect' &&
+      (path === 'result.protocolVersion' || (isModern.through && path.startsWith('result.capabilities'))),
+  },
+  {
+    rule: 'B043',
+    reason: 'What each era puts on all of its results, and the name of what answers',
+    covers: (difference, { isModern }) =>
+      namesTheAnswerer(difference) || (isModern.direct !== isModern.through && /(^|\.)resultType$/.test(difference.path)),
+  },
+  {
+    rule: 'B106',
+    reason: 'Legacy revisions have no place for caching hints',
+    covers: ({ path }, { isModern }) => !(isModern.direct && isModern.through) && /(^|\.)(ttlMs|cacheScope)$/.test(path),
+  },
+  {
+    rule: 'B103, B104',
+    reason: 'A missing resource is `-32002` to legacy hosts and `-32602` with `data.uri` to modern ones',
+    covers: ({ path }, { scenario }) => scenario === 'resources: read what is not there' && path.startsWith('error.'),
+  },
+  {
+    rule: '3.10',
+    reason: 'Progress has to increase: what mcp-go sends out of order is dropped',
+    covers: ({ path }, { scenario, cell }) =>
+      scenario === 'call: progress' && cell.server.key === 'go-mcpgo' && path.startsWith('progress'),
+  },
+  {
+    rule: 'B285',
+    reason: 'A list is read again once a second at most (`cache.fresh`) where the server announces no change, as FastMCP 4 does',
+    covers: ({ path }, { scenario, cell }) =>
+      scenario === 'tools: list_changed' && cell.server.key === 'python-fastmcp4' && /^(during|after|called)/.test(path),
+  },
+  {
+    rule: '3.9',
+    reason: 'Trunkline subscribes itself: a host gets announcements also where it keeps no stream of its own open',
+    covers: ({ path, direct }) => path === 'told' && direct === false,
+  },
+  {
+    rule: '2.2',
+    reason: 'Log messages name the server they come from',
+    covers: ({ path, direct, through }, { way }) =>
+      way === 'merged' && path.endsWith('.logger') && through === `peer/${text(direct)}`,
+  },
+  {
+    rule: '3.11',
+    reason: 'The level of log messages is kept by Trunkline, also for a server that takes none',
+    covers: ({ path }, { way, scenario }) => way === 'merged' && scenario.includes('log messages') && path.startsWith('level.'),
+  },
+  {
+    rule: '3.11',
+    reason: '2026-07-28 has no `logging/setLevel`: messages come with requests that ask for them',
+    covers: ({ path }, { scenario, isModern }) =>
+      isModern.through && scenario.includes('log messages') && (path.startsWith('level.') || path.startsWith('messages')),
+  },
+  {
+    rule: '1.2',
+    reason: '2026-07-28 has no `ping`',
+    covers: (_, { scenario, isModern }) => isModern.through && scenario === 'ping',
+  },
+  {
+    rule: '2.3',
+    reason: 'Ids of elicitations are Trunkline’s own at the merged endpoint, and 2026-07-28 has none',
+    covers: ({ path, through }, { isModern }) =>
+      path.endsWith('.elicitationId') && (typeof through === 'string' || isModern.through),
+  },
+  {
+    rule: '3.12',
+    reason: 'A host that declares elicitation without `url` is not asked to visit a page; servers that do not look do ask',
+    covers: ({ path }, { scenario, cell }) =>
+      scenario === 'elicitation: URL' && ['go-mcpgo', 'go-sdk1.0'].includes(cell.host.key) && /^(answer|asked)/.test(path),
+  },
+  {
+    rule: '3.12',
+    reason: '2026-07-28 has no `-32042`: the error of the server stands in `data.original`',
+    covers: ({ path, direct, through }, { scenario, isModern }) =>
+      isModern.through &&
+      scenario === 'call: error with code and data' &&
+      path.startsWith('error.') &&
+      (direct === -32042 || through === -32603 || path.startsWith('error.data')),
+  },
+  {
+    rule: '3.12',
+    reason: 'For a host that declares nothing Trunkline refuses the question itself, in words of its own',
+    covers: ({ path }, { scenario }) => /^default host: (elicitation|sampling)$/.test(scenario) && path.startsWith('answer.'),
+  },
+]
+
+/** All places where two transcripts differ. */
+export const differencesOf = (direct: unknown, through: unknown, path = ''): Difference[] => {
+  if (Object.is(direct, through)) return []
+  if (typeof direct !== 'object' || typeof through !== 'object' || direct === null || through === null)
+    return [{ path, direct, through }]
+  if (Array.isArray(direct) !== Array.isArray(through)) return [{ path, direct, through }]
+  const [from, to] = [direct as Record<string, unknown>, through as Record<string, unknown>]
+  const keys = new Set([...Object.keys(from), ...Object.keys(to)])
+  return [...keys].flatMap((key) => differencesOf(from[key], to[key], path === '' ? key : `${path}.${key}`))
+}
+
+/**
+ * Losses that are known, with what mends them: they stand in docs/peers.md as lost, and fail no test. A row goes with its defect.
+ */
+const KNOWN: readonly ((difference: Difference, observation: Observation) => boolean)[] = [
+  // The merged endpoint answers a completion itself where the server knows none (B287).
+  ({ direct, through }, { scenario, way }) =>
+    way === 'merged' && scenario.startsWith('completion') && (through === undefined || direct === undefined),
+  // A first `initialize` or `server/discover` on stdio is answered before the server is known.
+  ({ path, through }, { scenario, way, cell }) =>
+    way === 'merged' &&
+    scenario === 'connect' &&
+    cell.transport === 'stdio' &&
+    path === 'result.instructions' &&
+    through === undefined,
+  // Subscriptions of servers that declare none are not asked for, and those on another link than the call's are not heard of (B287, B284).
+  (_, { scenario }) => scenario === 'resources: subscribe, update, unsubscribe',
+]
+
+export interface Judged {
+  readonly observation: Observation
+  readonly explained: readonly { readonly difference: Difference; readonly explanation: Explanation }[]
+  /** Losses: differences that nothing explains. */
+  readonly lost: readonly Difference[]
+}
+
+export const judge = (observation: Observation): Judged => {
+  const explained: { difference: Difference; explanation: Explanation }[] = []
+  const lost: Difference[] = []
+  for (const difference of differencesOf(observation.direct, observation.through)) {
+    const explanation = EXPLANATIONS.find(({ covers }) => covers(difference, observation))
+    if (explanation === undefined) lost.push(difference)
+    else explained.push({ difference, explanation })
+  }
+  return { observation, explained, lost }
+}
+
+/** What is lost and not known to be. */
+export const newLossesOf = (judged: Judged): string[] =>
+  lossesOf({ ...judged, lost: judged.lost.filter((one) => !KNOWN.some((covers) => covers(one, judged.observation))) })
+
+/** One line per loss. */
+export const lossesOf = ({ observation: { cell, way, scenario }, lost }: Judged): string[] =>
+  lost.map(
+    ({ path, direct, through }) =>
+      `${cellName(cell)}, ${way}, ${scenario}: ${path}: ${text(direct).slice(0, 300)} became ${text(through).slice(0, 300)}`,
+  )

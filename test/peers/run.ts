@@ -1,0 +1,286 @@
+/**
+ * Runs the scenarios in the cells of one SDK: a pair of host and server over one transport, first directly, then through Trunkline, at
+ * the merged endpoint and at the server's own. One host process serves all cells of its kind; every connection is a new one.
+ */
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../examples/run.ts'
+import { gatewayHome, startGatewayProcess, stdioGateway } from '../support/gateway-process.ts'
+import type { Group } from './cells.ts'
+import type { Sdk, Transport } from './languages.ts'
+import { DEFAULT_SCENARIOS, SCENARIOS } from './scenarios.ts'
+import type { Driven, Json, Scenario } from './scenarios.ts'
+import { readLines } from './typescript/wire.ts'
+
+/** The ways through Trunkline: among other servers, under the server's key, or the server alone as it is. */
+export type Way = 'merged' | 'alone'
+
+export interface Cell {
+  readonly host: Sdk
+  readonly server: Sdk
+  readonly transport: Transport
+}
+
+/** What one scenario gave in one cell. */
+export interface Observation {
+  readonly cell: Cell
+  readonly way: Way
+  readonly scenario: string
+  readonly direct: unknown
+  readonly through: unknown
+  /** Whether host and server agreed on the modern era, and host and Trunkline. */
+  readonly isModern: { readonly direct: boolean; readonly through: boolean }
+}
+
+export const cellName = ({ host, server, transport }: Cell): string => `${host.key} → ${server.key}, ${transport}`
+
+/** The key of the server in Trunkline's configuration; with it begin its names at the merged endpoint. */
+const KEY = 'peer'
+
+/** Every command ends by then. */
+const COMMAND_MS = 20_000
+/** Without an event for so long, the direct pair has seen all of them. */
+const QUIET_MS = 150
+/** So long are events waited for that the direct pair got. */
+const EVENTS_MS = 3_000
+
+/** One host program, driven over its pipe. */
+class HostProcess implements AsyncDisposable {
+  readonly #child: ChildProcess
+  readonly #answers = new Map<number, (answer: Json) => void>()
+  readonly #exited: Promise<unknown>
+  events: Json[] = []
+  #said = ''
+  #last = 0
+  #onEvent: () => void = () => undefined
+
+  constructor([command = '', ...args]: readonly string[]) {
+    this.#child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] })
+    this.#exited = once(this.#child, 'exit').then(() => {
+      for (const answer of this.#answers.values()) answer({ error: { kind: 'ended', message: this.#said.slice(-2_000) } })
+    })
+    this.#child.on('error', () => undefined)
+    this.#child.stdin!.on('error', () => undefined)
+    this.#child.stderr!.on('data', (chunk: Buffer) => (this.#said = (this.#said + chunk.toString()).slice(-10_000)))
+    readLines(this.#child.stdout!, (line) => {
+      if (!line.startsWith('{')) return
+      const message = JSON.parse(line) as Json & { id?: number }
+      if (message.id === undefined) {
+        this.events.push(message)
+        this.#onEvent()
+        return
+      }
+      const { id, ...answer } = message
+      this.#answers.get(id)?.(answer)
+      this.#answers.delete(id)
+    })
+  }
+
+  start(verb: string, params: Json = {}): { id: number; answer: Promise<Json> } {
+    const id = ++this.#last
+    const { promise, resolve } = Promise.withResolvers<Json>()
+    this.#answers.set(id, resolve)
+    const timer = setTimeout(() => resolve({ error: { kind: 'no answer', message: verb } }), COMMAND_MS)
+    this.#child.stdin!.write(`${JSON.stringify({ id, do: verb, ...params })}\n`)
+    return { id, answer: promise.finally(() => clearTimeout(timer)) }
+  }
+
+  /** Resolves with the next event, or after so long without one. */
+  async event(withinMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onEvent = resolve
+    const timer = setTimeout(resolve, withinMs)
+    await promise
+    clearTimeout(timer)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) return
+    this.#child.kill('SIGKILL')
+    await this.#exited
+  }
+}
+
+/** Runs a scenario; `counts` holds how many events of each kind the direct pair got, and is filled by it. */
+const play = async (process: HostProcess, scenario: Scenario, key: string, counts: Map<string, number>, isDirect: boolean) => {
+  process.events = []
+  let turn = 0
+  const driven: Driven = {
+    key,
+    start: (verb, params) => process.start(verb, params),
+    do: (verb, params) => process.start(verb, params).answer,
+    events: async (kind) => {
+      const label = `${scenario.name} ${++turn}`
+      const seen = (): Json[] => process.events.filter(({ event }) => event === kind)
+      const wanted = counts.get(label) ?? 0
+      const until = Date.now() + EVENTS_MS
+      if (!isDirect) while (seen().length < wanted && Date.now() < until) await process.event(until - Date.now())
+      for (let before = -1; before < seen().length;) {
+        before = seen().length
+        await process.event(QUIET_MS)
+      }
+      const found = seen().map(withoutNumbers)
+      if (isDirect) counts.set(label, found.length)
+      process.events = process.events.filter(({ event }) => event !== kind)
+      return found
+    },
+    asked: () => process.events.filter(({ event }) => event === 'asked').map(withoutNumbers),
+  }
+  return scenario.run(driven)
+}
+
+const withoutNumbers = ({ method, params }: Json): Json => ({ ...(method !== undefined && { method }), params })
+
+/** Where a host finds a server: what its `connect` command says. */
+type Target = { readonly command: string; readonly args: readonly string[] } | { readonly url: string }
+
+const PATHS = { stdio: '', sse: '/sse', http: '/mcp' }
+
+interface Served extends AsyncDisposable {
+  readonly target: Target
+  readonly config: Json
+}
+
+/** Starts a server, or says how it is started. */
+const serve = async ({ server }: Sdk, transport: Transport): Promise<Served> => {
+  const [command = '', ...args] = server
+  if (transport === 'stdio') {
+    const launch = { command, args: [...args, 'stdio'] }
+    return { target: launch, config: launch, [Symbol.asyncDispose]: () => Promise.resolve() }
+  }
+  const port = await freePort()
+  const child = spawn(command, [...args, transport, String(port)], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4_000)))
+  const exited = once(child, 'exit')
+  while (!(await listens(port))) {
+    if (child.exitCode !== null || child.pid === undefined) throw new Error(`${command} ${args.join(' ')} ended: ${said}`)
+    await sleep(50)
+  }
+  const url = `http://127.0.0.1:${port}${PATHS[transport]}`
+  return {
+    target: { url },
+    config: { url },
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+const listens = async (port: number): Promise<boolean> => {
+  const socket = connectTcp(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** Names of the merged endpoint as the server has them: without the prefix. */
+const unprefixed = (transcript: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(transcript ?? null)
+      .replaceAll(`${KEY}__`, '')
+      .replaceAll(`${KEY}+peer:`, 'peer:')
+      .replaceAll(`${KEY}+other:`, 'other:'),
+  )
+
+/** The same command at the merged endpoint: names and URIs of the server get its prefix. */
+const prefixing = (process: HostProcess): HostProcess => {
+  const named = (params: Json): Json => {
+    const { name, uri, ref } = params as { name?: string; uri?: string; ref?: { name?: string; uri?: string } }
+    return {
+      ...params,
+      ...(name !== undefined && { name: `${KEY}__${name}` }),
+      ...(uri !== undefined && { uri: `${KEY}+${uri}` }),
+      ...(ref !== undefined && {
+        ref: { ...ref, ...(ref.name && { name: `${KEY}__${ref.name}` }), ...(ref.uri && { uri: `${KEY}+${ref.uri}` }) },
+      }),
+    }
+  }
+  return new Proxy(process, {
+    get: (target, property) => {
+      if (property === 'start') return (verb: string, params: Json = {}) => target.start(verb, named(params))
+      const value: unknown = Reflect.get(target, property, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+    set: (target, property, value) => Reflect.set(target, property, value, target),
+  })
+}
+
+type Transcripts = Map<string, unknown>
+
+const converse = async (
+  process: HostProcess,
+  cell: Cell,
+  target: Target,
+  counts: Map<string, number>,
+  isDirect: boolean,
+): Promise<Transcripts> => {
+  const transcripts: Transcripts = new Map()
+  for (const capable of [true, false]) {
+    const connected = await process.start('connect', { transport: cell.transport, capable, ...target }).answer
+    if (capable) transcripts.set('connect', connected)
+    if ('error' in connected) continue
+    for (const scenario of capable ? SCENARIOS : DEFAULT_SCENARIOS)
+      transcripts.set(scenario.name, await play(process, scenario, crypto.randomUUID(), counts, isDirect))
+    await process.start('close').answer
+  }
+  return transcripts
+}
+
+const agreedOnModern = (transcripts: Transcripts): boolean => {
+  const { result } = transcripts.get('connect') as { result?: { protocolVersion?: string } }
+  return (result?.protocolVersion ?? '') >= '2026'
+}
+
+/** All cells of one server over one transport: the server and its gateway are started once. */
+export const runGroup = async (
+  { server, transport, hosts, ways }: Group,
+  log: (line: string) => void = () => undefined,
+): Promise<readonly Observation[]> => {
+  const observations: Observation[] = []
+  await using served = await serve(server, transport)
+  await using home = await gatewayHome()
+  const file = await home.write('trunkline', { servers: { [KEY]: served.config } })
+  await using gateway = transport === 'stdio' ? undefined : await startGatewayProcess(file)
+  const targets: Record<Way, () => Target> = {
+    merged: () => (gateway === undefined ? stdioGateway(file) : { url: transport === 'sse' ? gateway.sseUrl : gateway.url }),
+    alone: () => {
+      if (gateway !== undefined) return { url: new URL(`/servers/${KEY}${PATHS[transport]}`, gateway.url).href }
+      const { command, args } = stdioGateway(file)
+      return { command, args: [...args, '--server', KEY] }
+    },
+  }
+  for (const host of hosts) {
+    const cell: Cell = { host, server, transport }
+    const started = Date.now()
+    await using process = new HostProcess(host.host)
+    const counts = new Map<string, number>()
+    const direct = await converse(process, cell, served.target, counts, true)
+    for (const way of ways) {
+      const through = await converse(way === 'merged' ? prefixing(process) : process, cell, targets[way](), counts, false)
+      const isModern = { direct: agreedOnModern(direct), through: agreedOnModern(through) }
+      // Where host and Trunkline do not come together, that is the one loss.
+      const played = [...direct].filter(([scenario]) => through.has(scenario))
+      for (const [scenario, transcript] of played)
+        observations.push({
+          cell,
+          way,
+          scenario,
+          isModern,
+          direct: transcript,
+          through: way === 'merged' ? unprefixed(through.get(scenario)) : through.get(scenario),
+        })
+    }
+    log(`${cellName(cell)}: ${Date.now() - started} ms`)
+  }
+  return observations
+}
