@@ -1,60 +1,82 @@
 /**
- * Random conversations between random hosts and servers, through a gateway, judged against a small model of what may differ:
- * `npm run differential -- --conversations N` for each pair of host, revision and server; `--pair WORD` takes the pairs whose name
- * holds the word, `--seed S` repeats a run. A finding is shrunk, printed and kept in `test/corpus/differential.json`, where the tests
- * say it again from then on. Exits with 1 if there was any.
+ * Random conversations between random hosts and servers, through a gateway, judged against a small model of what may differ
+ * (docs/differential.md): `npm run differential -- --conversations N` for each pair of host, revision and server.
+ *
+ * - `--pair WORD`: pairs whose name holds the word. `--parallel N`: pairs at the same time
+ * - `--seed S --from R`: repeats a run, or goes on with it, from its round R; a round is one setting for each pair
+ * - `--keep`: keeps findings in `test/corpus/differential.json`, where the tests say them again
+ * - `--tally FILE`: adds what was said to the counts in a file, after each round
+ *
+ * A finding is shrunk and printed, and its pair goes on with the next round. Exits with 1 if there was any.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import * as fc from 'fast-check'
-import { conversations } from '../test/support/differential/conversation.ts'
-import type { Conversation } from '../test/support/differential/conversation.ts'
-import { countsOf } from '../test/support/differential/judge.ts'
-import { everyPair, Stage } from '../test/support/differential/run.ts'
+import { countsOf } from '../test/support/differential/conversation.ts'
+import { explore, ROUND } from '../test/support/differential/explore.ts'
+import type { Finding } from '../test/support/differential/explore.ts'
+import { everyPair } from '../test/support/differential/run.ts'
 
 const { values } = parseArgs({
   options: {
     conversations: { type: 'string', default: '1000' },
     pair: { type: 'string', default: '' },
     seed: { type: 'string' },
+    from: { type: 'string', default: '0' },
+    parallel: { type: 'string', default: '4' },
     keep: { type: 'boolean', default: false },
+    tally: { type: 'string' },
   },
 })
 const seed = Number(values.seed ?? Date.now() % 2 ** 31)
-const numRuns = Number(values.conversations)
+const rounds = Math.ceil(Number(values.conversations) / ROUND)
 const CORPUS = new URL('../test/corpus/differential.json', import.meta.url)
 
-const keep = (pair: string, conversation: Conversation): void => {
-  const kept = JSON.parse(readFileSync(CORPUS, 'utf8')) as { pair: string; conversation: Conversation }[]
-  kept.push({ pair, conversation })
+type Tally = Record<'pairs' | 'said', Record<string, number>>
+const tally: Tally =
+  values.tally !== undefined && existsSync(values.tally)
+    ? (JSON.parse(readFileSync(values.tally, 'utf8')) as Tally)
+    : { pairs: {}, said: {} }
+const add = (counts: Record<string, number>, name: string, count: number): void =>
+  void (counts[name] = (counts[name] ?? 0) + count)
+
+const keep = (finding: Finding): void => {
+  const kept = JSON.parse(readFileSync(CORPUS, 'utf8')) as object[]
+  kept.push({ pair: finding.pair, setting: finding.setting, conversation: finding.conversation })
   writeFileSync(CORPUS, `${JSON.stringify(kept, undefined, 1)}\n`)
 }
 
-let findings = 0
+const began = performance.now()
 let said = 0
-const totals: Record<string, number> = {}
-for (const pair of everyPair.filter(({ name }) => name.includes(values.pair))) {
-  await using stage = await Stage.open(pair)
-  const property = fc.asyncProperty(conversations, async (conversation) => {
-    said++
-    for (const [name, count] of Object.entries(countsOf(conversation))) totals[name] = (totals[name] ?? 0) + count
-    const found = await stage.say(conversation)
-    if (found.length > 0) throw new Error(found.join('\n'))
-  })
-  const outcome = await fc.check(property, { seed, numRuns, interruptAfterTimeLimit: 3_600_000 })
-  if (!outcome.failed || outcome.counterexample === null) {
-    console.log(`${pair.name}: ${outcome.numRuns} conversations, nothing found`)
-    continue
+let findings = 0
+const pairs = everyPair.filter(({ name }) => name.includes(values.pair))
+for (let round = Number(values.from); round < rounds; round++) {
+  const waiting = [...pairs]
+  const worker = async (): Promise<void> => {
+    for (let pair = waiting.shift(); pair !== undefined; pair = waiting.shift()) {
+      const { name } = pair
+      const finding = await explore(pair, seed, round, (conversation) => {
+        said++
+        add(tally.pairs, name, 1)
+        for (const [what, count] of Object.entries(countsOf(conversation))) add(tally.said, what, count)
+      })
+      if (finding === undefined) continue
+      findings++
+      console.log(`${name}: seed ${seed}, round ${round}\n${finding.text}`)
+      console.log(`${JSON.stringify({ pair: name, setting: finding.setting, conversation: finding.conversation })}\n`)
+      if (values.keep) keep(finding)
+    }
   }
-  findings++
-  const [conversation] = outcome.counterexample
-  console.log(`${pair.name}: seed ${seed}\n${String(outcome.errorInstance)}\n${JSON.stringify(conversation)}\n`)
-  if (values.keep) keep(pair.name, conversation)
+  await Promise.all(Array.from({ length: Number(values.parallel) }, worker))
+  if (values.tally !== undefined) writeFileSync(values.tally, `${JSON.stringify(tally, undefined, 1)}\n`)
+  const rate = Math.round(said / ((performance.now() - began) / 1_000))
+  console.log(
+    `round ${round} of ${rounds}: ${said} conversations, ${rate}/s, ${findings} findings (--seed ${seed} --from ${round + 1})`,
+  )
 }
-console.log(`${said} conversations, seed ${seed}, ${findings} pairs with a finding`)
-console.log(
-  Object.entries(totals)
-    .map(([name, count]) => `${name} ${count}`)
-    .join(', '),
-)
+for (const counts of [tally.pairs, tally.said])
+  console.log(
+    Object.entries(counts)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', '),
+  )
 process.exitCode = findings > 0 ? 1 : 0

@@ -34,7 +34,10 @@ const retryDelayMs = (error: unknown, { method }: Call): number | undefined => {
   return isRefused && retryAfterMs !== undefined && retryAfterMs <= MAX_WAIT_MS ? retryAfterMs : undefined
 }
 
-/** The second attempt after `error`, where that is right and within the budget; else rejects with `error`. */
+/**
+ * The second attempt after `error`, where that is right and within the budget; else rejects with `error`. A session that is found
+ * gone by it, with the connection that broke, does not count: the server refused that attempt unread.
+ */
 export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, attempt: () => Promise<T>): Promise<T> => {
   const delayMs = retryDelayMs(error, call)
   if (delayMs === undefined) throw error
@@ -42,7 +45,21 @@ export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, 
   if (!isForgotten(error) && !budget.take(call.ref)) throw withoutBudget(error as Failure)
   if (delayMs > 0) await pause(delayMs, call.signal)
   if (call.signal.aborted) throw error
-  return attempt()
+  try {
+    return await attempt().catch((second: unknown) => {
+      if (!isForgotten(second) || isForgotten(error) || call.signal.aborted) throw second
+      return attempt()
+    })
+  } catch (last) {
+    throw inDoubt(error, last)
+  }
+}
+
+/** What was sent once may have been executed, whatever became of a later attempt. */
+const inDoubt = (first: unknown, last: unknown): unknown => {
+  if (!(first instanceof Failure) || !(last instanceof Failure)) return last
+  const isDoubtful = first.executed === 'unknown' && first.kind !== 'rate_limited' && last.executed === 'no'
+  return isDoubtful ? new Failure(last.kind, last.message, { ...last.facts, executed: 'unknown' }, last) : last
 }
 
 const withoutBudget = (error: Failure): Failure =>

@@ -4,6 +4,7 @@
  */
 import type { Answer, Call, Question } from '../rpc/call.ts'
 import type { Connection } from '../rpc/connection.ts'
+import { idKey } from '../wire/envelope.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import { progressTokenOf } from '../wire/meta.ts'
 import { isVendorMethod, METHODS } from '../wire/methods.ts'
@@ -44,7 +45,7 @@ export class Attribution {
     const quiet = token === undefined ? () => undefined : this.#keepPatient(token)
     let isWithdrawn = false
     const onWithdrawn: Question['onWithdrawn'] = (callback) => {
-      this.#open.set(id, (notice) => {
+      this.#open.set(idKey(id), (notice) => {
         isWithdrawn = true
         callback(notice)
       })
@@ -67,7 +68,7 @@ export class Attribution {
     void asked
       .then((answer) => (isWithdrawn ? undefined : this.#reply(id, answer)))
       .finally(() => {
-        this.#open.delete(id)
+        this.#open.delete(idKey(id))
         quiet()
         resume()
       })
@@ -76,7 +77,7 @@ export class Attribution {
   /** The server takes a question back (BRIDGING 2.3). */
   withdraw(params: Payload | undefined): void {
     const id = params?.raw('requestId')?.toString()
-    if (params !== undefined && id !== undefined) this.#open.get(id)?.(params)
+    if (params !== undefined && id !== undefined) this.#open.get(idKey(id))?.(params)
   }
 
   #reply(id: Id, answer: Answer): void {

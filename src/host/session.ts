@@ -8,6 +8,7 @@ import { cancelledParams } from '../rpc/connection.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import { isBridge } from '../rpc/call.ts'
 import type { Answer, Caller, Capabilities, Flow, HostSession, Question, Refusal, Scope } from '../rpc/call.ts'
+import { idKey } from '../wire/envelope.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
 import type { Failure } from '../wire/failure.ts'
 import { notificationMessage, requestMessage } from '../wire/message.ts'
@@ -256,13 +257,16 @@ export class Session implements HostSession, Subscriber {
   }
 
   isRunning(id: Id): boolean {
-    return this.#running.some((each) => each.id === id)
+    const key = idKey(id)
+    return this.#running.some((each) => idKey(each.id) === key)
   }
 
   /** `notifications/cancelled`: ends the newest request of that id, if there is one. */
   cancel(notice: Payload | undefined): void {
     const id: Id | undefined = notice?.raw('requestId')?.toString()
-    const running = this.#running.findLast((each) => each.id === id)
+    if (id === undefined) return
+    const key = idKey(id)
+    const running = this.#running.findLast((each) => idKey(each.id) === key)
     if (running === undefined) return
     this.finish(running)
     running.abort.abort(notice)

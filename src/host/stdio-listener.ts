@@ -7,7 +7,7 @@ import { readInitialize } from '../era/legacy-host.ts'
 import { isModern } from '../era/modern-host.ts'
 import { isBridge, Refusal } from '../rpc/call.ts'
 import type { Capabilities, Scope } from '../rpc/call.ts'
-import { EnvelopeError, readHostMessage } from '../wire/envelope.ts'
+import { EnvelopeError, idKey, readHostMessage } from '../wire/envelope.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope, Id } from '../wire/envelope.ts'
@@ -57,6 +57,7 @@ export class StdioListener {
   readonly #pipe: Pipe
   readonly #options: StdioOptions
   /** Modern requests under way, and how to give them up. */
+  /** By `idKey`. */
   readonly #modern = new Map<Id, Cancel>()
   #session: Session | undefined
   #isIntroduced = false
@@ -130,7 +131,7 @@ export class StdioListener {
 
   #request(message: Envelope): void {
     const id = message.id ?? 'null'
-    if (this.#modern.has(id) || this.#session?.isRunning(id) === true)
+    if (this.#modern.has(idKey(id)) || this.#session?.isRunning(id) === true)
       return this.#refuse(message, id, -32600, `a request with id ${id} is under way`)
     if (isModern(message)) return this.#serveModern(message, id)
     if (message.method === 'initialize' && this.#session === undefined) return this.#initialize(message, id)
@@ -144,8 +145,9 @@ export class StdioListener {
   #serveModern(message: Envelope, id: Id): void {
     const { principal, scope } = this.#options
     const abort = new Cancellation()
+    const key = idKey(id)
     const done = (): void => {
-      this.#modern.delete(id)
+      this.#modern.delete(key)
     }
     const exchange: Exchange = {
       message: (parts) => this.#pipe.write(parts),
@@ -156,7 +158,7 @@ export class StdioListener {
       end: done,
       flow: this.#pipe,
     }
-    this.#modern.set(id, abort)
+    this.#modern.set(key, abort)
     const meta = message.params?.object('_meta')
     this.#introduce((meta?.value(META.capabilities) ?? {}) as Capabilities, undefined, hopsIn(meta), meta?.value(META.clientInfo))
     serveModern(
@@ -202,9 +204,10 @@ export class StdioListener {
   #hear(message: Envelope): void {
     if (message.method === RELAY.holding && this.#options.isRelay === true) return this.#holding.resolve()
     const id = message.method === 'notifications/cancelled' ? message.params?.raw('requestId')?.toString() : undefined
-    const abort = id === undefined ? undefined : this.#modern.get(id)
-    if (abort !== undefined && id !== undefined) {
-      this.#modern.delete(id)
+    const key = id === undefined ? undefined : idKey(id)
+    const abort = key === undefined ? undefined : this.#modern.get(key)
+    if (abort !== undefined && key !== undefined) {
+      this.#modern.delete(key)
       abort.abort(message.params)
     } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
   }

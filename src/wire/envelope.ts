@@ -16,10 +16,16 @@ import { ScanError } from './scan-error.ts'
 import type { Into, Member, ScanLimits, Span } from './scan.ts'
 
 /**
- * A JSON-RPC id as the JSON text it came in: `"1"` (with quotes) is not `1`. Echoing it is writing it again; two ids are the
- * same if and only if their texts are.
+ * A JSON-RPC id as the JSON text it came in: `"1"` (with quotes) is not `1`. Echoing it is writing it again. Where two of a peer's
+ * are compared, or one is a key, `idKey` removes the escapes.
  */
 export type Id = string
+
+/**
+ * The same text for every spelling of an id (B269): a peer may write `"a\/b"` in its request and `"a/b"` in what it says of it later.
+ * Numbers stay as they came.
+ */
+export const idKey = (id: Id): Id => (id.includes('\\') ? JSON.stringify(JSON.parse(id)) : id)
 
 export interface Envelope {
   /** The message as it came. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp, modernPipe } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
-import { request } from '../support/fakes/messages.ts'
+import { KEY, MODERN, request } from '../support/fakes/messages.ts'
 import { send } from '../support/fakes/raw-http.ts'
 import { startGateway } from '../support/gateway.ts'
 
@@ -162,3 +162,20 @@ test('over HTTP+SSE closing the stream ends the session and cancels its calls', 
   await host[Symbol.asyncDispose]()
   expect((await a.until('notifications/cancelled')).params['requestId']).toBe(turn.id)
 })
+
+test.each(everyTransport.filter(({ name }) => name !== modernHttp.name))(
+  'B269 B273 over $name a cancellation means the request whose id it writes in another spelling',
+  async ({ connect, era }) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy stdio', tools: ['slow'] }) } })
+    const a = gateway.fake('a').on('tools/call', fake.never)
+    await using host = await connect(gateway)
+    const meta = era === 'modern' ? `,"_meta":{"${KEY.version}":"${MODERN}","${KEY.capabilities}":{}}` : ''
+    host.sendRaw(
+      String.raw`{"jsonrpc":"2.0","id":"caf\u00e9\/1","method":"tools/call","params":{"name":"a__slow"${meta}}}`,
+      'café/1',
+    )
+    const turn = await a.until('tools/call')
+    host.notify('notifications/cancelled', { requestId: 'café/1', reason: 'enough' })
+    expect((await a.until('notifications/cancelled')).params).toMatchObject({ requestId: turn.id, reason: 'enough' })
+  },
+)

@@ -137,6 +137,12 @@ export class FakeDownstream implements AsyncDisposable {
     return [...this.#listens]
   }
 
+  /** Takes a cancellation for a listen, if it is of one: what the fake does with each by itself. */
+  endListen({ params, connection }: Turn): void {
+    for (const turn of this.#listens)
+      if (turn.connection === connection && turn.id === params['requestId']) this.#listens.delete(turn)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#carrier?.[Symbol.asyncDispose]()
   }
@@ -214,10 +220,7 @@ export class FakeDownstream implements AsyncDisposable {
         ...both,
         'server/discover': list(() => ({ supportedVersions: [MODERN], capabilities, ...own })),
         'subscriptions/listen': (turn) => this.#listen(turn),
-        'notifications/cancelled': ({ params, connection }) => {
-          for (const turn of this.#listens)
-            if (turn.connection === connection && turn.id === params['requestId']) this.#listens.delete(turn)
-        },
+        'notifications/cancelled': (turn) => this.endListen(turn),
       }
     return {
       ...both,

@@ -1,20 +1,12 @@
 /**
- * What a random host says and a random server answers, as data: JSON text with the spelling it is sent in, so that a failing
- * conversation can be shrunk, kept in a file and said again.
+ * What random hosts say and a random server answers, as data: JSON text with the spelling it is sent in, so that a failing
+ * conversation can be shrunk, kept in a file and said again. Which catalog and which configuration it is said to: `setting.ts`.
  */
 import * as fc from 'fast-check'
-
-/** Members of an object as they are written: key text (with quotes) and value text. */
-export type Written = readonly (readonly [key: string, value: string])[]
-
-/** How an object is put on the wire; the same data in another spelling is another message. */
-export interface Spelling {
-  readonly space: string
-  /** Rotates the order of the members. */
-  readonly turn: number
-  /** Writes one character of every n-th known key as an escape; 0: none. */
-  readonly escapeEvery: number
-}
+import { catalog } from './catalog.ts'
+import type { Catalog } from './catalog.ts'
+import { inner, innerObject, meta, someString, spelling, unknown } from './json.ts'
+import type { Spelling, Written } from './json.ts'
 
 export interface ProgressNote {
   readonly value: number
@@ -25,35 +17,55 @@ export type Block =
   | { readonly type: 'text' | 'audio' | 'image' | 'vendor'; readonly more: Written }
   | { readonly type: 'resource_link' | 'resource'; readonly uri: string; readonly more: Written }
 
+/** `titled`, `several`: forms with titled options, with a choice of several. `context`: sampling with `includeContext`. */
+export type QuestionKind = 'form' | 'titled' | 'several' | 'url' | 'sampling' | 'tools' | 'context' | 'roots'
+
 /** What a server asks before it answers. */
 export interface Question {
-  readonly method: 'elicitation/create' | 'sampling/createMessage'
+  readonly kind: QuestionKind
   readonly message: string
   readonly more: Written
+  /** What the host does with a dialog. */
+  readonly action: 'accept' | 'decline' | 'cancel'
   /** What the host answers with, beside what the method requires. */
   readonly answer: Written
 }
+
+export type Outcome =
+  | {
+      readonly kind: 'result'
+      readonly blocks: readonly Block[] | undefined
+      readonly structured: string | undefined
+      readonly isError: boolean | undefined
+      readonly more: Written
+      readonly meta: Written | undefined
+    }
+  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data: string | undefined }
+  /** The host gives up once the server has the request. */
+  | {
+      readonly kind: 'cancelled'
+      readonly reason: string | undefined
+      readonly more: Written
+      readonly meta: Written | undefined
+    }
+  /** The server's process, session or stream ends when it has the request; a request that is sent again is answered. */
+  | { readonly kind: 'dies' }
 
 export interface Reply {
   readonly questions: readonly Question[]
   readonly progress: readonly ProgressNote[]
   /** Levels and further members of log messages. */
   readonly logs: readonly { readonly level: string; readonly more: Written }[]
-  readonly outcome:
-    | {
-        readonly kind: 'result'
-        readonly blocks: readonly Block[] | undefined
-        readonly structured: string | undefined
-        readonly isError: boolean | undefined
-        readonly more: Written
-        readonly meta: Written | undefined
-      }
-    | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data: string | undefined }
+  readonly outcome: Outcome
   readonly spelling: Spelling
 }
 
 export interface Exchange {
-  readonly method: 'tools/call' | 'prompts/get' | 'resources/read'
+  /** Which of the hosts; counted round. */
+  readonly host: number
+  readonly method: 'tools/call' | 'prompts/get' | 'resources/read' | 'completion/complete'
+  /** Which entry of the list; counted round. */
+  readonly target: number
   /** The host's id, as text. */
   readonly id: string
   readonly arguments: string | undefined
@@ -61,120 +73,33 @@ export interface Exchange {
   readonly more: Written
   readonly meta: Written | undefined
   readonly token: string | undefined
+  /** `_meta…/logLevel` of modern hosts. */
+  readonly level: string | undefined
   readonly spelling: Spelling
   readonly reply: Reply
 }
 
-export interface Conversation {
+export type Step =
   /** Sent one after the other, or all at once. */
-  readonly isConcurrent: boolean
-  readonly exchanges: readonly Exchange[]
+  | { readonly kind: 'exchanges'; readonly isConcurrent: boolean; readonly exchanges: readonly Exchange[] }
+  /** Every host reads all four lists, page by page. */
+  | { readonly kind: 'lists' }
+  /** The server offers something else, and announces the lists that differ. */
+  | { readonly kind: 'offer'; readonly catalog: Catalog }
+  /** Every host subscribes to a resource, the server reports a change, and they unsubscribe. */
+  | { readonly kind: 'update'; readonly target: number; readonly more: Written }
+  /** Legacy hosts set their level. */
+  | { readonly kind: 'level'; readonly level: string }
+  | { readonly kind: 'server restarts' }
+  | { readonly kind: 'gateway restarts' }
+  /** Another program serves the server's URL from now on, which speaks the other era. */
+  | { readonly kind: 'era changes' }
+
+export interface Conversation {
+  readonly steps: readonly Step[]
 }
 
-const SCALARS = [
-  'null',
-  'true',
-  'false',
-  '0',
-  '-0',
-  '1.0',
-  '1e400',
-  '-1E+400',
-  '1e-400',
-  '0.1000',
-  '123456789012345678901234567890',
-  '9223372036854775807',
-  '9007199254740993',
-  '2.50e2',
-  '""',
-  '"\\ud800"',
-  '"\\u0000"',
-  '"\\u2028\\u2029"',
-  '"\u2028"',
-  '"é"',
-  '"\\u00e9"',
-  '"😀"',
-  '"\\/"',
-  '"see fs+file:///r"',
-  '"data: x\\n\\nid: 1"',
-  '"{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1}"',
-  '"\u007f"',
-  '"\\"resource\\":{\\"uri\\":\\"file:///x\\"}"',
-  '"\\"type\\":\\"resource_link\\""',
-  '"\\\\"',
-  '"</script>"',
-  '"input_required"',
-]
-
-const KEYS = [
-  '"x"',
-  '"x-1"',
-  '"caf\\u00e9"',
-  '"café"',
-  '""',
-  '"a\\/b"',
-  '"\\u0078y"',
-  '"__proto__"',
-  '"constructor"',
-  '"toString"',
-  '"😀"',
-]
-/** Keys inside of content: also those that mean something elsewhere. */
-const INNER_KEYS = [
-  ...KEYS,
-  '"id"',
-  '"uri"',
-  '"name"',
-  '"Name"',
-  '"_meta"',
-  '"result"',
-  '"type"',
-  '"method"',
-  '"content"',
-  '"resultType"',
-]
-
-const scalar = fc.constantFrom(...SCALARS)
-const space = fc.constantFrom('', '', '', ' ', '\t', '  ')
-
-const inner: fc.Arbitrary<string> = fc.letrec<{ value: string; object: string }>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 4, depthSize: 'small' },
-    { arbitrary: scalar, weight: 4 },
-    {
-      arbitrary: fc
-        .tuple(space, fc.array(tie('value'), { maxLength: 3 }))
-        .map(([gap, items]) => `[${gap}${items.join(`,${gap}`)}${gap}]`),
-      weight: 1,
-    },
-    { arbitrary: tie('object'), weight: 1 },
-  ),
-  object: fc
-    .tuple(space, fc.array(fc.tuple(fc.constantFrom(...INNER_KEYS), tie('value')), { maxLength: 4 }))
-    .map(
-      ([gap, entries]) => `{${gap}${entries.map(([key, value]) => `${key}${gap}:${gap}${value}`).join(`${gap},${gap}`)}${gap}}`,
-    ),
-})).value
-
-const innerObject: fc.Arbitrary<string> = fc
-  .tuple(space, fc.array(fc.tuple(fc.constantFrom(...INNER_KEYS), inner), { maxLength: 4 }))
-  .map(([gap, entries]) => `{${entries.map(([key, value]) => `${key}:${gap}${value}`).join(`,${gap}`)}}`)
-
-/** Unknown members, each key once: what a repeated one means is the receiver's business, and parsers differ. */
-const unknown = (maxLength = 3): fc.Arbitrary<Written> =>
-  fc.uniqueArray(fc.tuple(fc.constantFrom(...KEYS), inner), { maxLength, selector: ([key]) => JSON.parse(key) as string })
-
-const VENDOR_META = ['"com.example/a"', '"com.example\\/b"', '"plain"', '"traceparent"', '"__proto__"', '"caf\\u00e9/x"']
-const meta: fc.Arbitrary<Written> = fc.uniqueArray(fc.tuple(fc.constantFrom(...VENDOR_META), inner), {
-  maxLength: 3,
-  selector: ([key]) => JSON.parse(key) as string,
-})
-
-const spelling: fc.Arbitrary<Spelling> = fc.record({
-  space,
-  turn: fc.nat({ max: 5 }),
-  escapeEvery: fc.constantFrom(0, 0, 0, 1, 2, 3),
-})
+export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 
 const URIS = [
   'file:///srv/a.txt',
@@ -195,14 +120,54 @@ const block: fc.Arbitrary<Block> = fc.oneof(
   }),
 )
 
-const CODES = [-32602, -32603, -32600, -32700, -1, 1, 4711, -32000, -32001, -32010, -32050, -32099, -31999]
+/** Every code that a table of BRIDGING 7.3 names, and some that it does not. -32042 and -32021 have tests of their own. */
+const CODES = [
+  -32602, -32603, -32600, -32601, -32700, -32002, -1, 0, 1, 4711, -32000, -32001, -32010, -32019, -32023, -32050, -32099, -31999,
+  -32100, -32768, 2_147_483_647,
+]
 
 const question: fc.Arbitrary<Question> = fc.record({
-  method: fc.constantFrom('elicitation/create' as const, 'sampling/createMessage' as const),
+  kind: fc.constantFrom<QuestionKind>('form', 'form', 'titled', 'several', 'url', 'sampling', 'tools', 'context', 'roots'),
   message: fc.constantFrom('"Which?"', '"caf\\u00e9 \\"x\\""', '"two\\nlines"', '"a\\/b"'),
   more: unknown(2),
+  action: fc.constantFrom('accept' as const, 'accept' as const, 'decline' as const, 'cancel' as const),
   answer: unknown(2),
 })
+
+const outcome: fc.Arbitrary<Outcome> = fc.oneof(
+  {
+    weight: 96,
+    arbitrary: fc.record({
+      kind: fc.constant('result' as const),
+      blocks: fc.option(fc.array(block, { maxLength: 3 }), { nil: undefined, freq: 8 }),
+      structured: fc.option(fc.oneof({ weight: 3, arbitrary: innerObject }, { weight: 1, arbitrary: inner }), {
+        nil: undefined,
+      }),
+      isError: fc.option(fc.boolean(), { nil: undefined }),
+      more: unknown(2),
+      meta: fc.option(meta, { nil: undefined }),
+    }),
+  },
+  {
+    weight: 24,
+    arbitrary: fc.record({
+      kind: fc.constant('error' as const),
+      code: fc.constantFrom(...CODES),
+      message: someString,
+      data: fc.option(inner, { nil: undefined }),
+    }),
+  },
+  {
+    weight: 10,
+    arbitrary: fc.record({
+      kind: fc.constant('cancelled' as const),
+      reason: fc.option(someString, { nil: undefined }),
+      more: unknown(1),
+      meta: fc.option(meta, { nil: undefined }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: 'dies' as const }) },
+)
 
 const reply: fc.Arbitrary<Reply> = fc.record({
   questions: fc.oneof(
@@ -210,61 +175,72 @@ const reply: fc.Arbitrary<Reply> = fc.record({
     { weight: 1, arbitrary: fc.array(question, { minLength: 1, maxLength: 2 }) },
   ),
   progress: fc.array(fc.record({ value: fc.nat({ max: 100 }), more: unknown(2) }), { maxLength: 3 }),
-  logs: fc.array(
-    fc.record({ level: fc.constantFrom('debug', 'info', 'notice', 'warning', 'error', 'critical'), more: unknown(2) }),
-    { maxLength: 2 },
-  ),
-  outcome: fc.oneof(
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        kind: fc.constant('result' as const),
-        blocks: fc.option(fc.array(block, { maxLength: 3 }), { nil: undefined, freq: 8 }),
-        structured: fc.option(fc.oneof({ weight: 3, arbitrary: innerObject }, { weight: 1, arbitrary: inner }), {
-          nil: undefined,
-        }),
-        isError: fc.option(fc.boolean(), { nil: undefined }),
-        more: unknown(2),
-        meta: fc.option(meta, { nil: undefined }),
-      }),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.record({
-        kind: fc.constant('error' as const),
-        code: fc.constantFrom(...CODES),
-        message: scalar.map((text) => (text.startsWith('"') ? text : JSON.stringify(text))),
-        data: fc.option(inner, { nil: undefined }),
-      }),
-    },
-  ),
+  logs: fc.array(fc.record({ level: fc.constantFrom(...LEVELS), more: unknown(2) }), { maxLength: 2 }),
+  outcome,
   spelling,
 })
 
 const exchange: fc.Arbitrary<Exchange> = fc.record({
-  method: fc.constantFrom('tools/call' as const, 'tools/call' as const, 'prompts/get' as const, 'resources/read' as const),
+  host: fc.nat({ max: 2 }),
+  method: fc.constantFrom(
+    'tools/call' as const,
+    'tools/call' as const,
+    'tools/call' as const,
+    'prompts/get' as const,
+    'resources/read' as const,
+    'completion/complete' as const,
+  ),
+  target: fc.nat({ max: 5 }),
   id: fc.constantFrom('7', '"7"', '0', '-3', '"a-\\u0062"', '"é"', '9007199254740991', '"\\/"'),
   arguments: fc.option(innerObject, { nil: undefined }),
   more: unknown(),
   meta: fc.option(meta, { nil: undefined }),
   token: fc.option(fc.constantFrom('1', '"t"', '"\\u0074-é"', '0'), { nil: undefined }),
+  level: fc.option(fc.constantFrom(...LEVELS), { nil: undefined, freq: 4 }),
   spelling,
   reply,
 })
 
-export const conversations: fc.Arbitrary<Conversation> = fc.record({
+const exchanges: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constant('exchanges' as const),
   isConcurrent: fc.boolean(),
-  exchanges: fc.array(exchange, { minLength: 1, maxLength: 3 }),
+  exchanges: fc.array(exchange, { minLength: 1, maxLength: 4 }),
 })
 
-/** Writes an object: members in the order and with the white space and escapes of a spelling. */
-export const write = (members: Written, { space: gap, turn, escapeEvery }: Spelling): string => {
-  const shift = members.length === 0 ? 0 : turn % members.length
-  const ordered = [...members.slice(shift), ...members.slice(0, shift)]
-  const spelled = ordered.map(([key, value], at) => {
-    const isEscaped = escapeEvery > 0 && at % escapeEvery === 0 && /^"[a-z]/.test(key)
-    const text = isEscaped ? `"\\u00${key.charCodeAt(1).toString(16)}${key.slice(2)}` : key
-    return `${text}${gap}:${gap}${value}`
-  })
-  return `{${gap}${spelled.join(`${gap},${gap}`)}${gap}}`
+/** Steps that change the world take longer than what is said in it, so they are rare. */
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 100, arbitrary: exchanges },
+  { weight: 8, arbitrary: fc.constant({ kind: 'lists' as const }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('offer' as const), catalog }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('update' as const), target: fc.nat({ max: 3 }), more: unknown(2) }),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('level' as const), level: fc.constantFrom(...LEVELS) }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'server restarts' as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'gateway restarts' as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'era changes' as const }) },
+)
+
+export const conversations: fc.Arbitrary<Conversation> = fc.record({ steps: fc.array(step, { minLength: 1, maxLength: 3 }) })
+
+/** How often each kind of thing was said, so that a run can show what it covered. */
+export const countsOf = ({ steps }: Conversation): Record<string, number> => {
+  const counts: Record<string, number> = {}
+  const count = (name: string): void => void (counts[name] = (counts[name] ?? 0) + 1)
+  for (const each of steps) {
+    if (each.kind !== 'exchanges') {
+      count(each.kind)
+      continue
+    }
+    for (const { method, reply: replied } of each.exchanges) {
+      count(method)
+      count(replied.outcome.kind)
+      if (replied.outcome.kind === 'result') for (const { type } of replied.outcome.blocks ?? []) count(`block ${type}`)
+      for (const _ of replied.progress) count('progress')
+      for (const _ of replied.logs) count('log message')
+      for (const { kind } of replied.questions) count(`question ${kind}`)
+    }
+  }
+  return counts
 }

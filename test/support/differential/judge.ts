@@ -1,170 +1,236 @@
 /**
- * What may differ between what one side wrote and what the other received through a gateway: a small model of the bridging rules
- * (touched fields, projections by the host's revision, error codes). Everything else must arrive in the spelling it was sent in.
+ * What may differ between what one side wrote and what the other received through a gateway: a small model of the bridging rules.
+ * Everything that no function here names must arrive in the spelling it was sent in. `docs/differential.md` lists the differences.
  */
-import type { Conversation, Exchange, Reply } from './conversation.ts'
+import { exposedName, listedUri } from './catalog.ts'
+import type { Exchange, Outcome } from './conversation.ts'
+import { judgeNotifications } from './judge-notifications.ts'
+import { judgeQuestions } from './judge-questions.ts'
+import { isBefore, judgeUri, OURS, PER_REQUEST, PROTOCOL, same, sameMembers, sameVendorMeta } from './model.ts'
+import type { Cell, Observed, Say } from './model.ts'
 import { member, readTree, valueOf } from './tree.ts'
 import type { Tree } from './tree.ts'
-
-export interface Cell {
-  readonly hostEra: 'legacy' | 'modern'
-  /** Of legacy hosts. */
-  readonly hostRevision: string
-  readonly serverEra: 'legacy' | 'modern'
-  readonly prefix: string
-}
-
-/** One question: its `params` and the result it was answered with, as text. At most one of a method in an exchange. */
-export interface Asked {
-  readonly method: string
-  readonly params: string
-  readonly answer: string
-}
-
-/** What happened with one exchange. */
-export interface Observed {
-  readonly exchange: Exchange
-  /** The host's message as it was sent. */
-  readonly sent: string
-  /** Messages that reached the server for it. */
-  readonly received: readonly string[]
-  /** The answer as the server wrote it; `undefined`: it was never asked. */
-  readonly answered: string | undefined
-  /** What the host received: notifications, then the answer. */
-  readonly notifications: readonly string[]
-  readonly answer: string
-  /** The id of the request that got it, as text: a retry has one of its own. */
-  readonly answeredId: string
-  /** What the host was asked and what it answered. */
-  readonly asked: readonly Asked[]
-  /** What the server asked and what it was answered. */
-  readonly questions: readonly Asked[]
-}
-
-const PROTOCOL = 'io.modelcontextprotocol/'
-const OURS = 'dev.trunkline/'
-/** Written by a gateway on each side; never relayed. */
-const PER_REQUEST = ['protocolVersion', 'clientCapabilities', 'clientInfo', 'logLevel'].map((name) => PROTOCOL + name)
 
 /** Everything that is not as the model says, one sentence each. */
 export const judge = (cell: Cell, observed: Observed): string[] => {
   const found: string[] = []
   const say = (text: string): void => void found.push(text)
-  const rounds = cell.serverEra === 'modern' && observed.questions.length > 0 ? 2 : 1
-  if (observed.received.length !== rounds)
-    say(`the server received ${observed.received.length} requests instead of ${rounds}; the host: ${observed.answer}`)
-  for (const received of observed.received) judgeRequest(cell, readTree(observed.sent), readTree(received), say)
-  if (observed.answered === undefined) return [...found, `the server never came to answer; the host received ${observed.answer}`]
+  const { exchange, received, answered } = observed
+  for (const { text, declared } of received) {
+    judgeRequest(cell, readTree(observed.sent), readTree(text), say)
+    // Completions go over the link that serves no host, and declares what any of them could (3.0 rule 3).
+    if (exchange.method !== 'completion/complete') judgeDeclared(observed, readTree(declared), say)
+  }
+  const { outcome } = exchange.reply
+  const isHidden = cell.curating.hidden.includes(observed.target)
+  if (outcome.kind === 'cancelled' && !isHidden) {
+    judgeCancellation(cell, observed, say)
+    return found
+  }
   const answer = readTree(observed.answer)
-  if (member(answer, 'id')?.text === undefined || valueOf(member(answer, 'id')) !== JSON.parse(observed.answeredId))
+  if (valueOf(member(answer, 'id')) !== JSON.parse(observed.answeredId))
     say(`the answer has the id ${member(answer, 'id')?.text}`)
-  if (observed.exchange.reply.outcome.kind === 'result') judgeResult(cell, observed, answer, say)
-  else judgeError(cell, observed.exchange.reply.outcome, answer, say)
-  judgeQuestions(cell, observed, say)
-  judgeNotifications(cell, observed.exchange, observed.notifications, say)
+  if (isHidden) judgeHidden(observed, answer, say)
+  else if (outcome.kind === 'dies' && received.length === 1) judgeLost(exchange, answer, say)
+  else if (answered === undefined) say(`the server never came to answer; the host received ${observed.answer}`)
+  else {
+    judgeCount(cell, observed, say)
+    if (outcome.kind === 'error') judgeError(cell, observed, readTree(answered), answer, say)
+    else judgeResult(cell, observed, readTree(answered), answer, say)
+    judgeQuestions(cell, observed, say)
+    judgeNotifications(cell, observed, say)
+  }
   return found
 }
 
-type Say = (text: string) => void
+/** A modern server is asked once more with the answers (B066, B067), one that died is asked once more where that is safe (B231). */
+const judgeCount = (cell: Cell, { received, questions, exchange, answer }: Observed, say: Say): void => {
+  const isDying = exchange.reply.outcome.kind === 'dies'
+  const expected = (cell.serverEra === 'modern' && questions.length > 0 ? 2 : 1) + (isDying ? 1 : 0)
+  if (isDying && exchange.method === 'tools/call') return say(`a tool was called twice: ${answer}`)
+  if (received.length !== expected) say(`the server received ${received.length} requests instead of ${expected}: ${answer}`)
+}
 
 const judgeRequest = (cell: Cell, sent: Tree, received: Tree, say: Say): void => {
-  if (valueOf(member(received, 'method')) !== valueOf(member(sent, 'method'))) say('the method differs')
+  const method = valueOf(member(sent, 'method')) as Exchange['method']
+  if (valueOf(member(received, 'method')) !== method) say('the method differs')
   const from = member(sent, 'params')
   const to = member(received, 'params')
-  const method = valueOf(member(sent, 'method'))
-  for (const { key, value } of from?.members ?? []) {
-    const arrived = member(to, key)
-    if (key === 'name' || key === 'uri') {
-      const original = exposedName(cell, method, valueOf(arrived) as string)
-      if (original !== valueOf(value)) say(`params.${key}: ${value.text} reached the server as ${arrived?.text}`)
-    } else if (key === '_meta') {
-      for (const part of value.members)
-        if (!PER_REQUEST.includes(part.key) && part.key !== 'progressToken')
-          same(`params._meta["${part.key}"]`, part.value, member(arrived, part.key), say)
-    } else same(`params["${key}"]`, value, arrived, say)
+  const naming = method === 'tools/call' || method === 'prompts/get' ? 'name' : method === 'resources/read' ? 'uri' : 'ref'
+  if (naming === 'ref') judgeReference(cell, member(from, 'ref'), member(to, 'ref'), say)
+  else {
+    const arrived = member(to, naming)
+    const list = method === 'tools/call' ? 'tools' : 'prompts'
+    const original = valueOf(arrived) as string
+    const exposed = naming === 'uri' ? listedUri(cell.prefix, original) : exposedName(cell.prefix, cell.curating, list, original)
+    if (exposed !== valueOf(member(from, naming)))
+      say(`params.${naming}: ${member(from, naming)?.text} reached the server as ${arrived?.text}`)
   }
-  for (const { key } of to?.members ?? [])
-    if (!['_meta', 'inputResponses', 'requestState'].includes(key) && member(from, key) === undefined)
-      say(`the server received params["${key}"], which the host did not send`)
+  if (method === 'tools/call') judgeArguments(cell, valueOf(member(to, 'name')) as string, from, to, say)
+  // 3.2, B066: what a retry brings is judged with the questions.
+  const own = [naming, '_meta', 'inputResponses', 'requestState', ...(method === 'tools/call' ? ['arguments'] : [])]
+  // 3.6: `context` is unknown before 2025-06-18, and the fake servers all know it.
+  sameMembers('params', from, to, own, say)
   const meta = member(from, '_meta')
-  for (const { key } of member(to, '_meta')?.members ?? []) {
-    const isOurs = key === 'progressToken' || key.startsWith(OURS) || (cell.serverEra === 'modern' && PER_REQUEST.includes(key))
-    if (!isOurs && member(meta, key) === undefined) say(`the server received params._meta["${key}"], which the host did not send`)
-    if (cell.serverEra === 'legacy' && PER_REQUEST.includes(key)) say(`a legacy server received params._meta["${key}"]`)
+  const arrived = member(to, '_meta')
+  sameVendorMeta('params._meta', meta, arrived, say)
+  for (const { key } of arrived?.members ?? []) {
+    if (!key.startsWith(PROTOCOL) || member(meta, key) !== undefined) continue
+    if (cell.serverEra === 'legacy' || !PER_REQUEST.includes(key)) say(`the server received params._meta["${key}"]`)
   }
+  if (cell.serverEra === 'legacy')
+    for (const key of PER_REQUEST) if (member(arrived, key) !== undefined) say(`a legacy server received params._meta["${key}"]`)
 }
 
-const exposedName = (cell: Cell, method: unknown, original: string): string =>
-  method === 'resources/read' ? exposedUri(cell, original) : `${cell.prefix}__${original}`
-
-/** BRIDGING 4.4, rules 1 to 3 and 8. */
-export const exposedUri = ({ prefix }: Cell, uri: string): string => {
-  if (/^https?:/i.test(uri) || !/^[a-z][a-z0-9+.-]*:/i.test(uri)) return uri
-  if (uri.startsWith('ui://')) return `ui://~${prefix}/${uri.slice('ui://'.length)}`
-  return `${prefix}+${uri}`
+/** 2.1, B168: the reference of a completion. */
+const judgeReference = (cell: Cell, from: Tree | undefined, to: Tree | undefined, say: Say): void => {
+  const original = valueOf(member(to, 'name') ?? member(to, 'uri')) as string
+  const exposed =
+    member(to, 'name') === undefined
+      ? listedUri(cell.prefix, original)
+      : exposedName(cell.prefix, cell.curating, 'prompts', original)
+  if (exposed !== valueOf(member(from, 'name') ?? member(from, 'uri')))
+    say(`the reference ${from?.text} reached the server as ${to?.text}`)
+  sameMembers('params.ref', from, to, ['name', 'uri'], say)
 }
 
-const same = (place: string, sent: Tree, arrived: Tree | undefined, say: Say): void => {
-  if (arrived === undefined) say(`${place} was lost: ${sent.text}`)
-  else if (arrived.text !== sent.text) say(`${place} was changed: ${sent.text} became ${arrived.text}`)
+/** B018, B019, but for the exposed URIs of this server (4.4 rule 7, B167) and what the configuration pins. */
+const judgeArguments = (cell: Cell, tool: string, from: Tree | undefined, to: Tree | undefined, say: Say): void => {
+  const sent = member(from, 'arguments')
+  const pin = cell.curating.edits.find((edit) => edit.tool === tool)?.pin
+  let expected = sent === undefined ? undefined : unaliased(sent.text, cell.prefix)
+  if (pin !== undefined) {
+    const pinned = `"pinned":${JSON.stringify(pin.value)}`
+    const isEmpty = expected === undefined || (sent?.members.length ?? 0) === 0
+    expected = isEmpty ? `{${pinned}}` : `{${pinned},${expected?.slice(1)}`
+  }
+  const arrived = member(to, 'arguments')?.text
+  if (arrived !== expected) say(`the arguments ${sent?.text} became ${arrived} instead of ${expected}`)
 }
 
-const isBefore = (cell: Cell, revision: string): boolean => cell.hostEra === 'legacy' && cell.hostRevision < revision
+/** String values that begin, unescaped, with the exposed form of this server's URIs lose exactly that. */
+const unaliased = (text: string, prefix: string): string =>
+  text.replaceAll(/"(?:[^"\\]|\\.)*"(\s*:)?/gs, (token, colon: string | undefined) => {
+    if (colon !== undefined) return token
+    if (token.startsWith(`"ui://~${prefix}/`)) return `"ui://${token.slice(`"ui://~${prefix}/`.length)}`
+    const rest = token.startsWith(`"${prefix}+`) ? token.slice(prefix.length + 2) : ''
+    if (/^:[^"]/.test(rest)) return `"${rest.slice(1)}`
+    return /^[A-Za-z][A-Za-z0-9+.-]*:/.test(rest) ? `"${rest}` : token
+  })
 
-const judgeResult = (cell: Cell, observed: Observed, answer: Tree, say: Say): void => {
+/** B036, B037, B038, B053: of what a host answers, what this very host declared, and nothing else. */
+const judgeDeclared = ({ capabilities }: Observed, declared: Tree, say: Say): void => {
+  const own = readTree(capabilities)
+  for (const key of ['elicitation', 'sampling', 'roots'])
+    if ((member(own, key) === undefined) !== (member(declared, key) === undefined))
+      say(`a host that declares ${own.text} was declared to the server as ${declared.text}`)
+  const modes = (tree: Tree | undefined): string =>
+    tree === undefined ? 'none' : member(tree, 'url') === undefined ? 'forms' : 'forms and URLs'
+  if (modes(member(own, 'elicitation')) !== modes(member(declared, 'elicitation')))
+    say(`elicitation of a host that declares ${own.text} was declared as ${declared.text}`)
+  if ((member(member(own, 'sampling'), 'tools') === undefined) !== (member(member(declared, 'sampling'), 'tools') === undefined))
+    say(`sampling of a host that declares ${own.text} was declared as ${declared.text}`)
+}
+
+/** 2.4, 3.10 (B138, B140, B273): the reason, `_meta` and unknown members pass; where one side closes a stream there is nothing to say. */
+const judgeCancellation = (cell: Cell, { cancellation, received, answer }: Observed, say: Say): void => {
+  if (received.length !== 1) say(`the server received ${received.length} requests of a call that was cancelled`)
+  if (answer !== '') say(`a cancelled request was answered: ${answer}`)
+  const isClosed = cell.serverEra === 'modern' && cell.isServerHttp
+  if (isClosed !== (cancellation?.received === 'closed'))
+    return say(`a cancellation reached the server as ${cancellation?.received}`)
+  if (isClosed || cancellation?.received === undefined) return
+  if (cancellation.sent === undefined) return
+  sameMembers('cancellation', readTree(cancellation.sent), readTree(cancellation.received), ['requestId', '_meta'], say)
+  const metaOf = (text: string): Tree | undefined => member(readTree(text), '_meta')
+  const own = PER_REQUEST.map((key) => key)
+  sameMembers('cancellation._meta', metaOf(cancellation.sent), metaOf(cancellation.received), own, say)
+}
+
+/** What the configuration hides is unknown (7.2 `denied`), and no server gets to see the request. */
+const judgeHidden = ({ received, sent, exchange }: Observed, answer: Tree, say: Say): void => {
+  const params = member(readTree(sent), 'params')
+  const error = member(answer, 'error')
+  if (received.length > 0) say(`what is hidden reached the server: ${received[0]?.text}`)
+  if (valueOf(member(error, 'code')) !== -32602) say(`what is hidden was answered with ${answer.text}`)
+  if (exchange.method === 'completion/complete') return
+  const name = valueOf(member(params, 'name')) as string
+  if (!(valueOf(member(error, 'message')) as string | undefined)?.endsWith(`: ${name}`))
+    say(`what is hidden was answered with ${answer.text}`)
+}
+
+/** 7.2 `exited`, `lost`: the model reads what happened to a tool, everything else is an error; never silence, never another's answer. */
+const judgeLost = ({ method }: Exchange, answer: Tree, say: Say): void => {
+  const result = member(answer, 'result')
+  const error = member(answer, 'error')
+  const facts =
+    method === 'tools/call' ? member(member(result, '_meta'), `${OURS}gateway`) : member(member(error, 'data'), `${OURS}gateway`)
+  if (method === 'tools/call' ? valueOf(member(result, 'isError')) !== true : valueOf(member(error, 'code')) !== -32603)
+    return say(`a lost call was answered with ${answer.text}`)
+  if (valueOf(member(facts, 'executed')) !== 'unknown') say(`a lost call says of itself ${facts?.text}`)
+}
+
+const judgeResult = (cell: Cell, observed: Observed, answered: Tree, answer: Tree, say: Say): void => {
   const result = member(answer, 'result')
   if (result === undefined) return say(`a result became ${answer.text}`)
-  const from = member(readTree(observed.answered ?? '{}'), 'result')
-  const own = ['resultType', 'ttlMs', 'cacheScope', '_meta', 'content', 'contents', 'messages', 'structuredContent']
-  for (const { key, value } of from?.members ?? [])
-    if (!own.includes(key)) same(`result["${key}"]`, value, member(result, key), say)
-  for (const { key } of result.members)
-    if (!own.includes(key) && member(from, key) === undefined)
-      say(`the host received result["${key}"], which the server did not send`)
-  judgeEraMembers(cell, observed.exchange, from, result, say)
+  const from = member(answered, 'result')
   const { method } = observed.exchange
+  const own = ['resultType', 'ttlMs', 'cacheScope', '_meta', 'content', 'contents', 'messages', 'structuredContent']
+  sameMembers('result', from, result, own, say)
+  judgeEraMembers(cell, observed.exchange, from, result, say)
   if (method === 'resources/read') return judgeBlocks(cell, 'contents', member(from, 'contents'), member(result, 'contents'), say)
   if (method === 'prompts/get') return judgeMessages(cell, member(from, 'messages'), member(result, 'messages'), say)
-  judgeStructured(cell, from, result, say)
+  if (method === 'tools/call') judgeStructured(cell, observed.target, from, result, say)
 }
 
+/** B008, B011, B106, B149, B291: what one era puts on every result, and the other does not know. */
 const judgeEraMembers = (cell: Cell, { method }: Exchange, from: Tree | undefined, result: Tree, say: Say): void => {
   const isModern = cell.hostEra === 'modern'
   if (isModern && valueOf(member(result, 'resultType')) !== 'complete') say('a modern host received no resultType "complete"')
   for (const key of ['resultType', 'ttlMs', 'cacheScope'])
     if (!isModern && member(result, key) !== undefined) say(`a legacy host received result.${key}`)
-  if (isModern && method === 'resources/read' && member(result, 'ttlMs') === undefined) say('a read has no ttlMs')
-  const meta = member(from, '_meta')
-  const arrived = member(result, '_meta')
-  for (const { key, value } of meta?.members ?? [])
-    if (!key.startsWith(PROTOCOL) && !key.startsWith(OURS)) same(`result._meta["${key}"]`, value, member(arrived, key), say)
-  for (const { key } of arrived?.members ?? []) {
-    if (!isModern && key.startsWith(PROTOCOL)) say(`a legacy host received result._meta["${key}"]`)
-    if (!key.startsWith(PROTOCOL) && !key.startsWith(OURS) && member(meta, key) === undefined)
-      say(`the host received result._meta["${key}"], which the server did not send`)
+  if (isModern && method === 'resources/read') {
+    for (const key of ['ttlMs', 'cacheScope']) if (member(result, key) === undefined) say(`a read has no ${key}`)
+    if (cell.serverEra === 'modern') same('result.ttlMs', member(from, 'ttlMs') ?? readTree('0'), member(result, 'ttlMs'), say)
   }
+  sameVendorMeta('result._meta', member(from, '_meta'), member(result, '_meta'), say)
+  for (const { key } of member(result, '_meta')?.members ?? [])
+    if (!isModern && key.startsWith(PROTOCOL)) say(`a legacy host received result._meta["${key}"]`)
 }
 
-const judgeStructured = (cell: Cell, from: Tree | undefined, result: Tree, say: Say): void => {
+/** 3.3, B107, B108, B282, B283: wrapped once per tool by its schema, by the value where it has none; never for legacy servers. */
+const judgeStructured = (cell: Cell, tool: string, from: Tree | undefined, result: Tree, say: Say): void => {
   const content = member(from, 'content')
   const arrived = member(result, 'content')
   const structured = member(from, 'structuredContent')
+  const value = member(result, 'structuredContent')
   if (structured === undefined || structured.text === 'null') {
-    if (structured === undefined && member(result, 'structuredContent') !== undefined) say('structured content was invented')
+    if (structured?.text !== value?.text) say(`structured content ${structured?.text} became ${value?.text}`)
     if (content !== undefined) judgeBlocks(cell, 'content', content, arrived, say)
     return
   }
-  const isWrapped =
-    cell.serverEra === 'modern' && structured.kind !== 'object' && cell.hostEra === 'legacy' && !isBefore(cell, '2025-06-18')
-  const value = member(result, 'structuredContent')
+  const isWrapped = knowsObjectsOnly(cell) && isWrappedBy(outputSchemaOf(cell, tool), structured)
   if (isWrapped) same('structuredContent.result', structured, member(value, 'result'), say)
   else same('structuredContent', structured, value, say)
+  if (isWrapped && value?.members.length !== 1) say(`wrapped content became ${value?.text}`)
   const hasText = content?.items.some((item) => valueOf(member(item, 'type')) === 'text') ?? false
   const mayAddText = !hasText && cell.hostEra === 'legacy' && (isWrapped || isBefore(cell, '2025-06-18'))
   const extra = (arrived?.items.length ?? 0) - (content?.items.length ?? 0)
-  if (extra !== 0 && !(mayAddText && extra === 1))
-    return say(`${content?.items.length ?? 0} content blocks became ${arrived?.items.length}`)
+  if (extra !== (mayAddText ? 1 : 0)) return say(`${content?.items.length ?? 0} content blocks became ${arrived?.text}`)
+  if (extra === 1 && valueOf(member(arrived?.items.at(-1), 'text')) !== structured.text)
+    say(`structured content ${structured.text} was said as ${arrived?.items.at(-1)?.text}`)
   judgeBlocks(cell, 'content', content, arrived, say, extra)
+}
+
+export const knowsObjectsOnly = (cell: Cell): boolean =>
+  cell.serverEra === 'modern' && cell.hostEra === 'legacy' && !isBefore(cell, '2025-06-18')
+
+export const isWrappedBy = (schema: Tree | undefined, value: Tree): boolean =>
+  schema === undefined ? value.kind !== 'object' : valueOf(member(schema, 'type')) !== 'object'
+
+const outputSchemaOf = (cell: Cell, tool: string): Tree | undefined => {
+  const text = cell.catalog.tools.find(({ id }) => id === tool)?.members.find(([key]) => key === '"outputSchema"')?.[1]
+  return text === undefined ? undefined : readTree(text)
 }
 
 const judgeBlocks = (cell: Cell, name: string, from: Tree | undefined, to: Tree | undefined, say: Say, extra = 0): void => {
@@ -176,143 +242,98 @@ const judgeBlocks = (cell: Cell, name: string, from: Tree | undefined, to: Tree 
 const judgeMessages = (cell: Cell, from: Tree | undefined, to: Tree | undefined, say: Say): void => {
   if (from?.items.length !== to?.items.length) return say('messages were lost or added')
   from?.items.forEach((message, at) => {
-    for (const { key, value } of message.members) {
-      const arrived = member(to?.items[at], key)
-      if (key === 'content' && arrived !== undefined) judgeBlock(cell, `messages[${at}].content`, value, arrived, say)
-      else same(`messages[${at}]["${key}"]`, value, arrived, say)
-    }
+    sameMembers(`messages[${at}]`, message, to?.items[at], ['content'], say)
+    const content = member(message, 'content')
+    if (content !== undefined) judgeBlock(cell, `messages[${at}].content`, content, member(to?.items[at], 'content'), say)
   })
+}
+
+/** B107: a block that the host's revision does not know is said in text. */
+const isWorded = (cell: Cell, block: Tree): boolean => {
+  const type = valueOf(member(block, 'type'))
+  return type === 'resource_link' ? isBefore(cell, '2025-06-18') : type === 'audio' && isBefore(cell, '2025-03-26')
 }
 
 const judgeBlock = (cell: Cell, place: string, from: Tree, to: Tree | undefined, say: Say): void => {
   const type = valueOf(member(from, 'type'))
-  const isText = type === 'resource_link' ? isBefore(cell, '2025-06-18') : type === 'audio' && isBefore(cell, '2025-03-26')
-  if (isText) {
+  if (isWorded(cell, from)) {
     if (valueOf(member(to, 'type')) !== 'text') say(`${place}: ${String(type)} reached a ${cell.hostRevision} host`)
     return
   }
-  const holder = type === 'resource' ? 'resource' : undefined
-  for (const { key, value } of from.members) {
-    const arrived = member(to, key)
-    if (key === 'uri' && type !== 'vendor') judgeUri(cell, `${place}.uri`, value, arrived, say)
-    else if (key === holder && value.kind === 'object') {
-      for (const part of value.members)
-        if (part.key === 'uri') judgeUri(cell, `${place}.resource.uri`, part.value, member(arrived, 'uri'), say)
-        else same(`${place}.resource["${part.key}"]`, part.value, member(arrived, part.key), say)
-    } else same(`${place}["${key}"]`, value, arrived, say)
+  const isContent = type === undefined
+  const uri = member(from, 'uri')
+  if (uri !== undefined && (isContent || type === 'resource_link')) judgeUri(cell, `${place}.uri`, uri, member(to, 'uri'), say)
+  const resource = type === 'resource' ? member(from, 'resource') : undefined
+  if (resource !== undefined) {
+    const arrived = member(to, 'resource')
+    judgeUri(cell, `${place}.resource.uri`, member(resource, 'uri') ?? resource, member(arrived, 'uri'), say)
+    sameMembers(`${place}.resource`, resource, arrived, ['uri'], say)
   }
-  if (to?.members.length !== from.members.length) say(`${place} has other members than were sent: ${to?.text}`)
+  sameMembers(
+    place,
+    from,
+    to,
+    [...(isContent || type === 'resource_link' ? ['uri'] : []), ...(resource === undefined ? [] : ['resource'])],
+    say,
+  )
 }
 
-const judgeUri = (cell: Cell, place: string, from: Tree, to: Tree | undefined, say: Say): void => {
-  if (from.kind !== 'string') return same(place, from, to, say)
-  const expected = exposedUri(cell, valueOf(from) as string)
-  if (valueOf(to) !== expected) say(`${place}: ${from.text} became ${to?.text} instead of ${JSON.stringify(expected)}`)
-}
-
-/** BRIDGING 7.3, the rows that do not change what the gateway believes of its server. */
-const codeFor = (cell: Cell, code: number): number => {
-  if (code === -32600 || code === -32700) return -32603
+/** BRIDGING 7.3: codes that would say something untrue about the gateway, or that one era does not know. */
+const codeFor = (cell: Cell, method: Exchange['method'], code: number, hasUri: boolean): number => {
+  if ([-32700, -32600, -32601, -32020, -32022].includes(code)) return -32603
+  if (code === -32602 && method === 'resources/read' && cell.hostEra === 'legacy' && hasUri) return -32002
+  if (code === -32002) return cell.hostEra === 'modern' ? -32602 : code
   if (code <= -32000 && code >= -32019) return cell.hostEra === 'modern' ? -32603 : code
   if (code <= -32020 && code >= -32099) return -32603
   return code
 }
 
-const judgeError = (cell: Cell, outcome: Reply['outcome'] & { kind: 'error' }, answer: Tree, say: Say): void => {
+const judgeError = (cell: Cell, { exchange, sent }: Observed, answered: Tree, answer: Tree, say: Say): void => {
+  const { method, reply } = exchange
+  const asked = valueOf(member(member(readTree(sent), 'params'), 'uri'))
+  const outcome = reply.outcome as Outcome & { kind: 'error' }
+  const from = member(answered, 'error')
+  const data = member(from, 'data')
   const error = member(answer, 'error')
-  if (error === undefined) return say(`the error ${outcome.code} became ${answer.text}`)
-  const code = codeFor(cell, outcome.code)
-  if (valueOf(member(error, 'code')) !== code)
-    say(`the code ${outcome.code} became ${member(error, 'code')?.text} instead of ${code}`)
-  const data = member(error, 'data')
-  if (code === outcome.code) {
-    if (valueOf(member(error, 'message')) !== JSON.parse(outcome.message))
-      say(`the message became ${member(error, 'message')?.text}`)
-    if (outcome.data !== undefined) judgeData(cell, readTree(outcome.data), data, say)
+  // 3.1: a server that completes nothing has nothing to propose (B112).
+  if (method === 'completion/complete' && outcome.code === -32601) {
+    if (member(member(member(answer, 'result'), 'completion'), 'values')?.text !== '[]')
+      say(`no completion became ${answer.text}`)
     return
   }
-  const original = member(data, 'original')
+  if (error === undefined) return say(`the error ${outcome.code} became ${answer.text}`)
+  const hasUri = data !== undefined && member(data, 'uri') !== undefined
+  const code = codeFor(cell, method, outcome.code, hasUri)
+  const arrived = member(error, 'code')
+  if (arrived?.text !== String(code)) say(`the code ${outcome.code} became ${arrived?.text} instead of ${code}`)
+  const message = member(from, 'message')
+  if (message !== undefined) same('error.message', message, member(error, 'message'), say)
+  const there = member(error, 'data')
+  // B104: where the server said nothing, the host is told which resource is missing.
+  const isNotFound = method === 'resources/read' && (outcome.code === -32002 || (outcome.code === -32602 && hasUri))
+  if (isNotFound && code === outcome.code && (data === undefined || data.text === 'null')) {
+    if (valueOf(member(there, 'uri')) !== asked) say(`a missing resource is told as ${there?.text}`)
+    return
+  }
+  if (isNotFound && member(there, 'uri') !== undefined && valueOf(member(there, 'uri')) !== asked)
+    say(`a missing resource is told as ${there?.text}`)
+  if (isNotFound && code === outcome.code && data?.kind === 'object') return sameMembers('error.data', data, there, ['uri'], say)
+  if (code === outcome.code) {
+    sameMembers('error', from, error, ['code', 'message', 'data'], say)
+    if (data !== undefined) judgeData(cell, data, there, say)
+    else if (there !== undefined) say(`the host received error.data ${there.text}`)
+    return
+  }
+  // B272: all that the server said, byte for byte.
+  const original = member(there, 'original')
   if (original === undefined) return say(`nothing is left of the error ${outcome.code}: ${error.text}`)
-  if (valueOf(member(original, 'code')) !== outcome.code) say(`data.original.code is ${member(original, 'code')?.text}`)
-  if (valueOf(member(original, 'message')) !== JSON.parse(outcome.message))
-    say(`data.original.message is ${member(original, 'message')?.text}`)
-  if (outcome.data !== undefined) same('error.data.original.data', readTree(outcome.data), member(original, 'data'), say)
+  sameMembers('error.data.original', from, original, [], say)
 }
 
-/** The URI of an error leaves in its exposed form; all else of it is the server's. */
+/** 4.4 rule 9: the URI of an error leaves in its exposed form; all else of it is the server's. */
 const judgeData = (cell: Cell, from: Tree, to: Tree | undefined, say: Say): void => {
   const uri = from.kind === 'object' ? member(from, 'uri') : undefined
   if (uri?.kind !== 'string') return same('error.data', from, to, say)
-  for (const { key, value } of from.members)
-    if (key === 'uri') judgeUri(cell, 'error.data.uri', uri, member(to, 'uri'), say)
-    else same(`error.data["${key}"]`, value, member(to, key), say)
-}
-
-/** Members of a question that are worded for the host: its message, the mode that older revisions do not name. */
-const judgeQuestions = (cell: Cell, { asked, questions }: Observed, say: Say): void => {
-  if (asked.length !== questions.length) return say(`${questions.length} questions became ${asked.length}`)
-  questions.forEach(({ method, params, answer }) => {
-    const reached = asked.find((each) => each.method === method)
-    const from = readTree(params)
-    const to = readTree(reached?.params ?? '{}')
-    for (const { key, value } of from.members) {
-      if (key === 'message') {
-        const expected = `[${cell.prefix.toUpperCase()}] ${String(valueOf(value))}`
-        if (valueOf(member(to, 'message')) !== expected) say(`a question reached the host as ${member(to, 'message')?.text}`)
-      } else same(`question["${key}"]`, value, member(to, key), say)
-    }
-    for (const { key } of to.members)
-      if (member(from, key) === undefined && key !== 'mode' && key !== '_meta')
-        say(`the host was asked with "${key}", which the server did not send`)
-    const given = reached?.answer ?? '"nothing"'
-    if (readTree(given).text !== readTree(answer).text) say(`the answer ${given} reached the server as ${answer}`)
-  })
-}
-
-const judgeNotifications = (cell: Cell, exchange: Exchange, notifications: readonly string[], say: Say): void => {
-  let last = -Infinity
-  for (const text of notifications) {
-    const message = readTree(text)
-    const params = member(message, 'params')
-    if (valueOf(member(message, 'method')) !== 'notifications/progress') continue
-    if (exchange.token === undefined) return say('progress was relayed to a host that sent no token')
-    if (valueOf(member(params, 'progressToken')) !== JSON.parse(exchange.token))
-      say(`progress has the token ${member(params, 'progressToken')?.text}`)
-    const value = Number(valueOf(member(params, 'progress')))
-    if (value <= last) say(`progress fell from ${last} to ${value}`)
-    last = value
-    const sent = exchange.reply.progress.filter((note) => note.value === value)
-    const isKept = sent.some(({ more }) =>
-      more.every(([key, written]) => member(params, JSON.parse(key) as string)?.text === readTree(written).text),
-    )
-    if (!isKept) say(`progress was changed: ${text}`)
-  }
-  for (const text of notifications) {
-    const message = readTree(text)
-    if (valueOf(member(message, 'method')) !== 'notifications/message') continue
-    const params = member(message, 'params')
-    if (valueOf(member(params, 'logger')) !== `${cell.prefix}/log`) say(`the logger is ${member(params, 'logger')?.text}`)
-    const level = valueOf(member(params, 'level'))
-    const isKept = exchange.reply.logs.some(
-      (note) =>
-        note.level === level &&
-        note.more.every(([key, written]) => member(params, JSON.parse(key) as string)?.text === readTree(written).text),
-    )
-    if (!isKept) say(`a log message was changed: ${text}`)
-  }
-}
-
-/** How often each kind of thing was said, so that a run can show what it covered. */
-export const countsOf = (conversation: Conversation): Record<string, number> => {
-  const counts: Record<string, number> = {}
-  const count = (name: string): void => void (counts[name] = (counts[name] ?? 0) + 1)
-  for (const { method, reply } of conversation.exchanges) {
-    count(method)
-    count(reply.outcome.kind)
-    if (reply.outcome.kind === 'result') for (const { type } of reply.outcome.blocks ?? []) count(type)
-    for (const _ of reply.progress) count('progress')
-    for (const _ of reply.logs) count('log message')
-    for (const { method: asks } of reply.questions) count(asks)
-  }
-  return counts
+  judgeUri(cell, 'error.data.uri', uri, member(to, 'uri'), say)
+  sameMembers('error.data', from, to, ['uri'], say)
 }

@@ -1,19 +1,30 @@
-/** Says random conversations through a gateway: one host and one scripted server per pair, as many conversations as are asked for. */
-import { fake } from '../fake-downstream.ts'
+/** Says random conversations through a gateway: a few hosts and one random server per stage, as many conversations as are asked for. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadConfiguration } from '../../../src/config/load.ts'
+import type { ServerOptions } from '../../../src/downstream/options.ts'
+import { everyFakeKind, fake, FakeDownstream } from '../fake-downstream.ts'
 import type { FakeKind } from '../fake-downstream.ts'
-import type { Host, TransportRow } from '../fake-host.ts'
 import { everyTransport } from '../fake-host.ts'
-import { everyFakeKind } from '../fake-downstream.ts'
-import { KEY, MODERN } from '../fakes/messages.ts'
-import type { Turn } from '../fakes/turn.ts'
+import type { Pending, TransportRow } from '../fake-host.ts'
+import { MODERN } from '../fakes/messages.ts'
 import { startGateway } from '../gateway.ts'
 import type { TestGateway } from '../gateway.ts'
-import type { Block, Conversation, Exchange, Question, Written } from './conversation.ts'
-import { write } from './conversation.ts'
-import { exposedUri, judge } from './judge.ts'
-import type { Asked, Cell } from './judge.ts'
-import { member, readTree, valueOf } from './tree.ts'
-import type { Tree } from './tree.ts'
+import { Caller, LATE_MS } from './caller.ts'
+import type { Said } from './caller.ts'
+import { definitionText, entryOf, exposedId, LIST_WORDS, LISTS, shown } from './catalog.ts'
+import type { Catalog, Curating, ListName, Setting } from './catalog.ts'
+import type { Conversation, Exchange, Step } from './conversation.ts'
+import { write } from './json.ts'
+import type { Written } from './json.ts'
+import { judgeList } from './judge-lists.ts'
+import { expectedLogs, judgeUpdate } from './judge-notifications.ts'
+import { fateOf } from './judge-questions.ts'
+import { judge } from './judge.ts'
+import type { Cell, Observed } from './model.ts'
+import type { Script } from './scripts.ts'
+import { RandomServer } from './server.ts'
 
 export interface Pair {
   readonly name: string
@@ -33,397 +44,453 @@ export const everyPair: readonly Pair[] = everyTransport.flatMap((host) =>
 )
 
 const PREFIX = 'fs'
-const NAMES = ['one', 'two', 'three'] as const
-const READ = ['file:///one', 'ui://two', 'note://three'] as const
-
-/** What a server does at one exchange, and what it saw. */
-interface Script {
-  readonly exchange: Exchange
-  readonly received: string[]
-  answered: string | undefined
-  readonly questions: Asked[]
-  readonly asked: Asked[]
+/** Of the second server, which is only there so that there are two. */
+const OTHERS: Readonly<Record<ListName, readonly string[]>> = {
+  tools: ['other__idle'],
+  prompts: [],
+  resources: [],
+  templates: [],
 }
 
-/** A gateway between one host and one scripted server, ready for conversations. */
+/** A gateway between a few hosts and one random server, ready for conversations. */
 export class Stage implements AsyncDisposable {
-  readonly #cell: Cell
-  readonly #gateway: TestGateway
-  readonly #host: Host
-  readonly #scripts = new Map<string, Script>()
-  #current: Script | undefined
+  readonly #pair: Pair
+  readonly #setting: Setting
+  readonly #server: RandomServer
+  readonly #idle: FakeDownstream
+  readonly #stateDir: string
+  #gateway: TestGateway
+  #callers: readonly Caller[] = []
+  #turns = 0
+  #offeredMs = -Infinity
+  /** Requests that were given up: none may be answered. */
+  readonly #given: { readonly text: string; answer: string | undefined }[] = []
 
-  private constructor(cell: Cell, gateway: TestGateway, host: Host) {
-    this.#cell = cell
+  private constructor(
+    pair: Pair,
+    setting: Setting,
+    server: RandomServer,
+    idle: FakeDownstream,
+    stateDir: string,
+    gateway: TestGateway,
+  ) {
+    this.#pair = pair
+    this.#setting = setting
+    this.#server = server
+    this.#idle = idle
+    this.#stateDir = stateDir
     this.#gateway = gateway
-    this.#host = host
-    for (const method of ['elicitation/create', 'sampling/createMessage'])
-      host.answerText(method, (text) => (this.#current === undefined ? '{}' : this.#reply(this.#current, readTree(text))))
-    for (const method of ['tools/call', 'prompts/get', 'resources/read'])
-      gateway.fake(PREFIX).on(method, (turn) => this.#serve(turn))
   }
 
-  static async open({ host: row, revision, kind }: Pair): Promise<Stage> {
-    const spec = fake.of({ kind, tools: [...NAMES], prompts: [...NAMES], resources: [...READ] })
-    const gateway = await startGateway({ servers: { [PREFIX]: spec, other: fake.of({ kind: 'modern http', tools: ['idle'] }) } })
-    const host = await row.connect(gateway, row.era === 'modern' ? {} : { revision, capabilities: CAPABILITIES })
-    const cell: Cell = {
-      hostEra: row.era,
-      hostRevision: revision,
-      serverEra: kind.startsWith('modern') ? 'modern' : 'legacy',
-      prefix: PREFIX,
-    }
-    return new Stage(cell, gateway, host)
+  static async open(pair: Pair, setting: Setting): Promise<Stage> {
+    const server = await RandomServer.start(pair.kind, setting.catalog, setting.isMovable)
+    const idle = await FakeDownstream.start(fake.of({ kind: 'modern http', tools: ['idle'] }))
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-differential-'))
+    const gateway = await start(server, idle, setting, stateDir, 0)
+    const stage = new Stage(pair, setting, server, idle, stateDir, gateway)
+    const indices = Array.from({ length: setting.hosts }, (_, index) => index)
+    stage.#callers = await Promise.all(
+      indices.map((index) =>
+        Caller.connect(pair.host, pair.revision, setting.capabilities[index] ?? '{}', index, gateway, server.scripts),
+      ),
+    )
+    return stage
   }
 
   /** Says one conversation; what was not as the model says, one sentence each. */
-  async say(conversation: Conversation): Promise<string[]> {
+  async say({ steps }: Conversation): Promise<string[]> {
     const found: string[] = []
-    this.#gateway.fake(PREFIX).forget()
-    this.#host.texts.length = 0
-    // Two exchanges at once need different names and ids, or nothing could tell them apart.
-    const exchanges = conversation.exchanges.map((exchange, at) => ({
-      ...exchange,
-      id: at === 0 ? exchange.id : String(100 + at),
-      token: exchange.token === undefined || at === 0 ? exchange.token : `"token ${at}"`,
-      reply: { ...exchange.reply, questions: this.#askable(conversation, exchange) },
-    }))
-    const begin = (exchange: Exchange, at: number): Promise<void> => this.#exchange(exchange, at, found)
-    if (conversation.isConcurrent) await Promise.all(exchanges.map(begin))
-    else for (const [at, exchange] of exchanges.entries()) await begin(exchange, at)
+    await this.#reset(found)
+    for (const step of steps) {
+      await this.#step(step, found)
+      if (found.length > 0) break
+    }
+    for (const { text, answer } of this.#given.splice(0))
+      if (answer !== undefined) found.push(`a request that was cancelled was answered: ${text} ${answer}`)
     return found
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#host[Symbol.asyncDispose]()
+    for (const caller of this.#callers) await caller.leave()
     await this.#gateway[Symbol.asyncDispose]()
+    await this.#server[Symbol.asyncDispose]()
+    await this.#idle[Symbol.asyncDispose]()
+    rmSync(this.#stateDir, { recursive: true, force: true })
   }
 
-  async #exchange(exchange: Exchange, at: number, found: string[]): Promise<void> {
-    const { method } = exchange
-    const target = method === 'resources/read' ? (READ[at] ?? READ[0]) : (NAMES[at] ?? NAMES[0])
-    const script: Script = { exchange, received: [], answered: undefined, questions: [], asked: [] }
-    this.#scripts.set(`${method} ${target}`, script)
-    this.#current = script
-    const exposed = method === 'resources/read' ? exposedUri(this.#cell, target) : `${PREFIX}__${target}`
-    const sent = this.#request(exchange, exposed, [])
-    let answeredId = exchange.id
-    let pending = this.#host.sendRaw(sent, JSON.parse(exchange.id) as string | number)
-    let answer = await answerOf(pending)
-    const texts = [...pending.texts]
-    for (let round = 0; round < 4 && answer.includes('"input_required"') && isQuestion(answer); round++) {
-      answeredId = String(1_000 + round)
-      const retry = this.#request({ ...exchange, id: answeredId }, exposed, this.#answers(script, answer))
-      pending = this.#host.sendRaw(retry, Number(answeredId))
-      answer = await answerOf(pending)
-      texts.push(...pending.texts)
+  /** Back to the setting: every conversation finds the same world. */
+  async #reset(found: string[]): Promise<void> {
+    if (this.#server.fake.kind !== this.#pair.kind) await this.#changeEra(found)
+    if (this.#server.catalog !== this.#setting.catalog) await this.#offer(this.#setting.catalog, found)
+    if (this.#pair.host.era === 'legacy' && this.#callers.some(({ level }) => level !== undefined && level !== 'debug'))
+      await this.#setLevel('debug')
+    this.#server.fake.forget()
+    this.#server.scripts.clear()
+    for (const caller of this.#callers) caller.forget()
+  }
+
+  async #step(step: Step, found: string[]): Promise<void> {
+    switch (step.kind) {
+      case 'exchanges':
+        return this.#exchanges(step, found)
+      case 'lists':
+        return this.#lists(found)
+      case 'offer':
+        return this.#offer(step.catalog, found)
+      case 'update':
+        return this.#update(step, found)
+      case 'level':
+        return this.#setLevel(step.level)
+      case 'server restarts':
+        return this.#restartServer()
+      case 'gateway restarts':
+        return this.#restartGateway()
+      case 'era changes':
+        return this.#server.isMovable ? this.#changeEra(found) : undefined
     }
-    if (!answer.startsWith('{')) return void found.push(`${method} was not answered: ${answer}`)
-    const notifications = [...texts, ...this.#host.texts.filter((text) => isProgressOf(exchange, text))]
-    found.push(...judge(this.#cell, { ...script, sent, notifications, answer, answeredId }))
   }
 
-  /** What a modern host adds to its retry: an answer to each question, and the state as it came. */
-  #answers(script: Script, answer: string): Written {
-    const result = member(readTree(answer), 'result')
-    const state = member(result, 'requestState')
-    const responses: Written = (member(result, 'inputRequests')?.members ?? []).map(({ key, value }) => [
-      JSON.stringify(key),
-      this.#reply(script, value),
-    ])
-    return [
-      ['"inputResponses"', write(responses, PLAIN)],
-      ...(state === undefined ? [] : [['"requestState"', state.text] as const]),
-    ]
+  get #cell(): Cell {
+    const { host, revision } = this.#pair
+    const { kind, era } = this.#server.fake
+    return {
+      hostEra: host.era,
+      hostRevision: revision,
+      serverEra: era,
+      isServerHttp: kind.endsWith('http'),
+      isHostHttp: host.name.endsWith('HTTP'),
+      prefix: PREFIX,
+      catalog: this.#server.catalog,
+      curating: this.#setting.curating,
+    }
   }
 
-  /** The host's answer to the question it was asked, as the script has it. */
-  #reply(script: Script, question: Tree): string {
-    const asked = member(question, 'params')
-    const params = asked?.text ?? '{}'
-    const method = member(asked, 'messages') === undefined ? 'elicitation/create' : 'sampling/createMessage'
-    const written = script.exchange.reply.questions.find((each) => each.method === method)
-    const answer =
-      written === undefined
-        ? '{"action":"cancel"}'
-        : write([...ANSWERS[written.method], ...written.answer.filter(([key]) => !isOwn(key))], PLAIN)
-    script.asked.push({ method, params, answer })
-    return answer
+  async #exchanges({ isConcurrent, exchanges }: Step & { kind: 'exchanges' }, found: string[]): Promise<void> {
+    const used = new Map<Caller, Set<string>>()
+    const scripts = exchanges.map((exchange, at): { caller: Caller; script: Script } => {
+      const caller = this.#callers[exchange.host % this.#callers.length] ?? this.#callers[0]
+      // Requests of one host at once need different ids and tokens; those of different hosts may have the same.
+      const mine = used.get(caller) ?? new Set()
+      const isFirst = mine.size === 0
+      used.set(caller, mine.add(exchange.id))
+      const distinct: Exchange = {
+        ...exchange,
+        id: isFirst ? exchange.id : String(100 + at),
+        token: exchange.token === undefined || isFirst ? exchange.token : `"token ${at}"`,
+      }
+      return { caller, script: this.#script(caller, distinct, isConcurrent) }
+    })
+    const targets = scripts.map(({ script: { exchange, target } }) => `${exchange.method} ${target}`)
+    const isAmbiguous = isConcurrent && new Set(targets).size < targets.length
+    const begin = ({ caller, script }: { caller: Caller; script: Script }): Promise<void> =>
+      this.#exchange(caller, script, isAmbiguous, !isConcurrent, found)
+    if (isConcurrent) await Promise.all(scripts.map(begin))
+    else for (const each of scripts) await begin(each)
   }
 
-  #request({ method, id, arguments: given, more, meta, token, spelling }: Exchange, name: string, answers: Written): string {
-    const isModern = this.#cell.hostEra === 'modern'
-    const own: Written = [
-      ...(token === undefined ? [] : [['"progressToken"', token] as const]),
-      ...(isModern
-        ? ([
-            [JSON.stringify(KEY.version).replaceAll('/', spelling.escapeEvery === 2 ? '\\/' : '/'), JSON.stringify(MODERN)],
-            [JSON.stringify(KEY.capabilities), JSON.stringify(CAPABILITIES)],
-            [JSON.stringify(KEY.logLevel), '"debug"'],
-          ] as const)
-        : []),
-    ]
-    const whole = [...own, ...(meta ?? [])]
+  #script(caller: Caller, exchange: Exchange, isConcurrent: boolean): Script {
+    const mark = `turn ${this.#turns++}`
+    const { outcome, questions } = exchange.reply
+    // A process that ends takes other calls with it.
+    const settled =
+      outcome.kind === 'dies' && isConcurrent ? { kind: 'error' as const, code: 1, message: '"no"', data: undefined } : outcome
+    // 3.0 (b): what a server asks beside several calls of one session, on a pipe, is asked in the latest of them and ends with it.
+    const isGuessed = isConcurrent && this.#pair.host.era === 'legacy' && !this.#cell.isServerHttp
+    const isPlain =
+      isGuessed || settled.kind === 'cancelled' || settled.kind === 'dies' || exchange.method === 'completion/complete'
+    const asks = isPlain
+      ? []
+      : questions.filter(
+          (question, at) =>
+            this.#mayAsk(caller, question.kind) && questions.findIndex(({ kind }) => methodsMeet(kind, question.kind)) === at,
+        )
+    return {
+      exchange: { ...exchange, reply: { ...exchange.reply, outcome: settled, questions: asks } },
+      mark,
+      target: this.#targetOf(exchange),
+      received: [],
+      answered: undefined,
+      questions: [],
+      asked: [],
+      cancelled: undefined,
+      notify: () => undefined,
+    }
+  }
+
+  /** A modern server may ask only what was declared to it; a legacy one asks what it likes. */
+  #mayAsk({ capabilities }: Caller, kind: Exchange['reply']['questions'][number]['kind']): boolean {
+    const cell = this.#cell
+    return cell.serverEra === 'legacy' || fateOf({ hostEra: 'modern', hostRevision: MODERN }, capabilities, kind) === 'asked'
+  }
+
+  #targetOf({ method, target }: Exchange): string {
+    const { catalog } = this.#server
+    const list =
+      method === 'tools/call'
+        ? catalog.tools
+        : method === 'resources/read'
+          ? catalog.resources
+          : method === 'completion/complete' && target % 2 === 1
+            ? catalog.templates
+            : catalog.prompts
+    return list[target % list.length]?.id ?? ''
+  }
+
+  #exposedOf({ method, target }: Exchange, original: string): string {
+    const list: ListName =
+      method === 'tools/call'
+        ? 'tools'
+        : method === 'resources/read'
+          ? 'resources'
+          : method === 'completion/complete' && target % 2 === 1
+            ? 'templates'
+            : 'prompts'
+    return exposedId(PREFIX, this.#setting.curating, list, original)
+  }
+
+  async #exchange(caller: Caller, script: Script, isTagged: boolean, isAlone: boolean, found: string[]): Promise<void> {
+    const cell = this.#cell
+    const { exchange, target, mark } = script
+    this.#server.scripts.set(mark, script)
+    const exposed = this.#exposedOf(exchange, target)
+    const isHidden = cell.curating.hidden.includes(target)
+    const level = cell.hostEra === 'modern' ? exchange.level : caller.level
+    const observe = (said: Partial<Said> & { sent: string }, cancellation: Observed['cancellation']): Observed => ({
+      ...script,
+      capabilities: caller.capabilities,
+      roots: caller.roots,
+      sent: said.sent,
+      notifications: said.notifications?.() ?? [],
+      isAlone,
+      answer: said.answer ?? '',
+      answeredId: said.answeredId ?? '0',
+      level,
+      cancellation,
+    })
+    if (exchange.reply.outcome.kind === 'cancelled' && !isHidden) {
+      const { sent, cancellation } = await this.#cancel(caller, script, exposed, isTagged ? mark : undefined)
+      found.push(...judge(cell, observe({ sent }, cancellation)))
+      return
+    }
+    const link = this.#link
+    const said = await caller.say(script, exposed, isTagged ? mark : undefined, () => undefined)
+    // It may have been the main link's process or session.
+    if (exchange.reply.outcome.kind === 'dies' && script.received.length > 0) await this.#replaced(link, 1_000)
+    if (!said.answer.startsWith('{')) return void found.push(`${said.sent} was not answered: ${said.answer}`)
+    if (isAlone && !isHidden && script.answered !== undefined) {
+      const expected = expectedLogs(cell, level, exchange).length
+      await eventually(
+        () => said.notifications().filter((text) => text.includes('notifications/message')).length >= expected,
+        2_000,
+      )
+    }
+    found.push(...judge(cell, observe(said, undefined)))
+  }
+
+  async #cancel(
+    caller: Caller,
+    script: Script,
+    exposed: string,
+    tag: string | undefined,
+  ): Promise<{ sent: string; cancellation: Observed['cancellation'] }> {
+    const { outcome } = script.exchange.reply
+    const { reason, more, meta } = outcome.kind === 'cancelled' ? outcome : { reason: undefined, more: [], meta: undefined }
     const params: Written = [
-      [method === 'resources/read' ? '"uri"' : '"name"', JSON.stringify(name)],
-      ...(given === undefined || method === 'resources/read' ? [] : [['"arguments"', given] as const]),
-      ...(whole.length === 0 && meta === undefined ? [] : [['"_meta"', write(whole, { ...spelling, escapeEvery: 0 })] as const]),
-      ...answers,
+      ...(reason === undefined ? [] : [['"reason"', reason] as const]),
+      ...(meta === undefined ? [] : [['"_meta"', write(meta)] as const]),
       ...more,
     ]
-    return write(
-      [
-        ['"jsonrpc"', '"2.0"'],
-        ['"id"', id],
-        ['"method"', JSON.stringify(method)],
-        ['"params"', write(params, spelling)],
-      ],
-      spelling,
+    let sent = ''
+    let pending: Pending | undefined
+    void caller.say(script, exposed, tag, (text, begun) => {
+      sent = text
+      pending = begun
+    })
+    const given: { text: string; answer: string | undefined } = { text: sent, answer: undefined }
+    this.#given.push(given)
+    pending?.raw.then(
+      (answer) => (given.answer = answer),
+      () => undefined,
     )
+    await happens(script, () => script.received.length > 0)
+    const text = pending && caller.cancel(pending, params)
+    await happens(script, () => script.cancelled !== undefined)
+    return { sent, cancellation: { sent: text, received: script.cancelled } }
   }
 
-  /** The questions that this host can be asked and that can be told apart: one conversation at a time, only what its revision knows. */
-  #askable({ isConcurrent }: Conversation, { reply }: Exchange): readonly Question[] {
-    if (isConcurrent) return []
-    const knowsElicitation = this.#cell.hostEra === 'modern' || this.#cell.hostRevision >= '2025-06-18'
-    const known = reply.questions.filter((question) => question.method === 'sampling/createMessage' || knowsElicitation)
-    // Questions of one round may be asked in any order: two of one kind could not be told apart.
-    return known.filter(({ method }, at) => known.findIndex((other) => other.method === method) === at)
-  }
-
-  async #serve(turn: Turn): Promise<undefined> {
-    const { method, params = {} } = turn.message
-    const script = this.#scripts.get(`${method} ${String(params['name'] ?? params['uri'])}`)
-    if (script === undefined) {
-      turn.fail(-32602, 'no script')
-      return undefined
-    }
-    const { reply } = script.exchange
-    script.received.push(turn.raw)
-    if (!(await this.#isAsked(script, turn))) return undefined
-    const token = (params['_meta'] as Record<string, unknown> | undefined)?.['progressToken']
-    if (token !== undefined)
-      for (const { value, more } of reply.progress)
-        turn.say(
-          note('notifications/progress', [
-            ['"progressToken"', JSON.stringify(token)],
-            ['"progress"', String(value)],
-            ...fresh(more),
-          ]),
-        )
-    for (const { level, more } of reply.logs)
-      turn.say(
-        note('notifications/message', [
-          ['"level"', JSON.stringify(level)],
-          ['"logger"', '"log"'],
-          ['"data"', '1'],
-          ...fresh(more),
-        ]),
-      )
-    script.answered = this.#answer(script.exchange, turn.id)
-    turn.finish(script.answered)
-    return undefined
-  }
-
-  /** Asks in the manner of the server's era; false: the answers come with a retry. */
-  async #isAsked(script: Script, turn: Turn): Promise<boolean> {
-    const { questions } = script.exchange.reply
-    if (questions.length === 0) return true
-    if (this.#cell.serverEra === 'legacy') {
-      for (const question of questions) {
-        const { id, answer } = turn.connection.expectAnswer()
-        const params = questionText(question)
-        turn.say(
-          write([...HEAD, ['"id"', String(id)], ['"method"', JSON.stringify(question.method)], ['"params"', params]], PLAIN),
-        )
-        await answer
-        const { raw } = await this.#gateway
-          .fake(PREFIX)
-          .journal.until(
-            ({ message, connection }) => message.method === undefined && message.id === id && connection === turn.connection,
-          )
-        script.questions.push({ method: question.method, params, answer: member(readTree(raw), 'result')?.text ?? raw })
-      }
-      return true
-    }
-    const params = member(readTree(turn.raw), 'params')
-    const responses = member(params, 'inputResponses')
-    if (responses === undefined) {
-      const requests: Written = questions.map((question, at) => [
-        `"k${at}"`,
-        `{"method":${JSON.stringify(question.method)},"params":${questionText(question)}}`,
-      ])
-      const result = write(
-        [
-          ['"resultType"', '"input_required"'],
-          ['"inputRequests"', write(requests, PLAIN)],
-          ['"requestState"', STATE],
-        ],
-        PLAIN,
-      )
-      turn.finish(write([...HEAD, ['"id"', JSON.stringify(turn.id)], ['"result"', result]], PLAIN))
-      return false
-    }
-    const state = member(params, 'requestState')?.text
-    questions.forEach((question, at) =>
-      script.questions.push({
-        method: question.method,
-        params: questionText(question),
-        answer:
-          state !== undefined && JSON.parse(state) === JSON.parse(STATE)
-            ? (member(responses, `k${at}`)?.text ?? '"nothing"')
-            : JSON.stringify(`the state ${state}`),
+  async #lists(found: string[]): Promise<void> {
+    await Promise.all(
+      this.#callers.map(async (caller) => {
+        for (const list of LISTS) {
+          const pages = await caller.list(LIST_WORDS[list].method)
+          judgeList(this.#cell, list, pages, this.#setting.pageMaxItems, OTHERS[list], (text) => found.push(text))
+        }
       }),
     )
-    return true
   }
 
-  #answer({ method, reply }: Exchange, id: string | number): string {
-    const { outcome, spelling } = reply
-    const body: Written =
-      outcome.kind === 'error'
-        ? [
-            [
-              '"error"',
-              write(
-                [
-                  ['"code"', String(outcome.code)],
-                  ['"message"', outcome.message],
-                  ...(outcome.data === undefined ? [] : [['"data"', outcome.data] as const]),
-                ],
-                spelling,
-              ),
-            ],
-          ]
-        : [['"result"', write(this.#result(method, outcome), spelling)]]
-    return write([['"jsonrpc"', '"2.0"'], ['"id"', JSON.stringify(id)], ...body], spelling)
-  }
-
-  #result(method: Exchange['method'], outcome: Exchange['reply']['outcome'] & { kind: 'result' }): Written {
-    const { blocks, structured, isError, more, meta } = outcome
-    const own: Written =
-      this.#cell.serverEra === 'modern'
-        ? [
-            ['"resultType"', '"complete"'],
-            ...(method === 'resources/read'
-              ? ([
-                  ['"ttlMs"', '1000'],
-                  ['"cacheScope"', '"public"'],
-                ] as const)
-              : []),
-          ]
-        : []
-    const list = (blocks ?? []).map(blockText)
-    const content: Written =
-      method === 'tools/call'
-        ? [
-            ...(blocks === undefined ? [] : [['"content"', `[${list.join(',')}]`] as const]),
-            ...(structured === undefined ? [] : [['"structuredContent"', structured] as const]),
-            ...(isError === undefined ? [] : [['"isError"', String(isError)] as const]),
-          ]
-        : method === 'prompts/get'
-          ? [['"messages"', `[${list.map((text) => `{"role":"user","content":${text}}`).join(',')}]`]]
-          : [['"contents"', `[${(blocks ?? []).map((block) => contentText(block)).join(',')}]`]]
-    return [
-      ...own,
-      ...content,
-      ...(meta === undefined
-        ? []
-        : [
-            [
-              '"_meta"',
-              write(
-                meta,
-                outcome.more.length > 0 ? { space: ' ', turn: 0, escapeEvery: 0 } : { space: '', turn: 0, escapeEvery: 0 },
-              ),
-            ] as const,
-          ]),
-      ...more,
-    ]
-  }
-}
-
-/** On pipes and HTTP+SSE notifications come beside the answer; the token tells whose progress it is. */
-const isProgressOf = ({ token }: Exchange, text: string): boolean => {
-  const { params } = JSON.parse(text) as { params?: { progressToken?: unknown } }
-  return token !== undefined && params?.progressToken === JSON.parse(token)
-}
-
-/** Members that a notification has of its own may not be repeated. */
-const fresh = (more: Written): Written =>
-  more.filter(([key]) => !['progress', 'data', 'level'].includes(JSON.parse(key) as string))
-
-const note = (method: string, params: Written): string =>
-  write(
-    [
-      ['"jsonrpc"', '"2.0"'],
-      ['"method"', JSON.stringify(method)],
-      ['"params"', write(params, { space: '', turn: 0, escapeEvery: 0 })],
-    ],
-    {
-      space: '',
-      turn: 0,
-      escapeEvery: 0,
-    },
-  )
-
-const blockText = (block: Block): string => {
-  const { type, more } = block
-  const own: Written =
-    type === 'resource_link'
-      ? [
-          ['"uri"', JSON.stringify(block.uri)],
-          ['"name"', '"n"'],
-        ]
-      : type === 'resource'
-        ? [['"resource"', write([['"uri"', JSON.stringify(block.uri)], ['"text"', '"t"'], ...more], PLAIN)]]
-        : type === 'text'
-          ? [['"text"', '"\\u0041 \\"quoted\\" text"']]
-          : [
-              ['"data"', '"QUJD"'],
-              ['"mimeType"', '"audio/wav"'],
-            ]
-  return write([['"type"', JSON.stringify(type)], ...own, ...more], PLAIN)
-}
-
-const contentText = (block: Block): string =>
-  write([['"uri"', JSON.stringify('uri' in block ? block.uri : 'file:///one')], ['"text"', '"t"'], ...block.more], PLAIN)
-
-/** What answers must have to be answers; members of a script may not repeat them. */
-const ANSWERS: Readonly<Record<Question['method'], Written>> = {
-  'elicitation/create': [
-    ['"action"', '"accept"'],
-    ['"content"', '{"n":1.0,"caf\\u00e9":"\\u0041"}'],
-  ],
-  'sampling/createMessage': [
-    ['"role"', '"assistant"'],
-    ['"model"', '"m"'],
-    ['"content"', '{"type":"text","text":"\\u0041"}'],
-  ],
-}
-const isOwn = (key: string): boolean => ['action', 'content', 'role', 'model'].includes(JSON.parse(key) as string)
-const SCHEMA = '{"type":"object","properties":{"n":{"type":"number","minimum":1.0}}}'
-const CAPABILITIES = { elicitation: { form: {} }, sampling: {} }
-const STATE = '"state \\u00e9 1.0"'
-const HEAD: Written = [['"jsonrpc"', '"2.0"']]
-
-const questionText = ({ method, message, more }: Question): string =>
-  method === 'elicitation/create'
-    ? write([['"message"', message], ['"requestedSchema"', SCHEMA], ...more], PLAIN)
-    : write(
-        [['"messages"', `[{"role":"user","content":{"type":"text","text":${message}}}]`], ['"maxTokens"', '10'], ...more],
-        PLAIN,
+  /** B128, B129: refreshed first, announced once to each host, and only where what it is shown differs. */
+  async #offer(catalog: Catalog, found: string[]): Promise<void> {
+    const before = this.#server.catalog
+    const { curating } = this.#setting
+    const kinds = ['tools', 'prompts', 'resources'] as const
+    const differing = (text: (from: Catalog, list: ListName) => string): readonly (typeof kinds)[number][] =>
+      kinds.filter((kind) =>
+        LISTS.some((list) => LIST_WORDS[list].changed === kind && text(before, list) !== text(catalog, list)),
       )
+    const must = differing((from, list) => visible(from, curating, list))
+    const announced = differing((from, list) => from[list].map((entry) => definitionText(list, entry)).join())
+    // A change that comes while the one before is being read may be told twice.
+    const isLone = performance.now() - this.#offeredMs > 3_000
+    this.#offeredMs = performance.now()
+    const counts = this.#callers.map((caller) => Object.fromEntries(kinds.map((kind) => [kind, caller.announced(kind)])))
+    this.#server.offer(catalog, announced)
+    const isTold = (): boolean =>
+      this.#callers.every((caller, at) => must.every((kind) => caller.announced(kind) > (counts[at]?.[kind] ?? 0)))
+    if (!(await eventually(isTold, LATE_MS))) found.push(`a change of ${must.join(' and ')} was not announced to every host`)
+    this.#callers.forEach((caller, at) => {
+      for (const kind of kinds) {
+        const times = caller.announced(kind) - (counts[at]?.[kind] ?? 0)
+        if (isLone && times > (announced.includes(kind) ? 1 : 0)) found.push(`a change of ${kind} was announced ${times} times`)
+      }
+    })
+  }
 
-const isQuestion = (answer: string): boolean =>
-  valueOf(member(member(readTree(answer), 'result'), 'resultType')) === 'input_required'
+  /** 3.8 (B131, B132, B168). */
+  async #update({ target, more }: Step & { kind: 'update' }, found: string[]): Promise<void> {
+    const { resources } = this.#server.catalog
+    const original = resources[target % resources.length]?.id ?? ''
+    const exposed = exposedId(PREFIX, this.#setting.curating, 'resources', original)
+    const subscriptions = await Promise.all(this.#callers.map((caller) => caller.subscribe(exposed)))
+    const sent = await this.#server.report(original, more)
+    await eventually(() => subscriptions.every(({ received }) => received().length > 0), LATE_MS)
+    for (const { received } of subscriptions) judgeUpdate(exposed, sent, received(), (text) => found.push(text))
+    await Promise.all(subscriptions.map(({ end }) => end()))
+    if (!(await eventually(() => this.#server.isUnwatched(original), LATE_MS))) found.push(`nobody unsubscribed from ${original}`)
+    this.#server.fake.forget()
+  }
 
-const answerOf = (pending: { raw: Promise<string> }): Promise<string> =>
-  Promise.race([pending.raw, late()]).catch((error: unknown) => String(error))
+  async #setLevel(level: string): Promise<void> {
+    if (this.#pair.host.era === 'modern') return
+    for (const caller of this.#callers) {
+      await caller.host.call('logging/setLevel', { level })
+      caller.level = level
+    }
+  }
 
-const PLAIN = { space: '', turn: 0, escapeEvery: 0 }
+  async #restartServer(): Promise<void> {
+    const before = this.#link
+    await this.#server.restart()
+    // The main link is opened again at once; by then it is known of the others that they are gone, or it will be found out.
+    await this.#replaced(before, LATE_MS)
+  }
 
-/** No answer within this is a hang: a finding, not a failure of the run. */
-const LATE_MS = 10_000
-const late = (): Promise<string> =>
-  new Promise((resolve) => setTimeout(() => resolve('nothing came within 10 s'), LATE_MS).unref())
+  get #link(): unknown {
+    return this.#gateway.running.fleet.get(PREFIX)?.link
+  }
+
+  async #replaced(before: unknown, withinMs: number): Promise<void> {
+    if (this.#server.fake.kind !== 'modern http') await eventually(() => this.#link !== before, withinMs)
+    await this.#settled()
+  }
+
+  async #restartGateway(): Promise<void> {
+    const port = Number(this.#gateway.url.port)
+    for (const caller of this.#callers) if (!this.#pair.host.name.endsWith('HTTP')) await caller.leave()
+    await this.#gateway[Symbol.asyncDispose]()
+    this.#gateway = await start(this.#server, this.#idle, this.#setting, this.#stateDir, port)
+    await Promise.all(this.#callers.map((caller) => caller.return(this.#gateway)))
+    await this.#settled()
+  }
+
+  /** B268: from the next call on. */
+  async #changeEra(_found: string[]): Promise<void> {
+    await this.#server.changeEra()
+    await this.#settled()
+  }
+
+  /** Resolves when the gateway has a server of the present era again. */
+  async #settled(): Promise<void> {
+    const { era } = this.#server.fake
+    await eventually(() => {
+      const downstream = this.#gateway.running.fleet.get(PREFIX)
+      return downstream?.health$.value.state === 'healthy' && downstream.link?.era === era
+    }, LATE_MS)
+  }
+}
+
+/** Two questions of one exchange are told apart by their methods, dialogs by their modes as well. */
+const methodsMeet = (one: string, other: string): boolean => {
+  const group = (kind: string): string =>
+    ['form', 'titled', 'several'].includes(kind) ? 'form' : ['sampling', 'tools', 'context'].includes(kind) ? 'sampling' : kind
+  return group(one) === group(other)
+}
+
+/** What hosts see for certain: members that the configuration replaces may change unseen. */
+const visible = (catalog: Catalog, curating: Curating, list: ListName): string =>
+  shown(catalog, curating, list)
+    .map((entry) => {
+      const edit = list === 'tools' ? curating.edits.find(({ tool }) => tool === entry.id) : undefined
+      const replaced = edit === undefined ? [] : ['"title"', '"description"', '"annotations"', '"inputSchema"']
+      return definitionText(list, { ...entry, members: entry.members.filter(([key]) => !replaced.includes(key)) })
+    })
+    // Two readings that differ in order alone are one reading (3.22).
+    .toSorted()
+    .join()
+
+const start = async (
+  server: RandomServer,
+  idle: FakeDownstream,
+  setting: Setting,
+  stateDir: string,
+  port: number,
+): Promise<TestGateway> => {
+  const options = {
+    ...(await configured(setting.curating)),
+    ...(server.url !== undefined && { url: server.url }),
+    // Not the subject; what is dropped over a limit would look like a loss.
+    limits: { maxLogMessages: { amount: 1e9, periodMs: 1_000, text: '1000000000/s' } },
+  }
+  return startGateway({
+    servers: {},
+    fakes: new Map([
+      [PREFIX, server.fake],
+      ['other', idle],
+    ]),
+    options: { [PREFIX]: options },
+    gateway: { pageMaxItems: setting.pageMaxItems },
+    host: { addresses: [{ host: '127.0.0.1', port }] },
+    stateDir,
+  })
+}
+
+/** What the YAML of the configuration comes to, for one server. */
+const configured = async (curating: Curating): Promise<Pick<ServerOptions, 'curation' | 'alias'>> => {
+  const value = { servers: { [PREFIX]: { command: 'x', ...entryOf(curating) } } }
+  const { servers } = await loadConfiguration({ files: [], value }, { env: {}, cwd: '/', home: '/' })
+  const [{ curation, alias }] = servers
+  return { curation, alias }
+}
+
+/** Waits until something holds; false if it never does. */
+const eventually = async (holds: () => boolean, withinMs: number): Promise<boolean> => {
+  const end = performance.now() + withinMs
+  for (let pauseMs = 1; !holds(); pauseMs = Math.min(pauseMs * 2, 50)) {
+    if (performance.now() > end) return false
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+  return true
+}
+
+/** Waits until something happened to an exchange. */
+const happens = async (script: Script, holds: () => boolean): Promise<boolean> => {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(holds()), LATE_MS)
+  script.notify = () => {
+    if (holds()) resolve(true)
+  }
+  script.notify()
+  const outcome = await promise
+  clearTimeout(timer)
+  return outcome
+}

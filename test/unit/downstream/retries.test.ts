@@ -1,0 +1,57 @@
+/** When a call that failed is sent again, and what is said of it in the end (BRIDGING 5.3, 7.2). */
+import { describe, expect, test } from 'vitest'
+import type { Call } from '../../../src/rpc/call.ts'
+import { again } from '../../../src/downstream/retries.ts'
+import type { RetryBudget } from '../../../src/downstream/retry-budget.ts'
+import { Failure } from '../../../src/wire/failure.ts'
+
+const BUDGET = { take: () => true } as unknown as RetryBudget
+const call = (method: string): Call => ({ method, ref: 1, signal: new AbortController().signal }) as unknown as Call
+const lost = new Failure('lost', 'the connection broke')
+const forgotten = (): Failure => new Failure('session_expired', 'HTTP 404', { executed: 'no' })
+
+/** Attempts that fail with these, one after the other, and then succeed. */
+const attempts = (...failures: Failure[]) => {
+  let count = 0
+  return {
+    attempt: (): Promise<string> => {
+      const failure = failures[count++]
+      return failure === undefined ? Promise.resolve('answered') : Promise.reject(failure)
+    },
+    count: () => count,
+  }
+}
+
+describe('a read whose connection broke', () => {
+  test('B222 B231 is sent again in a new session where the old one went with the connection', async () => {
+    const { attempt, count } = attempts(forgotten())
+    expect(await again(lost, call('resources/read'), BUDGET, attempt)).toBe('answered')
+    expect(count()).toBe(2)
+  })
+
+  test('B231 is not sent again for ever: a second lost session ends it, and it may have been executed', async () => {
+    const { attempt, count } = attempts(forgotten(), forgotten(), forgotten())
+    const failed = again(lost, call('prompts/get'), BUDGET, attempt)
+    await expect(failed).rejects.toMatchObject({ kind: 'session_expired', executed: 'unknown' })
+    expect(count()).toBe(2)
+  })
+
+  test('B231 may have been executed, also where the server cannot be reached any more', async () => {
+    const { attempt } = attempts(new Failure('unreachable', 'refused', { executed: 'no' }))
+    const failed = again(lost, call('resources/read'), BUDGET, attempt)
+    await expect(failed).rejects.toMatchObject({ kind: 'unreachable', executed: 'unknown' })
+  })
+})
+
+test('B231 a tool whose connection broke is sent once', async () => {
+  const { attempt, count } = attempts()
+  await expect(again(lost, call('tools/call'), BUDGET, attempt)).rejects.toBe(lost)
+  expect(count()).toBe(0)
+})
+
+test('a call that was refused twice for its session was executed by nobody', async () => {
+  const { attempt, count } = attempts(forgotten())
+  const failed = again(forgotten(), call('tools/call'), BUDGET, attempt)
+  await expect(failed).rejects.toMatchObject({ kind: 'session_expired', executed: 'no' })
+  expect(count()).toBe(1)
+})
