@@ -46,12 +46,14 @@ export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, 
   if (delayMs > 0) await pause(delayMs, call.signal)
   if (call.signal.aborted) throw error
   try {
-    return await attempt().catch((second: unknown) => {
-      if (!isForgotten(second) || isForgotten(error) || call.signal.aborted) throw second
-      return attempt()
-    })
-  } catch (last) {
-    throw inDoubt(error, last)
+    return await attempt()
+  } catch (second) {
+    if (!isForgotten(second) || isForgotten(error) || call.signal.aborted) throw inDoubt(error, second)
+  }
+  try {
+    return await attempt()
+  } catch (third) {
+    throw inDoubt(error, third)
   }
 }
 

@@ -80,7 +80,11 @@ export class StandingStream {
     if (isStream(head)) return this.#again(this.#retryMs)
     // Many servers route nothing but POST: a first 404 says no more than that, and the next POST would find out.
     const failure = failureOfStatus(head, this.#wasOpen, Date.now())
-    if (failure.retryable || head.status >= 500) return this.#again(failure.facts.retryAfterMs ?? this.#retryMs)
+    // Whatever else a server that had a stream says: calls go on, and without the stream its messages would be lost unnoticed.
+    // It may also be our last event that it does not know.
+    if (!failure.retryable && head.status < 500) this.#lastEventId = undefined
+    const isTriedAgain = failure.retryable || head.status >= 500 || (this.#wasOpen && failure.kind !== 'session_expired')
+    if (isTriedAgain) return this.#again(failure.facts.retryAfterMs ?? this.#retryMs)
     this.stop()
     if (failure.kind === 'session_expired') this.#ports.expired(failure)
   }

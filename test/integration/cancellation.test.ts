@@ -95,6 +95,26 @@ test.each([legacyHttp, legacyPipe, legacySse])('B141 over $name initialize is ne
   expect(gateway.fake('a').all('notifications/cancelled')).toEqual([])
 })
 
+test('B141 a cancellation of an initialize that waits for its server reaches no server, and it is answered', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('x') }, early: true })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const a = gateway.fake('a')
+  a.on('initialize', async ({ params }) => {
+    await promise
+    return { protocolVersion: params['protocolVersion'], capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } }
+  })
+  const bridge = new URL('/servers/a/mcp', gateway.url)
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'h', version: '1' } }
+  const opening = send(bridge, { body: request(1, 'initialize', params) })
+  const cancelled = await send(bridge, {
+    body: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }),
+  })
+  await cancelled.body
+  resolve()
+  expect(JSON.parse(await (await opening).body)).toHaveProperty('result.protocolVersion', '2025-11-25')
+  expect(a.all('notifications/cancelled')).toEqual([])
+})
+
 test.each(everyTransport)('B143 over $name unknown, finished and malformed cancellations are ignored', async ({ connect }) => {
   await using gateway = await startGateway({ servers: { a: fake.offering('x') } })
   await using host = await connect(gateway)

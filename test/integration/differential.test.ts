@@ -22,6 +22,6 @@ describe('B016 B017 B018 B269 B272 what one side writes reaches the other as it 
   test.each(everyPair)('$name', { timeout: 120_000 }, async (pair) => {
     for (const { setting, conversation } of kept.filter(({ pair: name }) => name === pair.name))
       expect(await sayOnce(pair, setting, conversation)).toEqual([])
-    for (const round of [0, 1]) expect(await explore(pair, SEED, round, undefined, PER_PAIR)).toBeUndefined()
+    expect(await explore(pair, SEED, 0, undefined, PER_PAIR)).toBeUndefined()
   })
 })

@@ -1,6 +1,7 @@
 /** Handshakes and what every message of an era carries (BRIDGING 8.1, 8.2). */
 import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
+import type { FakeSpec } from '../support/fake-downstream.ts'
 import {
   everyLegacyTransport,
   everyModernTransport,
@@ -172,6 +173,16 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     expect((await host.begin('no/such', {}, { id }).response).id).toBe(id)
     expect((await host.begin('tools/call', { name: 'a__echo' }, { id }).response).id).toBe(id)
   })
+  test.each([String.raw`"caf\u00e9\/1"`, '"1.0"', '-3', '"\\u0000"'])(
+    'B001 an id spelled %s comes back in that spelling',
+    async (id) => {
+      await using gateway = await start()
+      await using host = await connect(gateway)
+      const meta = era === 'modern' ? `,"_meta":{"${KEY.version}":"${MODERN}","${KEY.capabilities}":{}}` : ''
+      const text = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"a__echo"${meta}}}`
+      expect(await host.sendRaw(text, JSON.parse(id) as string | number).raw).toContain(`"id":${id},`)
+    },
+  )
   test('B004 nothing is ever said to a notification', async () => {
     await using gateway = await start()
     await using host = await connect(gateway)
@@ -179,6 +190,33 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     host.notify('tools/list', {})
     await host.call('tools/list')
     expect(host.heard.entries).toEqual([])
+  })
+  test('B004 a server that answers twice, and then fails the same call, has answered once', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    const texts: string[] = []
+    gateway.fake('a').on('tools/call', (turn) => {
+      const result = (text: string): string => `{"jsonrpc":"2.0","id":${turn.id},"result":{"content":[],"said":"${text}"}}`
+      turn.say(result('first'))
+      turn.say(result('second'))
+      turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"error":{"code":1,"message":"third"}}`)
+    })
+    const pending = host.begin('tools/call', { name: 'a__echo' })
+    expect((await pending.response).result).toMatchObject({ said: 'first' })
+    gateway.fake('a').off('tools/call')
+    await host.call('tools/call', { name: 'a__echo' })
+    texts.push(...host.texts, ...pending.texts)
+    expect([...host.heard.entries, ...pending.messages.entries]).toEqual([])
+    expect(texts).toEqual([])
+  })
+  test('B005 what a server says without an integer code or a message becomes an error that has both', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    for (const error of ['{"code":1.5,"message":"x"}', '{"code":"1","message":"x"}', '{"code":1}', '{"message":"x"}', '{}']) {
+      gateway.fake('a').on('prompts/get', (turn) => turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"error":${error}}`))
+      const answer = await host.begin('prompts/get', { name: 'a__p' }).response
+      expect(answer.error, error).toMatchObject({ code: -32603, message: expect.any(String) as string })
+    }
   })
   test('B005 errors have an integer code and a message', async () => {
     await using gateway = await start()
@@ -202,15 +240,19 @@ describe.each(everyFakeKind)('a %s server', (kind) => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['echo'] }) } })
     await using host = await modernHttp.connect(gateway)
     await using legacy = await legacyHttp.connect(gateway)
-    for (const who of [host, legacy])
-      for (let n = 0; n < 4; n++)
-        await who.call('tools/call', { name: 'a__echo', _meta: { progressToken: 'mine' } }, { id: `host-${n}` })
+    for (let n = 0; n < 4; n++)
+      await Promise.all(
+        [host, legacy].map((who) =>
+          who.call('tools/call', { name: 'a__echo', _meta: { progressToken: 'mine' } }, { id: `host-${n}` }),
+        ),
+      )
     const calls = gateway.fake('a').all('tools/call')
-    const seen = calls.map(({ id, connection }) => `${gateway.fake('a').connections.indexOf(connection)}/${id}`)
-    expect(new Set(seen).size).toBe(8)
+    const on = ({ connection }: (typeof calls)[number]): number => gateway.fake('a').connections.indexOf(connection)
+    expect(new Set(calls.map((call) => `${on(call)}/${call.id}`)).size).toBe(8)
     const tokens = calls.map(({ message }) => metaOf(message)['progressToken'])
     expect(tokens).not.toContain('mine')
     expect(tokens.every((token) => typeof token === 'number' || typeof token === 'string')).toBe(true)
+    expect(new Set(calls.map((call, at) => `${on(call)}/${String(tokens[at])}`)).size).toBe(8)
     expect(calls.some(({ raw }) => raw.includes('host-'))).toBe(false)
     expect(calls.some(({ raw }) => raw.includes('"id":null'))).toBe(false)
   })
@@ -220,6 +262,7 @@ describe.each(everyFakeKind)('a %s server', (kind) => {
     const meta = {
       'com.example/x': { deep: [1] },
       traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      tracestate: 'vendor=1,other=2',
       baggage: 'a=1',
     }
     await host.call('tools/call', { name: 'a__echo' }, { meta })
@@ -271,6 +314,11 @@ test('B009 an answer without resultType is complete, B010 one with an unknown re
     isError: true,
     content: [{ text: 'A violated the protocol' }],
   })
+  gateway.fake('a').on('prompts/get', () => ({ resultType: 'strange', messages: [] }))
+  await expect(host.call('prompts/get', { name: 'a__p' })).rejects.toMatchObject({
+    code: -32603,
+    data: { [KEY.gateway]: { kind: 'protocol' } },
+  })
 })
 
 test('B032 hosts of both eras are served on one URL at the same time', async () => {
@@ -286,6 +334,9 @@ test('B034 the body decides the era: a legacy request with a modern header is no
   await using host = await legacyHttp.connect(gateway)
   const result = await host.call('tools/list', {}, { headers: { 'mcp-protocol-version': '2025-11-25' } })
   expect(result).not.toHaveProperty('resultType')
+  const inSession = await host.call('tools/list', {}, { headers: { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' } })
+  expect(inSession).toHaveProperty('tools')
+  expect(inSession).not.toHaveProperty('resultType')
   const described = { [KEY.version]: MODERN, [KEY.capabilities]: {} }
   const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' }
   expect(await host.call('tools/list', {}, { meta: described, headers })).toHaveProperty('resultType', 'complete')
@@ -315,6 +366,27 @@ test('B023 nobody is treated differently for the name it gives itself', async ()
     ),
   )
   for (const { tools } of results) expect(tools).toEqual(results[0]['tools'])
+})
+
+test('B023 no server gets the names of another for what it says of itself', async () => {
+  const calling = (name: string, tool: string): FakeSpec =>
+    fake.of({
+      tools: [tool],
+      on: {
+        initialize: ({ params }) => ({
+          protocolVersion: params['protocolVersion'],
+          capabilities: { tools: {} },
+          serverInfo: { name, title: name, version: '1' },
+        }),
+        'tools/call': () => ({ content: [{ type: 'text', text: tool }] }),
+      },
+    })
+  await using gateway = await startGateway({ servers: { a: calling('b', 'x'), b: calling('a', 'y') } })
+  await using host = await modernHttp.connect(gateway)
+  const { tools } = await host.call('tools/list')
+  expect((tools as JsonMap[]).map(({ name }) => name)).toEqual(['a__x', 'b__y'])
+  expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [{ text: 'x' }] })
+  expect(await host.call('tools/call', { name: 'b__y' })).toMatchObject({ content: [{ text: 'y' }] })
 })
 
 test('B039 elicitation {} of a host is form only for a modern server', async () => {

@@ -42,6 +42,18 @@ describe.each(everyFakeKind)('from a %s server', (kind) => {
     await using host = await modernHttp.connect(gateway)
     expect((await names(host)).map(String).toSorted()).toEqual(['a__one', 'a__two'])
   })
+  test('B119 cursors of the server stay between it and us, whatever the pages of the host', async () => {
+    const pages = new Map<string | undefined, JsonMap>([
+      [undefined, { tools: [tool('one')], nextCursor: 'cursor-of-the-server' }],
+      ['cursor-of-the-server', { tools: [tool('two'), tool('three')] }],
+    ])
+    await using gateway = await startGateway({ servers: { a: paged(kind, pages) }, gateway: { pageMaxItems: 1 } })
+    await using host = await modernHttp.connect(gateway)
+    const first = await host.call('tools/list')
+    expect(first['nextCursor']).toEqual(expect.any(String))
+    expect(JSON.stringify(first)).not.toContain('cursor-of-the-server')
+    await expect(host.call('tools/list', { cursor: 'cursor-of-the-server' })).rejects.toMatchObject({ code: -32602 })
+  })
   test('B113 a list the server does not know is empty, the others stay', async () => {
     const missing = { 'resources/templates/list': undefined, 'prompts/list': undefined }
     await using gateway = await startGateway({
@@ -290,12 +302,17 @@ describe('completion', () => {
   })
 })
 
-test('B105 a tool result with isError reaches the host as it is', async () => {
-  await using gateway = await startGateway({ servers: { a: fake.offering('x') } })
-  await using host = await legacyHttp.connect(gateway)
-  const result = { content: [{ type: 'text', text: 'no' }], isError: true, vendor: { a: 1 } }
-  gateway.fake('a').on('tools/call', () => result)
-  expect(await host.call('tools/call', { name: 'a__x' })).toEqual(result)
+test.each(everyTransport)('B105 over $name a tool result with isError reaches the host as it is', async ({ connect }) => {
+  await using gateway = await startGateway({
+    servers: { a: fake.offering('x'), b: fake.of({ kind: 'modern http', tools: ['x'] }) },
+  })
+  await using host = await connect(gateway)
+  const members = '"content":[{"type":"text","text":"n\\u006f"}],"isError":true,"vendor":{"a":1.0}'
+  gateway.fake('a').on('tools/call', (turn) => turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"result":{${members}}}`))
+  gateway
+    .fake('b')
+    .on('tools/call', (turn) => turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"result":{"resultType":"complete",${members}}}`))
+  for (const name of ['a__x', 'b__x']) expect(await host.begin('tools/call', { name }).raw).toContain(members)
 })
 
 test('3.4 empty contents for what no list names are not found, for what is listed they pass', async () => {

@@ -1,6 +1,7 @@
 /** Exposed names and URIs, there and back (BRIDGING 4; 8.9). */
 import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
+import type { FakeSpec } from '../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
 import { request } from '../support/fakes/messages.ts'
@@ -102,6 +103,19 @@ test('B158 B159 B160 names come from the key, whatever the server calls itself, 
   expect(names).toHaveLength(12)
   expect(new Set(names).size).toBe(12)
   for (const name of names) expect(name).toMatch(/^[ab]__[A-Za-z0-9_-]{1,45}$/)
+})
+
+test('B160 a name is the same whatever else is configured, running or listed, in whichever order', async () => {
+  const odd = ['ünï', 'a b', 'x'.repeat(200), 'plain', '工具']
+  const read = async (servers: Record<string, FakeSpec>): Promise<string[]> => {
+    await using gateway = await startGateway({ servers })
+    await using host = await modernHttp.connect(gateway)
+    return ((await tools(host)) as string[]).filter((name) => name.startsWith('a__')).toSorted()
+  }
+  const alone = await read({ a: fake.offering(...odd) })
+  expect(await read({ b: fake.offering(...odd, 'a__plain'), a: fake.offering(...odd.toReversed()) })).toEqual(alone)
+  const fewer = await read({ a: fake.offering(odd[2], odd[1]) })
+  expect(alone).toEqual(expect.arrayContaining(fewer))
 })
 
 test('B162 long names that differ at their end stay apart, and are the same after a restart', async () => {

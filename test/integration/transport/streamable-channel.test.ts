@@ -604,6 +604,24 @@ describe('the standalone stream', () => {
     ])
   })
 
+  test.each([400, 401, 403, 405])(
+    'B223 a stream that was open is opened again where HTTP %i is between, from the beginning',
+    async (status) => {
+      let opened = 0
+      await using server = await scripted((_seen, response) => {
+        opened++
+        if (opened === 2) response.writeHead(status).end()
+        else
+          sse(response, `id: ${opened}\nretry: 5\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: `n/${opened}` })}\n\n`).end()
+      })
+      await using link = await connect(server.url)
+      expect(await link.channel.openStream()).toBe(true)
+      await server.until((seen) => seen.headers['last-event-id'] === '3')
+      expect(server.seen.slice(0, 4).map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '1', undefined, '3'])
+      expect(link.events.received.slice(0, 2)).toMatchObject([{ message: { method: 'n/1' } }, { message: { method: 'n/3' } }])
+    },
+  )
+
   test('goes on behind a message over the cap', async () => {
     const fine = { jsonrpc: '2.0', method: 'fine' }
     await using server = await scripted((_seen, response) => {

@@ -189,7 +189,7 @@ export class Caller {
     await own.until(
       ({ method, params }) =>
         method === 'notifications/subscriptions/acknowledged' &&
-        (params?.['_meta'] as Record<string, unknown>)[KEY.subscriptionId] === listen.id,
+        (params?.['_meta'] as Record<string, unknown> | undefined)?.[KEY.subscriptionId] === listen.id,
     )
   }
 

@@ -55,7 +55,7 @@ const judgeEntry = (cell: Cell, list: ListName, original: string, from: Tree, to
     LIST_WORDS[list].id,
     ...(edit?.title === undefined ? [] : ['title']),
     ...(edit?.description === undefined ? [] : ['description']),
-    ...(edit?.readOnlyHint === undefined ? [] : ['annotations']),
+    ...(edit?.readOnlyHint === undefined && edit?.title === undefined ? [] : ['annotations']),
     ...(edit?.pin === undefined ? [] : ['inputSchema']),
     ...(list === 'tools' && knowsObjectsOnly(cell) ? ['outputSchema'] : []),
   ]
@@ -73,7 +73,9 @@ const judgeEdit = (place: string, edit: Curating['edits'][number], from: Tree, t
   if (edit.readOnlyHint !== undefined) {
     if (valueOf(member(member(to, 'annotations'), 'readOnlyHint')) !== edit.readOnlyHint)
       say(`${place}.annotations are ${member(to, 'annotations')?.text}`)
-    sameMembers(`${place}.annotations`, member(from, 'annotations'), member(to, 'annotations'), ['readOnlyHint'], say)
+    // A configured title stands in both places.
+    const titled = ['readOnlyHint', ...(edit.title === undefined ? [] : ['title'])]
+    sameMembers(`${place}.annotations`, member(from, 'annotations'), member(to, 'annotations'), titled, say)
   }
   if (edit.pin === undefined) return
   const [before, after] = [member(from, 'inputSchema'), member(to, 'inputSchema')]

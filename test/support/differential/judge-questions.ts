@@ -102,7 +102,8 @@ const judgeDialog = (cell: Cell, kind: QuestionKind, from: Tree, to: Tree, say: 
   if (valueOf(member(to, 'message')) !== expected) say(`a question reached the host as ${member(to, 'message')?.text}`)
   const knowsModes = !isBefore(cell, '2025-11-25')
   const mode = valueOf(member(to, 'mode'))
-  if (mode !== undefined && (!knowsModes || mode !== (kind === 'url' ? 'url' : 'form'))) say(`the mode is ${String(mode)}`)
+  if (mode !== undefined && (!knowsModes || mode !== (kind === 'url' ? 'url' : 'form')))
+    say(`the mode is ${JSON.stringify(mode)}`)
   // B087: minted for 2025-11-25, unknown to 2026-07-28.
   const id = member(to, 'elicitationId')
   const original = member(from, 'elicitationId')

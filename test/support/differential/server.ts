@@ -156,7 +156,8 @@ export class RandomServer implements AsyncDisposable {
 
   #list(each: FakeDownstream, list: ListName, turn: Turn): void {
     const { perPage } = this.catalog
-    const page = Number(/^page (\d+)$/.exec(String(turn.params['cursor'] ?? ''))?.[1] ?? 0)
+    const { cursor } = turn.params
+    const page = typeof cursor === 'string' ? Number(/^page (\d+)$/.exec(cursor)?.[1] ?? 0) : 0
     const entries = this.catalog[list]
     const some = entries.slice(page * perPage, (page + 1) * perPage)
     const result: Written = [
