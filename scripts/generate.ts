@@ -1,7 +1,8 @@
-/** Writes what is made from the configuration schema: schema/v1.json and docs/configuration.md. A test fails when they are stale. */
+/** Writes what is made from the schema and from tables: schema/v1.json, docs/configuration.md, docs/hosts. A test fails when they are stale. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { configurationJsonSchema } from '../src/config/json-schema.ts'
 import { renderReference } from './configuration-reference.ts'
+import { renderHostPages } from './host-pages.ts'
 
 const root = new URL('../', import.meta.url)
 
@@ -12,6 +13,7 @@ export const generate = async (): Promise<ReadonlyMap<string, string>> => {
   return new Map([
     ['schema/v1.json', `${JSON.stringify(schema, undefined, 2)}\n`],
     ['docs/configuration.md', `${intro}\n${renderReference(schema)}\n`],
+    ...renderHostPages(),
   ])
 }
 

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { adminPlace } from './admin/socket.ts'
-import { findConfiguration, userConfiguration } from './config/find.ts'
+import { FILE_NAME, findConfiguration, userConfiguration, userConfigurationPath } from './config/find.ts'
 import { configurationId, runtimeRoot } from './config/folders.ts'
 import { loadConfiguration } from './config/load.ts'
 import { nearestKey } from './config/nearest-key.ts'
@@ -10,11 +10,15 @@ import { ConfigError } from './config/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
 import type { Context } from './config/surroundings.ts'
 import type { CheckOptions } from './commands/check.ts'
+import type { AddOptions } from './commands/add.ts'
+import type { Connecting, ConnectOptions } from './commands/connect.ts'
+import type { ImportOptions, Writing } from './commands/import.ts'
 import { CommandError, EXIT } from './commands/io.ts'
 import type { Invocation, Io, Read } from './commands/io.ts'
 import { printText, remark, remarkJson } from './commands/print.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { TokenOptions } from './commands/token.ts'
+import type { Discovered } from './host-files/discovered.ts'
 import { operatorCommand } from './operator-command.ts'
 import { VERSION } from './version.ts'
 
@@ -74,16 +78,37 @@ const makeProgram = (
     const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
     const { config: named, listen, state, allowUnauthenticatedNetwork } = options
     const context = around({ named, listen, state, allowUnauthenticatedNetwork, withoutLock })
-    const files = await filesOf(named, context, looksAround)
+    const found = await filesOf(named, context, looksAround)
+    const files = found ?? [userConfigurationPath(context.home, context.env)]
     const id = configurationId(resolve(context.cwd, files[0]))
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
     const read = async (): Promise<Read> => {
       const sinceMs = Date.now()
-      const configuration = await loadConfiguration({ files }, context)
+      const discovered = found === undefined ? await discoverServers(files[0], context, looksAround) : undefined
+      const configuration = discovered?.configuration ?? (await loadConfiguration({ files }, context))
       io.redactor.learn(configuration.secrets)
-      return { configuration, sinceMs }
+      return { configuration, sinceMs, discovered }
     }
     return { files, command: (...words) => operatorCommand(named, ...words), place, read, context, io, json }
+  }
+
+  /** For commands that write a configuration, which may not be there yet. `isHere`: none but the one of this folder is meant. */
+  const writing = async (own: CommonOptions & { readonly user?: boolean }, isHere = false): Promise<Writing> => {
+    const before = program.opts<CommonOptions>()
+    const named = [...(before.config ?? []), ...(own.config ?? [])]
+    const context = around({ named })
+    const { cwd, home, env, uid } = context
+    const found = named.length > 0 || isHere || own.user === true ? named[0] : await findConfiguration(cwd, home, env, uid)
+    const file = own.user === true && found === undefined ? userConfigurationPath(home, env) : resolve(cwd, found ?? FILE_NAME)
+    return { file, named, context, io, json }
+  }
+  const connecting = async (own: CommonOptions): Promise<Connecting> => {
+    const written = await writing(own)
+    const { context, named } = written
+    const [first] = (await filesOf(named, context, true)) ?? []
+    const isUsual = first === undefined || first === userConfigurationPath(context.home, context.env)
+    const { place } = await invoked(own)
+    return { ...written, configuration: isUsual ? undefined : resolve(context.cwd, first), place }
   }
 
   command('up', 'serve the configuration (what happens without a command)', true)
@@ -124,6 +149,69 @@ const makeProgram = (
     .action(async (name: string | undefined, options: CommonOptions) => {
       const { diff } = await import('./commands/lock.ts')
       end(await diff(await invoked(options), name))
+    })
+  for (const word of ['init', 'import'] as const)
+    command(
+      word,
+      word === 'init'
+        ? 'keep the servers that hosts have as trunkline.yaml here'
+        : 'add the servers of hosts to the configuration',
+    )
+      .argument('[hosts...]', 'claude-code, cursor, …; all that are found if left out')
+      .option('--user', 'for all projects: write into the configuration folder of the user')
+      .option('--dry-run', 'show what would be written')
+      .option('-y, --yes', 'do not ask')
+      .action(async (hosts: readonly string[], options: CommonOptions & ImportOptions & { readonly user?: boolean }) => {
+        const { importServers } = await import('./commands/import.ts')
+        end(await importServers(await writing(options, word === 'init'), hosts, options))
+      })
+  command('add', 'add one server: NAME URL, NAME -- COMMAND, a name in the registry, ./server.json, ./x.mcpb')
+    .argument('<source...>', 'name, then URL or command; or one of the others alone')
+    .option('-e, --env <name=value>', 'a variable of its environment (repeatable)', collect)
+    .option('-H, --header <header>', 'a header, as "Name: value" (repeatable)', collect)
+    .option('-t, --transport <kind>', 'stdio, http or sse')
+    .option('--prefix <prefix>', 'what its exposed names begin with')
+    .option('--as <name>', 'its key, in place of one made from its name')
+    .option('--use <kind>', 'of a server.json: remote, npm, pypi, nuget or oci')
+    .option('--user', 'into the configuration of the user')
+    .option('--force', 'in place of a server of this name, or beside the same one')
+    .option('-y, --yes', 'do not ask')
+    .action(async (words: readonly string[], options: CommonOptions & AddOptions & { readonly user?: boolean }) => {
+      const { add } = await import('./commands/add.ts')
+      end(await add(await writing(options), words, options))
+    })
+  command('remove', 'remove one server from the configuration')
+    .argument('<server>', 'its key')
+    .option('--user', 'from the configuration of the user')
+    .action(async (server: string, options: CommonOptions & { readonly user?: boolean }) => {
+      const { remove } = await import('./commands/remove.ts')
+      end(await remove(await writing(options), server))
+    })
+  command('connect', 'enter Trunkline in the file of a host: shows the difference, keeps a backup')
+    .argument('[hosts...]', 'claude-code, claude-desktop, vscode, cursor, …')
+    .option('--all', 'every host that is installed')
+    .option('--scope <scope>', 'user, local or project: which of its files')
+    .option('--toolset <name>', 'this toolset')
+    .option('--http', 'by the URL of the running process; else the host starts trunkline itself')
+    .option('--stdio', 'the host starts trunkline itself (what happens without --http)')
+    .option('--token-env <name>', 'with --http: the variable that holds a token')
+    .option('--move', 'take its own servers behind Trunkline: import them, and remove them there')
+    .option('--no-move', 'leave its own servers alone, and do not ask')
+    .option('--print', 'print what would be entered, and write nothing')
+    .option('--link', 'print an install link (VS Code, Cursor)')
+    .option('-y, --yes', 'do not ask')
+    .action(async (hosts: readonly string[], options: CommonOptions & ConnectOptions) => {
+      const { connect } = await import('./commands/connect.ts')
+      end(await connect(await connecting(options), hosts, options))
+    })
+  command('disconnect', 'take Trunkline out of the file of a host, which then is as it was')
+    .argument('[hosts...]', 'as for connect')
+    .option('--all', 'every host')
+    .option('--scope <scope>', 'user, local or project: which of its files; all if left out')
+    .option('-y, --yes', 'do not ask')
+    .action(async (hosts: readonly string[], options: CommonOptions & ConnectOptions) => {
+      const { disconnect } = await import('./commands/connect.ts')
+      end(await disconnect(await connecting(options), hosts, options))
     })
   command('schema', 'print the JSON Schema of the configuration').action(async () => {
     const { schema } = await import('./commands/schema.ts')
@@ -224,16 +312,27 @@ const withCommon = (command: Command): Command =>
 /** Of an option that may be repeated. */
 const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
-/** Which configuration is meant. A typed command looks in the working folder; `stdio` never does. */
+/** Which configuration is meant; `undefined`: there is none. A typed command looks in the working folder; `stdio` never does. */
 const filesOf = async (
   named: readonly string[],
   { cwd, home, env, uid }: Context,
   looksAround: boolean,
-): Promise<readonly string[]> => {
+): Promise<readonly string[] | undefined> => {
   if (named.length > 0) return named
   const found = await (looksAround ? findConfiguration(cwd, home, env, uid) : userConfiguration(home, env))
-  if (found !== undefined) return [found]
-  throw new CommandError(EXIT.config, 'no configuration found: name one with -c FILE, or write trunkline.yaml')
+  return found === undefined ? undefined : [found]
+}
+
+/** What stands in for a configuration that is not there: the servers of hosts; `stdio` takes those of no project. */
+const discoverServers = async (standsFor: string, context: Context, looksAround: boolean): Promise<Discovered> => {
+  const { discover } = await import('./host-files/discovered.ts')
+  const discovered = await discover(context, standsFor, looksAround ? ['local', 'project', 'user'] : ['user'])
+  if (discovered.configuration.servers.length > 0) return discovered
+  const add = operatorCommand([], 'add', 'NAME')
+  throw new CommandError(
+    EXIT.config,
+    `no configuration found, and no server in the files of hosts: ${add} URL, ${add} -- COMMAND, or name a file with -c FILE`,
+  )
 }
 
 /** The exit code, and words for a person; under `--json` the last line is one object for machines. */

@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Place } from '../admin/socket.ts'
 import type { Configuration } from '../config/options.ts'
 import type { Context } from '../config/surroundings.ts'
+import type { Discovered } from '../host-files/discovered.ts'
 import type { CommandPrinter } from '../operator-command.ts'
 import type { Redactor } from '../redactor.ts'
 
@@ -60,6 +61,8 @@ export const load = async (invocation: Invocation): Promise<Loaded> => ({ ...inv
 export interface Read {
   readonly configuration: Configuration
   readonly sinceMs: number
+  /** There is no file: the servers were found in those of hosts. */
+  readonly discovered?: Discovered | undefined
 }
 
 /** Ends a command with its exit code and words for a person: what, which, what next. */

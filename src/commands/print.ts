@@ -56,6 +56,11 @@ export const remarkLines = ({ stderr, redactor }: Streams, lines: readonly Line[
   stderr.write(redactor.hide(formatLines(lines)))
 }
 
+/** The beginning of a line that a person ends by typing; or the end of one whose typing is not shown. */
+export const prompt = ({ stderr }: Streams, text: string): void => {
+  stderr.write(text === '\n' ? text : printable(text))
+}
+
 /** One line of JSON on stderr. */
 export const remarkJson = ({ stderr, redactor }: Streams, value: unknown): void => {
   stderr.write(`${escapeJson(redactor.hideJson(JSON.stringify(value)))}\n`)

@@ -4,6 +4,7 @@ import { serverStatuses, urlsOf } from '../admin/status.ts'
 import { startGateway } from '../app.ts'
 import type { CommandPrinter } from '../operator-command.ts'
 import type { Running } from '../app.ts'
+import { foundFoot, foundHead } from './found.ts'
 import { CommandError, CRASH_MS, EXIT, load } from './io.ts'
 import type { Invocation, Loaded } from './io.ts'
 import { portHolder } from './port-holder.ts'
@@ -17,13 +18,18 @@ import { serverLines, thousands } from './table.ts'
 export const up = async (invocation: Invocation): Promise<number> => {
   const loaded = await load(invocation)
   const { io, context, configuration } = loaded
+  if (loaded.discovered !== undefined) remarkLines(io, foundHead(loaded.discovered))
   const voice = openLog(loaded)
   await using running = await start(loaded, voice)
   await using services = await openServices(running, loaded, voice, true)
   remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
   await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
   if (!io.interrupted.aborted) {
-    remarkLines(io, startTable(running, painter(io.stderr, context.env['NO_COLOR']), invocation.command))
+    const paint = painter(io.stderr, context.env['NO_COLOR'])
+    remarkLines(io, [
+      ...startTable(running, paint, invocation.command),
+      ...(loaded.discovered === undefined ? [] : foundFoot(loaded.discovered, paint, invocation.command)),
+    ])
     await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
   }
   const isExhausted = !io.interrupted.aborted

@@ -26,6 +26,7 @@ import {
   texts,
   urlPath,
 } from './kinds.ts'
+import { registrySchema } from './registry.ts'
 import { SECRET_NAME, secretSchema } from './secret-schema.ts'
 import { defaultsSchema, onChange, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
@@ -258,6 +259,7 @@ export const fileSchema = z
       }),
       'What servers may offer.',
     ),
+    registry: field(registrySchema, 'The MCP registry that `trunkline add` reads.'),
     strict: field(
       flag,
       'What is only told of by default is blocked: hidden characters, changed definitions, equal names.',

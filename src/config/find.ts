@@ -25,9 +25,13 @@ export const findConfiguration = async (
 
 /** For `stdio`, which hosts start in whatever folder was opened: only the file in the user's configuration folder. */
 export const userConfiguration = async (home: string, env: Surroundings['env']): Promise<string | undefined> => {
-  const file = join(configRoot({ env, home }), FILE_NAME)
+  const file = userConfigurationPath(home, env)
   return (await isUsable(file)) ? file : undefined
 }
+
+/** Where the configuration of the user lies, whether it is there or not. */
+export const userConfigurationPath = (home: string, env: Surroundings['env']): string =>
+  join(configRoot({ env, home }), FILE_NAME)
 
 const isUsable = async (file: string, uid?: number): Promise<boolean> => {
   const found = await stat(file).catch(() => undefined)

@@ -8,7 +8,7 @@ import { child, childPath, plain } from './tree.ts'
 import type { ListTree, MapTree, ScalarTree, Tree } from './tree.ts'
 
 /** Whose form the file has; `common`: `mcpServers` as Claude, Cursor, Windsurf, Cline and most others write it. */
-export type HostKind = 'common' | 'gemini' | 'vscode' | 'zed' | 'codex' | 'goose' | 'opencode'
+export type HostKind = 'common' | 'gemini' | 'vscode' | 'zed' | 'codex' | 'goose' | 'opencode' | 'continue'
 
 /** What an entry is read with. */
 export interface EntryContext {
@@ -131,7 +131,7 @@ const withForwarded = (env: Tree | undefined, names: Tree | undefined, { env: va
 
 /** Headers as they are written, and those that Codex takes from variables. */
 const headersOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
-  const written = firstOf(entry, HEADERS)
+  const written = firstOf(entry, HEADERS) ?? child(child(entry, 'requestOptions'), 'headers')
   const named = child(entry, 'env_http_headers')
   const bearer = child(entry, 'bearer_token_env_var')
   const token = child(entry, 'auth')

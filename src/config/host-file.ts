@@ -1,6 +1,7 @@
 /**
  * Configuration files of hosts, read as they are: `mcpServers` (Claude, Cursor, Windsurf, Gemini, Cline …), `servers` with `inputs` (VS
- * Code), `context_servers` (Zed), `mcp_servers` (Codex), `extensions` (Goose), `mcp` (opencode). What their entries mean is in host-entry.
+ * Code), `context_servers` (Zed), `mcp_servers` (Codex), `extensions` (Goose), `mcp` (opencode), a list (Continue). What their entries
+ * mean is in host-entry.
  */
 import { basename, dirname, sep } from 'node:path'
 import { rearrange, textOf, withDenied } from './host-entry.ts'
@@ -9,7 +10,7 @@ import type { Switches } from './host-switches.ts'
 import type { Problem } from './problems.ts'
 import { RESERVED_KEYS, normaliseKey, SERVER_KEY } from './server-key.ts'
 import { child, plain } from './tree.ts'
-import type { MapTree, Tree } from './tree.ts'
+import type { ListTree, MapTree, Tree } from './tree.ts'
 import type { VariableForms } from './variables.ts'
 
 /** Where the servers of a host's file are, and whose form they have. */
@@ -26,8 +27,11 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   const of = (kind: HostKind, servers: Tree | undefined): HostFile | undefined => servers && { kind, servers }
   const known = of('zed', child(tree, 'context_servers')) ?? of('codex', child(tree, 'mcp_servers'))
   if (known !== undefined) return known
-  if (OUR_SECTIONS.some((section) => tree.entries.has(section))) return undefined
   const common = child(tree, 'mcpServers') ?? child(tree, 'amp.mcpServers')
+  // These two have a version of their own.
+  if (common?.kind === 'list') return of('continue', byName(common))
+  if (basename(file) === 'librechat.yaml') return of('common', common)
+  if (OUR_SECTIONS.some((section) => tree.entries.has(section))) return undefined
   if (common !== undefined) return of(isGemini(tree, common, file) ? 'gemini' : 'common', common)
   const servers = child(tree, 'servers')
   const isTyped = entriesOf(servers).some((entry) => textOf(child(entry, 'type')) !== undefined)
@@ -37,6 +41,16 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   if (entriesOf(mcp).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('opencode', mcp)
   const extensions = child(tree, 'extensions')
   return entriesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined) ? of('goose', extensions) : undefined
+}
+
+/** A list of items with a `name`, as a mapping by that name; of two with one name the first counts. */
+export const byName = (list: ListTree): MapTree => {
+  const entries = new Map<string, Tree>()
+  for (const [at, item] of list.items.entries()) {
+    const name = textOf(child(item, 'name')) ?? `server ${at + 1}`
+    if (!entries.has(name)) entries.set(name, item)
+  }
+  return { kind: 'map', entries, path: list.path, place: list.place }
 }
 
 const entriesOf = (tree: Tree | undefined): Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
@@ -60,6 +74,7 @@ export const FORMS: Readonly<Record<HostKind, VariableForms>> = {
   goose: { pattern: /\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))/g, unset: 'literal' },
   opencode: { pattern: /\{((?:env|file):[^{}]*)\}/g, unset: 'empty' },
   codex: { pattern: /(?!)/g, unset: 'literal' },
+  continue: { pattern: /\$\{\{\s*(?:secrets|inputs)\.([^\s{}]*)\s*\}\}/g, unset: 'literal' },
 }
 
 /** The folder a host means by `${workspaceFolder}`: above `.vscode`, `.cursor` and the like, else that of the file. */

@@ -27,6 +27,8 @@ import { absolutePath } from './variables.ts'
 export interface Sources {
   readonly files: readonly string[]
   readonly value?: object
+  /** With `value`: the file it stands for, which names its state and its socket. Without, a value keeps no state. */
+  readonly standsFor?: string
 }
 
 /** Throws `ConfigError` with all problems at once. */
@@ -57,7 +59,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const proxies = readProxies(context.env)
   warnings.push(...proxies.warnings)
   if (servers.length === 0) warnings.push('no server is configured')
-  const first = context.overrides?.standsFor ?? resolve(context.cwd, sources.files[0] ?? '.')
+  const first = context.overrides?.standsFor ?? resolve(context.cwd, sources.files[0] ?? sources.standsFor ?? '.')
   const id = configurationId(first)
   return deepFreeze({
     id,
@@ -137,8 +139,8 @@ const buildServers = (
 }
 
 /** A program that gives us an object has not asked for files in the home folder. */
-const keepsState = ({ value }: Sources, { settings }: Gathered, { overrides }: Context): boolean =>
-  value === undefined || settings.state?.dir !== undefined || overrides?.state !== undefined
+const keepsState = ({ value, standsFor }: Sources, { settings }: Gathered, { overrides }: Context): boolean =>
+  value === undefined || standsFor !== undefined || settings.state?.dir !== undefined || overrides?.state !== undefined
 
 const stateFolder = ({ settings, folders }: Gathered, context: Context): string => {
   const { state } = context.overrides ?? {}

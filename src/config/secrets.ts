@@ -6,7 +6,8 @@ import type { GatheredServer } from './gather.ts'
 import { child, scalars } from './tree.ts'
 import type { ScalarTree, Tree } from './tree.ts'
 
-const SECRET_NAME = /token|secret|passw|credential|authorization|cookie|(api|private|access)[-_]?key/i
+/** Names of variables, headers and options whose values are secrets. */
+export const SECRET_NAME = /token|secret|passw|credential|authorization|cookie|(api|private|access)[-_]?key/i
 
 /** Below this a value is no secret worth the name, and hiding it would blacken ordinary words. */
 const SHORTEST_SECRET = 6

@@ -9,6 +9,8 @@ export interface Context {
   readonly home: string
   readonly uid?: number | undefined
   readonly platform?: NodeJS.Platform | undefined
+  /** How this program was started: Node, and the file it ran. */
+  readonly program?: readonly string[] | undefined
   /** Secrets that need not be asked for again yet (`cache`); absent: each reading asks. */
   readonly memory?: SecretMemory | undefined
   readonly overrides?:
@@ -35,6 +37,7 @@ export const readSurroundings = (overrides: Context['overrides'] = {}): Context 
   home: homedir(),
   uid: process.getuid?.(),
   platform: process.platform,
+  program: [process.execPath, ...process.argv.slice(1, 2)],
   memory: new Map(),
   overrides,
 })

@@ -5,8 +5,9 @@
  * The surprise: processes of one configuration share the folder. A change is made under a lock, to what stands there then.
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, openSync, closeSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { acquireFileLock, releaseFileLock } from '../../file-lock.ts'
 import type { Seal } from '../seal.ts'
 
 /** What a record is of: a word for its kind, then all that it must not be mixed up with. */
@@ -14,7 +15,6 @@ export type StoreKey = readonly string[]
 
 /** A lock that is older than any grant takes was left behind by a process that ended. */
 const STALE_LOCK_MS = 30_000
-const LOCK_POLL_MS = 25
 
 export class TokenStore {
   readonly #seal: Seal
@@ -81,35 +81,13 @@ export class TokenStore {
   async #locked<T>(name: string, change: () => Promise<T>): Promise<T> {
     if (this.#folder === undefined) return change()
     const lock = join(this.#folder, `${name}.lock`)
-    const isHeld = await this.#take(lock)
+    // A disk that supports no locks is no reason to stop.
+    const isHeld = await acquireFileLock(lock, STALE_LOCK_MS)
     try {
       return await change()
     } finally {
-      if (isHeld) rmSync(lock, { force: true })
+      if (isHeld) releaseFileLock(lock)
     }
-  }
-
-  /** False: the disk knows no locks for us, and we go on without. */
-  async #take(lock: string): Promise<boolean> {
-    for (;;) {
-      try {
-        mkdirSync(this.#folder ?? '', { recursive: true, mode: 0o700 })
-        closeSync(openSync(lock, 'wx', 0o600))
-        return true
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false
-      }
-      if (ageOf(lock) > STALE_LOCK_MS) rmSync(lock, { force: true })
-      else await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
-    }
-  }
-}
-
-const ageOf = (file: string): number => {
-  try {
-    return Date.now() - statSync(file).mtimeMs
-  } catch {
-    return 0
   }
 }
 

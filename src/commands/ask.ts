@@ -1,0 +1,36 @@
+/** Questions on a terminal. Without one nothing is asked (PRODUCT 2). */
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import type { Io } from './io.ts'
+import { prompt } from './print.ts'
+
+export const canAsk = ({ stdin, stderr }: Io): boolean => stdin.isTTY === true && stderr.isTTY === true
+
+/** What was typed, without spaces around; `undefined`: there is no terminal, or the input ended. `isHidden`: it is not shown. */
+export const ask = (io: Io, question: string, isHidden = false): Promise<string | undefined> => {
+  if (!canAsk(io)) return Promise.resolve(undefined)
+  return new Promise((resolve) => {
+    prompt(io, question)
+    // The terminal shows what is typed, unless it is read key by key.
+    const quiet = new Writable({ write: (_chunk, _encoding, done) => done() })
+    const lines = createInterface({ input: io.stdin, output: quiet, terminal: isHidden })
+    const end = (answer: string | undefined): void => {
+      io.interrupted.removeEventListener('abort', stop)
+      lines.close()
+      if (isHidden) prompt(io, '\n')
+      resolve(answer)
+    }
+    const stop = (): void => end(undefined)
+    io.interrupted.addEventListener('abort', stop)
+    lines.once('line', (line) => end(line.trim()))
+    lines.once('SIGINT', stop)
+    lines.once('close', stop)
+  })
+}
+
+/** A yes or a no; `standard` where the answer is empty or nothing can be asked. */
+export const confirm = async (io: Io, question: string, standard: boolean): Promise<boolean> => {
+  const answer = await ask(io, `${question} [${standard ? 'Y/n' : 'y/N'}] `)
+  if (answer === undefined && canAsk(io)) return false
+  return answer === undefined || answer === '' ? standard : /^y(es)?$/i.test(answer)
+}

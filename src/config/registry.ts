@@ -1,0 +1,34 @@
+/** Where `trunkline add NAME` looks servers up, and how much it takes from there. */
+import { z } from 'zod'
+import { durationField, field, httpUrl, sizeField } from './kinds.ts'
+
+export interface RegistryOptions {
+  /** Without a slash at the end; `/v0.1/servers/…` is added. */
+  readonly url: string
+  readonly timeoutMs: number
+  readonly maxAnswerBytes: number
+}
+
+export const DEFAULT_REGISTRY: RegistryOptions = {
+  url: 'https://registry.modelcontextprotocol.io',
+  timeoutMs: 10_000,
+  maxAnswerBytes: 1024 * 1024,
+}
+
+export const registrySchema = z.strictObject({
+  url: field(httpUrl, 'Its address, without the path of the API.', DEFAULT_REGISTRY.url),
+  timeout: durationField('From the first byte out to the last one in.', DEFAULT_REGISTRY.timeoutMs),
+  max_answer: sizeField('One answer.', DEFAULT_REGISTRY.maxAnswerBytes),
+})
+
+/** `written`: the section as it stands in the file; what is not valid counts as left out, since the file is judged elsewhere. */
+export const registryOptions = (written: unknown): RegistryOptions => {
+  const parsed = registrySchema.partial().safeParse(written ?? {})
+  if (!parsed.success) return DEFAULT_REGISTRY
+  const { url, timeout, max_answer: maxAnswer } = parsed.data
+  return {
+    url: url === undefined ? DEFAULT_REGISTRY.url : String(url).replace(/\/$/, ''),
+    timeoutMs: timeout ?? DEFAULT_REGISTRY.timeoutMs,
+    maxAnswerBytes: maxAnswer ?? DEFAULT_REGISTRY.maxAnswerBytes,
+  }
+}

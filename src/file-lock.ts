@@ -1,0 +1,30 @@
+/** A lock between processes: a file that only one of them can create. Its age tells that the process behind it ended. */
+import { closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+const LOCK_POLL_MS = 25
+
+/** Whether the lock is held; false: the disk supports none. A lock older than `staleMs` was left behind by a process that ended. */
+export const acquireFileLock = async (lock: string, staleMs: number): Promise<boolean> => {
+  for (;;) {
+    try {
+      mkdirSync(dirname(lock), { recursive: true, mode: 0o700 })
+      closeSync(openSync(lock, 'wx', 0o600))
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false
+    }
+    if (ageOf(lock) > staleMs) rmSync(lock, { force: true })
+    else await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
+  }
+}
+
+export const releaseFileLock = (lock: string): void => rmSync(lock, { force: true })
+
+const ageOf = (file: string): number => {
+  try {
+    return Date.now() - statSync(file).mtimeMs
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * Trunkline entered in a host's file, and taken out again. What the file was before is kept beside a record of the change, in the state
+ * folder: while nothing else changed the file, undoing restores it byte for byte; else the entry alone is removed.
+ */
+import { mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import {
+  ChangeError,
+  digestOf,
+  editing,
+  exclusively,
+  folderFor,
+  readState,
+  replaceFile,
+  textOfState,
+  writeThrough,
+} from './change.ts'
+import type { FileState } from './change.ts'
+import { lookIn, readText, removeIn, setIn } from './editor.ts'
+import { OUR_NAME } from './hosts.ts'
+import type { HostEntry, HostPlace } from './hosts.ts'
+import type { Steps } from './text-format.ts'
+
+/** What is known of a connection, in `record.json`. */
+interface ConnectionRecord {
+  readonly file: string
+  readonly at: readonly string[]
+  /** Digest of the file as it was left. */
+  readonly after: string
+  /** Name of the file, beside this record, that holds what was there before; `undefined`: there was no file. */
+  readonly before: string | undefined
+  /** Servers that were taken out of the file, by name. */
+  readonly moved: Readonly<Record<string, unknown>>
+}
+
+/** What would be written. */
+export interface Change {
+  readonly file: string
+  readonly before: string
+  readonly after: string
+  /** Where the file as it is before the change is kept. */
+  readonly backup: string
+}
+
+/** Connects or disconnects one place of one host; `stateRoot`: the folder for the state of all configurations. */
+export class HostConnection {
+  readonly #place: HostPlace
+  readonly #root: string
+
+  constructor(place: HostPlace, stateRoot: string) {
+    this.#place = place
+    this.#root = stateRoot
+  }
+
+  /** What connecting would change; rejects with `ChangeError` where it cannot be done. `moved`: names of servers to take out. */
+  async planConnect(entry: HostEntry, moved: readonly string[] = []): Promise<Change> {
+    const state = await readState(this.#place.path)
+    return this.#describe(state, (await this.#connected(state, entry, moved)).text)
+  }
+
+  /** Writes what `planned` showed; where another process of ours was faster and `isConfirmed` is false, what it would show now. */
+  connect(entry: HostEntry, moved: readonly string[], planned: Change, isConfirmed: boolean): Promise<Change> {
+    return this.#write(planned, isConfirmed, async (state) => {
+      const next = await this.#connected(state, entry, moved)
+      const record: ConnectionRecord = {
+        file: state.path,
+        at: this.#place.at,
+        after: digestOf(Buffer.from(next.text)),
+        before: next.base.bytes && backupName(next.base.bytes),
+        moved: next.moved,
+      }
+      return { text: next.text, keep: { record, before: next.base.bytes } }
+    })
+  }
+
+  /** `undefined`: Trunkline is not in the file. */
+  async planDisconnect(): Promise<Change | undefined> {
+    const state = await readState(this.#place.path)
+    const base = await this.#undone(state)
+    return base.bytes?.equals(state.bytes ?? Buffer.alloc(0)) === true || base.bytes === state.bytes
+      ? undefined
+      : this.#describe(state, textOfState(base))
+  }
+
+  disconnect(planned: Change, isConfirmed: boolean): Promise<Change> {
+    return this.#write(planned, isConfirmed, async (state) => {
+      const base = await this.#undone(state)
+      return { text: textOfState(base), isGone: base.bytes === undefined, keep: undefined }
+    })
+  }
+
+  async #write(
+    planned: Change,
+    isConfirmed: boolean,
+    next: (state: FileState) => Promise<{
+      readonly text: string
+      readonly isGone?: boolean
+      /** `undefined`: what was kept is not needed any more. */
+      readonly keep: { readonly record: ConnectionRecord; readonly before: Buffer | undefined } | undefined
+    }>,
+  ): Promise<Change> {
+    const state = await readState(this.#place.path)
+    return exclusively(folderFor(this.#root, state.path), async () => {
+      const now = await readState(this.#place.path)
+      if (isConfirmed && textOfState(now) !== planned.before)
+        throw new ChangeError(`${planned.file} changed since the difference was shown; it is left as it is: try again`)
+      const { text, isGone = false, keep } = await next(now)
+      // Whatever happens to the file, what it was is on the disk before it is touched.
+      const old = await this.#record(now)
+      await this.#putBeside(now, 'last', now.bytes ?? Buffer.alloc(0))
+      if (keep?.record.before !== undefined && keep.before !== undefined)
+        await this.#putBeside(now, keep.record.before, keep.before)
+      await replaceFile(now, isGone ? undefined : Buffer.from(text))
+      if (keep === undefined) await rm(join(this.#folder(now), 'record.json'), { force: true })
+      else await this.#putBeside(now, 'record.json', Buffer.from(`${JSON.stringify(keep.record, null, 2)}\n`))
+      if (old?.before !== undefined && old.before !== keep?.record.before)
+        await rm(join(this.#folder(now), old.before), { force: true })
+      return this.#describe(now, text)
+    })
+  }
+
+  /** The text with our entry, made from the file without what an earlier connection did. */
+  async #connected(
+    state: FileState,
+    entry: HostEntry,
+    moved: readonly string[],
+  ): Promise<{ readonly text: string; readonly base: FileState; readonly moved: Readonly<Record<string, unknown>> }> {
+    const base = await this.#undone(state)
+    const { path, at } = this.#place
+    const taken: Record<string, unknown> = {}
+    const text = editing(path, () => {
+      let text = base.bytes === undefined ? (this.#place.start ?? '') : textOfState(base)
+      for (const name of moved) {
+        const steps = this.#steps(text, name)
+        const value = steps && lookIn(readText(path, text), steps)
+        if (steps === undefined || value === undefined) continue
+        taken[name] = value
+        text = removeIn(path, text, steps)
+      }
+      return setIn(path, text, this.#steps(text, OUR_NAME) ?? this.#next(text, at), this.#named(entry))
+    })
+    return { text, base, moved: taken }
+  }
+
+  /** The file as it would be without us. */
+  async #undone(state: FileState): Promise<FileState> {
+    const { path } = this.#place
+    const record = await this.#record(state)
+    if (record !== undefined && digestOf(state.bytes) === record.after) {
+      const before = record.before === undefined ? undefined : await readFile(join(this.#folder(state), record.before))
+      return { path: state.path, bytes: before }
+    }
+    if (state.bytes === undefined) return state
+    const text = editing(path, () => {
+      let text = textOfState(state)
+      const steps = this.#steps(text, OUR_NAME)
+      if (steps === undefined) return text
+      text = removeIn(path, text, steps)
+      for (const [name, value] of Object.entries(record?.moved ?? {}))
+        if (this.#steps(text, name) === undefined) text = setIn(path, text, this.#next(text, [...this.#place.at], name), value)
+      return text
+    })
+    return { path: state.path, bytes: Buffer.from(text) }
+  }
+
+  /** Where the server of this name stands; `undefined`: nowhere. */
+  #steps(text: string, name: string): Steps | undefined {
+    const { path, at, isList } = this.#place
+    const servers = lookIn(readText(path, text), at)
+    if (isList !== true) return lookIn(servers, [name]) === undefined ? undefined : [...at, name]
+    const index = Array.isArray(servers) ? servers.findIndex((item) => lookIn(item, ['name']) === name) : -1
+    return index < 0 ? undefined : [...at, index]
+  }
+
+  /** Where a new server goes. */
+  #next(text: string, at: Steps, name: string = OUR_NAME): Steps {
+    const { path, isList } = this.#place
+    if (isList !== true) return [...at, name]
+    const servers = lookIn(readText(path, text), at)
+    return [...at, Array.isArray(servers) ? servers.length : 0]
+  }
+
+  #named(entry: HostEntry): HostEntry {
+    return this.#place.isList === true ? { name: OUR_NAME, ...entry } : entry
+  }
+
+  async #record(state: FileState): Promise<ConnectionRecord | undefined> {
+    try {
+      const record = JSON.parse(await readFile(join(this.#folder(state), 'record.json'), 'utf8')) as ConnectionRecord
+      return isDeepStrictEqual(record.at, this.#place.at) ? record : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  #folder({ path }: FileState): string {
+    return folderFor(this.#root, `${path}\n${this.#place.at.join('\n')}`)
+  }
+
+  async #putBeside(state: FileState, name: string, bytes: Buffer): Promise<void> {
+    const folder = this.#folder(state)
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const temporary = join(folder, `${name}.new`)
+      await rm(temporary, { force: true })
+      await writeThrough(temporary, bytes, 0o600)
+      await rename(temporary, join(folder, name))
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      throw new ChangeError(`no backup can be kept in ${folder} (${code}), so nothing is changed; make that folder writable`, {
+        cause: error,
+      })
+    }
+  }
+
+  #describe(state: FileState, after: string): Change {
+    return { file: this.#place.path, before: textOfState(state), after, backup: join(this.#folder(state), 'last') }
+  }
+}
+
+const backupName = (bytes: Buffer): string => `before-${digestOf(bytes).slice(0, 16)}`

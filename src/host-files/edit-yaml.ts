@@ -1,0 +1,155 @@
+/**
+ * YAML, changed by lines: new members are written behind the last one of their block, in its indentation, and removed lines go alone.
+ * Where a block is written in flow style (`{ a: 1 }`), the document API of the yaml package does it, which keeps comments and
+ * prints that file in its own layout.
+ */
+import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify } from 'yaml'
+import type { Document, Node, Pair, YAMLMap, YAMLSeq } from 'yaml'
+import { EditError } from './text-format.ts'
+import type { Steps, TextFormat } from './text-format.ts'
+
+const open = (text: string): Document.Parsed => {
+  const document = parseDocument(text, { prettyErrors: false, logLevel: 'silent' })
+  const [first] = document.errors
+  if (first !== undefined) {
+    const before = text.slice(0, first.pos[0]).split('\n')
+    const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
+    throw new EditError(`does not parse as YAML (${first.message.replace(/\s+/g, ' ')} at ${place})`)
+  }
+  if (
+    document.contents !== null &&
+    !isMap(document.contents) &&
+    !(isScalar(document.contents) && document.contents.value === null)
+  )
+    throw new EditError('does not hold a mapping')
+  return document
+}
+
+const parseYaml = (text: string): unknown => open(text).toJS({ maxAliasCount: 100 }) as unknown
+
+type Block = YAMLMap | YAMLSeq
+
+/** The member of a container under `step`. */
+const memberOf = (container: Block, step: string | number): Pair | Node | undefined =>
+  isMap(container)
+    ? container.items.find(({ key }) => (isScalar(key) ? String(key.value) : key) === step)
+    : (container.items[Number(step)] as Node | undefined)
+
+const valueOf = (member: Pair | Node | undefined): Node | undefined => {
+  const value = isPair(member) ? member.value : member
+  return isNode(value) ? value : undefined
+}
+
+/** Where the last character of a node stands, without comments and line ends behind it. */
+const endOf = (node: Node | Pair): number => {
+  if (isPair(node)) {
+    const value = valueOf(node)
+    const isNothing = value === undefined || (isScalar(value) && value.value === null && value.range?.[0] === value.range?.[1])
+    return isNothing ? ((node.key as Node).range?.[1] ?? 0) + 1 : endOf(value)
+  }
+  if ((isMap(node) || isSeq(node)) && node.flow !== true) {
+    const last = node.items.at(-1) as Pair | Node | undefined
+    if (last !== undefined) return endOf(last)
+  }
+  return node.range?.[1] ?? 0
+}
+
+/** The beginning of the line after `offset`. */
+const nextLine = (text: string, offset: number): number => {
+  if (offset > 0 && text[offset - 1] === '\n') return offset
+  const end = text.indexOf('\n', offset)
+  return end < 0 ? text.length : end + 1
+}
+const lineStart = (text: string, offset: number): number => text.lastIndexOf('\n', offset - 1) + 1
+
+const startOf = (text: string, member: Pair | Node): number => {
+  const node = (isPair(member) ? member.key : member) as Node
+  const at = node.range?.[0] ?? 0
+  // An item of a list begins with its dash.
+  return isPair(member) ? at : text.lastIndexOf('-', at)
+}
+
+const render = (value: unknown, indent: number, eol: string): string =>
+  stringify(value, { lineWidth: 0, indent: 2, indentSeq: true })
+    .trimEnd()
+    .split('\n')
+    .map((line) => (line === '' ? '' : ' '.repeat(indent) + line) + eol)
+    .join('')
+
+const nested = (steps: Steps, value: unknown): unknown =>
+  steps.toReversed().reduce<unknown>((inner, step) => (typeof step === 'number' ? [inner] : { [step]: inner }), value)
+
+const insert = (text: string, steps: Steps, value: unknown): string => {
+  const document = open(text)
+  const eol = text.includes('\r\n') ? '\r\n' : '\n'
+  const withEnd = (before: string): string => (before === '' || before.endsWith('\n') ? before : before + eol)
+  let container = document.contents as Node | null
+  let rest = steps
+  let above: Pair | undefined
+  while (rest.length > 1 && container !== null && (isMap(container) || isSeq(container)) && container.flow !== true) {
+    const member = memberOf(container, rest[0])
+    if (member === undefined) break
+    above = isPair(member) ? member : undefined
+    container = valueOf(member) ?? null
+    rest = rest.slice(1)
+  }
+  const addition = nested(rest, value)
+  if ((isMap(container) || isSeq(container)) && container.flow !== true && container.items.length > 0) {
+    const items = container.items as (Pair | Node)[]
+    const first = startOf(text, items[0])
+    const indent = first - lineStart(text, first)
+    if (/\S/.test(text.slice(lineStart(text, first), first))) return byDocument(document, steps, value)
+    const at = nextLine(text, endOf(items.at(-1)!))
+    return withEnd(text.slice(0, at)) + render(addition, indent, eol) + text.slice(at)
+  }
+  const isNothing = container === null || (isScalar(container) && container.value === null)
+  if (isNothing && above === undefined) return insertAtEnd(text, addition, eol)
+  const isEmptyFlow = (isMap(container) || isSeq(container)) && container.items.length === 0
+  if (above === undefined || !(isNothing || isEmptyFlow)) return byDocument(document, steps, value)
+  const key = above.key as Node
+  const start = key.range?.[0] ?? 0
+  const indent = start - lineStart(text, start) + 2
+  if (isEmptyFlow) {
+    const [from, to] = container!.range ?? [0, 0]
+    const line = nextLine(text, to)
+    const kept = text.slice(0, from).trimEnd() + text.slice(to, line)
+    return withEnd(kept) + render(addition, indent, eol) + text.slice(line)
+  }
+  const line = nextLine(text, key.range?.[1] ?? 0)
+  return withEnd(text.slice(0, line)) + render(addition, indent, eol) + text.slice(line)
+}
+
+/** A document without content, or with comments alone, and perhaps its markers. */
+const insertAtEnd = (text: string, addition: unknown, eol: string): string =>
+  `${text === '' || text.endsWith('\n') ? text : text + eol}${render(addition, 0, eol)}`
+
+const byDocument = (document: Document.Parsed, steps: Steps, value: unknown): string => {
+  const at = steps.map((step, index) => {
+    if (typeof step !== 'number') return step
+    const list = document.getIn(steps.slice(0, index), true)
+    return isSeq(list) ? list.items.length : 0
+  })
+  document.setIn(at, document.createNode(value))
+  return document.toString({ lineWidth: 0 })
+}
+
+const remove = (text: string, steps: Steps): string => {
+  const document = open(text)
+  let container = document.contents as Node | null
+  for (const step of steps.slice(0, -1)) {
+    if (!isMap(container) && !isSeq(container)) return text
+    container = valueOf(memberOf(container, step)) ?? null
+  }
+  const last = steps.at(-1)!
+  const member = isMap(container) || isSeq(container) ? memberOf(container, last) : undefined
+  if (member === undefined) return text
+  const start = startOf(text, member)
+  const isBlock = (container as Block).flow !== true && !/\S/.test(text.slice(lineStart(text, start), start))
+  if (!isBlock) {
+    document.deleteIn([...steps])
+    return document.toString({ lineWidth: 0 })
+  }
+  return text.slice(0, lineStart(text, start)) + text.slice(nextLine(text, endOf(member)))
+}
+
+export const yamlFormat: TextFormat = { parse: parseYaml, insert, remove }

@@ -1,0 +1,110 @@
+/**
+ * One change to the text of a configuration file, all else left byte for byte: comments, order, indentation, line ends. What comes out
+ * is parsed again and compared with what was meant, so that a form this module does not know is refused and never damaged.
+ */
+import { extname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { jsonFormat } from './edit-json.ts'
+import { tomlFormat } from './edit-toml.ts'
+import { yamlFormat } from './edit-yaml.ts'
+import { EditError } from './text-format.ts'
+import type { Steps, TextFormat } from './text-format.ts'
+
+const formatOf = (file: string): TextFormat => {
+  const extension = extname(file).toLowerCase()
+  if (extension === '.toml') return tomlFormat
+  return extension === '.yaml' || extension === '.yml' ? yamlFormat : jsonFormat
+}
+
+const BOM = '\uFEFF'
+
+/** What the file says, as plain data; an empty file is an empty mapping. Throws `EditError`. */
+export const readText = (file: string, text: string): unknown => {
+  const value = formatOf(file).parse(text.replace(BOM, ''))
+  return value ?? {}
+}
+
+/** The text with `value` at `steps`, in place of what may be there. Throws `EditError`, also where the result is not what was meant. */
+export const setIn = (file: string, text: string, steps: Steps, value: unknown): string =>
+  changed(
+    file,
+    text,
+    (format, before) => {
+      const isThere = lookIn(format.parse(before), steps) !== undefined
+      return format.insert(isThere ? format.remove(before, steps) : before, steps, value)
+    },
+    (data) => put(data, steps, value),
+  )
+
+/** The text without what is at `steps`; the same text where nothing is. Throws `EditError`. */
+export const removeIn = (file: string, text: string, steps: Steps): string =>
+  lookIn(readText(file, text), steps) === undefined
+    ? text
+    : changed(
+        file,
+        text,
+        (format, before) => format.remove(before, steps),
+        (data) => cut(data, steps),
+      )
+
+const changed = (
+  file: string,
+  text: string,
+  edit: (format: TextFormat, before: string) => string,
+  apply: (data: unknown) => unknown,
+): string => {
+  const format = formatOf(file)
+  const bom = text.startsWith(BOM) ? BOM : ''
+  const before = text.slice(bom.length)
+  const wanted = apply(structuredClone(format.parse(before)) ?? {})
+  const after = edit(format, before)
+  if (!isDeepStrictEqual(normal(format.parse(after)), normal(wanted)))
+    throw new EditError('is written in a form that cannot be changed without damage')
+  return bom + after
+}
+
+/** What is at `steps`. */
+export const lookIn = (data: unknown, steps: Steps): unknown =>
+  steps.reduce<unknown>(
+    (inner, step) =>
+      typeof inner === 'object' && inner !== null && Object.hasOwn(inner, step)
+        ? (inner as Record<string | number, unknown>)[step]
+        : undefined,
+    data,
+  )
+
+type Container = Record<string | number, unknown>
+
+const put = (data: unknown, steps: Steps, value: unknown): unknown => {
+  const [step, ...rest] = steps
+  if (step === undefined) return value
+  const isUsable = typeof data === 'object' && data !== null
+  const container = (isUsable ? data : typeof step === 'number' ? [] : {}) as Container
+  // A replaced member moves to the end of a list, as the texts do it; in a mapping the order is not compared.
+  const inner = put(Object.hasOwn(container, step) ? container[step] : undefined, rest, value)
+  if (Array.isArray(container) && rest.length === 0 && Object.hasOwn(container, step)) {
+    container.splice(Number(step), 1)
+    container.push(inner)
+  } else Object.defineProperty(container, step, { value: inner, writable: true, enumerable: true, configurable: true })
+  return container
+}
+
+const cut = (data: unknown, steps: Steps): unknown => {
+  const container = lookIn(data, steps.slice(0, -1)) as Container
+  const last = steps.at(-1)!
+  if (Array.isArray(container)) container.splice(Number(last), 1)
+  else delete container[last]
+  return data
+}
+
+/** Nothing, an empty mapping and an empty list are the same to every host, and a removed last member may leave either. */
+const normal = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null) return value ?? undefined
+  if (value instanceof Date) return value.toISOString()
+  if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(normal)
+  const members = Object.entries(value).flatMap(([key, member]) => {
+    const inner = normal(member)
+    return inner === undefined ? [] : [[key, inner] as const]
+  })
+  return members.length === 0 ? undefined : Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)))
+}

@@ -1,0 +1,166 @@
+/**
+ * The servers that a person has in the files of hosts, as drafts of entries for our configuration: in our form, with our variables,
+ * and each with where it stands. Files are read and nothing else; what cannot be read is a finding with its place.
+ */
+import { stat } from 'node:fs/promises'
+import { basename, dirname, relative } from 'node:path'
+import { withEnvFile } from '../config/env-files.ts'
+import { byName, FORMS, hostConstants, readHostServers, readInputs, workspaceOf } from '../config/host-file.ts'
+import { readSwitches } from '../config/host-switches.ts'
+import { formatProblem } from '../config/problems.ts'
+import type { Problem } from '../config/problems.ts'
+import { readSource } from '../config/source.ts'
+import { asTyped, child, plain } from '../config/tree.ts'
+import type { MapTree, Tree } from '../config/tree.ts'
+import { HOSTS } from './hosts.ts'
+import type { Around, HostPlace, Scope } from './hosts.ts'
+import { isOurselves } from './ourselves.ts'
+import { translate } from './variables.ts'
+import type { UsedVariable } from './variables.ts'
+
+/** An entry of `servers` as plain data. */
+export type ServerDraft = Readonly<Record<string, unknown>>
+
+export interface FoundServer {
+  readonly host: string
+  readonly scope: Scope
+  readonly file: string
+  /** As the host calls it. */
+  readonly name: string
+  /** `.mcp.json:3:5` */
+  readonly place: string
+  readonly draft: ServerDraft
+  /** Variables it names, in the order of appearance. */
+  readonly variables: readonly UsedVariable[]
+  /** Of a project: its folder, where the server runs. */
+  readonly folder: string | undefined
+  /** The person switched it off. */
+  readonly isOff: boolean
+}
+
+export interface FoundFile {
+  readonly host: string
+  readonly scope: Scope
+  readonly file: string
+  readonly servers: readonly FoundServer[]
+  /** Entries that cannot be used, or the whole file: lines with places. */
+  readonly problems: readonly string[]
+  readonly warnings: readonly string[]
+  /** Trunkline is among its servers. */
+  readonly isConnected: boolean
+}
+
+/** Every file of the hosts that is there. `hosts`: words of the table; `scopes`: which files. In the order of the table. */
+export const findServers = async (
+  around: Around & { readonly uid?: number | undefined },
+  hosts: readonly string[] = Object.keys(HOSTS),
+  scopes: readonly Scope[] = ['local', 'project', 'user'],
+): Promise<readonly FoundFile[]> => {
+  const places = hosts.flatMap((host) => HOSTS[host].places(around).map((place) => ({ host, place })))
+  const wanted = places.filter(({ place }) => scopes.includes(place.scope))
+  const read = await Promise.all(wanted.map(({ host, place }) => readPlace(host, place, around)))
+  return read.filter((file) => file !== undefined)
+}
+
+const readPlace = async (
+  host: string,
+  place: HostPlace,
+  around: Around & { readonly uid?: number | undefined },
+): Promise<FoundFile | undefined> => {
+  const { path: file, scope } = place
+  const found = await stat(file).catch(() => undefined)
+  if (found === undefined) return undefined
+  const about = { host, scope, file }
+  // A folder may be shared: what others put there starts nothing here (T-12).
+  if (around.uid !== undefined && around.uid !== 0 && found.uid !== around.uid && found.uid !== 0)
+    return {
+      ...about,
+      servers: [],
+      problems: [`${file}: belongs to another user; it is not read`],
+      warnings: [],
+      isConnected: false,
+    }
+  const problems: Problem[] = []
+  const warnings: string[] = []
+  const shown = nameOf(file, around)
+  const source = await readSource(file, shown, problems)
+  const section = source && place.at.reduce<Tree | undefined>((tree, step) => child(tree, step), source.tree)
+  const servers = section?.kind === 'list' ? byName(section) : section
+  const isEmpty = servers === undefined || (servers.kind === 'scalar' && servers.value === null)
+  if (source === undefined || isEmpty || problems.length > 0) {
+    if (problems.length === 0 && scope !== 'user') return undefined
+    return { ...about, servers: [], problems: problems.map(formatProblem), warnings, isConnected: false }
+  }
+  const { kind } = HOSTS[host]
+  const switches = await readSwitches(source.tree, kind, file, around.home, warnings)
+  const off = new Set(namesIn(place.off?.reduce<Tree | undefined>((tree, step) => child(tree, step), source.tree)))
+  const both = { ...switches, isOff: (name: string) => off.has(name) || switches.isOff(name) }
+  const names = servers.kind === 'map' ? [...servers.entries.keys()] : []
+  const inputs = readInputs(source.tree)
+  // A file for all projects means the one that is open, whatever folder the file lies in.
+  const workspace = scope === 'project' ? workspaceOf(file) : around.cwd
+  const constants = {
+    ...hostConstants(file, around.home),
+    workspaceFolder: workspace,
+    workspaceFolderBasename: basename(workspace),
+  }
+  const list: FoundServer[] = []
+  let isConnected = false
+  const read = readHostServers({ kind, servers }, both, new Set(), asReferences, problems, [])
+  for (const [at, server] of read.entries()) {
+    const name = names[at] ?? server.key
+    const own = [...server.problems]
+    const reading = {
+      env: around.env,
+      constants,
+      inputs,
+      folder: workspaceOf(file),
+      home: around.home,
+      files: new Set<string>(),
+      secrets: () => Promise.resolve({ message: 'not a variable of hosts', remedy: '' }),
+      forms: FORMS[kind],
+      warn: () => undefined,
+    }
+    const tree = typedStrings(await withEnvFile(server.tree, reading, own))
+    const { draft, variables } = translate(tree, {
+      form: FORMS[kind],
+      isOpen: kind === 'gemini' || kind === 'goose',
+      constants,
+      inputs,
+      env: around.env,
+      folder: workspaceOf(file),
+    })
+    if (isOurselves(name, draft)) isConnected = true
+    else if (own.length > 0) problems.push(...own)
+    else {
+      const isOff = draft['enabled'] === false
+      const folder = { user: undefined, local: around.cwd, project: workspaceOf(file) }[scope]
+      list.push({ ...about, name, place: server.tree.place, draft, variables, folder, isOff })
+    }
+  }
+  return { ...about, servers: list, problems: problems.map(formatProblem), warnings, isConnected }
+}
+
+/** As a person would name the file: from the working folder, or from home. */
+export const nameOf = (file: string, { cwd, home }: Pick<Around, 'cwd' | 'home'>): string => {
+  const inside = relative(cwd, file)
+  if (!inside.startsWith('..') && basename(file) !== '' && dirname(file) !== home) return inside
+  return file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file
+}
+
+const namesIn = (tree: Tree | undefined): readonly string[] =>
+  tree?.kind === 'list' ? tree.items.map((item) => String(plain(item))) : []
+
+/** Members that name a variable of the environment stay references: the value is not copied into a file. */
+const asReferences: Readonly<Record<string, string | undefined>> = new Proxy<Record<string, string | undefined>>(
+  {},
+  { get: (_, name) => (typeof name === 'string' ? `\${${name}}` : undefined) },
+)
+
+/** Values of the environment and of headers are texts, as they were typed. */
+const typedStrings = (tree: MapTree): MapTree => ({
+  ...tree,
+  entries: new Map(
+    [...tree.entries].map(([key, member]) => [key, ['env', 'headers', 'args'].includes(key) ? asTyped(member) : member]),
+  ),
+})

@@ -1,0 +1,99 @@
+/**
+ * Secrets that stand in files of hosts as they are, found by the name they stand under or by their form, and replaced by `${VAR}`. The
+ * values go to a file of their own (`.env`).
+ */
+import { SECRET_NAME } from '../config/secrets.ts'
+
+/** Beside the names that the configuration knows, those of options and of connection strings. */
+const NAMES = new RegExp(`${SECRET_NAME.source}|(^|[-_])(pat|pwd|auth|apikey|api_key|key|dsn|jwt)$`, 'i')
+
+/** Forms of tokens that say of themselves what they are. */
+const FORMS =
+  /^(gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|sk_(live|test)_\w{10,}|xox[abprs]-[\w-]{10,}|xapp-[\w-]{10,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|npm_\w{20,}|lin_api_\w{10,}|ntn_\w{10,}|secret_\w{20,}|pk_(live|test)_\w{10,}|hf_\w{20,}|tvly-[\w-]{10,}|BSA\w{20,})$/
+
+/** `scheme://user:password@` */
+const USER_INFO = /^([a-z][\w+.-]*:\/\/[^\s/:@]*:)([^\s/@]+)(@)/i
+
+const isReference = (value: string): boolean => value.includes('${') && !value.includes('$${')
+const isSecretName = (name: string): boolean => NAMES.test(name)
+
+/** Takes a value under a proposed name of a variable, and returns the name under which it is kept. */
+export type KeepSecret = (proposed: string, value: string) => string
+
+type Draft = Readonly<Record<string, unknown>>
+
+/** The draft with its secrets replaced. `key`: of the server, for names of variables that have none of their own. */
+export const withoutSecrets = (key: string, draft: Draft, keep: KeepSecret): Draft => {
+  const own = variableName(key)
+  const hide = (proposed: string, value: string): string => `\${${keep(proposed, unescape(value))}}`
+  const inValue = (proposed: string, value: string): string => {
+    if (isReference(value)) return value
+    const [, scheme, rest] = /^((?:Bearer|Basic|Token)\s+)(\S.*)$/i.exec(value) ?? []
+    return scheme === undefined || rest === undefined ? hide(proposed, value) : `${scheme}${hide(proposed, rest)}`
+  }
+  const named = (members: unknown, nameOf: (name: string) => string): unknown =>
+    typeof members !== 'object' || members === null
+      ? members
+      : Object.fromEntries(
+          Object.entries(members).map(([name, value]) => {
+            if (typeof value !== 'string' || value === '') return [name, value]
+            if (isSecretName(name) || FORMS.test(value)) return [name, inValue(nameOf(name), value)]
+            return [name, inUrl(value, nameOf(name), hide)]
+          }),
+        )
+  const changes: Record<string, unknown> = {}
+  if (draft['env'] !== undefined) changes['env'] = named(draft['env'], variableName)
+  if (draft['headers'] !== undefined)
+    changes['headers'] = named(draft['headers'], (name) =>
+      /^authorization$/i.test(name) ? `${own}_TOKEN` : `${own}_${variableName(name.replace(/^x-/i, ''))}`,
+    )
+  if (typeof draft['url'] === 'string') changes['url'] = inUrl(draft['url'], `${own}_KEY`, hide)
+  if (Array.isArray(draft['args'])) changes['args'] = inArguments(draft['args'] as unknown[], own, hide)
+  const { credentials } = draft as { credentials?: { oauth?: Record<string, unknown> } }
+  const secret = credentials?.oauth?.['client_secret']
+  if (typeof secret === 'string' && !isReference(secret))
+    changes['credentials'] = { oauth: { ...credentials?.oauth, client_secret: hide(`${own}_CLIENT_SECRET`, secret) } }
+  return { ...draft, ...changes }
+}
+
+/** `--api-key VALUE`, `--api-key=VALUE`, `--header "Authorization: Bearer VALUE"`, a connection string, a bare token. */
+const inArguments = (args: readonly unknown[], own: string, hide: KeepSecret): unknown[] => {
+  const ownName = (name: string): string => (name.startsWith(own) ? name : `${own}_${name}`)
+  return args.map((argument, at) => {
+    if (typeof argument !== 'string' || argument === '' || isReference(argument)) return argument
+    const before = args[at - 1]
+    const option = typeof before === 'string' ? /^--?([\w-]+)$/.exec(before)?.[1] : undefined
+    if (option !== undefined && isSecretName(option) && !argument.startsWith('-'))
+      return hide(ownName(variableName(option)), argument)
+    const [, start, name, value] = /^((?:--?)?([\w-]+)=)(.+)$/.exec(argument) ?? []
+    if (start !== undefined && name !== undefined && value !== undefined) {
+      // `--api-key=VALUE`, or `-e NAME=VALUE` of docker.
+      const variable = start.startsWith('-') ? ownName(variableName(name)) : variableName(name)
+      return start + (isSecretName(name) || FORMS.test(value) ? hide(variable, value) : inUrl(value, variable, hide))
+    }
+    const [, header, scheme = '', token] = /^([\w-]+:\s*)((?:Bearer|Basic|Token)\s+)?(\S+)$/i.exec(argument) ?? []
+    if (header !== undefined && token !== undefined && isSecretName(header.replace(/:\s*$/, '')))
+      return `${header}${scheme}${hide(`${own}_TOKEN`, token)}`
+    return FORMS.test(argument) ? hide(`${own}_TOKEN`, argument) : inUrl(argument, `${own}_KEY`, hide)
+  })
+}
+
+/** A password in a URL, and secrets in its query. */
+const inUrl = (text: string, proposed: string, hide: KeepSecret): string => {
+  if (!/^[a-z][\w+.-]*:\/\//i.test(text) || text.includes('${')) return text
+  return text
+    .replace(USER_INFO, (_, start: string, password: string, end: string) => start + hide(`${proposed}_PASSWORD`, password) + end)
+    .replaceAll(/([?&])([\w.-]+)=([^&#\s]+)/g, (found, mark: string, name: string, value: string) =>
+      value.includes('${') || !(isSecretName(name) || FORMS.test(value)) ? found : `${mark}${name}=${hide(proposed, value)}`,
+    )
+}
+
+/** A name of an environment variable. */
+export const variableName = (text: string): string =>
+  text
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9]+/g, '_')
+    .replace(/^(\d)/, '_$1')
+    .replaceAll(/^_+|_+$/g, (found, at: number) => (at === 0 && /^_\d/.test(text) ? found : ''))
+
+const unescape = (value: string): string => value.replaceAll('$${', '${')

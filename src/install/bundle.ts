@@ -1,0 +1,150 @@
+/** `.mcpb` bundles: a ZIP archive with a `manifest.json`, unpacked into the state folder and started from there. */
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
+import { z } from 'zod'
+import type { ServerDraft } from '../host-files/found.ts'
+import { InstallError } from './inputs.ts'
+import type { Answer } from './inputs.ts'
+import { readZip } from './zip.ts'
+import type { ZipMember } from './zip.ts'
+
+const MAX_BUNDLE_BYTES = 512 * 1024 ** 2
+const MAX_MANIFEST_BYTES = 1024 ** 2
+
+const text = z.string().max(4096)
+const launch = z.object({
+  command: text.optional(),
+  args: z.array(text).max(256).optional(),
+  env: z.record(z.string(), text).optional(),
+})
+const setting = z.object({
+  type: z.string().optional(),
+  title: text.optional(),
+  description: text.optional(),
+  required: z.boolean().optional(),
+  sensitive: z.boolean().optional(),
+  multiple: z.boolean().optional(),
+  default: z.union([text, z.number(), z.boolean(), z.array(text)]).optional(),
+})
+const manifestSchema = z.object({
+  name: z.string().min(1).max(200),
+  display_name: text.optional(),
+  server: z.object({
+    type: z.string(),
+    entry_point: text.optional(),
+    mcp_config: launch.extend({ platform_overrides: z.record(z.string(), launch).optional() }).optional(),
+  }),
+  user_config: z.record(z.string(), setting).optional(),
+})
+type Manifest = z.output<typeof manifestSchema>
+
+export interface Bundle {
+  readonly name: string
+  readonly manifest: Manifest
+  readonly members: readonly ZipMember[]
+  /** First characters of the digest of the archive: another archive gets another folder. */
+  readonly digest: string
+}
+
+/** Rejects with `InstallError`. */
+export const readBundle = async (file: string): Promise<Bundle> => {
+  try {
+    if ((await stat(file)).size > MAX_BUNDLE_BYTES) throw new InstallError('it is larger than 512 MiB')
+    const bytes = await readFile(file)
+    const members = readZip(bytes)
+    const found = members.find(({ path }) => path === 'manifest.json')
+    if (found === undefined) throw new InstallError('it holds no manifest.json')
+    const content = found.read()
+    if (content.length > MAX_MANIFEST_BYTES) throw new InstallError('its manifest.json is larger than 1 MiB')
+    const parsed = manifestSchema.safeParse(JSON.parse(content.toString()))
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues
+      throw new InstallError(`its manifest.json is not valid (${issue.path.join('.')}: ${issue.message})`)
+    }
+    const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 12)
+    return { name: parsed.data.name, manifest: parsed.data, members, digest }
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? 'its manifest.json is no JSON' : (error as Error).message
+    throw new InstallError(`${file} cannot be installed: ${reason}`, { cause: error })
+  }
+}
+
+/** Unpacks it below `root` and returns the folder; one that is there already is kept. */
+export const unpackBundle = async ({ name, members, digest }: Bundle, root: string): Promise<string> => {
+  const folder = join(root, 'bundles', `${name.replaceAll(/[^\w.-]+/g, '-').replace(/^\.+/, '')}-${digest}`)
+  if ((await stat(folder).catch(() => undefined)) !== undefined) return folder
+  const temporary = `${folder}.new`
+  await rm(temporary, { recursive: true, force: true })
+  for (const { path, isExecutable, read } of members) {
+    const file = join(temporary, ...path.split('/'))
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await writeFile(file, read(), { mode: isExecutable ? 0o700 : 0o600 })
+  }
+  await rename(temporary, folder)
+  return folder
+}
+
+/** How the unpacked server is started. */
+export const bundleDraft = async (
+  { name, manifest: { server, user_config: settings = {} } }: Bundle,
+  folder: string,
+  { home, platform = process.platform }: { readonly home: string; readonly platform?: NodeJS.Platform | undefined },
+  answer: Answer,
+): Promise<ServerDraft> => {
+  const { mcp_config: config = {} } = server
+  const own = { ...config, ...config.platform_overrides?.[platform] }
+  const entry = server.entry_point === undefined ? undefined : `\${__dirname}/${server.entry_point}`
+  const interpreter = { node: 'node', python: 'python3', uv: 'uv' }[server.type]
+  const command = own.command ?? (interpreter === undefined ? entry : interpreter)
+  if (command === undefined) throw new InstallError(`the bundle ${name} does not say how it is started`)
+  const args = own.args ?? (own.command === undefined && interpreter !== undefined && entry !== undefined ? [entry] : [])
+  const values = new Map<string, readonly string[]>()
+  for (const [key, { title, description, required = false, sensitive = false, default: standard }] of Object.entries(settings)) {
+    const all =
+      standard === undefined
+        ? undefined
+        : [standard]
+            .flat()
+            .map(String)
+            .map((one) => placed(one, folder, home))
+    const given = await answer({
+      name: key,
+      description: description ?? title,
+      isRequired: required,
+      isSecret: sensitive,
+      standard: all?.join(' '),
+      choices: undefined,
+    })
+    if (given !== undefined) values.set(key, given === all?.join(' ') ? all : [given])
+  }
+  const fill = (text: string): string[] => {
+    // An argument that is a list of values alone becomes as many arguments.
+    const [, whole] = /^\$\{user_config\.([\w.-]+)\}$/.exec(text) ?? []
+    if (whole !== undefined) return [...(values.get(whole) ?? [])]
+    return [
+      placed(
+        text.replaceAll(/\$\{user_config\.([\w.-]+)\}/g, (_, key: string) => (values.get(key) ?? []).join(' ')),
+        folder,
+        home,
+      ),
+    ]
+  }
+  const env = Object.entries(own.env ?? {}).flatMap(([variable, value]) => {
+    const filled = fill(value).join(' ')
+    return filled === '' ? [] : [[variable, filled] as const]
+  })
+  return {
+    command: fill(command).join(' '),
+    args: args.flatMap(fill),
+    ...(env.length === 0 ? {} : { env: Object.fromEntries(env) }),
+    cwd: folder,
+  }
+}
+
+const placed = (text: string, folder: string, home: string): string =>
+  text.replaceAll(/\$\{(__dirname|HOME|DESKTOP|DOCUMENTS|DOWNLOADS|pathSeparator|\/)\}/g, (_, word: string) => {
+    if (word === '__dirname') return folder
+    if (word === 'pathSeparator' || word === '/') return sep
+    return word === 'HOME' ? home : join(home, word[0] + word.slice(1).toLowerCase())
+  })

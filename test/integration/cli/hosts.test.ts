@@ -1,0 +1,391 @@
+/** The commands that read and write files of hosts, as a person types them. */
+import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { deflateRawSync } from 'node:zlib'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { commandLine } from '../../support/cli.ts'
+import type { Cli } from '../../support/cli.ts'
+
+const CURSOR = 'home/.cursor/mcp.json'
+
+const laid = async (files: Readonly<Record<string, string>>): Promise<Cli> => {
+  const cli = await commandLine()
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(cli.path(name)), { recursive: true })
+    await writeFile(cli.path(name), text)
+  }
+  return cli
+}
+const read = (cli: Cli, name: string): string => readFileSync(cli.path(name), 'utf8')
+const mcpServers = (servers: object): string => `${JSON.stringify({ mcpServers: servers }, null, 2)}\n`
+
+describe('init and import', () => {
+  test('one server of two hosts becomes one entry, its secret goes to .env, which its owner alone can read', async () => {
+    await using cli = await laid({
+      [CURSOR]: mcpServers({ GitHub: { url: 'https://x.test/mcp', headers: { Authorization: 'Bearer abcdefgh1' } } }),
+      'home/.codex/config.toml': '[mcp_servers.gh]\nurl = "https://x.test/mcp/"\ndisabled_tools = ["rm"]\n',
+    })
+    const { code, stdout } = await cli.here('init')
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/github .* Cursor, Codex/) as string })
+    expect(read(cli, 'trunkline.yaml')).toContain('Authorization: Bearer ${GITHUB_TOKEN}')
+    expect(read(cli, 'trunkline.yaml').match(/url:/g)).toHaveLength(1)
+    expect(read(cli, 'trunkline.yaml')).toMatch(/deny:\n\s+- rm/)
+    expect(stdout + read(cli, 'trunkline.yaml')).not.toContain('abcdefgh1')
+    expect(read(cli, '.env')).toBe('GITHUB_TOKEN=abcdefgh1\n')
+    expect(statSync(cli.path('.env')).mode & 0o777).toBe(0o600)
+    expect((await cli.here('check')).code).toBe(0)
+    expect((await cli.here('import')).stdout).toContain('already')
+  })
+
+  test('an existing file keeps its comments, and nothing is written for --dry-run', async () => {
+    const ours = '# mine\nversion: 1\nservers:\n  a: { command: x } # keep\n# the end\n'
+    await using cli = await laid({ 'trunkline.yaml': ours, [CURSOR]: mcpServers({ b: { command: 'y' } }) })
+    await cli.here('import', '--dry-run')
+    expect(read(cli, 'trunkline.yaml')).toBe(ours)
+    await cli.here('import', 'cursor')
+    expect(read(cli, 'trunkline.yaml')).toBe(
+      '# mine\nversion: 1\nservers:\n  a: { command: x } # keep\n  b:\n    command: y\n# the end\n',
+    )
+  })
+
+  test('a word that is no host is a usage error that names the nearest', async () => {
+    await using cli = await laid({})
+    const { code, stderr } = await cli.here('import', 'cursr')
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('did you mean "cursor"?') as string })
+  })
+})
+
+describe('add and remove', () => {
+  test('by command, by URL with a header, and removed again: the text is what it was', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'version: 1\nservers:\n  # first\n  a: { command: x }\n' })
+    const before = read(cli, 'trunkline.yaml')
+    expect((await cli.here('add', 'files', '-e', 'API_KEY=k123456', '--', 'npx', '-y', 'files', '/tmp')).code).toBe(0)
+    expect((await cli.here('add', '-t', 'sse', 'web', 'https://x.test/sse', '-H', 'X-Token: t12345678')).code).toBe(0)
+    expect(read(cli, 'trunkline.yaml')).toContain('API_KEY: ${API_KEY}')
+    expect(read(cli, 'trunkline.yaml')).toContain('X-Token: ${WEB_TOKEN}')
+    expect(read(cli, '.env')).toBe('API_KEY=k123456\nWEB_TOKEN=t12345678\n')
+    expect((await cli.here('check')).code).toBe(0)
+    await cli.here('remove', 'web')
+    await cli.here('remove', 'files')
+    expect(read(cli, 'trunkline.yaml')).toBe(`${before}env_file:\n  - .env\n`)
+    const { code, stderr } = await cli.here('remove', 'b')
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('no server "b"') as string })
+  })
+
+  test('the same name twice, a name that is no key, and a word that is nothing are refused', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'servers: { a: { command: x } }\n' })
+    expect((await cli.here('add', 'a', '--', 'other')).stderr).toContain('has a server "a"')
+    expect((await cli.here('add', 'My Server', '--', 'x')).stderr).toContain('call it "my-server"')
+    expect((await cli.here('add', 'nothing')).stderr).toContain('say what "nothing" is')
+    expect((await cli.here('add', './none.json')).stderr).toContain('there is no file')
+    expect(read(cli, 'trunkline.yaml')).toBe('servers: { a: { command: x } }\n')
+  })
+
+  test('two processes that add at once lose nothing', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'version: 1\n' })
+    const names = ['a', 'b', 'c', 'd']
+    const ends = await Promise.all(names.map((name) => cli.here('add', name, '--', `command-${name}`)))
+    expect(ends.map(({ code }) => code)).toEqual([0, 0, 0, 0])
+    expect(
+      read(cli, 'trunkline.yaml')
+        .match(/command-\w/g)
+        ?.toSorted(),
+    ).toEqual(names.map((name) => `command-${name}`))
+  })
+
+  test('a server.json is shown first; with --yes it is kept, and what is required stays to be filled in', async () => {
+    await using cli = await laid({ 'server.json': JSON.stringify(SERVER) })
+    const shown = await cli.here('add', './server.json')
+    expect(shown).toMatchObject({ code: 1, stderr: expect.stringContaining('--yes') as string })
+    expect(existsSync(cli.path('trunkline.yaml'))).toBe(false)
+    const { code, stdout } = await cli.here('add', './server.json', '--yes')
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('WEATHER_KEY is not set') as string })
+    const text = read(cli, 'trunkline.yaml')
+    expect(text).toContain('weather:')
+    expect(text).toContain('- "@acme/weather@1.2.0"')
+    expect(text).toMatch(/- --units\n\s+- metric/)
+    expect(text).toContain('WEATHER_KEY: ${WEATHER_KEY}')
+  })
+
+  test('an .mcpb bundle is unpacked into the state folder and started from there', async () => {
+    await using cli = await laid({})
+    const manifest = {
+      manifest_version: '0.3',
+      name: 'clock',
+      server: {
+        type: 'node',
+        entry_point: 'server/index.js',
+        mcp_config: {
+          command: 'node',
+          args: ['${__dirname}/server/index.js', '${user_config.dirs}'],
+          env: { ZONE: '${user_config.zone}' },
+        },
+      },
+      user_config: {
+        zone: { type: 'string', title: 'Zone', default: 'UTC' },
+        dirs: { type: 'directory', multiple: true, default: ['${HOME}/a', '${HOME}/b'] },
+      },
+    }
+    const archive = zip({ 'manifest.json': JSON.stringify(manifest), 'server/index.js': 'console.log(1)' })
+    await writeFile(cli.path('clock.mcpb'), archive)
+    expect((await cli.here('add', './clock.mcpb', '--yes')).code).toBe(0)
+    const text = read(cli, 'trunkline.yaml')
+    const [, script = ''] = /- (\S+index\.js)/.exec(text) ?? []
+    expect(readFileSync(script, 'utf8')).toBe('console.log(1)')
+    expect(text).toContain(`- ${cli.path('home')}/b`)
+    expect(text).toContain('ZONE: UTC')
+    await writeFile(cli.path('evil.mcpb'), zip({ 'manifest.json': JSON.stringify(manifest), '../../evil': 'x' }))
+    expect((await cli.here('add', './evil.mcpb', '--yes')).stderr).toContain('outside of its folder')
+    await writeFile(cli.path('text.mcpb'), 'no archive')
+    expect((await cli.here('add', './text.mcpb', '--yes')).stderr).toContain('is not a ZIP archive')
+  })
+})
+
+const SERVER = {
+  $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+  name: 'io.github.acme/weather',
+  description: 'Weather',
+  version: '1.2.0',
+  packages: [
+    {
+      registryType: 'npm',
+      identifier: '@acme/weather',
+      version: '1.2.0',
+      transport: { type: 'stdio' },
+      packageArguments: [{ type: 'named', name: '--units', value: 'metric' }],
+      environmentVariables: [
+        { name: 'WEATHER_KEY', description: 'Key', isRequired: true, isSecret: true },
+        { name: 'OPTIONAL', description: 'Not needed' },
+      ],
+    },
+  ],
+}
+
+describe('the registry', () => {
+  const registry = async (answer: RequestListener, options = ''): Promise<Cli> => {
+    const server = createServer(answer)
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    return laid({ 'trunkline.yaml': `registry: { url: "http://127.0.0.1:${port}"${options} }\n` })
+  }
+
+  test('a server is added by its name, in the version that is named', async () => {
+    const asked: string[] = []
+    await using cli = await registry((request, response) => {
+      asked.push(request.url ?? '')
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ server: SERVER, _meta: {} }))
+    })
+    expect((await cli.here('add', 'io.github.acme/weather', '--yes')).code).toBe(0)
+    expect((await cli.here('add', 'io.github.acme/weather@1.2.0', '--yes', '--as', 'second', '--force')).code).toBe(0)
+    expect(asked).toEqual([
+      '/v0.1/servers/io.github.acme%2Fweather/versions/latest',
+      '/v0.1/servers/io.github.acme%2Fweather/versions/1.2.0',
+    ])
+    expect(read(cli, 'trunkline.yaml')).toMatch(/weather:[^]*second:/)
+    expect((await cli.here('check')).code).toBe(0)
+  })
+
+  test.each<[string, RequestListener, string, RegExp]>([
+    [
+      'too large',
+      (_, response) => void response.end('x'.repeat(5_000)),
+      ', max_answer: 4KiB',
+      /more than 4096 bytes.*registry\.max_answer/,
+    ],
+    ['silent', () => undefined, ', timeout: 100ms', /the registry cannot be read.*registry\.timeout/],
+    ['a redirect', (_, response) => void response.writeHead(302, { location: 'http://169.254.169.254/' }).end(), '', /redirect/],
+    ['not JSON', (_, response) => void response.end('<html>'), '', /is no JSON/],
+    ['unknown', (_, response) => void response.writeHead(404).end(), '', /has no server/],
+    [
+      'another server',
+      (_, response) => void response.end(JSON.stringify({ server: { ...SERVER, name: 'evil/x' } })),
+      '',
+      /is about "evil\/x"/,
+    ],
+    [
+      'an option as a package',
+      (_, response) =>
+        void response.end(
+          JSON.stringify({
+            server: { ...SERVER, packages: [{ registryType: 'npm', identifier: '--call=rm', transport: { type: 'stdio' } }] },
+          }),
+        ),
+      '',
+      /is no name of a package/,
+    ],
+  ])('an answer that is %s changes nothing and says why', async (_name, answer, options, reason) => {
+    await using cli = await registry(answer, options)
+    const before = read(cli, 'trunkline.yaml')
+    const { code, stderr } = await cli.here('add', 'io.github.acme/weather', '--yes')
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(reason) as string })
+    expect(read(cli, 'trunkline.yaml')).toBe(before)
+  })
+})
+
+describe('connect and disconnect', () => {
+  test('the difference is shown, the entry starts this configuration, and undoing restores every byte', async () => {
+    const before = '{\r\n\t// mine\r\n\t"mcpServers": {},\r\n}\r\n'
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'servers: { a: { command: x } }\n' })
+    const { code, stderr, stdout } = await cli.here('connect', 'cursor', '--toolset', 'review')
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('undo: trunkline disconnect cursor') as string,
+    })
+    expect(stderr).toContain('"trunkline"')
+    expect(read(cli, CURSOR)).toContain(cli.path('trunkline.yaml'))
+    expect(read(cli, CURSOR)).toContain('"review"')
+    expect(read(cli, CURSOR)).toContain('// mine')
+    expect((await cli.here('connect', 'cursor', '--toolset', 'review')).stdout).toContain('already')
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
+    expect(read(cli, CURSOR)).toBe(before)
+  })
+
+  test('--move takes its servers behind Trunkline, and disconnecting brings them back', async () => {
+    const before = mcpServers({
+      files: { command: 'files-server', disabledTools: ['rm'] },
+      off: { command: 'y', disabled: true },
+    })
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'version: 1\n' })
+    expect((await cli.here('connect', 'cursor', '--move')).code).toBe(0)
+    expect(read(cli, CURSOR)).not.toContain('files-server')
+    expect(read(cli, CURSOR)).toContain('"off"')
+    expect(read(cli, 'trunkline.yaml')).toContain('command: files-server')
+    await writeFile(cli.path(CURSOR), `// later\n${read(cli, CURSOR)}`)
+    expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
+    expect(JSON.parse(read(cli, CURSOR).replace('// later\n', ''))).toEqual(JSON.parse(before))
+  })
+
+  test.each([
+    ['does not parse', '{ "mcpServers": { ', /does not parse as JSON/],
+    ['holds a list', '[]', /does not hold a JSON object/],
+  ])('a file that %s is never written', async (_name, text, reason) => {
+    await using cli = await laid({ [CURSOR]: text, 'trunkline.yaml': 'version: 1\n' })
+    const { code, stderr } = await cli.here('connect', 'cursor')
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(reason) as string })
+    expect(read(cli, CURSOR)).toBe(text)
+  })
+
+  test('without a place for the backup nothing is written', async () => {
+    await using cli = await laid({ [CURSOR]: mcpServers({}), 'trunkline.yaml': 'version: 1\n', state: 'a file' })
+    const { code, stderr } = await cli.here('connect', 'cursor')
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('no backup can be kept') as string })
+    expect(read(cli, CURSOR)).toBe(mcpServers({}))
+  })
+
+  test('a link stays a link, and the mode of the file stays', async () => {
+    await using cli = await laid({ 'dotfiles/mcp.json': mcpServers({}), 'trunkline.yaml': 'version: 1\n' })
+    await chmod(cli.path('dotfiles/mcp.json'), 0o640)
+    await mkdir(cli.path('home/.cursor'))
+    await symlink(cli.path('dotfiles/mcp.json'), cli.path(CURSOR))
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    expect(read(cli, 'dotfiles/mcp.json')).toContain('trunkline')
+    expect(statSync(cli.path('dotfiles/mcp.json')).mode & 0o777).toBe(0o640)
+  })
+
+  test('two hosts in one file, and processes at once: all entries are there', async () => {
+    await using cli = await laid({ 'home/.claude.json': '{}', 'trunkline.yaml': 'version: 1\n' })
+    const ends = await Promise.all(
+      ['user', 'local', 'project'].map((scope) => cli.here('connect', 'claude-code', '--scope', scope)),
+    )
+    expect(ends.map(({ code }) => code)).toEqual([0, 0, 0])
+    const { mcpServers: user, projects } = JSON.parse(read(cli, 'home/.claude.json')) as {
+      mcpServers: object
+      projects: Record<string, { mcpServers: object }>
+    }
+    expect([user, projects[cli.folder].mcpServers].map((servers) => Object.keys(servers))).toEqual([['trunkline'], ['trunkline']])
+    expect((await cli.here('disconnect', 'claude-code')).code).toBe(0)
+    expect(JSON.stringify(read(cli, 'home/.claude.json'))).not.toContain('trunkline')
+    expect(existsSync(cli.path('.mcp.json'))).toBe(false)
+  })
+
+  test('--print writes nothing, --link gives the links that VS Code and Cursor install by, --all finds what is there', async () => {
+    await using cli = await laid({ [CURSOR]: mcpServers({}), 'trunkline.yaml': 'version: 1\n' })
+    const { stdout } = await cli.here('connect', 'codex', '--print')
+    expect(stdout).toMatch(/^\[mcp_servers\.trunkline\]\ncommand = /)
+    expect(existsSync(cli.path('home/.codex'))).toBe(false)
+    const links = await cli.here('connect', 'cursor', 'vscode', '--link')
+    const [cursor, vscode] = links.stdout.trim().split('\n')
+    const config = new URL(cursor).searchParams.get('config') ?? ''
+    expect(JSON.parse(Buffer.from(config, 'base64').toString())).toMatchObject({
+      args: expect.arrayContaining(['stdio']) as unknown,
+    })
+    expect(JSON.parse(decodeURIComponent(vscode.replace('vscode:mcp/install?', '')))).toMatchObject({
+      name: 'trunkline',
+      type: 'stdio',
+    })
+    const all = JSON.parse((await cli.here('connect', '--all', '--json')).stdout) as { hosts: { host: string }[] }
+    expect(all.hosts.map(({ host }) => host)).toEqual(['cursor'])
+  })
+})
+
+describe('without a configuration', () => {
+  test('what hosts have is served, nothing is written, and the screen says what to type next', async () => {
+    await using cli = await laid({
+      'home/.codex/config.toml': 'no toml\n',
+    })
+    const entry = JSON.parse(`[${cli.fake().replace('command', '"command"').replace('args', '"args"')}]`) as object[]
+    const text = mcpServers({ good: entry[0], broken: { url: 'nope' } })
+    await mkdir(cli.path('home/.cursor'))
+    await writeFile(cli.path(CURSOR), text)
+    await using up = await cli.up()
+    await up.said(/● good\s+healthy/)
+    await up.said(/Next: trunkline connect cursor/)
+    expect(up.lines.join('\n')).toMatch(/found 2 servers in Cursor \(read-only; trunkline init keeps them\)/)
+    expect(up.lines.join('\n')).toMatch(/✗ broken .*expected a URL/)
+    expect(up.lines.join('\n')).toMatch(/✗ Codex: .*config\.toml:1:\d+/)
+    expect((await cli.here('ps')).stdout).toContain('good')
+    expect(read(cli, CURSOR)).toBe(text)
+    expect(existsSync(cli.path('trunkline.yaml'))).toBe(false)
+  })
+
+  test('where no host has a server, the way to add one is said', async () => {
+    await using cli = await laid({})
+    const { code, stderr } = await cli.here('check')
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('trunkline add NAME URL') as string })
+  })
+})
+
+/** A ZIP archive as packers write it. */
+const zip = (files: Readonly<Record<string, string>>): Buffer => {
+  const locals: Buffer[] = []
+  const centrals: Buffer[] = []
+  let offset = 0
+  for (const [name, content] of Object.entries(files)) {
+    const [path, data] = [Buffer.from(name), Buffer.from(content)]
+    const packed = deflateRawSync(data)
+    const local = Buffer.alloc(30)
+    local.writeUInt32LE(0x04034b50, 0)
+    local.writeUInt16LE(8, 8)
+    local.writeUInt32LE(packed.length, 18)
+    local.writeUInt32LE(data.length, 22)
+    local.writeUInt16LE(path.length, 26)
+    const central = Buffer.alloc(46)
+    central.writeUInt32LE(0x02014b50, 0)
+    central.writeUInt16LE(8, 10)
+    central.writeUInt32LE(packed.length, 20)
+    central.writeUInt32LE(data.length, 24)
+    central.writeUInt16LE(path.length, 28)
+    central.writeUInt32LE(offset, 42)
+    locals.push(local, path, packed)
+    centrals.push(central, path)
+    offset += 30 + path.length + packed.length
+  }
+  const directory = Buffer.concat(centrals)
+  const end = Buffer.alloc(22)
+  end.writeUInt32LE(0x06054b50, 0)
+  end.writeUInt16LE(Object.keys(files).length, 8)
+  end.writeUInt16LE(Object.keys(files).length, 10)
+  end.writeUInt32LE(directory.length, 12)
+  end.writeUInt32LE(offset, 16)
+  return Buffer.concat([...locals, directory, end])
+}
