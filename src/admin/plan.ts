@@ -113,7 +113,7 @@ export const makePlan = (basis: Basis, after: Configuration, env: Context['env']
 }
 
 /** The sentence, wherever what it is about stands by now. */
-const withoutPlaces = (warning: string): string => warning.replaceAll(/\S+:\d+:\d+/g, '')
+const withoutPlaces = (warning: string): string => warning.replaceAll(/(?<!\S)\S+:\d+:\d+/g, '')
 
 /** Programs that write a file in place empty it first: that is no wish to serve nothing (F-25). Throws `ConfigError`. */
 export const refuseTruncated = (basis: Basis, { emptyFiles, files: [main] }: Configuration): void => {
