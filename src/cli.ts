@@ -331,7 +331,7 @@ const discoverServers = async (standsFor: string, context: Context, looksAround:
   const add = operatorCommand([], 'add', 'NAME')
   throw new CommandError(
     EXIT.config,
-    `no configuration found, and no server in the files of hosts: ${add} URL, ${add} -- COMMAND, or name a file with -c FILE`,
+    `no configuration found, and no server in the files of hosts: ${add} URL, ${add} -- COMMAND, or name one with -c FILE`,
   )
 }
 
