@@ -125,6 +125,26 @@ export const EXPLANATIONS: readonly Explanation[] = [
       (direct === -32042 || through === -32603 || path.startsWith('error.data')),
   },
   {
+    rule: 'B139',
+    reason: 'In the handshake revisions a request that breaks off is no cancellation; mcp-go sends no other over HTTP',
+    covers: ({ path }, { scenario, cell, isModern }) =>
+      scenario === 'call: cancelled by the host' &&
+      cell.host.key === 'go-mcpgo' &&
+      cell.transport === 'http' &&
+      !isModern.through &&
+      path.startsWith('seen.'),
+  },
+  {
+    rule: 'B287',
+    reason:
+      'A server without completion refuses; the merged endpoint knows the method, so the server’s `-32601` stands in `data.original`',
+    covers: ({ path, direct }, { way, scenario }) =>
+      way === 'merged' &&
+      scenario.startsWith('completion') &&
+      /(^|\.)error\./.test(path) &&
+      (direct === -32601 || path.endsWith('.data')),
+  },
+  {
     rule: '3.12',
     reason: 'For a host that declares nothing Trunkline refuses the question itself, in words of its own',
     covers: ({ path }, { scenario }) => /^default host: (elicitation|sampling)$/.test(scenario) && path.startsWith('answer.'),
@@ -146,9 +166,6 @@ export const differencesOf = (direct: unknown, through: unknown, path = ''): Dif
  * Losses that are known, with what mends them: they stand in docs/peers.md as lost, and fail no test. A row goes with its defect.
  */
 const KNOWN: readonly ((difference: Difference, observation: Observation) => boolean)[] = [
-  // The merged endpoint answers a completion itself where the server knows none (B287).
-  ({ direct, through }, { scenario, way }) =>
-    way === 'merged' && scenario.startsWith('completion') && (through === undefined || direct === undefined),
   // A first `initialize` or `server/discover` on stdio is answered before the server is known.
   ({ path, through }, { scenario, way, cell }) =>
     way === 'merged' &&
