@@ -122,7 +122,7 @@ export class Downstream {
       },
       updated: (uri, params, owner) => this.#updated(uri, params, owner),
       taskEnded: (id, owner) => this.#links.taskEnded(id, owner),
-      refused: (error) => void this.#eraWatch.isChange(error),
+      refused: (error) => void this.#eraWatch.isChange(error, this.link),
     })
     this.#eraWatch = new EraWatch({
       link: () => this.link,
@@ -141,7 +141,7 @@ export class Downstream {
       openLegacy: (declared) => this.#dialer.dialLegacy({ declared }, this.#hearing.onMain()),
       mayBeLegacy: () => this.#mayBeLegacy,
       oddity: (reason, sample) => this.#hearing.oddity(reason, sample),
-      failed: (error) => void this.#eraWatch.isChange(error),
+      failed: (error) => void this.#eraWatch.isChange(error, this.link),
     })
     this.#sessionWatches = new SessionWatches((error) => this.#hearing.oddity('a resource cannot be watched', String(error)))
     this.#ownLists = new OwnLists({
@@ -365,12 +365,14 @@ export class Downstream {
     } catch (error) {
       throw this.#located(error)
     }
+    let main: Link | undefined
+    const attemptLater = async (): Promise<Outcome> => this.#attempt(call, (main = await this.#upkeep.ready()))
     try {
-      if (this.credential !== undefined) return await withCredential(this.credential, () => this.#attemptLater(call))
-      const main = this.link
-      return await (main === undefined ? this.#attemptLater(call) : this.#attempt(call, main))
+      if (this.credential !== undefined) return await withCredential(this.credential, attemptLater)
+      main = this.link
+      return await (main === undefined ? attemptLater() : this.#attempt(call, main))
     } catch (error) {
-      return await this.#again(error, call).catch((last: unknown) => {
+      return await this.#again(error, call, main).catch((last: unknown) => {
         throw this.#located(last, this.eraFor(call.caller))
       })
     } finally {
@@ -407,8 +409,9 @@ export class Downstream {
     }
   }
 
-  async #again(error: unknown, call: Call): Promise<Outcome> {
-    if (await this.#eraWatch.isChange(error)) return this.#attemptLater(call)
+  /** `main`: the main link when `call` was sent. */
+  async #again(error: unknown, call: Call, main: Link | undefined): Promise<Outcome> {
+    if (await this.#eraWatch.isChange(error, main)) return this.#attemptLater(call)
     if (this.link?.era !== 'modern' || !isMismatch(error, call))
       return again(error, call, this.#environment.retries, () => this.#attemptLater(call))
     await this.#offers.read()

@@ -35,11 +35,15 @@ export class EraWatch {
     this.#source = source
   }
 
-  /** Whether `error` shows that the era has changed; then the link is given up, and whatever met the error was not executed. */
-  async isChange(error: unknown): Promise<boolean> {
-    const link = this.#source.link()
+  /**
+   * Whether `error`, of a call that was sent while `link` was the main link, shows that the era has changed; then that link is given up,
+   * and the call was not executed. Of several calls under way one asks: those that fail later find another link there.
+   */
+  async isChange(error: unknown, link: Link | undefined): Promise<boolean> {
     if (link === undefined || link.transport === 'pipe' || !contradicts(error, link.era)) return false
     if (this.#asking !== undefined) return this.#asking
+    const now = this.#source.link()
+    if (now !== link) return now?.era !== link.era
     const nowMs = this.#source.nowMs()
     if (nowMs - this.#askedMs < MIN_GAP_MS) return false
     this.#askedMs = nowMs

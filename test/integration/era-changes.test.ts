@@ -109,6 +109,35 @@ describe.each(KINDS)('a %s server that becomes a %s one', (before, after) => {
   })
 })
 
+test('B268 a call that is refused when the new era is known already is answered in it', async () => {
+  await using old = await start('legacy http', { tools: ['x'], on: said('old') })
+  await using successor = await start('modern http', { tools: ['x'], on: said('new') })
+  await using address = await openUrl(old, successor)
+  await using gateway = await startGateway({
+    servers: {},
+    fakes: new Map([['a', old]]),
+    options: { a: { url: address.url } },
+  })
+  await using host = await modernHttp.connect(gateway)
+  await host.call('tools/call', { name: 'a__x' })
+  await address.deploy()
+  const isKnown = Promise.withResolvers<void>()
+  const wasSent = Promise.withResolvers<void>()
+  const { intercept } = successor
+  successor.intercept = (request, response, body) => {
+    const isOfOldEra = request.headers['mcp-method'] === undefined
+    if (!isOfOldEra || !body.includes('late')) return intercept?.(request, response, body) ?? false
+    wasSent.resolve()
+    void isKnown.promise.then(() => intercept?.(request, response, body))
+    return true
+  }
+  const late = host.call('tools/call', { name: 'a__x', arguments: { late: true } })
+  await wasSent.promise
+  expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [{ text: 'new' }] })
+  isKnown.resolve()
+  expect(await late).toMatchObject({ content: [{ text: 'new' }] })
+})
+
 test.each([-32020, -32021, -32022])('B268 a legacy server may use %i for an error of its own: its link stays', async (code) => {
   await using gateway = await startGateway({
     servers: { a: fake.of({ kind: 'legacy http', tools: ['x'], on: { 'tools/call': (turn) => turn.fail(code, 'my own') } }) },

@@ -295,12 +295,6 @@ const judgeError = (cell: Cell, { exchange, sent }: Observed, answered: Tree, an
   const from = member(answered, 'error')
   const data = member(from, 'data')
   const error = member(answer, 'error')
-  // 3.1: a server that completes nothing has nothing to propose (B112).
-  if (method === 'completion/complete' && outcome.code === -32601) {
-    if (member(member(member(answer, 'result'), 'completion'), 'values')?.text !== '[]')
-      say(`no completion became ${answer.text}`)
-    return
-  }
   if (error === undefined) return say(`the error ${outcome.code} became ${answer.text}`)
   const hasUri = data !== undefined && member(data, 'uri') !== undefined
   const code = codeFor(cell, method, outcome.code, hasUri)
