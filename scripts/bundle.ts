@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
+import type { InputOptions } from 'rolldown'
 
 /** The folder of the package that a module belongs to; `undefined`: it is ours. */
 const packageOf = (module: string): string | undefined => {
@@ -19,9 +20,17 @@ const licenceOf = (folder: string): string => {
   return `${name} ${version}\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`
 }
 
+/** How the program is bundled, from whatever it was compiled to. */
+export const BUNDLING = {
+  platform: 'node',
+  external: ['undici'],
+  // Some packages (jsonc-parser) keep a `main` that only `require` can follow, beside the modules that can be bundled.
+  resolve: { mainFields: ['module', 'main'] },
+} satisfies InputOptions
+
 /** Bundles `folder/main.js` in place. Throws if a package in the bundle has no licence to pass on. */
 export const bundleProgram = async (folder: string): Promise<void> => {
-  const bundle = await rolldown({ input: { main: join(folder, 'main.js') }, platform: 'node', external: ['undici'] })
+  const bundle = await rolldown({ input: { main: join(folder, 'main.js') }, ...BUNDLING })
   const { output } = await bundle.write({ dir: folder, format: 'esm', chunkFileNames: 'main-[name].js' })
   await bundle.close()
   const modules = output.flatMap((chunk) => (chunk.type === 'chunk' ? Object.keys(chunk.modules) : []))

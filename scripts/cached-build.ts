@@ -19,6 +19,7 @@ const digestOfSources = (): string => {
   const files = [
     'package.json',
     'package-lock.json',
+    'scripts/bundle.ts',
     'scripts/cached-build.ts',
     ...sources.sort().map((file) => join('src', file)),
   ]
@@ -34,17 +35,12 @@ export const cachedProgram = async (): Promise<string> => {
   const folder = join(CACHE, digestOfSources())
   const program = join(folder, 'dist', 'main.js')
   if (existsSync(program)) return program
-  const { rolldown } = await import('rolldown')
+  const [{ rolldown }, { BUNDLING }] = await Promise.all([import('rolldown'), import('./bundle.ts')])
   // Built aside and renamed, so that two that start at once never see half a build.
   const aside = join(CACHE, `making-${process.pid}`)
   mkdirSync(aside, { recursive: true })
   try {
-    const bundle = await rolldown({
-      input: { main: join(ROOT, 'src', 'main.ts') },
-      platform: 'node',
-      external: ['undici'],
-      logLevel: 'silent',
-    })
+    const bundle = await rolldown({ input: { main: join(ROOT, 'src', 'main.ts') }, ...BUNDLING, logLevel: 'silent' })
     await bundle.write({ dir: join(aside, 'dist'), format: 'esm', chunkFileNames: 'main-[name].js' })
     await bundle.close()
     cpSync(join(ROOT, 'package.json'), join(aside, 'package.json'))

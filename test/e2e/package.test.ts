@@ -1,6 +1,6 @@
 /** The package as a stranger gets it: packed, installed in an empty folder, started. */
 import { execFile } from 'node:child_process'
-import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -95,6 +95,20 @@ describe('the installed package', () => {
     await using gateway = await createGateway({ configuration })
     await using host = await connectHost('sdk1 http', { url: gateway.urls[0] ?? '' })
     expect(host.serverName).toBe('trunkline')
+  })
+
+  test('keeps the servers of a host, and enters itself in its file', async () => {
+    const home = join(folder, 'home')
+    await mkdir(join(home, '.cursor'), { recursive: true })
+    const file = join(home, '.cursor', 'mcp.json')
+    await writeFile(file, '{ "mcpServers": { "demo": { "command": "node", "args": ["server.js"] } } }')
+    const own = { ...env, HOME: home, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home }
+    const trunkline = (...words: string[]) =>
+      run(process.execPath, [installed('dist/main.js'), ...words], { cwd: home, env: own })
+    await trunkline('init', 'cursor')
+    expect(await readFile(join(home, 'trunkline.yaml'), 'utf8')).toContain('server.js')
+    await trunkline('connect', 'cursor', '-y')
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ mcpServers: { demo: {}, trunkline: {} } })
   })
 
   test('a wrong word ends with 1 and says which', async () => {
