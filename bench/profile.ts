@@ -20,7 +20,7 @@ const TOP = 25
 
 const isIdle = ({ callFrame }: ProfileNode): boolean => callFrame.functionName === '(idle)'
 
-/** `wire/scan.ts` of ours, `node:net`, the name of a package. */
+/** `wire/json/scan.ts` of ours, `node:net`, the name of a package. */
 const placeOf = (url: string): string => {
   const own = /\/(?:src|dist)\/(.+)$/.exec(url)?.[1]
   return url.includes('/node_modules/') ? url.replace(/.*\/node_modules\/((?:@[^/]+\/)?[^/]+).*/, '$1') : (own ?? url)

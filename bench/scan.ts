@@ -2,9 +2,9 @@
  * `node bench/scan.ts`: what reading a message costs, in ns a byte: a result of a server with its URIs exposed (lenient), the same as the
  * arguments of a host's call (strict), with the kernel and without, beside `JSON.parse`. CPU time, the least of several rounds.
  */
-import { exposeResult } from '../src/catalog/expose-result.ts'
-import { readHostMessage, readServerMessage } from '../src/wire/envelope.ts'
-import { Scanner } from '../src/wire/scan.ts'
+import { exposeResult } from '../src/catalog/view/expose-result.ts'
+import { readHostMessage, readServerMessage } from '../src/wire/message/envelope.ts'
+import { Scanner } from '../src/wire/json/scan.ts'
 import { createAnswers } from './answers.ts'
 import { PAYLOAD_KINDS } from './payload-kinds.ts'
 import { NONCE_LENGTH, toolOf, type ToolName } from './payload.ts'

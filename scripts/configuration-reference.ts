@@ -1,5 +1,5 @@
 /** The tables of docs/configuration.md, from the JSON Schema: one section per mapping, one row per key. */
-import type { JsonSchema } from '../src/config/json-schema.ts'
+import type { JsonSchema } from '../src/config/schema/json-schema.ts'
 
 /** What `defaults` shares with each server is described once, there. */
 const DESCRIBED_ELSEWHERE = /^defaults\.(timeouts|limits|lifecycle)$/

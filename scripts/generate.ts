@@ -1,6 +1,6 @@
 /** Writes what is made from the schema and from tables: schema/v1.json, docs/configuration.md, docs/hosts. A test fails when they are stale. */
 import { readFile, writeFile } from 'node:fs/promises'
-import { configurationJsonSchema } from '../src/config/json-schema.ts'
+import { configurationJsonSchema } from '../src/config/schema/json-schema.ts'
 import { renderReference } from './configuration-reference.ts'
 import { renderHostPages } from './host-pages.ts'
 

@@ -3,7 +3,7 @@
  * again until there is no more room, and whatever is lost then is counted and said in the next line (`dropped`).
  */
 import { open as openFile } from 'node:fs/promises'
-import { ConfigError } from './config/problems.ts'
+import { ConfigError } from './config/syntax/problems.ts'
 import type { AuditSink } from './gateway/audit.ts'
 
 export interface AuditFileOptions {

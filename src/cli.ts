@@ -2,22 +2,22 @@
 import { resolve } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { adminPlace } from './admin/socket.ts'
-import { FILE_NAME, findConfiguration, userConfiguration, userConfigurationPath } from './config/find.ts'
-import { configurationId, runtimeRoot } from './config/folders.ts'
+import { FILE_NAME, findConfiguration, userConfiguration, userConfigurationPath } from './config/read/find.ts'
+import { configurationId, runtimeRoot } from './config/read/folders.ts'
 import { loadConfiguration } from './config/load.ts'
-import { nearestKey } from './config/nearest-key.ts'
-import { ConfigError } from './config/problems.ts'
+import { nearestKey } from './config/syntax/nearest-key.ts'
+import { ConfigError } from './config/syntax/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
 import type { Context } from './config/surroundings.ts'
-import type { CheckOptions } from './commands/check.ts'
-import type { AddOptions } from './commands/add.ts'
-import type { Connecting, ConnectOptions } from './commands/connect.ts'
-import type { ImportOptions, Writing } from './commands/import.ts'
-import { CommandError, EXIT } from './commands/io.ts'
-import type { Invocation, Io, Read } from './commands/io.ts'
-import { printText, remark, remarkJson } from './commands/print.ts'
-import type { StdioOptions } from './commands/stdio.ts'
-import type { TokenOptions } from './commands/token.ts'
+import type { CheckOptions } from './commands/inspect/check.ts'
+import type { AddOptions } from './commands/setup/add.ts'
+import type { Connecting, ConnectOptions } from './commands/setup/connect.ts'
+import type { ImportOptions, Writing } from './commands/setup/import.ts'
+import { CommandError, EXIT } from './commands/terminal/io.ts'
+import type { Invocation, Io, Read } from './commands/terminal/io.ts'
+import { printText, remark, remarkJson } from './commands/terminal/print.ts'
+import type { StdioOptions } from './commands/serve/stdio.ts'
+import type { TokenOptions } from './commands/running/token.ts'
 import type { Discovered } from './host-files/discovered.ts'
 import { operatorCommand } from './operator-command.ts'
 import { VERSION } from './version.ts'
@@ -117,7 +117,7 @@ const makeProgram = (
     .allowExcessArguments()
     .action(async (options: CommonOptions, { args }: Command) => {
       if (args[0] !== undefined) throw unknownCommand(args[0], program, isNamed)
-      const { up } = await import('./commands/up.ts')
+      const { up } = await import('./commands/serve/up.ts')
       end(await up(await invoked(options)))
     })
   command('stdio', 'serve one host on stdin and stdout')
@@ -125,7 +125,7 @@ const makeProgram = (
     .option('--server <key>', 'this server alone, under its own names')
     .option('--toolset <name>', 'this toolset')
     .action(async (options: CommonOptions & StdioOptions) => {
-      const { stdio } = await import('./commands/stdio.ts')
+      const { stdio } = await import('./commands/serve/stdio.ts')
       end(await stdio(await invoked(options, false), options))
     })
   command('check', 'is the configuration right?')
@@ -133,21 +133,21 @@ const makeProgram = (
     .option('--host <list>', 'would these hosts take the tools as they are? claude-desktop,cursor,… or all')
     .option('--locked', 'do its servers offer what the lock file says? Starts them unless a process runs')
     .action(async (options: CommonOptions & CheckOptions) => {
-      const { check } = await import('./commands/check.ts')
+      const { check } = await import('./commands/inspect/check.ts')
       end(await check(await invoked(options), options))
     })
   command('lock', 'write the lock file: definitions as they are now, approved (lock.file)')
     .argument('[servers...]', 'keys; all if left out')
     .option('--apps', 'also what servers list to hosts that run MCP Apps')
     .action(async (servers: readonly string[], options: CommonOptions & { readonly apps?: boolean }) => {
-      const { lock } = await import('./commands/lock.ts')
+      const { lock } = await import('./commands/inspect/lock.ts')
       const { read } = await invoked(options)
       end(await lock(await invoked(options, true, true), { servers, apps: options.apps === true }, read))
     })
   command('diff', 'how definitions differ from what was approved')
     .argument('[name]', 'exposed or original name, or key of a server; everything if left out')
     .action(async (name: string | undefined, options: CommonOptions) => {
-      const { diff } = await import('./commands/lock.ts')
+      const { diff } = await import('./commands/inspect/lock.ts')
       end(await diff(await invoked(options), name))
     })
   for (const word of ['init', 'import'] as const)
@@ -162,7 +162,7 @@ const makeProgram = (
       .option('--dry-run', 'show what would be written')
       .option('-y, --yes', 'do not ask')
       .action(async (hosts: readonly string[], options: CommonOptions & ImportOptions & { readonly user?: boolean }) => {
-        const { importServers } = await import('./commands/import.ts')
+        const { importServers } = await import('./commands/setup/import.ts')
         end(await importServers(await writing(options, word === 'init'), hosts, options))
       })
   command('add', 'add one server: NAME URL, NAME -- COMMAND, a name in the registry, ./server.json, ./x.mcpb')
@@ -177,14 +177,14 @@ const makeProgram = (
     .option('--force', 'in place of a server of this name, or beside the same one')
     .option('-y, --yes', 'do not ask')
     .action(async (words: readonly string[], options: CommonOptions & AddOptions & { readonly user?: boolean }) => {
-      const { add } = await import('./commands/add.ts')
+      const { add } = await import('./commands/setup/add.ts')
       end(await add(await writing(options), words, options))
     })
   command('remove', 'remove one server from the configuration')
     .argument('<server>', 'its key')
     .option('--user', 'from the configuration of the user')
     .action(async (server: string, options: CommonOptions & { readonly user?: boolean }) => {
-      const { remove } = await import('./commands/remove.ts')
+      const { remove } = await import('./commands/setup/remove.ts')
       end(await remove(await writing(options), server))
     })
   command('connect', 'enter Trunkline in the file of a host: shows the difference, keeps a backup')
@@ -201,7 +201,7 @@ const makeProgram = (
     .option('--link', 'print an install link (VS Code, Cursor)')
     .option('-y, --yes', 'do not ask')
     .action(async (hosts: readonly string[], options: CommonOptions & ConnectOptions) => {
-      const { connect } = await import('./commands/connect.ts')
+      const { connect } = await import('./commands/setup/connect.ts')
       end(await connect(await connecting(options), hosts, options))
     })
   command('disconnect', 'take Trunkline out of the file of a host, which then is as it was')
@@ -210,11 +210,11 @@ const makeProgram = (
     .option('--scope <scope>', 'user, local or project: which of its files; all if left out')
     .option('-y, --yes', 'do not ask')
     .action(async (hosts: readonly string[], options: CommonOptions & ConnectOptions) => {
-      const { disconnect } = await import('./commands/connect.ts')
+      const { disconnect } = await import('./commands/setup/connect.ts')
       end(await disconnect(await connecting(options), hosts, options))
     })
   command('schema', 'print the JSON Schema of the configuration').action(async () => {
-    const { schema } = await import('./commands/schema.ts')
+    const { schema } = await import('./commands/inspect/schema.ts')
     end(await schema(io))
   })
   program
@@ -227,14 +227,14 @@ const makeProgram = (
     .option('--expires <date>', 'the last day it is good, such as 2027-06-30')
     .option('--json', 'answer for machines')
     .action(async (options: TokenOptions) => {
-      const { newToken } = await import('./commands/token.ts')
+      const { newToken } = await import('./commands/running/token.ts')
       end(await newToken(io, json, options, Date.now()))
     })
   command('tools', 'what hosts see, and what it costs')
     .argument('[query...]', 'words that the name, the server or the description holds')
     .option('--toolset <name>', 'of this toolset')
     .action(async (query: readonly string[], options: CommonOptions & { readonly toolset?: string }) => {
-      const { tools } = await import('./commands/tools.ts')
+      const { tools } = await import('./commands/inspect/tools.ts')
       end(await tools(await invoked(options), query.join(' '), options.toolset))
     })
   command('call', 'call one tool through the gateway')
@@ -243,50 +243,50 @@ const makeProgram = (
     .option('--args <json>', 'its arguments as one JSON object')
     .option('--toolset <name>', 'as a host of this toolset')
     .action(async (tool: string, pairs: readonly string[], options: CommonOptions & CallOptions) => {
-      const { call } = await import('./commands/call.ts')
+      const { call } = await import('./commands/running/call.ts')
       end(await call(await invoked(options), tool, pairs, options.args, options.toolset))
     })
   command('ps', 'state of the running process and its servers').action(async (options: CommonOptions) => {
-    const { ps } = await import('./commands/running.ts')
+    const { ps } = await import('./commands/running/control.ts')
     end(await ps(await invoked(options)))
   })
   command('login', 'sign in at a server: prints the link, and waits')
     .argument('<server>', 'its key')
     .option('--open', 'open the link in a browser')
     .action(async (server: string, options: CommonOptions & { readonly open?: boolean }) => {
-      const { login } = await import('./commands/login.ts')
+      const { login } = await import('./commands/running/login.ts')
       end(await login(await invoked(options), server, options.open === true))
     })
   command('why', 'the rules that show, hide or rename something, with their places')
     .argument('<name>', 'of a tool or prompt, or a URI; as hosts or as the server call it')
     .option('--toolset <name>', 'what this toolset makes of it; all of them if left out')
     .action(async (name: string, options: CommonOptions & { readonly toolset?: string }) => {
-      const { why } = await import('./commands/why.ts')
+      const { why } = await import('./commands/inspect/why.ts')
       end(await why(await invoked(options), name, options.toolset))
     })
   command('plan', 'what a reload would change of the running process, or what another file would (-c FILE)')
     .option('--running <file>', 'compare with the process that runs this file')
     .action(async (options: CommonOptions & { readonly running?: string }) => {
-      const { plan } = await import('./commands/plan.ts')
+      const { plan } = await import('./commands/inspect/plan.ts')
       end(await plan(await invoked(options), options.running))
     })
   command('reload', 'make the running process read its files again')
     .option('--dry-run', 'show what it would change, as plan does')
     .action(async (options: CommonOptions & { readonly dryRun?: boolean }) => {
-      const { plan, reload } = await import('./commands/plan.ts')
+      const { plan, reload } = await import('./commands/inspect/plan.ts')
       end(await (options.dryRun === true ? plan(await invoked(options)) : reload(await invoked(options))))
     })
   command('approve', 'take changed definitions as the true ones (lock.on_change); with a lock file, write them there')
     .argument('<server>', 'its key')
     .argument('[name]', 'of a tool, as the server calls it; all that changed if left out')
     .action(async (server: string, name: string | undefined, options: CommonOptions) => {
-      const { approve } = await import('./commands/running.ts')
+      const { approve } = await import('./commands/running/control.ts')
       end(await approve(await invoked(options), await invoked(options, true, true), server, name))
     })
   command('restart', 'restart one server of the running process')
     .argument('<server>', 'its key')
     .action(async (server: string, options: CommonOptions) => {
-      const { restart } = await import('./commands/running.ts')
+      const { restart } = await import('./commands/running/control.ts')
       end(await restart(await invoked(options), server))
     })
   return program

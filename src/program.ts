@@ -1,8 +1,8 @@
 /** The program: signals, what nobody caught, and the exit code. Loaded by main.ts once Node is known to be able to. */
 import { getEventListeners } from 'node:events'
 import { run } from './cli.ts'
-import { CRASH_MS, EXIT } from './commands/io.ts'
-import { remark } from './commands/print.ts'
+import { CRASH_MS, EXIT } from './commands/terminal/io.ts'
+import { remark } from './commands/terminal/print.ts'
 import { Redactor } from './redactor.ts'
 
 const interrupt = new AbortController()

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from './config/problems.ts'
+import { ConfigError } from './config/syntax/problems.ts'
 import type { Log } from './downstream/environment.ts'
 
 const KEY_BYTES = 32

@@ -2,10 +2,10 @@
 import { EVERYTHING, Refusal, ServerError } from '../rpc/call.ts'
 import type { Call, Scope } from '../rpc/call.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { Failure } from '../wire/failure.ts'
-import type { FailureKind } from '../wire/failure.ts'
-import { join, Payload } from '../wire/payload.ts'
-import { MODERN } from '../wire/revisions.ts'
+import { Failure } from '../wire/message/failure.ts'
+import type { FailureKind } from '../wire/message/failure.ts'
+import { join, Payload } from '../wire/message/payload.ts'
+import { MODERN } from '../wire/protocol/revisions.ts'
 
 /** How a call ended: with what the tool said, byte for byte, or without. */
 export type CallEnd =

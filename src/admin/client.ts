@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import { VERSION } from '../version.ts'
-import { Payload } from '../wire/payload.ts'
+import { Payload } from '../wire/message/payload.ts'
 import type { EndpointPath } from '../rpc/call.ts'
 import { BASIS_FORMAT, decodeBasis } from './basis.ts'
-import { nodeHttp } from '../transport/node-http.ts'
+import { nodeHttp } from '../transport/http1/server/node-http.ts'
 import type { CallEnd } from './call.ts'
 import type { Control, Login } from './control.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
@@ -80,7 +80,7 @@ export const askToRelease = async (place: Place): Promise<boolean> => {
 /** Why there is no pipe: `unknown`: no such endpoint; `stopping`: the process ends, and another may follow; `none` that takes hosts. */
 export type NoPipe = 'unknown' | 'stopping' | 'none'
 
-/** A pipe to the running process, on which the words of `wire/relay` are understood. */
+/** A pipe to the running process, on which the words of `wire/protocol/relay` are understood. */
 export const openPipe = async (place: Place, { server, toolset }: EndpointPath): Promise<Duplex | NoPipe> => {
   if (!(await isOurs(place))) return 'none'
   const named = { relay: '1', ...(server !== undefined && { server }), ...(toolset !== undefined && { toolset }) }

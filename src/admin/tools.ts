@@ -3,7 +3,7 @@ import { estimateTokens } from '../catalog/tokens.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { EVERYTHING } from '../rpc/call.ts'
 import type { Scope } from '../rpc/call.ts'
-import { MODERN } from '../wire/revisions.ts'
+import { MODERN } from '../wire/protocol/revisions.ts'
 
 /** One tool as `tools --json` prints it. */
 export interface ToolRow {

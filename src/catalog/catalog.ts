@@ -3,13 +3,13 @@
  * Immutable, and a function of its inputs alone: who owns a name is decided by configuration order, also while the owner is
  * down and known only from storage, so that nobody takes over a name a host has approved (BRIDGING 4.2, 4.4).
  */
-import { runsToolsAsTasks } from '../wire/tasks.ts'
+import { runsToolsAsTasks } from '../wire/protocol/tasks.ts'
 import type { Curation } from './curation.ts'
 import type { Entry, Inventory, LeftOut, ListKind } from './inventory.ts'
 import { mergeList } from './merge.ts'
 import type { Part } from './merge.ts'
-import { uriMode } from './naming.ts'
-import type { NamingOptions } from './naming.ts'
+import { uriMode } from './names/naming.ts'
+import type { NamingOptions } from './names/naming.ts'
 import { indexRefused } from './refused.ts'
 import type { Refused } from './refused.ts'
 

@@ -3,7 +3,7 @@
  * the place where it was written. Plain data; `curated-*.ts` say what follows from it.
  */
 import type { Rate } from '../rpc/rate.ts'
-import type { ParamHeader } from '../wire/param-headers.ts'
+import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { HintName, Hints } from './hints.ts'
 
 /** Where a rule was written. */

@@ -1,7 +1,7 @@
 /** Digests that tell whether anything changed. All are SHA-256 in hexadecimal. */
 import { createHash } from 'node:crypto'
-import { canonical } from '../wire/canonical.ts'
-import { isModernRevision } from '../wire/revisions.ts'
+import { canonical } from '../wire/message/canonical.ts'
+import { isModernRevision } from '../wire/protocol/revisions.ts'
 import { LIST_KINDS } from './inventory.ts'
 import type { Inventory } from './inventory.ts'
 

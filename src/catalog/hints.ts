@@ -1,5 +1,5 @@
 /** What is believed of a tool, where a policy asks: of a server that is trusted its annotations, else what the specification assumes. */
-import { Payload } from '../wire/payload.ts'
+import { Payload } from '../wire/message/payload.ts'
 import type { Exposed } from './catalog.ts'
 
 export type HintName = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'

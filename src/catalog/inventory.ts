@@ -1,6 +1,6 @@
 /** What one downstream server offers, as it said it: entries keep their bytes, order and original names. Immutable. */
-import type { ParamHeader } from '../wire/param-headers.ts'
-import type { Revision } from '../wire/revisions.ts'
+import type { ParamHeader } from '../wire/headers/param-headers.ts'
+import type { Revision } from '../wire/protocol/revisions.ts'
 import type { CallRule } from './curation.ts'
 import type { Hints } from './hints.ts'
 

@@ -1,9 +1,9 @@
 /** One list of all servers, under exposed names: who owns what, and in which order it is listed (BRIDGING 4.2 to 4.4). */
 import type { Catalog, CatalogServer, CatalogSource, Exposed, LeftOutOf, Problem } from './catalog.ts'
 import type { Entry, Inventory, ListKind } from './inventory.ts'
-import { exposeNames, uriMode } from './naming.ts'
-import type { NamingOptions } from './naming.ts'
-import { exposeListed, prefixUri, restoreUri } from './uris.ts'
+import { exposeNames, uriMode } from './names/naming.ts'
+import type { NamingOptions } from './names/naming.ts'
+import { exposeListed, prefixUri, restoreUri } from './names/uris.ts'
 
 /** What one source has in a merged list. */
 export interface Part {

@@ -3,8 +3,8 @@
  * would do else. A template that is kept back keeps its URIs back, unless another one that is listed makes them, too.
  */
 import type { Catalog, LeftOutOf } from './catalog.ts'
-import { matchesTemplate, parseTemplate } from './templates.ts'
-import type { UriTemplate } from './templates.ts'
+import { matchesTemplate, parseTemplate } from './names/templates.ts'
+import type { UriTemplate } from './names/templates.ts'
 
 /** What of one server is kept from hosts. */
 export interface Refused {

@@ -6,7 +6,7 @@ import { lstatSync, mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { stateRoot } from './folders.ts'
+import { stateRoot } from './read/folders.ts'
 
 /** Never throws: without the cache everything works as well. */
 export const useCompileCache = (): void => {

@@ -2,8 +2,8 @@
 import type { ServerOptions } from '../downstream/options.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
-import type { ProxyRules } from '../transport/proxy-rules.ts'
-import type { LockFile } from './lock-file.ts'
+import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
+import type { LockFile } from './build/lock-file.ts'
 
 export interface AuditSettings {
   /** Absolute path. */

@@ -1,6 +1,6 @@
 /** What is known of the process around us, and the one place where it is read: everything else is told. */
 import { homedir } from 'node:os'
-import type { SecretMemory } from './secret-store.ts'
+import type { SecretMemory } from './secrets/secret-store.ts'
 
 /** What the process around us contributes; nothing else of it is read. */
 export interface Context {

@@ -1,20 +1,20 @@
 /** What every downstream server needs from the process around it: passed in by the composition root. */
 import type { Credential } from '../auth/oauth/credential.ts'
 import type { Inventory } from '../catalog/inventory.ts'
-import type { Pin } from '../catalog/pinned.ts'
-import type { Verdict } from '../era/dial.ts'
-import type { ChangedList, Declared, Identity } from '../era/link.ts'
+import type { Pin } from '../catalog/lock/pinned.ts'
+import type { Verdict } from '../era/server/dial.ts'
+import type { ChangedList, Declared, Identity } from '../era/server/link.ts'
 import type { Caller, HostSession } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
-import type { Bearer, Channel, HttpChannel } from '../transport/channel.ts'
-import type { Payload } from '../wire/payload.ts'
-import type { BackoffOptions } from './backoff.ts'
-import type { RetryBudget } from './retry-budget.ts'
+import type { Bearer, Channel, HttpChannel } from '../transport/channel/channel.ts'
+import type { Payload } from '../wire/message/payload.ts'
+import type { BackoffOptions } from './pacing/backoff.ts'
+import type { RetryBudget } from './pacing/retry-budget.ts'
 import type { LinkOwner } from './link-owner.ts'
 import type { ServerOptions } from './options.ts'
 import type { SpareOptions } from './spare.ts'
-import type { Printing, Starts } from './starts.ts'
+import type { Printing, Starts } from './pacing/starts.ts'
 
 /** A process of ours, running or ended. */
 export interface ServerProcess extends Printing {

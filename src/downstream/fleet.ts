@@ -3,7 +3,7 @@ import { BehaviorSubject } from 'rxjs'
 import { Downstream } from './downstream.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import type { ServerOptions } from './options.ts'
-import { Starts } from './starts.ts'
+import { Starts } from './pacing/starts.ts'
 
 export class Fleet {
   readonly downstreams$ = new BehaviorSubject<readonly Downstream[]>([])

@@ -2,11 +2,11 @@
  * Whom a link to a legacy server serves: what its calls must have in common, what is declared on it, and who uses it now
  * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
  */
-import type { Declared } from '../era/link.ts'
+import type { Declared } from '../era/server/link.ts'
 import type { Call, Caller, HostSession } from '../rpc/call.ts'
-import { declaresApps, UI_EXTENSION } from '../wire/apps.ts'
-import type { LogLevel } from '../wire/methods.ts'
-import { reaches } from '../wire/methods.ts'
+import { declaresApps, UI_EXTENSION } from '../wire/protocol/apps.ts'
+import type { LogLevel } from '../wire/protocol/methods.ts'
+import { reaches } from '../wire/protocol/methods.ts'
 import type { Sharing } from './options.ts'
 
 export interface LinkOwner {

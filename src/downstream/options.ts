@@ -3,15 +3,15 @@
  * Units stand in the names. The YAML names are in docs/configuration.md.
  */
 import type { CredentialOptions } from '../auth/oauth/options.ts'
-import type { OnChange } from '../catalog/lock.ts'
+import type { OnChange } from '../catalog/lock/lock.ts'
 import type { Curation } from '../catalog/curation.ts'
-import type { HiddenPolicy } from '../catalog/vetting.ts'
+import type { HiddenPolicy } from '../catalog/curate/vetting.ts'
 import type { Rate } from '../rpc/rate.ts'
-import type { TlsSettings } from '../transport/http-client.ts'
-import type { HttpClientChoice } from '../transport/http-clients.ts'
-import { NO_PROXIES } from '../transport/proxy-rules.ts'
-import type { ProxyRules } from '../transport/proxy-rules.ts'
-import type { LockedServer } from './pins.ts'
+import type { TlsSettings } from '../transport/http1/client/http-client.ts'
+import type { HttpClientChoice } from '../transport/http1/client/http-clients.ts'
+import { NO_PROXIES } from '../transport/http1/client/proxy-rules.ts'
+import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
+import type { LockedServer } from './lists/pins.ts'
 
 export type TransportChoice = 'auto' | 'http' | 'sse'
 export type EraChoice = 'auto' | 'legacy' | 'modern'

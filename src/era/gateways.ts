@@ -3,10 +3,10 @@
  * servers lead through, itself first; whoever reads its own name there has found a circle. Lists grow along a circle only as fast
  * as names do, so the names are asked for anew before lists are read. What no name shows ends by the number of gateways passed.
  */
-import { Failure } from '../wire/failure.ts'
-import { META } from '../wire/meta.ts'
-import { Payload } from '../wire/payload.ts'
-import type { JsonObject } from '../wire/payload.ts'
+import { Failure } from '../wire/message/failure.ts'
+import { META } from '../wire/protocol/meta.ts'
+import { Payload } from '../wire/message/payload.ts'
+import type { JsonObject } from '../wire/message/payload.ts'
 
 /** Gateways that a request passes before it reaches a server, at most. */
 export const MAX_HOPS = 3

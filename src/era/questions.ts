@@ -5,12 +5,12 @@
 import { createHash } from 'node:crypto'
 import type { Answer, Caller, Capabilities, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
-import { cleanLabel, cleanMessage } from '../wire/label.ts'
-import { elementsAt, lastMember, membersAt } from '../wire/members.ts'
-import { Payload } from '../wire/payload.ts'
-import type { Parts } from '../wire/payload.ts'
-import { isAtLeast } from '../wire/revisions.ts'
-import type { Revision } from '../wire/revisions.ts'
+import { cleanLabel, cleanMessage } from '../wire/protocol/label.ts'
+import { elementsAt, lastMember, membersAt } from '../wire/message/members.ts'
+import { Payload } from '../wire/message/payload.ts'
+import type { Parts } from '../wire/message/payload.ts'
+import { isAtLeast } from '../wire/protocol/revisions.ts'
+import type { Revision } from '../wire/protocol/revisions.ts'
 import { wordSampling } from './sampling.ts'
 
 /** The methods by which a server asks ([2026-07-28 basic/patterns/mrtr]). */

@@ -1,11 +1,11 @@
 /** Sampling between peers of different revisions. */
 import type { Answer } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
-import { elementsAt } from '../wire/members.ts'
-import { Payload } from '../wire/payload.ts'
-import { isAtLeast } from '../wire/revisions.ts'
-import type { Revision } from '../wire/revisions.ts'
-import type { Span } from '../wire/scan.ts'
+import { elementsAt } from '../wire/message/members.ts'
+import { Payload } from '../wire/message/payload.ts'
+import { isAtLeast } from '../wire/protocol/revisions.ts'
+import type { Revision } from '../wire/protocol/revisions.ts'
+import type { Span } from '../wire/json/scan.ts'
 
 const TOOL_BLOCKS: ReadonlySet<string> = new Set(['tool_use', 'tool_result'])
 

@@ -1,6 +1,6 @@
 /** Tasks of 2025-11-25 in the words of the extension, and back: the same members under other names (BRIDGING 3.17). */
-import { META } from '../wire/meta.ts'
-import { Draft, join, Payload } from '../wire/payload.ts'
+import { META } from '../wire/protocol/meta.ts'
+import { Draft, join, Payload } from '../wire/message/payload.ts'
 
 const MODERN_NAMES: Readonly<Record<string, string>> = { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }
 const LEGACY_NAMES: Readonly<Record<string, string>> = { ttlMs: 'ttl', pollIntervalMs: 'pollInterval' }

@@ -6,12 +6,12 @@ import { hash } from 'node:crypto'
 import { Refusal, ServerError } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import type { CallRecord, Denial, DenialReason } from '../rpc/record.ts'
-import { Failure } from '../wire/failure.ts'
-import type { FailureKind } from '../wire/failure.ts'
-import { byteLength, join, Payload } from '../wire/payload.ts'
-import type { JsonObject } from '../wire/payload.ts'
-import { StreamedResult } from '../wire/streamed-result.ts'
-import type { StreamEnd } from '../wire/streamed-result.ts'
+import { Failure } from '../wire/message/failure.ts'
+import type { FailureKind } from '../wire/message/failure.ts'
+import { byteLength, join, Payload } from '../wire/message/payload.ts'
+import type { JsonObject } from '../wire/message/payload.ts'
+import { StreamedResult } from '../wire/result/streamed-result.ts'
+import type { StreamEnd } from '../wire/result/streamed-result.ts'
 
 export interface AuditSink {
   /** Takes one line, without its line end. */

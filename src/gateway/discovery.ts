@@ -3,14 +3,14 @@
  * call of the tool it names before anything else looks at it, so that filters, limits, questions and the audit meet what is really
  * called; what it carries is relayed as it came, and it can do nothing that a plain call could not.
  */
-import { CALL_TOOL, DEFAULT_ANSWERS, DESCRIBE_TOOL, isMetaTool, MAX_ANSWERS, SEARCH_TOOLS } from '../catalog/meta-tools.ts'
-import { summaryOf } from '../catalog/tool-text.ts'
+import { CALL_TOOL, DEFAULT_ANSWERS, DESCRIBE_TOOL, isMetaTool, MAX_ANSWERS, SEARCH_TOOLS } from '../catalog/view/meta-tools.ts'
+import { summaryOf } from '../catalog/search/tool-text.ts'
 import { complete, NO_HEADERS } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Layer, Outcome } from '../rpc/call.ts'
-import { Payload } from '../wire/payload.ts'
-import type { Parts } from '../wire/payload.ts'
-import type { Feed } from './feed.ts'
-import { Searches } from './searches.ts'
+import { Payload } from '../wire/message/payload.ts'
+import type { Parts } from '../wire/message/payload.ts'
+import type { Feed } from './lists/feed.ts'
+import { Searches } from './lists/searches.ts'
 
 const OPEN = Buffer.from('{')
 const COMMA = Buffer.from(',')

@@ -1,10 +1,10 @@
 /** Options of the routing core: naming, lists, caching. */
 
-import { DEFAULT_PARKING } from '../era/parking-options.ts'
-import type { ParkingOptions } from '../era/parking-options.ts'
-import type { RateRule } from './rates.ts'
-import type { OverflowOptions } from './overflow.ts'
-import type { ToolsetOptions } from '../catalog/toolset.ts'
+import { DEFAULT_PARKING } from '../era/host/parking-options.ts'
+import type { ParkingOptions } from '../era/host/parking-options.ts'
+import type { RateRule } from './limits/rates.ts'
+import type { OverflowOptions } from './limits/overflow.ts'
+import type { ToolsetOptions } from '../catalog/view/toolset.ts'
 
 export interface GatewayOptions {
   /** `never`: original names and URIs everywhere, duplicates owned by configuration order (BRIDGING 4.2). */

@@ -4,9 +4,9 @@
  */
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Caller } from '../rpc/call.ts'
-import { Failure } from '../wire/failure.ts'
-import { META } from '../wire/meta.ts'
-import { Payload } from '../wire/payload.ts'
+import { Failure } from '../wire/message/failure.ts'
+import { META } from '../wire/protocol/meta.ts'
+import { Payload } from '../wire/message/payload.ts'
 
 /** Somebody who is told; `params` are those of the notification, with the URI this subscriber knows. */
 export interface Subscriber {

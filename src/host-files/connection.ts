@@ -15,12 +15,12 @@ import {
   replaceFile,
   textOfState,
   writeThrough,
-} from './change.ts'
-import type { FileState } from './change.ts'
-import { lookIn, readText, removeIn, setIn } from './editor.ts'
+} from './edit/change.ts'
+import type { FileState } from './edit/change.ts'
+import { lookIn, readText, removeIn, setIn } from './edit/editor.ts'
 import { OUR_NAME } from './hosts.ts'
 import type { HostEntry, HostPlace } from './hosts.ts'
-import type { Steps } from './text-format.ts'
+import type { Steps } from './edit/text-format.ts'
 
 /** What is known of a connection, in `record.json`. */
 interface ConnectionRecord {

@@ -4,7 +4,7 @@
  */
 import { loadConfiguration } from '../config/load.ts'
 import type { Configuration } from '../config/options.ts'
-import { ConfigError, formatProblem } from '../config/problems.ts'
+import { ConfigError, formatProblem } from '../config/syntax/problems.ts'
 import type { Context } from '../config/surroundings.ts'
 import { findServers } from './found.ts'
 import type { FoundFile } from './found.ts'

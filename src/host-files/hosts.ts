@@ -1,11 +1,11 @@
 /**
  * The hosts whose files are read and written: where the files lie, how a server of ours is entered there, and when the host notices.
- * Adding a host is adding a row. How entries are read is in config/host-entry; what hosts refuse is in catalog/host-limits.
+ * Adding a host is adding a row. How entries are read is in config/read/host-entry; what hosts refuse is in catalog/lint/host-limits.
  *
  * The surprise: five names for one URL (`url`, `serverUrl`, `httpUrl`, `uri`, and none at all), and a wrong one fails silently.
  */
 import { posix, win32 } from 'node:path'
-import type { HostKind } from '../config/host-entry.ts'
+import type { HostKind } from '../config/read/host-entry.ts'
 
 /** What decides where files lie. */
 export interface Around {

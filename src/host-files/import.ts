@@ -3,7 +3,7 @@
  * follows our rule, secrets as variables, and whatever a person switched off switched off. Pure.
  */
 import { basename } from 'node:path'
-import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../config/server-key.ts'
+import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../config/schema/server-key.ts'
 import type { FoundServer, ServerDraft } from './found.ts'
 import { variableName, withoutSecrets } from './secrets.ts'
 

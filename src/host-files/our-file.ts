@@ -5,8 +5,8 @@
 import { chmod, readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { ChangeError, editing, exclusively, folderFor, readState, replaceFile, textOfState } from './change.ts'
-import { lookIn, readText, removeIn, setIn } from './editor.ts'
+import { ChangeError, editing, exclusively, folderFor, readState, replaceFile, textOfState } from './edit/change.ts'
+import { lookIn, readText, removeIn, setIn } from './edit/editor.ts'
 import type { ServerDraft } from './found.ts'
 
 /** What commands need of a configuration as it is written. */

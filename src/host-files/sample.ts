@@ -1,5 +1,5 @@
 /** What a host's file would hold with our entry alone: for `connect --print`, and for the pages of the documentation. */
-import { setIn } from './editor.ts'
+import { setIn } from './edit/editor.ts'
 import { OUR_NAME } from './hosts.ts'
 import type { HostEntry, HostPlace } from './hosts.ts'
 

@@ -2,7 +2,7 @@
  * Secrets that stand in files of hosts as they are, found by the name they stand under or by their form, and replaced by `${VAR}`. The
  * values go to a file of their own (`.env`).
  */
-import { SECRET_NAME } from '../config/secrets.ts'
+import { SECRET_NAME } from '../config/build/known-secrets.ts'
 
 /** Beside the names that the configuration knows, those of options and of connection strings. */
 const NAMES = new RegExp(`${SECRET_NAME.source}|(^|[-_])(pat|pwd|auth|apikey|api_key|key|dsn|jwt)$`, 'i')

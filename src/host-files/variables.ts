@@ -1,11 +1,11 @@
 /**
- * Variables of hosts in the words of ours. Each host writes them its own way (config/host-file), and in most an unset one is no error;
+ * Variables of hosts in the words of ours. Each host writes them its own way (config/read/host-file), and in most an unset one is no error;
  * with us it is, so every variable that a draft names is reported. Text that only looks like a variable to us is escaped.
  */
 import { isAbsolute, resolve } from 'node:path'
-import type { VariableForms } from '../config/variables.ts'
-import { plain } from '../config/tree.ts'
-import type { MapTree, ScalarTree, Tree } from '../config/tree.ts'
+import type { VariableForms } from '../config/syntax/variables.ts'
+import { plain } from '../config/syntax/tree.ts'
+import type { MapTree, ScalarTree, Tree } from '../config/syntax/tree.ts'
 
 export interface UsedVariable {
   readonly name: string

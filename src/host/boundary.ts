@@ -1,8 +1,8 @@
 /** Where an unexpected error ends: with the request, connection or line that caused it, never with the process (F-31). */
-import type { HttpRequest } from '../transport/http-request.ts'
-import type { Envelope } from '../wire/envelope.ts'
-import { errorMessage, errorObject } from '../wire/message.ts'
-import type { Parts } from '../wire/payload.ts'
+import type { HttpRequest } from '../transport/http1/server/http-request.ts'
+import type { Envelope } from '../wire/message/envelope.ts'
+import { errorMessage, errorObject } from '../wire/message/message.ts'
+import type { Parts } from '../wire/message/payload.ts'
 import type { Hub } from './hub.ts'
 
 type Knows = Pick<Hub, 'log'>

@@ -4,13 +4,13 @@
  */
 import type { Flow } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
-import type { EventStream } from '../transport/event-stream.ts'
-import type { HttpRequest } from '../transport/http-request.ts'
-import { Failure } from '../wire/failure.ts'
-import { CLOSE } from '../wire/message.ts'
-import type { Parts } from '../wire/payload.ts'
-import type { StreamedResult } from '../wire/streamed-result.ts'
-import type { EventLog } from './event-log.ts'
+import type { EventStream } from '../transport/http1/server/event-stream.ts'
+import type { HttpRequest } from '../transport/http1/server/http-request.ts'
+import { Failure } from '../wire/message/failure.ts'
+import { CLOSE } from '../wire/message/message.ts'
+import type { Parts } from '../wire/message/payload.ts'
+import type { StreamedResult } from '../wire/result/streamed-result.ts'
+import type { EventLog } from './session/event-log.ts'
 import type { HostLimits } from './options.ts'
 
 export interface Exchange {
@@ -22,7 +22,7 @@ export interface Exchange {
   readonly flow?: Flow | undefined
   /** No answer will come: the host has cancelled. */
   end(): void
-  /** An answer that passes as it comes, where this way can: `CLOSE` of `wire/message` follows the result. `onBroken`: it did not end. */
+  /** An answer that passes as it comes, where this way can: `CLOSE` of `wire/message/message` follows the result. `onBroken`: it did not end. */
   pass?(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void
 }
 

@@ -2,7 +2,7 @@
  * What the gateway calls itself at an endpoint. Clients name their tools after `serverInfo` (VS Code cuts it to some 13 characters), so each
  * toolset has a name of its own, and what tells it apart stands first (BRIDGING 3.21, 3.22).
  */
-import type { Identity } from '../era/link.ts'
+import type { Identity } from '../era/server/link.ts'
 import type { Scope } from '../rpc/call.ts'
 
 /** `serverInfo` of an endpoint. */

@@ -2,16 +2,16 @@
  * `subscriptions/listen` of modern hosts: acknowledged first, then what was asked for and nothing else, every message tagged
  * with the id of the request ([2026-07-28 basic/patterns/subscriptions]; BRIDGING 3.7).
  */
-import { tasksNotDeclared } from '../era/modern-host.ts'
+import { tasksNotDeclared } from '../era/host/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Caller } from '../rpc/call.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
-import type { Envelope } from '../wire/envelope.ts'
-import { notificationMessage, resultMessage } from '../wire/message.ts'
-import { META } from '../wire/meta.ts'
-import { Payload } from '../wire/payload.ts'
-import { declaresTasks } from '../wire/tasks.ts'
-import { reached } from './admission.ts'
+import type { Envelope } from '../wire/message/envelope.ts'
+import { notificationMessage, resultMessage } from '../wire/message/message.ts'
+import { META } from '../wire/protocol/meta.ts'
+import { Payload } from '../wire/message/payload.ts'
+import { declaresTasks } from '../wire/protocol/tasks.ts'
+import { reached } from './limits/admission.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChangedList, Hub, Subscriber } from './hub.ts'
 

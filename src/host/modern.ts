@@ -1,18 +1,26 @@
 /** Requests of modern hosts, wherever they come in: checked, made a `Call`, answered in the words of their era. */
-import { checkMirrors, checkRound, checkRange, checkVersionHeader, mismatch, readModern, wordModern } from '../era/modern-host.ts'
-import type { ModernRequest } from '../era/modern-host.ts'
+import {
+  checkMirrors,
+  checkRound,
+  checkRange,
+  checkVersionHeader,
+  mismatch,
+  readModern,
+  wordModern,
+} from '../era/host/modern-host.ts'
+import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
-import type { Envelope } from '../wire/envelope.ts'
-import { notificationMessage, resultMessage } from '../wire/message.ts'
-import { progressTokenOf } from '../wire/meta.ts'
-import { isLogLevel, isVendorMethod, methodRow, reaches } from '../wire/methods.ts'
-import { checkParamHeaders } from '../wire/param-headers.ts'
-import { Payload } from '../wire/payload.ts'
-import { noteError } from './denials.ts'
-import { StreamedResult } from '../wire/streamed-result.ts'
-import { NOTHING } from './admission.ts'
+import type { Envelope } from '../wire/message/envelope.ts'
+import { notificationMessage, resultMessage } from '../wire/message/message.ts'
+import { progressTokenOf } from '../wire/protocol/meta.ts'
+import { isLogLevel, isVendorMethod, methodRow, reaches } from '../wire/protocol/methods.ts'
+import { checkParamHeaders } from '../wire/headers/param-headers.ts'
+import { Payload } from '../wire/message/payload.ts'
+import { noteError } from './limits/denials.ts'
+import { StreamedResult } from '../wire/result/streamed-result.ts'
+import { NOTHING } from './limits/admission.ts'
 import { passOn } from './pass-on.ts'
 import type { Exchange } from './exchange.ts'
 import type { Hub } from './hub.ts'

@@ -1,7 +1,7 @@
 /** Options of the side that faces the hosts: addresses, checks, sessions, streams. */
-import type { AuthOptions } from '../auth/inbound-options.ts'
-import type { RevisionRange } from '../wire/revisions.ts'
-import type { HttpServerChoice } from '../transport/http-server.ts'
+import type { AuthOptions } from '../auth/inbound/inbound-options.ts'
+import type { RevisionRange } from '../wire/protocol/revisions.ts'
+import type { HttpServerChoice } from '../transport/http1/server/http-server.ts'
 
 export interface Address {
   readonly host: string

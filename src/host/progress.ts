@@ -3,11 +3,11 @@
  * often than a host can use (BRIDGING 3.9). What is held back is always the latest, and it always precedes the answer.
  */
 import type { Flow } from '../rpc/call.ts'
-import type { Id } from '../wire/envelope.ts'
-import type { Failure } from '../wire/failure.ts'
-import { notificationMessage } from '../wire/message.ts'
-import type { Parts, Payload } from '../wire/payload.ts'
-import type { StreamedResult } from '../wire/streamed-result.ts'
+import type { Id } from '../wire/message/envelope.ts'
+import type { Failure } from '../wire/message/failure.ts'
+import { notificationMessage } from '../wire/message/message.ts'
+import type { Parts, Payload } from '../wire/message/payload.ts'
+import type { StreamedResult } from '../wire/result/streamed-result.ts'
 import type { Exchange } from './exchange.ts'
 
 const METHOD = 'notifications/progress'

@@ -3,16 +3,16 @@
  * they are the server's own, at once where it is known and else as soon as it is (BRIDGING 3.1, 3.21; B277).
  */
 import type { Inventory } from '../catalog/inventory.ts'
-import { bridgedCapabilities } from '../era/bridged-capabilities.ts'
-import { initializeResult } from '../era/legacy-host.ts'
-import { discoveredCapabilities, SUPPORTED_VERSIONS } from '../era/modern-host.ts'
+import { bridgedCapabilities } from '../era/host/bridged-capabilities.ts'
+import { initializeResult } from '../era/host/legacy-host.ts'
+import { discoveredCapabilities, SUPPORTED_VERSIONS } from '../era/host/modern-host.ts'
 import { isBridge } from '../rpc/call.ts'
 import type { Caller } from '../rpc/call.ts'
-import { META } from '../wire/meta.ts'
-import { Draft, toParts } from '../wire/payload.ts'
-import type { Parts } from '../wire/payload.ts'
-import { isModernRevision } from '../wire/revisions.ts'
-import type { LegacyRevision } from '../wire/revisions.ts'
+import { META } from '../wire/protocol/meta.ts'
+import { Draft, toParts } from '../wire/message/payload.ts'
+import type { Parts } from '../wire/message/payload.ts'
+import { isModernRevision } from '../wire/protocol/revisions.ts'
+import type { LegacyRevision } from '../wire/protocol/revisions.ts'
 import type { Hub } from './hub.ts'
 
 const DISCOVER_TTL_MS = 60_000

@@ -1,9 +1,9 @@
 /** Reads one server from a registry (its API v0.1). What it answers may be of any size, slow or hostile: it ends at a limit. */
 import { SafeFetch } from '../auth/oauth/safe-fetch.ts'
-import { DEFAULT_REGISTRY } from '../config/registry.ts'
-import type { RegistryOptions } from '../config/registry.ts'
+import { DEFAULT_REGISTRY } from '../config/schema/registry.ts'
+import type { RegistryOptions } from '../config/schema/registry.ts'
 import { isLoopbackHost } from '../transport/loopback.ts'
-import type { ProxyRules } from '../transport/proxy-rules.ts'
+import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
 import { InstallError } from './inputs.ts'
 import { readServerJson } from './server-json.ts'
 import type { ServerJson } from './server-json.ts'

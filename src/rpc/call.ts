@@ -2,11 +2,11 @@
  * One request on its way through, in the one language the inside speaks: self-contained, and ended by one `Outcome`. That is
  * the modern model; the legacy era exists only in `era/`.
  */
-import type { Id } from '../wire/envelope.ts'
-import type { LogLevel } from '../wire/methods.ts'
-import type { ParamHeader } from '../wire/param-headers.ts'
-import type { JsonObject, Payload } from '../wire/payload.ts'
-import type { Era, Revision } from '../wire/revisions.ts'
+import type { Id } from '../wire/message/envelope.ts'
+import type { LogLevel } from '../wire/protocol/methods.ts'
+import type { ParamHeader } from '../wire/headers/param-headers.ts'
+import type { JsonObject, Payload } from '../wire/message/payload.ts'
+import type { Era, Revision } from '../wire/protocol/revisions.ts'
 import type { CancelSignal } from './cancellation.ts'
 import type { CallRecord } from './record.ts'
 

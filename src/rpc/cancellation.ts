@@ -2,7 +2,7 @@
  * How a call learns that its host gave up. The part of `AbortSignal` that calls use, without being an `EventTarget`: one of
  * those per call, with a listener, was 5 % of a small call. A real `AbortSignal` fits wherever a `CancelSignal` is asked for.
  */
-import type { Payload } from '../wire/payload.ts'
+import type { Payload } from '../wire/message/payload.ts'
 
 /** Told of the cancellation, at most once. An object where a function would be made for every call. */
 export type CancelListener = (() => void) | { handleEvent(): void }

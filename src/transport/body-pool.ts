@@ -10,7 +10,7 @@
  * What makes this safe: only a body that is one response and goes to one host is ever marked as relayed, and whoever does not
  * give memory back loses nothing but the saving.
  */
-import type { Memory } from '../wire/gathered.ts'
+import type { Memory } from '../wire/framing/gathered.ts'
 import { HeldBytes } from './held-bytes.ts'
 
 /** Smaller bodies are cheap to allocate, and not worth counting. */

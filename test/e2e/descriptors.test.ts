@@ -6,7 +6,7 @@ import { Agent } from 'node:http'
 import { FakeDownstream } from '../support/fake-downstream.ts'
 import { send } from '../support/fakes/raw-http.ts'
 import { gatewayHome, startGatewayAfter } from '../support/gateway-process.ts'
-import { hashLine } from '../../src/auth/static-tokens.ts'
+import { hashLine } from '../../src/auth/inbound/static-tokens.ts'
 
 const TOKEN = `tlk_${Buffer.alloc(32, 'a').toString('base64url')}`
 

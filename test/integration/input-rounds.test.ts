@@ -1,6 +1,6 @@
 /** A modern server asks by ending the call: legacy hosts are asked in the middle of it, modern ones relay (BRIDGING 3.2, 3.13, Example B). */
 import { describe, expect, test } from 'vitest'
-import { DEFAULT_PARKING } from '../../src/era/parking-options.ts'
+import { DEFAULT_PARKING } from '../../src/era/host/parking-options.ts'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../support/fake-downstream.ts'
 import { everyLegacyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'

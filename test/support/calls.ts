@@ -1,7 +1,7 @@
 /** A call without a host, for tests of what stands on its way. */
 import type { Call, Caller } from '../../src/rpc/call.ts'
 import { Cancellation } from '../../src/rpc/cancellation.ts'
-import { Payload } from '../../src/wire/payload.ts'
+import { Payload } from '../../src/wire/message/payload.ts'
 
 export type CallFacts = Partial<Omit<Call, 'caller'>> & { readonly caller?: Partial<Caller> }
 

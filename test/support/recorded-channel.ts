@@ -1,7 +1,7 @@
 /** Records what a channel reports, so that a test can wait for it. */
-import type { Channel, ChannelEvents } from '../../src/transport/channel.ts'
-import type { Envelope } from '../../src/wire/envelope.ts'
-import type { Failure } from '../../src/wire/failure.ts'
+import type { Channel, ChannelEvents } from '../../src/transport/channel/channel.ts'
+import type { Envelope } from '../../src/wire/message/envelope.ts'
+import type { Failure } from '../../src/wire/message/failure.ts'
 
 export interface Recorded {
   readonly messages: Envelope[]

@@ -7,10 +7,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { buildCatalog } from '../../src/catalog/catalog.ts'
 import type { CatalogSource } from '../../src/catalog/catalog.ts'
 import type { Freshness } from '../../src/catalog/inventory.ts'
-import { ToolSearch } from '../../src/catalog/search.ts'
-import { Views } from '../../src/catalog/view.ts'
-import type { ReadyList } from '../../src/catalog/view.ts'
-import { MODERN } from '../../src/wire/revisions.ts'
+import { ToolSearch } from '../../src/catalog/search/search.ts'
+import { Views } from '../../src/catalog/view/view.ts'
+import type { ReadyList } from '../../src/catalog/view/view.ts'
+import { MODERN } from '../../src/wire/protocol/revisions.ts'
 
 /** The tools of one published server. */
 export interface ServerCorpus {

@@ -1,7 +1,7 @@
 /** Toolsets as a configuration makes them, for tests that start behind it. */
 import { LOCAL } from '../../src/auth/identity.ts'
 import type { Identity } from '../../src/auth/identity.ts'
-import type { Choice, ToolsetOptions } from '../../src/catalog/toolset.ts'
+import type { Choice, ToolsetOptions } from '../../src/catalog/view/toolset.ts'
 
 /** One entry of `toolsets` that says no more than it must. */
 export const toolsetOf = (choice: Partial<Choice>, more: Partial<ToolsetOptions> = {}): ToolsetOptions => ({

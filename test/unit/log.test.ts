@@ -1,7 +1,7 @@
 /** What strangers say cannot forge a line of the log, nor drive the terminal it is read on (RELIABILITY T-15). */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { columns } from '../../src/commands/table.ts'
+import { columns } from '../../src/commands/terminal/table.ts'
 import { createLog, printable } from '../../src/log.ts'
 import { corpus } from '../support/corpus.ts'
 

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, sy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ConfigError } from '../../src/config/problems.ts'
+import { ConfigError } from '../../src/config/syntax/problems.ts'
 import { sealKeys } from '../../src/seal-key.ts'
 
 const sealKey = (folder: string | undefined, log: Parameters<typeof sealKeys>[2]): Buffer | undefined =>

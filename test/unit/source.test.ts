@@ -53,10 +53,11 @@ test('T-15 the commands write through one file: no other touches a standard stre
     'main.ts': /process\.stderr\.write\(/g,
     'program.ts': /process\.std(?:in|out|err)/g,
     'index.ts': /createLog\([^\n]*process\.stderr/g,
-    'commands/stdio.ts': /output: io\.stdout|io\.stdout\.on\('error', leave\)|socket\.pipe\(io\.stdout, \{ end: false \}\)/g,
+    'commands/serve/stdio.ts':
+      /output: io\.stdout|io\.stdout\.on\('error', leave\)|socket\.pipe\(io\.stdout, \{ end: false \}\)/g,
   }
   const ASKED = /painter\(io\.std(?:out|err),|io\.stdout\.isTTY|createLog\([^\n]*io\.stderr/g
-  const others = files.filter(({ name }) => name !== 'commands/print.ts')
+  const others = files.filter(({ name }) => name !== 'commands/terminal/print.ts')
   const found = others.flatMap(({ name, text }) => {
     const code = text.replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '').replaceAll(HANDED_ON[name] ?? ASKED, '')
     const rest =
@@ -64,5 +65,7 @@ test('T-15 the commands write through one file: no other touches a standard stre
     return rest.map((use) => `${name}: ${use}`)
   })
   expect(found).toEqual([])
-  expect(files.filter(({ text }) => text.includes('printVerbatim(')).map(({ name }) => name)).toEqual(['commands/schema.ts'])
+  expect(files.filter(({ text }) => text.includes('printVerbatim(')).map(({ name }) => name)).toEqual([
+    'commands/inspect/schema.ts',
+  ])
 })

@@ -4,7 +4,7 @@
  * before the browser leaves.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { Failure } from '../../wire/failure.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import type { Reach } from './addresses.ts'
 import type { Provider } from './discovery.ts'
 import type { Registered } from './registration.ts'

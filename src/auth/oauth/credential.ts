@@ -2,9 +2,9 @@
  * The proof that goes with every request to one server, for one principal or for the gateway itself: what it is now, and how it is
  * made good again when the server refuses it. Whoever holds a credential can use no other (B250).
  */
-import type { Bearer } from '../../transport/channel.ts'
+import type { Bearer } from '../../transport/channel/channel.ts'
 import type { Journey } from './authorization.ts'
-import { Failure } from '../../wire/failure.ts'
+import { Failure } from '../../wire/message/failure.ts'
 
 /** A request that the server refused with 401 or 403. */
 export interface Rejection {

@@ -3,7 +3,7 @@
  * B241, B242): the metadata of the protected resource, then that of its issuer, each from well-known places in a fixed order, each
  * believed only if it names itself as we know it.
  */
-import { Failure } from '../../wire/failure.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import type { Reach } from './addresses.ts'
 import type { Fetch } from './safe-fetch.ts'
 

@@ -3,7 +3,7 @@
  * authorization server that issued it and nowhere else, and what comes back is for this server alone. When the caller comes with
  * another token, `SubjectTokens` says so, and the server is tried again.
  */
-import { Failure } from '../../wire/failure.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
 import { canonicalUri, discoverIssuer } from './discovery.ts'
 import { reachOf } from './environment.ts'

@@ -1,5 +1,5 @@
 /** The gateway's own account at a server: client credentials, obtained when they are needed ([ext oauth-client-credentials]; BRIDGING 6.2.8). */
-import { Failure } from '../../wire/failure.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
 import { readChallenge } from './challenge.ts'
 import { canonicalUri, discover, discoverIssuer } from './discovery.ts'

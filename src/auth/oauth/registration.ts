@@ -5,7 +5,7 @@
  * A client is registered without `scope`: one that was registered for what the first sign-in took could never step up. Only where a
  * server binds its clients to scopes is it registered again, with those that are wanted.
  */
-import { Failure } from '../../wire/failure.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import type { Reach } from './addresses.ts'
 import type { Provider } from './discovery.ts'

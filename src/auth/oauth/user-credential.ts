@@ -7,7 +7,7 @@
  *                            └─ yes ─► one refresh┴─ refused ───► sign in
  *     403 insufficient_scope ──► sign in, with the union of scopes
  */
-import { Failure } from '../../wire/failure.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import { arrive, depart } from './authorization.ts'
 import type { Journey } from './authorization.ts'
 import { readChallenge } from './challenge.ts'

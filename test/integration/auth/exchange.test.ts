@@ -2,7 +2,7 @@
 import type { JWTPayload } from 'jose'
 import { expect, test } from 'vitest'
 import type { CredentialOptions } from '../../../src/auth/oauth/options.ts'
-import type { BackoffOptions } from '../../../src/downstream/backoff.ts'
+import type { BackoffOptions } from '../../../src/downstream/pacing/backoff.ts'
 import { startAuthorizationServer } from '../../support/authorization-server.ts'
 import { bearer, oauthOf } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'

@@ -1,7 +1,7 @@
 /** `trunkline login`: the operator signs in, with the running process or without one. */
 import { expect, test } from 'vitest'
 import { Browser } from '../../support/browser.ts'
-import { hashLine } from '../../../src/auth/static-tokens.ts'
+import { hashLine } from '../../../src/auth/inbound/static-tokens.ts'
 import { commandLine } from '../../support/cli.ts'
 import { tokenOf } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'

@@ -14,7 +14,7 @@ import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { toolsetOf } from '../../support/toolsets.ts'
-import type { ToolsetOptions } from '../../../src/catalog/toolset.ts'
+import type { ToolsetOptions } from '../../../src/catalog/view/toolset.ts'
 
 const able: HostOptions = { capabilities: { elicitation: { form: {}, url: {} } } }
 const YES = { action: 'accept', content: {} }

@@ -1,6 +1,6 @@
 /** Toolsets and OAuth scopes while things change: what is announced, what is taken away, what a token lacks. */
 import { describe, expect, test } from 'vitest'
-import type { ToolsetOptions } from '../../../src/catalog/toolset.ts'
+import type { ToolsetOptions } from '../../../src/catalog/view/toolset.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import { everyLegacyTransport, everyTransport, legacyPipe, modernPipe } from '../../support/fake-host.ts'
 import type { Host, HostOptions } from '../../support/fake-host.ts'

@@ -1,6 +1,6 @@
 /** Tools whose calls a person is asked about: by the way of each era, bound to caller, tool and arguments, and never slipped by. */
 import { describe, expect, test } from 'vitest'
-import type { ToolsetOptions } from '../../../src/catalog/toolset.ts'
+import type { ToolsetOptions } from '../../../src/catalog/view/toolset.ts'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec } from '../../support/fake-downstream.ts'
 import { everyLegacyTransport, everyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'

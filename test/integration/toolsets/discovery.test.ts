@@ -1,7 +1,7 @@
 /** Three fixed tools in place of a long list (`discovery`): what they find, and that a call through them is the call itself (DECISIONS 5). */
 import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, test } from 'vitest'
-import type { ToolsetOptions } from '../../../src/catalog/toolset.ts'
+import type { ToolsetOptions } from '../../../src/catalog/view/toolset.ts'
 import { curated } from '../../support/curation.ts'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec, Handle } from '../../support/fake-downstream.ts'

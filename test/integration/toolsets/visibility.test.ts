@@ -1,6 +1,6 @@
 /** One predicate for lists, calls and all that follows from them (DECISIONS 5; B260, B265, T-03, T-30). */
 import { describe, expect, test } from 'vitest'
-import type { ToolsetOptions } from '../../../src/catalog/toolset.ts'
+import type { ToolsetOptions } from '../../../src/catalog/view/toolset.ts'
 import type { EndpointPath } from '../../../src/rpc/call.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec } from '../../support/fake-downstream.ts'

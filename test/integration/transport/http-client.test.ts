@@ -1,9 +1,9 @@
 /** What every implementation of `HttpClient` owes to the channels. */
 import { describe, expect, test } from 'vitest'
-import { UndiciClient } from '../../../src/transport/http-client.ts'
-import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http-client.ts'
-import { NetClient } from '../../../src/transport/net-client.ts'
-import type { Failure } from '../../../src/wire/failure.ts'
+import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
+import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
+import { NetClient } from '../../../src/transport/http1/client/net-client.ts'
+import type { Failure } from '../../../src/wire/message/failure.ts'
 import { rawScripted, scripted } from './scripted.ts'
 import type { Script } from './scripted.ts'
 

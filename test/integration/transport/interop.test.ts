@@ -1,8 +1,8 @@
 /** The HTTP channels against a real server from npm, in its own process. */
 import { expect, test } from 'vitest'
-import { UndiciClient } from '../../../src/transport/http-client.ts'
-import { SseChannel } from '../../../src/transport/sse-channel.ts'
-import { StreamableChannel } from '../../../src/transport/streamable-channel.ts'
+import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
+import { SseChannel } from '../../../src/transport/channel/sse-channel.ts'
+import { StreamableChannel } from '../../../src/transport/channel/streamable-channel.ts'
 import { startEverything } from '../../support/everything.ts'
 import { notification, Recorder, request } from './scripted.ts'
 

@@ -4,9 +4,9 @@ import { createServer as createHttpServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
-import type { ChannelEvents } from '../../../src/transport/channel.ts'
-import type { Envelope } from '../../../src/wire/envelope.ts'
-import type { Failure } from '../../../src/wire/failure.ts'
+import type { ChannelEvents } from '../../../src/transport/channel/channel.ts'
+import type { Envelope } from '../../../src/wire/message/envelope.ts'
+import type { Failure } from '../../../src/wire/message/failure.ts'
 
 export interface Message {
   readonly jsonrpc: '2.0'

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { HostPipe } from '../../../src/transport/stdio-host.ts'
-import type { HostPipeOptions } from '../../../src/transport/stdio-host.ts'
-import type { Failure } from '../../../src/wire/failure.ts'
-import { readEnds } from '../../../src/wire/message-ends.ts'
+import { HostPipe } from '../../../src/transport/pipe/stdio-host.ts'
+import type { HostPipeOptions } from '../../../src/transport/pipe/stdio-host.ts'
+import type { Failure } from '../../../src/wire/message/failure.ts'
+import { readEnds } from '../../../src/wire/message/message-ends.ts'
 
 const pipe = (options: Partial<HostPipeOptions> = {}, output: Writable = new PassThrough()) => {
   const input = new PassThrough()

@@ -1,8 +1,8 @@
 import { brotliCompressSync, createGzip, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import { UndiciClient } from '../../../src/transport/http-client.ts'
-import { StreamableChannel } from '../../../src/transport/streamable-channel.ts'
-import type { StreamableOptions } from '../../../src/transport/streamable-channel.ts'
+import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
+import { StreamableChannel } from '../../../src/transport/channel/streamable-channel.ts'
+import type { StreamableOptions } from '../../../src/transport/channel/streamable-channel.ts'
 import { error, json, notification, rawScripted, Recorder, request, result, scripted, sse } from './scripted.ts'
 import type { Script } from './scripted.ts'
 

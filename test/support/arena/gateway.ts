@@ -3,10 +3,10 @@
  * thousands of faults need not wait for its back-off. SIGHUP reads the file again, SIGTERM ends it.
  */
 import { startGateway } from '../../../src/app.ts'
-import { Reloading } from '../../../src/commands/reloading.ts'
+import { Reloading } from '../../../src/commands/serve/reloading.ts'
 import { loadConfiguration } from '../../../src/config/load.ts'
 import { readSurroundings } from '../../../src/config/surroundings.ts'
-import { DEFAULT_BACKOFF } from '../../../src/downstream/backoff.ts'
+import { DEFAULT_BACKOFF } from '../../../src/downstream/pacing/backoff.ts'
 import { createLog } from '../../../src/log.ts'
 
 const [file = ''] = process.argv.slice(2)

@@ -2,8 +2,8 @@
  * Stands for a gateway that will be killed: starts one child that reads nothing, with the pid journal in the folder named by
  * the first argument and `setpriv` looked for in the second (empty: none), and prints the child's pid.
  */
-import { createLauncher } from '../../../src/transport/launcher.ts'
-import { PidJournal } from '../../../src/transport/pid-journal.ts'
+import { createLauncher } from '../../../src/transport/process/launcher.ts'
+import { PidJournal } from '../../../src/transport/process/pid-journal.ts'
 
 const [folder = '', path] = process.argv.slice(2)
 const journal = await PidJournal.open(folder)

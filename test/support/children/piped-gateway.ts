@@ -1,5 +1,5 @@
 /** Stands for a gateway on a host's pipe: sends every line back, and ends when the host has closed its side. */
-import { HostPipe } from '../../../src/transport/stdio-host.ts'
+import { HostPipe } from '../../../src/transport/pipe/stdio-host.ts'
 
 const host = new HostPipe(process.stdin, process.stdout)
 host.open({ line: (bytes) => host.write([bytes]), overflow: () => {}, ended: () => void host.close() })

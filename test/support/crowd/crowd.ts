@@ -3,7 +3,7 @@
  * middle of a sentence. What must be true afterwards: every word reached its own host, and nothing of anybody is left.
  */
 import { serverStatuses } from '../../../src/admin/status.ts'
-import { DEFAULT_PARKING } from '../../../src/era/parking-options.ts'
+import { DEFAULT_PARKING } from '../../../src/era/host/parking-options.ts'
 import type { FakeKind } from '../fake-downstream.ts'
 import { everyTransport } from '../fake-host.ts'
 import { startGateway } from '../gateway.ts'

@@ -4,9 +4,9 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { CHECK_ALL, CHECK_NOTHING, DOUBT, Kernel, MORE, ValueSkip } from '../../../src/wire/kernel/kernel.ts'
-import { NO_LIMITS, Scanner } from '../../../src/wire/scan.ts'
-import type { ScanLimits } from '../../../src/wire/scan.ts'
-import { ScanError } from '../../../src/wire/scan-error.ts'
+import { NO_LIMITS, Scanner } from '../../../src/wire/json/scan.ts'
+import type { ScanLimits } from '../../../src/wire/json/scan.ts'
+import { ScanError } from '../../../src/wire/json/scan-error.ts'
 import { must, outcome, same } from './target.ts'
 import type { Target } from './target.ts'
 

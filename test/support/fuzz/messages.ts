@@ -1,14 +1,14 @@
 /** Parsers of messages: JSON, JSON-RPC, headers. The second reader is always `JSON.parse`. */
 import { isUtf8 } from 'node:buffer'
-import { readInitialize } from '../../../src/era/legacy-host.ts'
+import { readInitialize } from '../../../src/era/host/legacy-host.ts'
 import { Refusal } from '../../../src/rpc/call.ts'
-import { canonical } from '../../../src/wire/canonical.ts'
-import { EnvelopeError, readHostMessage, readServerMessage, splitBatch } from '../../../src/wire/envelope.ts'
-import type { Envelope } from '../../../src/wire/envelope.ts'
-import { decodeHeaderValue, encodeHeaderValue } from '../../../src/wire/header-value.ts'
-import { readParamHeaders, withoutBadAnnotations } from '../../../src/wire/param-headers.ts'
-import { Scanner } from '../../../src/wire/scan.ts'
-import { ScanError } from '../../../src/wire/scan-error.ts'
+import { canonical } from '../../../src/wire/message/canonical.ts'
+import { EnvelopeError, readHostMessage, readServerMessage, splitBatch } from '../../../src/wire/message/envelope.ts'
+import type { Envelope } from '../../../src/wire/message/envelope.ts'
+import { decodeHeaderValue, encodeHeaderValue } from '../../../src/wire/headers/header-value.ts'
+import { readParamHeaders, withoutBadAnnotations } from '../../../src/wire/headers/param-headers.ts'
+import { Scanner } from '../../../src/wire/json/scan.ts'
+import { ScanError } from '../../../src/wire/json/scan-error.ts'
 import { must, outcome, same } from './target.ts'
 import type { Target } from './target.ts'
 
@@ -73,7 +73,7 @@ const scanner: Target = {
   },
 }
 
-/** Members on which we decide or which we write, said another way than in `src/wire/deciding-keys.ts`: by their paths. */
+/** Members on which we decide or which we write, said another way than in `src/wire/protocol/deciding-keys.ts`: by their paths. */
 const DECIDING: Readonly<Record<string, readonly string[]>> = {
   '': ['jsonrpc', 'id', 'method', 'params', 'result', 'error'],
   params: ['name', 'uri', 'arguments', 'cursor', 'taskId', 'requestState', '_meta', 'ref', 'task'],

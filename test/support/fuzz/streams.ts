@@ -1,9 +1,9 @@
 /** Parsers of byte streams: lines, events both ways, HTTP answers. How the bytes are cut must never show. */
 import { createParser } from 'eventsource-parser'
-import { ResponseError } from '../../../src/transport/response-head.ts'
-import { ResponseReader } from '../../../src/transport/response-reader.ts'
-import { LineFramer } from '../../../src/wire/lines.ts'
-import { encodeEvent, SseDecoder } from '../../../src/wire/sse.ts'
+import { ResponseError } from '../../../src/transport/http1/client/response-head.ts'
+import { ResponseReader } from '../../../src/transport/http1/client/response-reader.ts'
+import { LineFramer } from '../../../src/wire/framing/lines.ts'
+import { encodeEvent, SseDecoder } from '../../../src/wire/framing/sse.ts'
 import { chunkSizes, inChunks, must, same } from './target.ts'
 import type { Target } from './target.ts'
 

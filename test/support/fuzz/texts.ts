@@ -1,11 +1,11 @@
 /** Parsers of files and of words for people: configurations with variables, characters that hide. */
 import { readChallenge } from '../../../src/auth/oauth/challenge.ts'
-import { describeHidden, stripEntry } from '../../../src/catalog/vetting.ts'
-import { parseText } from '../../../src/config/document.ts'
-import { plain, scalars } from '../../../src/config/tree.ts'
-import { parseDuration, parseSize } from '../../../src/config/units.ts'
+import { describeHidden, stripEntry } from '../../../src/catalog/curate/vetting.ts'
+import { parseText } from '../../../src/config/syntax/document.ts'
+import { plain, scalars } from '../../../src/config/syntax/tree.ts'
+import { parseDuration, parseSize } from '../../../src/config/schema/units.ts'
 import { printable } from '../../../src/log.ts'
-import { findHidden, stripHidden } from '../../../src/wire/hidden.ts'
+import { findHidden, stripHidden } from '../../../src/wire/protocol/hidden-characters.ts'
 import { must, outcome, same } from './target.ts'
 import type { Target } from './target.ts'
 

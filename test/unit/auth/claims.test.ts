@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { admittedBy, isForResource, isUnfit, SKEW_MS } from '../../../src/auth/claims.ts'
-import type { ClaimReading } from '../../../src/auth/claims.ts'
-import type { ClaimRule } from '../../../src/auth/inbound-options.ts'
+import { admittedBy, isForResource, isUnfit, SKEW_MS } from '../../../src/auth/inbound/claims.ts'
+import type { ClaimReading } from '../../../src/auth/inbound/claims.ts'
+import type { ClaimRule } from '../../../src/auth/inbound/inbound-options.ts'
 
 const ORIGIN = 'https://gw.test'
 const good = { sub: 'alice', exp: 1_000, aud: `${ORIGIN}/mcp` }

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { expect, test } from 'vitest'
-import { Doorkeeper, DoorkeeperBusy } from '../../../src/auth/doorkeeper.ts'
+import { Doorkeeper, DoorkeeperBusy } from '../../../src/auth/inbound/doorkeeper.ts'
 import type { Fetch } from '../../../src/auth/oauth/safe-fetch.ts'
 import { oauthOf, staticToken, tokenOf } from '../../support/credentials.ts'
 

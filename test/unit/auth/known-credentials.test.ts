@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Admitted } from '../../../src/auth/identity.ts'
-import { KnownCredentials, REMEMBERED_MS } from '../../../src/auth/known-credentials.ts'
-import { digestOf } from '../../../src/auth/static-tokens.ts'
+import { KnownCredentials, REMEMBERED_MS } from '../../../src/auth/inbound/known-credentials.ts'
+import { digestOf } from '../../../src/auth/inbound/static-tokens.ts'
 
 const admitted = (principal: string, untilMs = Infinity): Admitted => ({
   identity: { principal, toolsets: undefined, scopes: undefined },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ProtectedResource } from '../../../src/auth/protected-resource.ts'
+import { ProtectedResource } from '../../../src/auth/inbound/protected-resource.ts'
 import { oauthOf } from '../../support/credentials.ts'
 
 const of = (

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { digestOf, hashLine, makeToken, readHash, StaticTokens } from '../../../src/auth/static-tokens.ts'
+import { digestOf, hashLine, makeToken, readHash, StaticTokens } from '../../../src/auth/inbound/static-tokens.ts'
 import { staticToken, tokenOf } from '../../support/credentials.ts'
 
 test('T-31 a new token has 32 random bytes, and no two are the same', () => {

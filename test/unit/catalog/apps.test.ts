@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { findAppTemplate, findAppTool } from '../../../src/catalog/apps.ts'
+import { findAppTemplate, findAppTool } from '../../../src/catalog/view/apps.ts'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import type { CatalogSource } from '../../../src/catalog/catalog.ts'
-import { findResource } from '../../../src/catalog/routes.ts'
-import { Views } from '../../../src/catalog/view.ts'
-import type { Selection } from '../../../src/catalog/view.ts'
+import { findResource } from '../../../src/catalog/view/routes.ts'
+import { Views } from '../../../src/catalog/view/view.ts'
+import type { Selection } from '../../../src/catalog/view/view.ts'
 import { ALWAYS, resourceOf, serverOf, sourceOf, templateOf, toolOf, seeing } from './fixtures.ts'
 
 const viewOf = (sources: CatalogSource[], selection: Partial<Selection> = {}) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { correctReadHints, listHints } from '../../../src/catalog/caching.ts'
-import { join, Payload } from '../../../src/wire/payload.ts'
+import { correctReadHints, listHints } from '../../../src/catalog/view/caching.ts'
+import { join, Payload } from '../../../src/wire/message/payload.ts'
 import type { Freshness } from '../../../src/catalog/inventory.ts'
 
 const context = { nowMs: 10_000, capMs: 60_000, isStarting: false, isPersonal: false }

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { exposeResult } from '../../../src/catalog/expose-result.ts'
-import type { BlockPlace } from '../../../src/wire/content-blocks.ts'
-import { exposeUri } from '../../../src/catalog/uris.ts'
-import { Payload, join } from '../../../src/wire/payload.ts'
+import { exposeResult } from '../../../src/catalog/view/expose-result.ts'
+import type { BlockPlace } from '../../../src/wire/message/content-blocks.ts'
+import { exposeUri } from '../../../src/catalog/names/uris.ts'
+import { Payload, join } from '../../../src/wire/message/payload.ts'
 
 const exposed = (place: BlockPlace, json: string): string => {
   const result = Payload.at(Buffer.from(json))

@@ -1,9 +1,9 @@
 /** Servers, inventories and naming for the tests of the catalog. */
 import type { CatalogServer, CatalogSource } from '../../../src/catalog/catalog.ts'
 import type { Entry, Freshness, Inventory, ListKind } from '../../../src/catalog/inventory.ts'
-import type { NamingOptions } from '../../../src/catalog/naming.ts'
-import { Toolset } from '../../../src/catalog/toolset.ts'
-import type { Revision } from '../../../src/wire/revisions.ts'
+import type { NamingOptions } from '../../../src/catalog/names/naming.ts'
+import { Toolset } from '../../../src/catalog/view/toolset.ts'
+import type { Revision } from '../../../src/wire/protocol/revisions.ts'
 import { toolsetOf } from '../../support/toolsets.ts'
 
 export const ALWAYS: NamingOptions = { prefix: 'always', maxNameLength: 48 }

@@ -1,10 +1,10 @@
 /** What hosts are known to refuse, drop or shorten, and what is said about it. */
 import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
-import { HOST_LIMITS } from '../../../src/catalog/host-limits.ts'
-import { lintHost } from '../../../src/catalog/host-lint.ts'
-import { Toolset } from '../../../src/catalog/toolset.ts'
-import { Views } from '../../../src/catalog/view.ts'
+import { HOST_LIMITS } from '../../../src/catalog/lint/host-limits.ts'
+import { lintHost } from '../../../src/catalog/lint/host-lint.ts'
+import { Toolset } from '../../../src/catalog/view/toolset.ts'
+import { Views } from '../../../src/catalog/view/view.ts'
 import type { Entry } from '../../../src/catalog/inventory.ts'
 import { NEVER, sourceOf, toolOf } from './fixtures.ts'
 

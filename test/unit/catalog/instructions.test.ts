@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import type { CatalogServer, CatalogSource } from '../../../src/catalog/catalog.ts'
-import { joinInstructions } from '../../../src/catalog/instructions.ts'
-import { Views } from '../../../src/catalog/view.ts'
-import type { Selection } from '../../../src/catalog/view.ts'
+import { joinInstructions } from '../../../src/catalog/view/instructions.ts'
+import { Views } from '../../../src/catalog/view/view.ts'
+import type { Selection } from '../../../src/catalog/view/view.ts'
 import { ALWAYS, inventoryOf, serverOf, seeing } from './fixtures.ts'
 
 const says = (key: string, text: string | undefined, changes: Partial<CatalogServer> = {}): CatalogSource => ({

@@ -1,10 +1,10 @@
 /** The lock file as a text: written in one spelling, read back without loss, refused with a place when it was touched. */
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { diffDefinitions } from '../../../src/catalog/lock-diff.ts'
-import { LockError, readLock } from '../../../src/catalog/lock-reader.ts'
-import { printLock } from '../../../src/catalog/lock-text.ts'
-import { compareLocked, lockServer } from '../../../src/catalog/lock.ts'
+import { diffDefinitions } from '../../../src/catalog/lock/lock-diff.ts'
+import { LockError, readLock } from '../../../src/catalog/lock/lock-reader.ts'
+import { printLock } from '../../../src/catalog/lock/lock-text.ts'
+import { compareLocked, lockServer } from '../../../src/catalog/lock/lock.ts'
 import { documentFrom, randomFrom } from '../../support/documents.ts'
 import { entryOf, inventoryOf, promptOf, resourceOf, templateOf, toolOf } from './fixtures.ts'
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { exposeNames } from '../../../src/catalog/naming.ts'
+import { exposeNames } from '../../../src/catalog/names/naming.ts'
 import { ALWAYS, NEVER, serverOf } from './fixtures.ts'
 
 const nameOf = (original: string, key = 'fs', maxNameLength = 48): string | undefined =>

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { matchesTemplate, parseTemplate } from '../../../src/catalog/templates.ts'
+import { matchesTemplate, parseTemplate } from '../../../src/catalog/names/templates.ts'
 
 const matches = (template: string, uri: string): boolean => {
   const parsed = parseTemplate(template)

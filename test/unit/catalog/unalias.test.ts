@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { unaliasArguments } from '../../../src/catalog/unalias.ts'
-import { exposeUri } from '../../../src/catalog/uris.ts'
+import { unaliasArguments } from '../../../src/catalog/names/unalias.ts'
+import { exposeUri } from '../../../src/catalog/names/uris.ts'
 
 const unaliased = (json: string): string => unaliasArguments(Buffer.from(json), 'fs').toString()
 

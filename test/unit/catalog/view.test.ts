@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/catalog.ts'
 import type { Catalog, CatalogOptions, CatalogServer } from '../../../src/catalog/catalog.ts'
 import type { Entry, ListKind } from '../../../src/catalog/inventory.ts'
-import { Views } from '../../../src/catalog/view.ts'
-import type { Revision } from '../../../src/wire/revisions.ts'
+import { Views } from '../../../src/catalog/view/view.ts'
+import type { Revision } from '../../../src/wire/protocol/revisions.ts'
 import { ALWAYS, NEVER, entryOf, resourceOf, serverOf, sourceOf, toolOf, seeing } from './fixtures.ts'
 
 const shown = (

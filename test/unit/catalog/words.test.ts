@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { questionTermsOf, termsOf } from '../../../src/catalog/synonyms.ts'
-import { wordsOf } from '../../../src/catalog/words.ts'
+import { questionTermsOf, termsOf } from '../../../src/catalog/search/synonyms.ts'
+import { wordsOf } from '../../../src/catalog/search/search-words.ts'
 
 describe('words of names and texts', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readArguments } from '../../../src/commands/arguments.ts'
+import { readArguments } from '../../../src/commands/terminal/arguments.ts'
 
 const SCHEMA = { type: 'object', properties: { text: { type: 'string' }, number: { type: 'number' }, list: { type: 'array' } } }
 

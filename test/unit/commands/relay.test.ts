@@ -3,7 +3,7 @@ import { duplexPair, PassThrough } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
-import { relay } from '../../../src/commands/relay.ts'
+import { relay } from '../../../src/commands/serve/relay.ts'
 import { Journal } from '../../support/fakes/journal.ts'
 import { INITIALIZE, message } from '../../support/cli.ts'
 

@@ -1,11 +1,11 @@
 /** `trunkline token new`: what it prints is a line that the configuration takes, and lets its token in (T-31). */
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { hashLine } from '../../../src/auth/static-tokens.ts'
-import { newToken } from '../../../src/commands/token.ts'
+import { hashLine } from '../../../src/auth/inbound/static-tokens.ts'
+import { newToken } from '../../../src/commands/running/token.ts'
 import { Redactor } from '../../../src/redactor.ts'
-import type { TokenOptions } from '../../../src/commands/token.ts'
-import type { Io } from '../../../src/commands/io.ts'
+import type { TokenOptions } from '../../../src/commands/running/token.ts'
+import type { Io } from '../../../src/commands/terminal/io.ts'
 import { yaml } from '../config/workspace.ts'
 
 const NOW_MS = Date.parse('2027-06-30T12:00:00Z')

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseText } from '../../../src/config/document.ts'
-import { blankComments } from '../../../src/config/json-comments.ts'
-import { normaliseKey, SERVER_KEY } from '../../../src/config/server-key.ts'
-import { plain } from '../../../src/config/tree.ts'
-import { ConfigError } from '../../../src/config/problems.ts'
-import { formatDuration, formatSize, parseDuration, parseSize } from '../../../src/config/units.ts'
+import { parseText } from '../../../src/config/syntax/document.ts'
+import { blankComments } from '../../../src/config/syntax/json-comments.ts'
+import { normaliseKey, SERVER_KEY } from '../../../src/config/schema/server-key.ts'
+import { plain } from '../../../src/config/syntax/tree.ts'
+import { ConfigError } from '../../../src/config/syntax/problems.ts'
+import { formatDuration, formatSize, parseDuration, parseSize } from '../../../src/config/schema/units.ts'
 import { workspace } from './workspace.ts'
 
 const words = fc.constantFrom(

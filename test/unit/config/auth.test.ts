@@ -1,6 +1,6 @@
 /** `auth` of a configuration: what it becomes, and what of it is refused (BRIDGING 6.1). */
 import { describe, expect, test } from 'vitest'
-import { hashLine } from '../../../src/auth/static-tokens.ts'
+import { hashLine } from '../../../src/auth/inbound/static-tokens.ts'
 import { yaml } from './workspace.ts'
 
 const HASH = hashLine('a')

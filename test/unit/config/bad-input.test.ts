@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigError } from '../../../src/config/problems.ts'
+import { ConfigError } from '../../../src/config/syntax/problems.ts'
 import { workspace, yaml } from './workspace.ts'
 
 /** What is written, and the one line a person reads. */

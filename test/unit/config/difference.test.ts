@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { diffConfigurations } from '../../../src/config/difference.ts'
+import { diffConfigurations } from '../../../src/config/change/difference.ts'
 import { yaml } from './workspace.ts'
 
 const BEFORE = 'servers:\n  a: { command: x, url: "http://127.0.0.1:1/" }\n  b: { command: y }\n'

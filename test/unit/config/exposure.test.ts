@@ -1,6 +1,6 @@
 /** Where a gateway without authentication may listen, and that authentication lifts it (RELIABILITY T-03). */
 import { expect, test } from 'vitest'
-import { hashLine } from '../../../src/auth/static-tokens.ts'
+import { hashLine } from '../../../src/auth/inbound/static-tokens.ts'
 import { workspace } from './workspace.ts'
 
 const LOOPBACK = ['127.0.0.1:1', '127.8.9.1:1', '[::1]:1', 'localhost:1']

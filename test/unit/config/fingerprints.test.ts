@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { diffConfigurations, diffFingerprints } from '../../../src/config/difference.ts'
-import { fingerprint } from '../../../src/config/fingerprints.ts'
+import { diffConfigurations, diffFingerprints } from '../../../src/config/change/difference.ts'
+import { fingerprint } from '../../../src/config/change/fingerprints.ts'
 import { yaml } from './workspace.ts'
 
 const BASE = 'servers:\n  a: { command: x, env: { TOKEN: secret-1 } }\n'

@@ -1,7 +1,7 @@
 /** `lock` and `strict` as configurations say them, and the lock file as a part of the configuration. */
 import { describe, expect, test } from 'vitest'
-import { printLock } from '../../../src/catalog/lock-text.ts'
-import { lockServer } from '../../../src/catalog/lock.ts'
+import { printLock } from '../../../src/catalog/lock/lock-text.ts'
+import { lockServer } from '../../../src/catalog/lock/lock.ts'
 import { inventoryOf, toolOf } from '../catalog/fixtures.ts'
 import { workspace, yaml } from './workspace.ts'
 

@@ -15,8 +15,8 @@ const shapes = files.filter((name) => /(^|-|\/)options\.ts$/.test(name))
 
 /** Options whose effect is in the file of their shape, or in loading itself. */
 const READ_THERE: Readonly<Record<string, string>> = {
-  allowUnauthenticatedNetwork: 'config/settings.ts refuses an open address without it',
-  advertise: 'advertisedScopes() in auth/inbound-options.ts',
+  allowUnauthenticatedNetwork: 'config/build/settings.ts refuses an open address without it',
+  advertise: 'advertisedScopes() in auth/inbound/inbound-options.ts',
   perUser: 'isPersonal() in auth/oauth/options.ts',
 }
 

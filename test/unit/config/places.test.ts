@@ -1,7 +1,7 @@
 import { chown } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { findConfiguration, userConfiguration } from '../../../src/config/find.ts'
-import { configRoot, runtimeRoot, stateRoot } from '../../../src/config/folders.ts'
+import { findConfiguration, userConfiguration } from '../../../src/config/read/find.ts'
+import { configRoot, runtimeRoot, stateRoot } from '../../../src/config/read/folders.ts'
 import { workspace } from './workspace.ts'
 
 describe('folders of the system', () => {

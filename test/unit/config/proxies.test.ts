@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { diffConfigurations } from '../../../src/config/difference.ts'
+import { diffConfigurations } from '../../../src/config/change/difference.ts'
 import { describeWith } from '../../support/programs.ts'
 import { makeCertificates } from '../../support/certificates.ts'
 import { yaml } from './workspace.ts'

@@ -1,6 +1,6 @@
 /** `toolsets` as a file says them: complete, with what they extend put in, or refused with place and remedy. */
 import { describe, expect, test } from 'vitest'
-import { configurationJsonSchema } from '../../../src/config/json-schema.ts'
+import { configurationJsonSchema } from '../../../src/config/schema/json-schema.ts'
 import { workspace, yaml } from './workspace.ts'
 
 const SERVERS = `

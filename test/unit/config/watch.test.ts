@@ -1,8 +1,8 @@
 import { rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { firstValueFrom, ReplaySubject } from 'rxjs'
 import { describe, expect, test } from 'vitest'
-import { watchConfiguration } from '../../../src/config/watch.ts'
-import type { WatchOptions } from '../../../src/config/watch.ts'
+import { watchConfiguration } from '../../../src/config/change/watch.ts'
+import type { WatchOptions } from '../../../src/config/change/watch.ts'
 import { workspace } from './workspace.ts'
 
 /** Watches, and can tell when it does: a touched file beside the others is the sign that events arrive. */

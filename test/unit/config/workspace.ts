@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { loadConfiguration } from '../../../src/config/load.ts'
-import { ConfigError } from '../../../src/config/problems.ts'
+import { ConfigError } from '../../../src/config/syntax/problems.ts'
 import type { Context } from '../../../src/config/surroundings.ts'
 
 export interface Workspace extends AsyncDisposable {

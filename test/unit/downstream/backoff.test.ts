@@ -1,6 +1,6 @@
 /** When a server that is lost is tried again, on a clock of the test's own. */
 import { expect, test } from 'vitest'
-import { Backoff, DEFAULT_BACKOFF } from '../../../src/downstream/backoff.ts'
+import { Backoff, DEFAULT_BACKOFF } from '../../../src/downstream/pacing/backoff.ts'
 
 const MINUTE_MS = 60_000
 

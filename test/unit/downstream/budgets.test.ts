@@ -1,7 +1,7 @@
 /** What is sent again, and what is started again, within which bounds (RELIABILITY 7; F-04). */
 import { expect, test } from 'vitest'
-import { Restarts } from '../../../src/downstream/restarts.ts'
-import { RetryBudget } from '../../../src/downstream/retry-budget.ts'
+import { Restarts } from '../../../src/downstream/pacing/restarts.ts'
+import { RetryBudget } from '../../../src/downstream/pacing/retry-budget.ts'
 
 const spend = (budget: RetryBudget, from: number, calls: number): number => {
   let taken = 0

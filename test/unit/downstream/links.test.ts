@@ -2,13 +2,13 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { LinkOwner } from '../../../src/downstream/link-owner.ts'
 import { listeners } from '../../../src/downstream/link-owner.ts'
-import { Links } from '../../../src/downstream/links.ts'
+import { Links } from '../../../src/downstream/links/links.ts'
 import { DEFAULT_LIMITS, DEFAULT_SERVER, DEFAULT_TIMEOUTS } from '../../../src/downstream/options.ts'
 import type { Sharing } from '../../../src/downstream/options.ts'
-import type { Link } from '../../../src/era/link.ts'
+import type { Link } from '../../../src/era/server/link.ts'
 import { complete, ServerError } from '../../../src/rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../../../src/rpc/call.ts'
-import { Payload } from '../../../src/wire/payload.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
 
 interface Opened {
   readonly owner: LinkOwner

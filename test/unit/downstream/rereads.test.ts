@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { restAfter, Rereads } from '../../../src/downstream/rereads.ts'
+import { restAfter, Rereads } from '../../../src/downstream/lists/rereads.ts'
 
 const PERIOD_MS = 30_000
 

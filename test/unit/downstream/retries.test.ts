@@ -1,9 +1,9 @@
 /** When a call that failed is sent again, and what is said of it in the end (BRIDGING 5.3, 7.2). */
 import { describe, expect, test } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
-import { again } from '../../../src/downstream/retries.ts'
-import type { RetryBudget } from '../../../src/downstream/retry-budget.ts'
-import { Failure } from '../../../src/wire/failure.ts'
+import { again } from '../../../src/downstream/pacing/retries.ts'
+import type { RetryBudget } from '../../../src/downstream/pacing/retry-budget.ts'
+import { Failure } from '../../../src/wire/message/failure.ts'
 
 const BUDGET = { take: () => true } as unknown as RetryBudget
 const call = (method: string): Call => ({ method, ref: 1, signal: new AbortController().signal }) as unknown as Call

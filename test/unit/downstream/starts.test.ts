@@ -1,7 +1,7 @@
 /** Which processes start at the same time (RELIABILITY F-24). */
 import { expect, test } from 'vitest'
-import { Starts } from '../../../src/downstream/starts.ts'
-import type { StartSlot } from '../../../src/downstream/starts.ts'
+import { Starts } from '../../../src/downstream/pacing/starts.ts'
+import type { StartSlot } from '../../../src/downstream/pacing/starts.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
 
 const unwanted = (): boolean => false

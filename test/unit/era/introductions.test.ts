@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Introductions } from '../../../src/era/introductions.ts'
-import { Payload } from '../../../src/wire/payload.ts'
+import { Introductions } from '../../../src/era/host/introductions.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
 
 const meta = (text: string): Payload => Payload.at(Buffer.from(` ${text} `), 1)
 /** What is read of a text: an object of its own, with the member `a`. */

@@ -1,10 +1,10 @@
 /** Input rounds of a modern server under a legacy host, by the clock: pauses, limits, visits (BRIDGING 3.13, Example B). */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { askLegacyHosts } from '../../../src/era/legacy-rounds.ts'
+import { askLegacyHosts } from '../../../src/era/host/legacy-rounds.ts'
 import { complete, EVERYTHING } from '../../../src/rpc/call.ts'
 import type { Answer, Call, HostSession, Outcome, Question } from '../../../src/rpc/call.ts'
-import { Payload } from '../../../src/wire/payload.ts'
-import type { JsonObject } from '../../../src/wire/payload.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
+import type { JsonObject } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -1,8 +1,8 @@
 /** What a link knows of the tasks of a legacy server, and for how long (BRIDGING 3.17). */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { LinkTasks } from '../../../src/era/link-tasks.ts'
+import { LinkTasks } from '../../../src/era/server/link-tasks.ts'
 import type { Call } from '../../../src/rpc/call.ts'
-import { Payload } from '../../../src/wire/payload.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
 
 const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
 const modern = { caller: { session: undefined, capabilities: TASKS } } as unknown as Call

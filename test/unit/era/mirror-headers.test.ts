@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MirrorHeaders } from '../../../src/era/mirror-headers.ts'
+import { MirrorHeaders } from '../../../src/era/server/mirror-headers.ts'
 
 const version = { 'mcp-protocol-version': '2026-07-28' }
 

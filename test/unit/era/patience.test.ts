@@ -1,12 +1,12 @@
 /** How long a legacy server may be silent while somebody thinks about what it asked (BRIDGING 3.9). */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { LegacyLink } from '../../../src/era/legacy-downstream.ts'
+import { LegacyLink } from '../../../src/era/server/legacy-downstream.ts'
 import type { Answer } from '../../../src/rpc/call.ts'
 import { Connection } from '../../../src/rpc/connection.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
-import type { Channel, ChannelEvents } from '../../../src/transport/channel.ts'
-import { readServerMessage } from '../../../src/wire/envelope.ts'
-import { Payload } from '../../../src/wire/payload.ts'
+import type { Channel, ChannelEvents } from '../../../src/transport/channel/channel.ts'
+import { readServerMessage } from '../../../src/wire/message/envelope.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
 const LIMITS = { idleMs: 1_000, totalMs: 60_000, startMs: 1_000 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { exposeResult } from '../../../src/catalog/expose-result.ts'
-import { exposeUri } from '../../../src/catalog/uris.ts'
-import { project } from '../../../src/era/projections.ts'
-import type { OutputForm } from '../../../src/era/projections.ts'
+import { exposeResult } from '../../../src/catalog/view/expose-result.ts'
+import { exposeUri } from '../../../src/catalog/names/uris.ts'
+import { project } from '../../../src/era/host/projections.ts'
+import type { OutputForm } from '../../../src/era/host/projections.ts'
 import { Fidelity } from '../../../src/rpc/fidelity.ts'
-import { join, Payload } from '../../../src/wire/payload.ts'
-import type { Revision } from '../../../src/wire/revisions.ts'
+import { join, Payload } from '../../../src/wire/message/payload.ts'
+import type { Revision } from '../../../src/wire/protocol/revisions.ts'
 
 const SILENT = { debug: () => undefined, info: () => undefined }
 const projected = (

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { refusalOf, wordQuestion } from '../../../src/era/questions.ts'
 import { EVERYTHING } from '../../../src/rpc/call.ts'
 import type { Answer, HostSession, Question } from '../../../src/rpc/call.ts'
-import { Payload } from '../../../src/wire/payload.ts'
-import type { Revision } from '../../../src/wire/revisions.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
+import type { Revision } from '../../../src/wire/protocol/revisions.ts'
 
 const session: HostSession = {
   id: 's',

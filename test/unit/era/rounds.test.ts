@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'vitest'
 import { randomBytes } from 'node:crypto'
 import { Seal } from '../../../src/auth/seal.ts'
-import { Parking } from '../../../src/era/parking.ts'
-import { DEFAULT_PARKING } from '../../../src/era/parking-options.ts'
-import { Rounds } from '../../../src/gateway/rounds.ts'
+import { Parking } from '../../../src/era/host/parking.ts'
+import { DEFAULT_PARKING } from '../../../src/era/host/parking-options.ts'
+import { Rounds } from '../../../src/gateway/rounds/rounds.ts'
 import type { Call, Outcome, Question } from '../../../src/rpc/call.ts'
-import { Payload } from '../../../src/wire/payload.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
 const seal = new Seal({ keys: [randomBytes(32)] })

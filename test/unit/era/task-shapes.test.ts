@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { legacyCreation, modernCreation, modernTask, relatedTask, relateTo, unrelate } from '../../../src/era/task-shapes.ts'
-import { join, Payload } from '../../../src/wire/payload.ts'
-import type { JsonObject } from '../../../src/wire/payload.ts'
+import { join, Payload } from '../../../src/wire/message/payload.ts'
+import type { JsonObject } from '../../../src/wire/message/payload.ts'
 
 const RELATED = 'io.modelcontextprotocol/related-task'
 const textOf = (object: JsonObject | undefined): string => (object === undefined ? '' : join(object.parts()).toString())

@@ -1,7 +1,7 @@
 /** The streams behind a set that hosts watch at a modern server (BRIDGING 3.7). */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { WatchedSet } from '../../../src/era/watched-set.ts'
-import type { Filter, ListenStream } from '../../../src/era/watched-set.ts'
+import { WatchedSet } from '../../../src/era/server/watched-set.ts'
+import type { Filter, ListenStream } from '../../../src/era/server/watched-set.ts'
 
 interface Opened {
   readonly key: string

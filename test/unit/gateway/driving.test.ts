@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { driveTask } from '../../../src/gateway/driving.ts'
+import { driveTask } from '../../../src/gateway/tasks/driving.ts'
 import { complete } from '../../../src/rpc/call.ts'
 import type { Handler } from '../../../src/rpc/call.ts'
-import { Payload } from '../../../src/wire/payload.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
 const call = callOf({ caller: { revision: '2025-11-25' } })

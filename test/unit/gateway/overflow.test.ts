@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Overflow } from '../../../src/gateway/overflow.ts'
-import { join } from '../../../src/wire/payload.ts'
+import { Overflow } from '../../../src/gateway/limits/overflow.ts'
+import { join } from '../../../src/wire/message/payload.ts'
 
 const open = (options: { ttlMs?: number; maxBytes?: number } = {}) => {
   const clock = { nowMs: 0 }

@@ -1,15 +1,15 @@
 /** Token buckets and what they are of: principals, toolsets, servers, tools. */
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseRate } from '../../../src/config/units.ts'
-import { Rates } from '../../../src/gateway/rates.ts'
-import type { RateRule } from '../../../src/gateway/rates.ts'
+import { parseRate } from '../../../src/config/schema/units.ts'
+import { Rates } from '../../../src/gateway/limits/rates.ts'
+import type { RateRule } from '../../../src/gateway/limits/rates.ts'
 import { complete } from '../../../src/rpc/call.ts'
 import type { Call } from '../../../src/rpc/call.ts'
 import { TokenBucket } from '../../../src/rpc/rate.ts'
 import type { Rate } from '../../../src/rpc/rate.ts'
-import { Failure } from '../../../src/wire/failure.ts'
-import { Payload } from '../../../src/wire/payload.ts'
+import { Failure } from '../../../src/wire/message/failure.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
 const rate = (text: string): Rate => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Overflow } from '../../../src/catalog/curation.ts'
-import { cutAt, limitResult } from '../../../src/gateway/result-limit.ts'
-import { join, Payload } from '../../../src/wire/payload.ts'
+import { cutAt, limitResult } from '../../../src/gateway/limits/result-limit.ts'
+import { join, Payload } from '../../../src/wire/message/payload.ts'
 
 const TEXT = 'x'.repeat(100)
 const block = (text: string): object => ({ type: 'text', text })

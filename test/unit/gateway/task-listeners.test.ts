@@ -1,7 +1,7 @@
 /** What is known of a task is forgotten with it (BRIDGING 3.17). */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Reconnected } from '../../../src/downstream/environment.ts'
-import { TaskListeners } from '../../../src/gateway/task-listeners.ts'
+import { TaskListeners } from '../../../src/gateway/tasks/task-listeners.ts'
 import type { Caller, HostSession } from '../../../src/rpc/call.ts'
 
 const makeSession = () => {

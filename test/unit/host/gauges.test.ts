@@ -1,6 +1,6 @@
 /** What the limit of descriptors leaves for connections, and that counting never throws. */
 import { expect, test } from 'vitest'
-import { connectionsWithin, openGauges } from '../../../src/host/gauges.ts'
+import { connectionsWithin, openGauges } from '../../../src/host/limits/gauges.ts'
 
 test.each([
   [undefined, Infinity],

@@ -1,6 +1,6 @@
 /** Which limits make us refuse what, and when we are beyond help. */
 import { expect, test } from 'vitest'
-import { Overload } from '../../../src/host/overload.ts'
+import { Overload } from '../../../src/host/limits/overload.ts'
 
 const setUp = () => {
   const state = { nowMs: 0, descriptors: 0, heap: 0, exhausted: '', changes: [] as string[] }

@@ -1,8 +1,8 @@
 /** A machine that slept, a process that was stopped, a clock that jumps: nobody is idle for that (RELIABILITY F-27). */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { DEFAULT_HOST_LIMITS } from '../../../src/host/options.ts'
-import { Session } from '../../../src/host/session.ts'
-import { Sessions } from '../../../src/host/sessions.ts'
+import { Session } from '../../../src/host/session/session.ts'
+import { Sessions } from '../../../src/host/session/sessions.ts'
 import { LimitCounts } from '../../../src/rpc/limit-counts.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { Connection } from '../../../src/rpc/connection.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
-import type { Channel, Outgoing } from '../../../src/transport/channel.ts'
-import { readServerMessage } from '../../../src/wire/envelope.ts'
-import { Failure } from '../../../src/wire/failure.ts'
-import { join } from '../../../src/wire/payload.ts'
-import { resultOf } from '../../../src/era/result-of.ts'
+import type { Channel, Outgoing } from '../../../src/transport/channel/channel.ts'
+import { readServerMessage } from '../../../src/wire/message/envelope.ts'
+import { Failure } from '../../../src/wire/message/failure.ts'
+import { join } from '../../../src/wire/message/payload.ts'
+import { resultOf } from '../../../src/era/server/result-of.ts'
 
 test('what a channel takes no more is an oddity if nobody waits for it, and rejects what somebody waits for', async () => {
   const channel: Channel = {

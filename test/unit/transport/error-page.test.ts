@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { failureOfStatus } from '../../../src/transport/http-failure.ts'
-import { shownLocation } from '../../../src/transport/http-reply.ts'
+import { failureOfStatus } from '../../../src/transport/http1/client/http-failure.ts'
+import { shownLocation } from '../../../src/transport/http1/client/http-reply.ts'
 
 const told = (body: string): string => failureOfStatus({ status: 502, headers: {} }, false, 0, Buffer.from(body)).message
 

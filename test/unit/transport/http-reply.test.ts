@@ -1,8 +1,8 @@
 /** When a big JSON body of a server begins to pass on, on a clock of the test. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { HttpClient, HttpRequest } from '../../../src/transport/http-client.ts'
-import { Reply } from '../../../src/transport/http-reply.ts'
-import type { ReplyHead } from '../../../src/transport/reply-head.ts'
+import type { HttpClient, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
+import { Reply } from '../../../src/transport/http1/client/http-reply.ts'
+import type { ReplyHead } from '../../../src/transport/http1/client/reply-head.ts'
 
 const MIB = 1024 * 1024
 beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))

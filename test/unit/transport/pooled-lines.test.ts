@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { BodyPool } from '../../../src/transport/body-pool.ts'
-import { LineWriter } from '../../../src/transport/line-writer.ts'
+import { LineWriter } from '../../../src/transport/pipe/line-writer.ts'
 
 type Done = (error?: Error) => void
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { proxyFor } from '../../../src/transport/proxy-rules.ts'
+import { proxyFor } from '../../../src/transport/http1/client/proxy-rules.ts'
 
 const through = (url: string, except: readonly string[] = []): string | undefined =>
   proxyFor(new URL(url), { http: 'http://plain.proxy:1', https: 'http://secure.proxy:2', except })?.host

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { asEventId, DEFAULT_RECONNECT, waitBefore } from '../../../src/transport/reconnect.ts'
+import { asEventId, DEFAULT_RECONNECT, waitBefore } from '../../../src/transport/channel/reconnect.ts'
 
 const latest = { ...DEFAULT_RECONNECT, random: () => 1 }
 const earliest = { ...DEFAULT_RECONNECT, random: () => 0 }

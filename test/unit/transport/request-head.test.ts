@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { HttpRequest } from '../../../src/transport/http-client.ts'
-import { RequestHead } from '../../../src/transport/request-head.ts'
+import type { HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
+import { RequestHead } from '../../../src/transport/http1/client/request-head.ts'
 
 const SHARED: HttpRequest = {
   method: 'POST',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ResponseError } from '../../../src/transport/response-head.ts'
-import { ResponseReader } from '../../../src/transport/response-reader.ts'
+import { ResponseError } from '../../../src/transport/http1/client/response-head.ts'
+import { ResponseReader } from '../../../src/transport/http1/client/response-reader.ts'
 
 interface Read {
   readonly status: number | undefined

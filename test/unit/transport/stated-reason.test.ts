@@ -1,6 +1,6 @@
 /** Which line of what a process printed states why it ended. */
 import { expect, test } from 'vitest'
-import { statedReason } from '../../../src/transport/output-tail.ts'
+import { statedReason } from '../../../src/transport/process/output-tail.ts'
 
 test.each([
   [

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { expect, test } from 'vitest'
-import { WriteRoom } from '../../../src/transport/write-room.ts'
+import { WriteRoom } from '../../../src/transport/http1/server/write-room.ts'
 
 /** A socket that is written to and takes the bytes when it is told to; what it was given stays where it was until then. */
 const socket = () => {

@@ -1,7 +1,7 @@
 /** The loop that walks deep JSON accepts what a JSON parser accepts, and nothing else. */
 import { expect, test } from 'vitest'
-import { isDeeperThan } from '../../../src/wire/deep-value.ts'
-import { Scanner } from '../../../src/wire/scan.ts'
+import { isDeeperThan } from '../../../src/wire/json/deep-value.ts'
+import { Scanner } from '../../../src/wire/json/scan.ts'
 
 const LEVELS = 600
 const accepts = (read: () => unknown): boolean => {

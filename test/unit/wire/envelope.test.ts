@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { DecidingKeys, isCaseVariant } from '../../../src/wire/deciding-keys.ts'
-import { EnvelopeError, readHostMessage, readServerMessage, splitBatch } from '../../../src/wire/envelope.ts'
-import type { Envelope } from '../../../src/wire/envelope.ts'
-import { join } from '../../../src/wire/payload.ts'
+import { DecidingKeys, isCaseVariant } from '../../../src/wire/protocol/deciding-keys.ts'
+import { EnvelopeError, readHostMessage, readServerMessage, splitBatch } from '../../../src/wire/message/envelope.ts'
+import type { Envelope } from '../../../src/wire/message/envelope.ts'
+import { join } from '../../../src/wire/message/payload.ts'
 
 const LIMITS = { maxDepth: 64, maxValues: 10_000, maxKeysPerObject: 1_000 }
 const request = (params: string): Buffer => Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${params}}`)

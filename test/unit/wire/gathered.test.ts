@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Gathered } from '../../../src/wire/gathered.ts'
+import { Gathered } from '../../../src/wire/framing/gathered.ts'
 
 /** Memory that is overwritten as soon as it is given back. */
 const watched = () => {

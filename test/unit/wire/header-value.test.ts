@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decodeHeaderValue, encodeHeaderValue } from '../../../src/wire/header-value.ts'
+import { decodeHeaderValue, encodeHeaderValue } from '../../../src/wire/headers/header-value.ts'
 
 describe('encoding a header value', () => {
   test.each([

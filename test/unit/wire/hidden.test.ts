@@ -1,8 +1,8 @@
 /** Characters that a person does not see (RELIABILITY T-16), on texts kept under `test/corpus`. */
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { describeHidden, stripEntry } from '../../../src/catalog/vetting.ts'
-import { findHidden, stripHidden } from '../../../src/wire/hidden.ts'
+import { describeHidden, stripEntry } from '../../../src/catalog/curate/vetting.ts'
+import { findHidden, stripHidden } from '../../../src/wire/protocol/hidden-characters.ts'
 import { corpus } from '../../support/corpus.ts'
 
 const { poisoned, clean } = corpus('texts') as { poisoned: [kind: string, text: string][]; clean: string[] }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { IdTable } from '../../../src/wire/id-table.ts'
+import { IdTable } from '../../../src/wire/message/id-table.ts'
 
 test('it holds exactly what a Map would hold, whatever is put in and taken out', () => {
   const id = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 2 ** 40 }))

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { buildKernel } from '../../../scripts/kernel.ts'
-import { EnvelopeError, readHostMessage, readServerMessage } from '../../../src/wire/envelope.ts'
+import { EnvelopeError, readHostMessage, readServerMessage } from '../../../src/wire/message/envelope.ts'
 import { CHECK_ALL, CHECK_NOTHING, DOUBT, Kernel, MORE, ValueSkip } from '../../../src/wire/kernel/kernel.ts'
-import { NO_LIMITS } from '../../../src/wire/scan.ts'
+import { NO_LIMITS } from '../../../src/wire/json/scan.ts'
 
 const BINARY = new URL('../../../src/wire/kernel/binary.ts', import.meta.url)
 /** Another compiler is started. */
@@ -102,7 +102,7 @@ test.each([
 test('where WebAssembly is missing there is no kernel, and the scanner does without', async () => {
   const program = `
     import { Kernel } from './src/wire/kernel/kernel.ts'
-    import { readServerMessage } from './src/wire/envelope.ts'
+    import { readServerMessage } from './src/wire/message/envelope.ts'
     // Not before: Node needs it to read the lines above.
     delete globalThis.WebAssembly
     const text = '\\\\"'.repeat(10_000)

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { LineFramer, toLine } from '../../../src/wire/lines.ts'
-import { join } from '../../../src/wire/payload.ts'
+import { LineFramer, toLine } from '../../../src/wire/framing/lines.ts'
+import { join } from '../../../src/wire/message/payload.ts'
 
 const frame = (chunks: readonly Buffer[], maxBytes: number): string[] => {
   const seen: string[] = []

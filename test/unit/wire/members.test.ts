@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonical } from '../../../src/wire/canonical.ts'
-import { cleanLabel, cleanMessage } from '../../../src/wire/label.ts'
-import { cutMembers, edited, elementsAt, membersAt } from '../../../src/wire/members.ts'
+import { canonical } from '../../../src/wire/message/canonical.ts'
+import { cleanLabel, cleanMessage } from '../../../src/wire/protocol/label.ts'
+import { cutMembers, edited, elementsAt, membersAt } from '../../../src/wire/message/members.ts'
 
 describe('members of a payload', () => {
   test('repeated and escaped keys are all listed', () => {

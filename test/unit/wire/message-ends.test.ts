@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readEnds } from '../../../src/wire/message-ends.ts'
+import { readEnds } from '../../../src/wire/message/message-ends.ts'
 
 const read = (head: string, tail?: string): unknown =>
   readEnds(Buffer.from(head), tail === undefined ? undefined : Buffer.from(tail))

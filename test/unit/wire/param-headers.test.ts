@@ -1,7 +1,12 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { checkParamHeaders, headersFor, readParamHeaders, withoutBadAnnotations } from '../../../src/wire/param-headers.ts'
-import type { ParamHeader } from '../../../src/wire/param-headers.ts'
+import {
+  checkParamHeaders,
+  headersFor,
+  readParamHeaders,
+  withoutBadAnnotations,
+} from '../../../src/wire/headers/param-headers.ts'
+import type { ParamHeader } from '../../../src/wire/headers/param-headers.ts'
 
 const read = (schema: unknown): ReturnType<typeof readParamHeaders> =>
   readParamHeaders(Buffer.from(typeof schema === 'string' ? schema : JSON.stringify(schema)))

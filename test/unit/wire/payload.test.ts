@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { join, latin1Of, Payload } from '../../../src/wire/payload.ts'
-import { requestMessage, resultMessage } from '../../../src/wire/message.ts'
+import { join, latin1Of, Payload } from '../../../src/wire/message/payload.ts'
+import { requestMessage, resultMessage } from '../../../src/wire/message/message.ts'
 
 /** Above the size up to which a payload leaves in one buffer, and below. */
 test.each([10, 100, 900, 1_100, 50_000])('what is not changed beside %i bytes leaves as it came', (length) => {

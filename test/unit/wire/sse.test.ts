@@ -1,8 +1,8 @@
 import { createParser } from 'eventsource-parser'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { COMMENT, encodeEvent, SseDecoder } from '../../../src/wire/sse.ts'
-import type { SseEvent } from '../../../src/wire/sse.ts'
+import { COMMENT, encodeEvent, SseDecoder } from '../../../src/wire/framing/sse.ts'
+import type { SseEvent } from '../../../src/wire/framing/sse.ts'
 
 interface Seen extends Omit<SseEvent, 'data'> {
   readonly data: string

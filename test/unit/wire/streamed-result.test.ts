@@ -1,12 +1,12 @@
 /** A result that passes on while it comes is the one that would have left after it had come, however its bytes were cut. */
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { exposeResult } from '../../../src/catalog/expose-result.ts'
-import { readServerMessage } from '../../../src/wire/envelope.ts'
-import type { Failure } from '../../../src/wire/failure.ts'
-import { join } from '../../../src/wire/payload.ts'
-import type { Payload } from '../../../src/wire/payload.ts'
-import { StreamedResult } from '../../../src/wire/streamed-result.ts'
+import { exposeResult } from '../../../src/catalog/view/expose-result.ts'
+import { readServerMessage } from '../../../src/wire/message/envelope.ts'
+import type { Failure } from '../../../src/wire/message/failure.ts'
+import { join } from '../../../src/wire/message/payload.ts'
+import type { Payload } from '../../../src/wire/message/payload.ts'
+import { StreamedResult } from '../../../src/wire/result/streamed-result.ts'
 
 interface Ended {
   readonly text: string

@@ -1,0 +1,93 @@
+/**
+ * What a definition hides, and what is done about it (T-16). A definition is looked at as a model will read it: its escapes
+ * undone. Under `strip` its texts lose what they hide, and every other byte stays.
+ */
+import { findHidden, stripHidden } from '../../wire/protocol/hidden-characters.ts'
+import type { Hidden } from '../../wire/protocol/hidden-characters.ts'
+import { membersAt } from '../../wire/message/members.ts'
+import { digestInventory } from '../digest.ts'
+import { LIST_KINDS } from '../inventory.ts'
+import type { Entry, Finding, Inventory, LeftOut, ListKind } from '../inventory.ts'
+
+/** `warn`: served as it is, and told. `strip`: served without. `drop`: left out. */
+export type HiddenPolicy = 'warn' | 'strip' | 'drop'
+
+/** The inventory as the policy wants it; the very same one where nothing hides. */
+export const vetHidden = (inventory: Inventory, hidden: HiddenPolicy): Inventory => {
+  const leftOut: LeftOut[] = []
+  const findings: Finding[] = []
+  const vetted = (kind: ListKind) =>
+    inventory.lists[kind].flatMap((entry): Entry[] => {
+      const vetted = vetEntry(entry, kind, hidden, findings)
+      if ('reason' in vetted) leftOut.push(vetted)
+      return 'reason' in vetted ? [] : [vetted]
+    })
+  const lists = Object.fromEntries(LIST_KINDS.map((kind) => [kind, vetted(kind)])) as Record<ListKind, Entry[]>
+  const instructions = vetInstructions(inventory.instructions, hidden, findings)
+  if (leftOut.length === 0 && findings.length === 0) return inventory
+  const clean = {
+    ...inventory,
+    lists,
+    instructions,
+    leftOut: [...inventory.leftOut, ...leftOut],
+    findings: [...inventory.findings, ...findings],
+  }
+  return { ...clean, digest: digestInventory(clean) }
+}
+
+/** An entry with hidden characters, as the policy wants it. Its name is never altered: the server would not know it. */
+const vetEntry = (entry: Entry, kind: ListKind, hidden: HiddenPolicy, findings: Finding[]): Entry | LeftOut => {
+  const note = describeHidden(entry.raw)
+  if (note === undefined) return entry
+  const { original } = entry
+  if (hidden === 'drop' || (hidden === 'strip' && findHidden(original).length > 0))
+    return { kind, name: original, reason: `${note} (hidden_characters: ${hidden})` }
+  findings.push({ kind, name: original, note: hidden === 'strip' ? `${note}; served without` : note })
+  return hidden === 'strip' ? { ...entry, raw: stripEntry(entry.raw) } : entry
+}
+
+const vetInstructions = (text: string | undefined, hidden: HiddenPolicy, findings: Finding[]): string | undefined => {
+  const found = text === undefined ? [] : findHidden(text)
+  if (text === undefined || found.length === 0) return text
+  const note = found.map((one) => wordHidden('its text', one)).join('; ')
+  findings.push({ kind: 'instructions', name: '', note: hidden === 'warn' ? note : `${note}; served without` })
+  return hidden === 'warn' ? text : hidden === 'strip' ? stripHidden(text) : undefined
+}
+
+/** What the definition hides, member by member, as words for an operator; `undefined` if nothing. `raw`: one JSON object. */
+export const describeHidden = (raw: Buffer): string | undefined => {
+  const isPlain = raw.every(isPlainByte)
+  if (isPlain) return undefined
+  const parts = membersAt(raw, 0).flatMap(({ key, start, end }) =>
+    [...findHidden(unescaped(raw.toString('utf8', start, end))), ...findHidden(key)].map((hidden) => wordHidden(key, hidden)),
+  )
+  return parts.length === 0 ? undefined : parts.join('; ')
+}
+
+/** `description hides 12 tag characters (U+E0049 …)`; `where` is cleaned by whoever prints it. */
+export const wordHidden = (where: string, { kind, first, count }: Hidden): string =>
+  `${where} hides ${count} ${kind} ${count === 1 ? `character (${first})` : `characters (${first} …)`}`
+
+/** The definition with every text stripped of what it hides. */
+export const stripEntry = (raw: Buffer): Buffer =>
+  Buffer.from(
+    raw.toString('utf8').replace(STRING, (token) => {
+      const text = JSON.parse(token) as string
+      const clean = stripHidden(text)
+      return clean === text ? token : JSON.stringify(clean)
+    }),
+  )
+
+const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/gs
+
+/** ASCII without controls and without an escape: nothing can be hidden in it. White space between tokens is plain. */
+const isPlainByte = (byte: number): boolean =>
+  (byte >= 0x20 && byte < 0x7f && byte !== 0x5c) || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+const SHORT_ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
+
+/** JSON text with its escapes undone, strings and all; what stands between them is left alone. */
+const unescaped = (json: string): string =>
+  json.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, code: string | undefined, letter: string) =>
+    code === undefined ? (SHORT_ESCAPES[letter] ?? letter) : String.fromCharCode(Number.parseInt(code, 16)),
+  )

@@ -1,0 +1,61 @@
+/**
+ * Turns exposed URIs in a call's `arguments` back into what the called server knows them as (BRIDGING 4.4 rule 7): models feed a
+ * server's resource link into that server's tools. Done on the bytes: of a string that begins literally with the prefix, the
+ * prefix is cut out; not one other byte changes, and escaped spellings pass.
+ */
+import { edited } from '../../wire/message/members.ts'
+import type { Edit } from '../../wire/message/members.ts'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+/** Every exposed URI has one of them. */
+const PLUS = 0x2b
+const TILDE = 0x7e
+
+/** The arguments for the server with this prefix; the same buffer if none of its URIs is in them. `args` is checked JSON. */
+export const unaliasArguments = (args: Buffer, prefix: string): Buffer => {
+  if (args.indexOf(PLUS) === -1 && args.indexOf(TILDE) === -1) return args
+  const plain = Buffer.from(`"${prefix}+`)
+  const ui = Buffer.from(`"ui://~${prefix}/`)
+  if (args.indexOf(plain) === -1 && args.indexOf(ui) === -1) return args
+  const edits: Edit[] = []
+  for (let start = args.indexOf(QUOTE); start !== -1;) {
+    const end = closingQuote(args, start)
+    if (!isKey(args, end)) {
+      const uri = start + plain.length
+      if (startsWith(args, start, plain) && (hasScheme(args, uri) || isRelative(args, uri)))
+        edits.push({ start: start + 1, end: args[uri] === COLON ? uri + 1 : uri, text: '' })
+      else if (startsWith(args, start, ui)) edits.push({ start: start + '"ui://'.length, end: start + ui.length, text: '' })
+    }
+    start = args.indexOf(QUOTE, end + 1)
+  }
+  return edited(args, edits)
+}
+
+const closingQuote = (args: Buffer, start: number): number => {
+  let at = start + 1
+  while (args[at] !== QUOTE && at < args.length) at += args[at] === BACKSLASH ? 2 : 1
+  return at
+}
+
+/** A string with a colon behind it is a key, not a value. */
+const isKey = (args: Buffer, closing: number): boolean => {
+  let at = closing + 1
+  while (args[at] === 0x20 || args[at] === 0x0a || args[at] === 0x0d || args[at] === 0x09) at++
+  return args[at] === COLON
+}
+
+const startsWith = (args: Buffer, start: number, text: Buffer): boolean => args.subarray(start, start + text.length).equals(text)
+
+/** A colon in place of a scheme, and something behind it: the exposed form of a relative URI. */
+const isRelative = (args: Buffer, start: number): boolean => args[start] === COLON && args[start + 1] !== QUOTE
+
+/** A letter, then letters, digits, `+ - .`, then the colon ([RFC 3986 3.1]). */
+const hasScheme = (args: Buffer, start: number): boolean => {
+  let at = start
+  const isLetter = (byte: number): boolean => (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a
+  const isOther = (byte: number): boolean => (byte >= 0x30 && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x2e
+  while (isLetter(args[at]) || (at > start && isOther(args[at]))) at++
+  return at > start && args[at] === COLON
+}

@@ -1,0 +1,127 @@
+/**
+ * Tools found by the words a person or a model has for them: BM25 over names, descriptions and arguments. An index follows one view
+ * from catalog to catalog; only what came, went or reads differently is indexed anew.
+ */
+import MiniSearch from 'minisearch'
+import type { CatalogServer, Exposed } from '../catalog.ts'
+import { isMark, questionTermsOf, termsOf } from './synonyms.ts'
+import { serverText, toolText } from './tool-text.ts'
+import type { ToolText } from './tool-text.ts'
+import type { ReadyList } from '../view/view.ts'
+import { reader } from './search-words.ts'
+
+/** One answer: its place in the list, and how well it fits; scores of different questions do not compare. */
+export interface Found {
+  readonly at: number
+  readonly score: number
+}
+
+/** A tool in the index: its texts as terms with blanks between. */
+interface Indexed {
+  readonly id: number
+  readonly server: string
+  readonly name: string
+  readonly summary: string
+  readonly details: string
+}
+
+/** How much a word counts where it stands; chosen with the tuned questions of the corpus (docs/discovery.md). */
+const WEIGHTS: Readonly<Record<keyof ToolText, number>> = { name: 2, server: 2, summary: 2, details: 0.3 }
+/** How soon more of the same word counts no more, and how much shorter texts are preferred. */
+const BM25 = { k: 2, b: 0.7, d: 0 }
+/** What a word counts that only begins like one of the question, or differs by a slip of the finger. */
+const INEXACT = { prefix: 0.1, fuzzy: 0.2 }
+/** Shorter words begin, or resemble, too many others. */
+const MIN_PREFIX = 3
+const MIN_FUZZY = 6
+/** What is read of a question: whoever asks longer ones asks to keep us busy. */
+const MAX_QUESTION = 1_000
+const MAX_TERMS = 48
+
+/** So many definitions are read in one go, some milliseconds. */
+const SLICE = 32
+
+type Listed = Pick<ReadyList, 'rows' | 'entries'>
+
+interface Known {
+  readonly indexed: Indexed
+  readonly server: CatalogServer
+}
+
+export class ToolSearch {
+  readonly #index = new MiniSearch<Indexed>({
+    fields: Object.keys(WEIGHTS),
+    tokenize: splitTerms,
+    processTerm: (term) => term,
+    autoVacuum: false,
+  })
+  /** By the bytes it was read from: an entry that did not change keeps them from one catalog to the next. */
+  #known = new Map<Buffer, Known>()
+  /** Place in the list by id. */
+  #places = new Map<number, number>()
+  #list: Listed | undefined
+  #reads = 0
+
+  /** How many definitions were read since the beginning. */
+  get reads(): number {
+    return this.#reads
+  }
+
+  /** The best `limit` tools of the list for a question, best first; equally good ones in the order of the list. */
+  find(list: Listed, question: string, limit: number): Found[] {
+    const slices = this.follow(list)
+    while (slices.next().done !== true);
+    const terms = questionTermsOf(question.slice(0, MAX_QUESTION)).slice(0, MAX_TERMS)
+    return this.#index
+      .search(terms.join(' '), {
+        boost: WEIGHTS,
+        bm25: BM25,
+        weights: INEXACT,
+        prefix: (term) => !isMark(term) && term.length >= MIN_PREFIX,
+        fuzzy: (term) => (!isMark(term) && term.length >= MIN_FUZZY ? 0.2 : false),
+      })
+      .map(({ id, score }): Found => ({ at: this.#places.get(id as number) ?? -1, score: Math.round(score * 100) / 100 }))
+      .sort((a, b) => b.score - a.score || a.at - b.at)
+      .slice(0, limit)
+  }
+
+  /**
+   * Makes the index that of a list, a slice at a time: whoever has others to serve lets them in between. To be gone through to its
+   * end before the next one is begun.
+   */
+  *follow(list: Listed): Generator<void> {
+    if (list === this.#list) return
+    const read = reader()
+    const known = new Map<Buffer, Known>()
+    const places = new Map<number, number>()
+    for (const [at, bytes] of list.entries.entries()) {
+      const row = list.rows[at]
+      const kept = this.#known.get(bytes)
+      const isSame = kept !== undefined && serverText(kept.server) === serverText(row.server)
+      const { indexed } = isSame ? kept : { indexed: this.#read(row, bytes, read) }
+      known.set(bytes, { indexed, server: row.server })
+      places.set(indexed.id, at)
+      if (!isSame && this.#reads % SLICE === 0) yield
+    }
+    for (const [bytes, { indexed }] of this.#known) if (known.get(bytes)?.indexed !== indexed) this.#index.remove(indexed)
+    this.#known = known
+    this.#places = places
+    this.#list = list
+  }
+
+  #read(row: Exposed, bytes: Buffer, read: (text: string) => string[]): Indexed {
+    const { name, server, summary, details } = toolText(row, bytes)
+    const terms = (text: string): string => termsOf(text, read).join(' ')
+    const indexed = {
+      id: ++this.#reads,
+      name: terms(name),
+      server: terms(server),
+      summary: terms(summary),
+      details: terms(details),
+    }
+    this.#index.add(indexed)
+    return indexed
+  }
+}
+
+const splitTerms = (terms: string): string[] => terms.split(' ').filter(Boolean)

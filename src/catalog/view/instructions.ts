@@ -1,0 +1,45 @@
+/**
+ * The instructions of all servers as one text: what the toolset says of itself, then a section per server, in configuration order, headed by the name the operator
+ * gave it. What stands in a section is the server's and untrusted; the heading never is (B045, B261).
+ */
+import { cleanLabel } from '../../wire/protocol/label.ts'
+import type { View } from './view.ts'
+
+export interface InstructionLimits {
+  /** Bytes of one server's text. */
+  readonly instructionsMaxBytes: number
+  /** Bytes of all sections together. */
+  readonly instructionsTotalBytes: number
+}
+
+const CUT = ' […]'
+
+/** The joined text, or `undefined` if neither the toolset nor any server of the view has any. */
+export const joinInstructions = (view: View, limits: InstructionLimits): string | undefined => {
+  const { naming, sources } = view.catalog
+  const description = view.toolset?.description
+  const sections = description === undefined ? [] : [description]
+  let left = limits.instructionsTotalBytes
+  for (const { server, inventory } of view.sources) {
+    const text = server.instructions ? inventory?.instructions?.trim() : undefined
+    if (text === undefined || text === '') continue
+    const note = naming.prefix === 'always' ? `Names of this server's tools and prompts start with \`${server.prefix}__\`.\n` : ''
+    const heading = sources.length === 1 && note === '' ? '' : `## ${cleanLabel(server.displayName)}\n${note}`
+    const room = left - Buffer.byteLength(heading) - Buffer.byteLength(CUT)
+    if (room <= 0) break
+    const section = `${heading}${cut(text, Math.min(room, limits.instructionsMaxBytes))}`
+    sections.push(section)
+    left -= Buffer.byteLength(section) + 2
+  }
+  return sections.length === 0 ? undefined : sections.join('\n\n')
+}
+
+/** The text if it has at most `maxBytes` bytes, else its beginning with a mark. */
+const cut = (text: string, maxBytes: number): string => {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= maxBytes) return text
+  let end = maxBytes
+  // Not in the middle of a character: continuation bytes are 10xxxxxx.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return `${bytes.toString('utf8', 0, end)}${CUT}`
+}

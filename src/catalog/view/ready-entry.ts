@@ -1,0 +1,100 @@
+/**
+ * One entry as a host is to see it: the server's own bytes with the exposed name or URI spliced in, and the few members that
+ * depend on the host's revision or on curation. Everything else leaves as it came (BRIDGING 2.6).
+ */
+import { cleanLabel } from '../../wire/protocol/label.ts'
+import { cutMembers, edited, lastMember, membersAt } from '../../wire/message/members.ts'
+import type { Edit } from '../../wire/message/members.ts'
+import { stringAt } from '../../wire/message/payload.ts'
+import type { Revision } from '../../wire/protocol/revisions.ts'
+import type { Member } from '../../wire/json/scan.ts'
+import type { ListKind } from '../inventory.ts'
+import { overridden } from '../curate/override.ts'
+import type { ToolOverride } from './toolset.ts'
+import { exposeUri } from '../names/uris.ts'
+import { wrapOutputSchema } from './wrap-schema.ts'
+
+/** What hosts of a revision can read in lists: `wrapped` knows object roots in `outputSchema` only, `tasks` also `execution`. */
+export const LIST_FORMS = ['natural', 'wrapped', 'wrapped+tasks'] as const
+export type ListForm = (typeof LIST_FORMS)[number]
+
+export const listForm = (revision: Revision): ListForm =>
+  revision === '2025-11-25' ? 'wrapped+tasks' : revision === '2025-06-18' ? 'wrapped' : 'natural'
+
+/** All that shapes an entry besides its own bytes. */
+export interface Exposure {
+  readonly kind: ListKind
+  readonly form: ListForm
+  /** Of a modern server: the only one whose `outputSchema` may have a root that the form does not know. */
+  readonly isModern: boolean
+  readonly exposed: string
+  /** Prefix of the URIs inside; `undefined`: they stay. */
+  readonly uriPrefix: string | undefined
+  /** Appended to titles as ` (<label>)`. */
+  readonly label: string | undefined
+  /** Whether `_meta.ui` is shown. */
+  readonly apps: boolean
+  /** What a toolset says in place of a tool's own words. */
+  readonly override?: ToolOverride | undefined
+}
+
+/** The member of an entry that names it. */
+export const NAME_FIELD: Readonly<Record<ListKind, string>> = {
+  tools: 'name',
+  prompts: 'name',
+  resources: 'uri',
+  templates: 'uriTemplate',
+}
+const UI_KEYS: ReadonlySet<string> = new Set(['ui', 'ui/resourceUri'])
+
+/** The bytes of the entry under this exposure; `own` itself if nothing changes. */
+export const readyEntry = (own: Buffer, exposure: Exposure): Buffer => {
+  const raw = exposure.override === undefined ? own : overridden(own, exposure.override)
+  const members = membersAt(raw, 0)
+  const edits: Edit[] = []
+  for (const member of members) {
+    if (member.key === NAME_FIELD[exposure.kind]) editText(raw, member, () => exposure.exposed, edits)
+    else if (member.key === '_meta') editMeta(raw, member, exposure, edits)
+    else if (member.key === 'title' && exposure.label !== undefined) decorate(raw, member, exposure.label, edits)
+    else if (exposure.kind === 'tools') editTool(raw, member, exposure, edits)
+  }
+  if (exposure.kind === 'tools' && exposure.form !== 'wrapped+tasks')
+    edits.push(...cutMembers(members, (member) => member.key === 'execution'))
+  return edited(raw, edits)
+}
+
+const editTool = (raw: Buffer, member: Member, exposure: Exposure, edits: Edit[]): void => {
+  if (member.key === 'annotations' && exposure.label !== undefined) {
+    const title = lastMember(membersAt(raw, member.start), 'title')
+    if (title !== undefined) decorate(raw, title, exposure.label, edits)
+  }
+  if (member.key === 'outputSchema' && exposure.isModern && exposure.form !== 'natural') {
+    const wrapped = wrapOutputSchema(raw.subarray(member.start, member.end))
+    if (wrapped !== undefined) edits.push({ start: member.start, end: member.end, text: wrapped.toString() })
+  }
+}
+
+const editMeta = (raw: Buffer, meta: Member, exposure: Exposure, edits: Edit[]): void => {
+  const members = membersAt(raw, meta.start)
+  if (!exposure.apps) return void edits.push(...cutMembers(members, (member) => UI_KEYS.has(member.key)))
+  const prefix = exposure.uriPrefix
+  if (exposure.kind !== 'tools' || prefix === undefined) return
+  const expose = (uri: string): string => exposeUri(prefix, uri)
+  for (const member of members) {
+    if (member.key === 'ui/resourceUri') editText(raw, member, expose, edits)
+    if (member.key !== 'ui') continue
+    for (const inner of membersAt(raw, member.start)) if (inner.key === 'resourceUri') editText(raw, inner, expose, edits)
+  }
+}
+
+const editText = (raw: Buffer, member: Member, change: (text: string) => string, edits: Edit[]): void => {
+  const text = stringAt(raw, member)
+  const changed = text === undefined ? undefined : change(text)
+  if (changed !== text && changed !== undefined)
+    edits.push({ start: member.start, end: member.end, text: JSON.stringify(changed) })
+}
+
+const decorate = (raw: Buffer, member: Member, label: string, edits: Edit[]): void => {
+  if (raw[member.start] !== 0x22) return
+  edits.push({ start: member.end - 1, end: member.end - 1, text: JSON.stringify(` (${cleanLabel(label)})`).slice(1, -1) })
+}

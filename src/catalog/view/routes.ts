@@ -1,0 +1,130 @@
+/**
+ * Whose is this name, this URI, this template? Reads one caller's view; every answer is a server and what it calls the thing itself.
+ * A name that the view does not hold is `undefined`, and reaches no server.
+ */
+import { soleServer } from '../catalog.ts'
+import type { Catalog, CatalogServer, Exposed } from '../catalog.ts'
+import type { Entry, ListKind } from '../inventory.ts'
+import { uriMode } from '../names/naming.ts'
+import { matchesTemplate, parseTemplate } from '../names/templates.ts'
+import type { UriTemplate } from '../names/templates.ts'
+import { exposeUri, prefixUri, restoreUri } from '../names/uris.ts'
+
+export interface Route {
+  readonly serverKey: string
+  /** Original name, URI or template. */
+  readonly original: string
+  /** Absent for a URI that no list names. */
+  readonly entry: Entry | undefined
+  /** The gateway's own tool for signing in to that server, though no list shows it any more. */
+  readonly isSignIn?: true
+}
+
+/** What routing needs of a view. */
+export interface Routable {
+  readonly catalog: Catalog
+  /** Whether the caller sees this. What it does not see is unknown. */
+  shows(row: Exposed): boolean
+  /** The same of a URI or template of a server, whether or not a list names it. */
+  showsUri(server: CatalogServer, original: string): boolean
+  /** Entries by original name, and the templates that may claim bare URIs; filled on first use. */
+  readonly bare: BareIndex
+}
+
+/** Lookups by original, made once per catalog. */
+export interface BareIndex {
+  readonly resources: ReadonlyMap<string, readonly Exposed[]>
+  readonly templates: ReadonlyMap<string, readonly Exposed[]>
+  readonly patterns: readonly { readonly row: Exposed; readonly template: UriTemplate }[]
+}
+
+export const indexBare = ({ lists }: Catalog): BareIndex => ({
+  resources: Map.groupBy(lists.resources, (row) => row.entry.original),
+  templates: Map.groupBy(lists.templates, (row) => row.entry.original),
+  patterns: lists.templates.flatMap((row) => {
+    const template = parseTemplate(row.entry.original)
+    return template === undefined ? [] : [{ row, template }]
+  }),
+})
+
+export const findTool = (view: Routable, exposed: string): Route | undefined => findExposed(view, 'tools', exposed)
+
+export const findPrompt = (view: Routable, exposed: string): Route | undefined => findExposed(view, 'prompts', exposed)
+
+/** The owner of a URI (BRIDGING 4.4 rules 3 and 5): exposed form, then a bare original with exactly one owner. */
+export const findResource = (view: Routable, uri: string): Route | undefined =>
+  findExposed(view, 'resources', uri) ??
+  restored(view, uri) ??
+  (prefixed(view.catalog, uri) ? undefined : (onlyOwner(view, view.bare.resources.get(uri) ?? []) ?? findByTemplate(view, uri)))
+
+/** The owner of a completion's `ref/resource`: exposed template, exposed URI, bare template, bare URI (BRIDGING 3.6). */
+export const findTemplateRef = (view: Routable, ref: string): Route | undefined =>
+  findExposed(view, 'templates', ref) ??
+  restored(view, ref) ??
+  (prefixed(view.catalog, ref) ? undefined : (onlyOwner(view, view.bare.templates.get(ref) ?? []) ?? findResource(view, ref)))
+
+/** What a server calls `original` itself, as far as the view shows it: the way back of what was sealed under that name. */
+export const findOriginal = (
+  view: Routable,
+  kind: 'tools' | 'prompts' | 'resources',
+  serverKey: string,
+  original: string,
+): Route | undefined => {
+  const row = view.catalog.lists[kind].find(({ server, entry }) => server.key === serverKey && entry.original === original)
+  if (row !== undefined) return view.shows(row) ? routeTo(row) : undefined
+  const server = view.catalog.sources.find((source) => source.server.key === serverKey)?.server
+  return kind === 'resources' && server !== undefined && view.showsUri(server, original)
+    ? { serverKey, original, entry: undefined }
+    : undefined
+}
+
+/**
+ * What a host is to see for a URI that this server names: read again, it leads back to this server, whichever others list the same
+ * (B109, B161). A URI that leads to no server stays: the host may fetch it itself.
+ */
+export const exposedUri = (view: Routable, server: CatalogServer, uri: string): string => {
+  const { catalog, bare } = view
+  const exposed = uriMode(server, catalog.naming) === 'namespaced' ? exposeUri(server.prefix, uri) : uri
+  if (exposed !== uri) return exposed
+  const own = bare.resources.get(uri)?.find((row) => row.server.key === server.key)
+  if (own !== undefined) return own.exposed
+  const route = findResource(view, uri)
+  return route === undefined || route.serverKey === server.key ? uri : prefixUri(server.prefix, uri)
+}
+
+const findExposed = (view: Routable, kind: ListKind, exposed: string): Route | undefined => {
+  const row = view.catalog.index[kind].get(exposed)
+  return row !== undefined && view.shows(row) ? routeTo(row) : undefined
+}
+
+/** An exposed form is enough, listed or not: URIs of results and expanded templates appear in no list. */
+const restored = (view: Routable, uri: string): Route | undefined => {
+  const { catalog } = view
+  const sole = soleServer(catalog)
+  const found = sole === undefined ? prefixed(catalog, uri) : { prefix: sole.prefix, original: uri }
+  const server = found && catalog.byPrefix.get(found.prefix)
+  return found && server && view.showsUri(server, found.original)
+    ? { serverKey: server.key, original: found.original, entry: undefined }
+    : undefined
+}
+
+/** What begins with a configured prefix is the exposed form of that server's URI, never somebody's bare one. */
+const prefixed = (catalog: Catalog, uri: string): { prefix: string; original: string } | undefined =>
+  restoreUri(uri, (prefix) => catalog.byPrefix.has(prefix))
+
+/** A template whose exposed form is the original one is matched first: for its server the URI is no bare one. */
+const findByTemplate = (view: Routable, uri: string): Route | undefined => {
+  const rows = view.bare.patterns
+    .filter(({ row, template }) => view.shows(row) && matchesTemplate(template, uri) && view.showsUri(row.server, uri))
+    .map(({ row }) => row)
+  const own = rows.filter((row) => row.exposed === row.entry.original)
+  const owner = onlyOwner(view, own.length > 0 ? own : rows)
+  return owner && { serverKey: owner.serverKey, original: uri, entry: undefined }
+}
+
+const onlyOwner = (view: Routable, rows: readonly Exposed[]): Route | undefined => {
+  const [first, ...others] = rows.filter((row) => view.shows(row))
+  return first !== undefined && others.every((row) => row.server.key === first.server.key) ? routeTo(first) : undefined
+}
+
+const routeTo = (row: Exposed): Route => ({ serverKey: row.server.key, original: row.entry.original, entry: row.entry })

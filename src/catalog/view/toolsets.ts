@@ -1,0 +1,40 @@
+/** The toolsets of a configuration by name, and which of them a scope means. */
+import type { Scope } from '../../rpc/call.ts'
+import { Toolset } from './toolset.ts'
+import type { ToolsetOptions } from './toolset.ts'
+
+/** What a host gets that names none, and whose credential names none. */
+export const DEFAULT_TOOLSET = 'default'
+/** Of a scope whose toolset is gone. */
+const NOTHING = new Toolset([])
+
+export class Toolsets {
+  readonly all: readonly ToolsetOptions[]
+  readonly #byName: ReadonlyMap<string, ToolsetOptions>
+  readonly #made = new Map<string, Toolset>()
+
+  constructor(all: readonly ToolsetOptions[]) {
+    this.all = all
+    this.#byName = new Map(all.map((options) => [options.name, options]))
+  }
+
+  has(name: string): boolean {
+    return this.#byName.has(name)
+  }
+
+  /** `undefined`: everything. Where a path names one server it cannot name a toolset, so all that the caller could choose hold. */
+  of({ server, toolset }: Scope): Toolset | undefined {
+    if (toolset !== undefined) return this.#make(toolset)
+    if (!this.has(DEFAULT_TOOLSET)) return undefined
+    return this.#make(server === undefined ? DEFAULT_TOOLSET : [...this.#byName.keys()].join(' '))
+  }
+
+  #make(names: string): Toolset {
+    let toolset = this.#made.get(names)
+    if (toolset === undefined) {
+      const parts = names.split(' ').flatMap((name) => this.#byName.get(name) ?? [])
+      this.#made.set(names, (toolset = parts.length === 0 ? NOTHING : new Toolset(parts)))
+    }
+    return toolset
+  }
+}

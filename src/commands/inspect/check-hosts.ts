@@ -1,0 +1,92 @@
+/** `trunkline check --host`: would these hosts take the catalog as it is? */
+import { connectAdmin } from '../../admin/client.ts'
+import { lintCatalog } from '../../admin/lint.ts'
+import type { Lint } from '../../admin/lint.ts'
+import { buildCatalog } from '../../catalog/catalog.ts'
+import { Curator } from '../../catalog/curate/curated-inventory.ts'
+import type { HostFinding } from '../../catalog/lint/host-lint.ts'
+import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
+import { vetHidden } from '../../catalog/curate/vetting.ts'
+import { nearestKey } from '../../config/syntax/nearest-key.ts'
+import { Pins } from '../../downstream/lists/pins.ts'
+import { openMemory } from '../../downstream/lists/store.ts'
+import { createLog } from '../../log.ts'
+import { inline } from '../serve/inline.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Loaded } from '../terminal/io.ts'
+import { painter, printJson, printLines } from '../terminal/print.ts'
+import { columns } from '../terminal/table.ts'
+
+/** `list`: words with commas between, or `all`. Looks at what the running process knows, else at what is stored; `live` starts servers. */
+export const checkHosts = async (loaded: Loaded, list: string, live: boolean): Promise<number> => {
+  const { io, json, context } = loaded
+  const hosts = hostsOf(list)
+  const remote = live ? undefined : await connectAdmin(loaded.place)
+  const lint = live
+    ? await inline(loaded, (control) => control.lint(hosts))
+    : remote === undefined
+      ? stored(loaded, hosts)
+      : await remote.lint(hosts)
+  const broken = lint.findings.filter(({ consequence }) => consequence === 'breaks')
+  if (json) await printJson(io, { ok: broken.length === 0, hosts, ...lint })
+  else {
+    const paint = painter(io.stdout, context.env['NO_COLOR'])
+    const rows = lint.findings.map(({ host, toolset, tool, message, remedy }) => [
+      host,
+      toolset && `/${toolset}`,
+      tool,
+      message,
+      `→ ${remedy}`,
+    ])
+    const lines = columns(rows).map((line, at) =>
+      paint(`  ${line}`, lint.findings[at].consequence === 'breaks' ? 'red' : 'yellow'),
+    )
+    await printLines(io, [
+      ...lines,
+      ...lint.unknown.map((key) => `  ${key}: nothing is known of it yet; look with --live`),
+      summary(hosts, lint),
+    ])
+  }
+  if (broken.length === 0) return EXIT.ok
+  throw new CommandError(
+    EXIT.mismatch,
+    `${wordCount(broken)} would not work in ${[...new Set(broken.map(({ host }) => HOST_LIMITS[host].label))].join(', ')}`,
+  )
+}
+
+const summary = (hosts: readonly string[], { findings, tools }: Lint): string => {
+  const fine = hosts.filter((host) => !findings.some((finding) => finding.host === host))
+  return fine.length === 0 ? `${tools} tools` : `${tools} tools: ok in ${fine.map((host) => HOST_LIMITS[host].label).join(', ')}`
+}
+
+const wordCount = (findings: readonly HostFinding[]): string => (findings.length === 1 ? '1 thing' : `${findings.length} things`)
+
+const hostsOf = (list: string): string[] => {
+  const known = Object.keys(HOST_LIMITS)
+  const named = list
+    .split(',')
+    .map((word) => word.trim())
+    .filter(Boolean)
+  const unknown = named.find((word) => word !== 'all' && !known.includes(word))
+  if (unknown !== undefined) {
+    const near = nearestKey(unknown, known)
+    throw new CommandError(
+      EXIT.usage,
+      `no host "${unknown}" is known; ${near === undefined ? `known: ${known.join(', ')}, all` : `did you mean "${near}"?`}`,
+    )
+  }
+  return named.includes('all') ? known : [...new Set(named)]
+}
+
+/** By what an earlier run has stored; no server is started. */
+const stored = ({ configuration, io }: Loaded, hosts: readonly string[]): Lint => {
+  const memory = openMemory(configuration.stateDir, createLog({ ...configuration.log, level: 'error' }, io.stderr))
+  const curator = new Curator()
+  const sources = configuration.servers.map((server) => {
+    const offered = memory.inventory(server)
+    if (offered === undefined) return { server, inventory: undefined }
+    const vetted = vetHidden(new Pins(memory.pins(server)).preview(offered, server).inventory, server.hidden)
+    return { server, inventory: curator.curate(vetted, server.curation) }
+  })
+  return lintCatalog(buildCatalog(sources, configuration.gateway), configuration.gateway, hosts)
+}

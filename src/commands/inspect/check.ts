@@ -1,0 +1,85 @@
+/** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
+import type { Status } from '../../admin/status.ts'
+import type { CommandPrinter } from '../../operator-command.ts'
+import { checkHosts } from './check-hosts.ts'
+import { inline } from '../serve/inline.ts'
+import { CommandError, EXIT, load } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { checkLocked } from './lock.ts'
+import { painter, printJson, printLines } from '../terminal/print.ts'
+import type { Line, Paint } from '../terminal/print.ts'
+import { serverLines, stderrLines, toolsetLines } from '../terminal/table.ts'
+
+/** What is checked beside the files. */
+export interface CheckOptions {
+  readonly live?: boolean
+  readonly locked?: boolean
+  /** Words for hosts, with commas between. */
+  readonly host?: string
+}
+
+export const check = async (invocation: Invocation, { live, locked, host }: CheckOptions): Promise<number> => {
+  const loaded = await load(invocation)
+  if (locked === true) return checkLocked(loaded)
+  if (host !== undefined) return checkHosts(loaded, host, live === true)
+  const { configuration, io, json, context } = loaded
+  const { files, servers, warnings } = configuration
+  if (live !== true) {
+    const toolsets = configuration.gateway.toolsets.map(({ name }) => name)
+    if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), toolsets, warnings })
+    else
+      await printLines(io, [`${files[0]}: ok, ${servers.length} servers`, ...warnings.map((warning) => `  warning: ${warning}`)])
+    return EXIT.ok
+  }
+  const status = await inline(loaded, (control) => control.status())
+  // What only callers can reach is in nobody's way here.
+  const unwell = status.servers.filter(({ state, callers }) => !callers && state !== 'healthy' && state !== 'degraded')
+  const [unsigned, lost] = [true, false].map((isAsked) =>
+    unwell.flatMap(({ key, needsSignIn }) => (needsSignIn === isAsked ? [key] : [])),
+  )
+  const { collisions } = status
+  if (json) await printJson(io, { ok: unwell.length + collisions.length === 0, files, ...told(status) })
+  else await printLines(io, reportLines(status, painter(io.stdout, context.env['NO_COLOR']), invocation.command))
+  if (lost.length > 0)
+    throw new CommandError(
+      EXIT.unreachable,
+      `not reachable: ${lost.join(', ')}; the reason stands beside each, correct it in ${files[0]}`,
+    )
+  if (unsigned.length > 0)
+    throw new CommandError(
+      EXIT.authorization,
+      `needs sign-in: ${unsigned.join(', ')}; sign in with ${invocation.command('login', unsigned[0])}`,
+    )
+  if (collisions.length === 0) return EXIT.ok
+  const what = collisions.length === 1 ? '1 name is wanted twice' : `${collisions.length} names are wanted twice`
+  throw new CommandError(EXIT.mismatch, `${what}; rename one of each (servers.<key>.tools.<name>.name), or filter it out`)
+}
+
+const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers, toolsets, collisions, warnings })
+
+/** What can be said of a process and its servers, in lines. */
+export const reportLines = (
+  { servers, toolsets, rates, audit, collisions, warnings, problems }: Status,
+  paint: Paint,
+  command: CommandPrinter,
+): Line[] => [
+  ...serverLines(servers, paint, command),
+  ...stderrLines(servers, paint),
+  ...servers.flatMap(({ key, leftOut }) =>
+    leftOut.map(({ kind, name, reason }) => `  left out: ${key} ${kind} "${name}": ${reason}`),
+  ),
+  ...servers.flatMap(({ key, findings }) =>
+    findings.map(({ kind, name, note }) => `  note: ${key} ${kind}${name && ` "${name}"`}: ${note}`),
+  ),
+  ...servers.flatMap(({ key, warnings }) => warnings.map((warning) => `  ${key}: ${warning}`)),
+  ...rates.flatMap(({ option, rate, refused }) => (refused === 0 ? [] : [`  ${option} (${rate}): ${refused} calls refused`])),
+  ...(audit?.error === undefined ? [] : [paint(`  audit: ${audit.file} cannot be written (${audit.error})`, 'red')]),
+  ...(audit === undefined || audit.dropped === 0 ? [] : [paint(`  audit: ${audit.dropped} lines were dropped`, 'red')]),
+  ...toolsetLines(toolsets),
+  ...toolsets.flatMap(({ findings }) => findings.map((finding) => `  warning: ${finding}`)),
+  ...collisions.map((collision) => `  collision: ${collision}`),
+  ...warnings.map((warning) => `  warning: ${warning}`),
+  ...problems.map(({ place, path, message, remedy }) =>
+    paint(`  not in force: ${[place, path].filter(Boolean).join(' ')}: ${message}${remedy && `; ${remedy}`}`, 'red'),
+  ),
+]

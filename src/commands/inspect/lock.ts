@@ -1,0 +1,264 @@
+/** `trunkline lock`, `diff` and `check --locked`: what servers offer, against what was approved. */
+import { readFile, realpath, rename, writeFile } from 'node:fs/promises'
+import { connectAdmin } from '../../admin/client.ts'
+import type { Control } from '../../admin/control.ts'
+import type { Deviating, OfferedServer } from '../../admin/offered.ts'
+import { changedMembers, diffDefinitions } from '../../catalog/lock/lock-diff.ts'
+import { printLock } from '../../catalog/lock/lock-text.ts'
+import { compareLocked } from '../../catalog/lock/lock.ts'
+import type { LockChange, Locked, LockKind, ServerLock } from '../../catalog/lock/lock.ts'
+import type { LockFile } from '../../config/build/lock-file.ts'
+import { ConfigError } from '../../config/syntax/problems.ts'
+import type { CommandPrinter } from '../../operator-command.ts'
+import { withGateway } from '../serve/inline.ts'
+import { CommandError, EXIT, load } from '../terminal/io.ts'
+import type { Invocation, Loaded } from '../terminal/io.ts'
+import { painter, printJson, printLines } from '../terminal/print.ts'
+import type { Line, Paint, Painted } from '../terminal/print.ts'
+
+/** What is written: all of these servers (all if none is named), or of one server the entries of one name. */
+export interface LockChoice {
+  readonly servers: readonly string[]
+  readonly name?: string
+  /** Also what servers list to hosts that run MCP Apps. */
+  readonly apps: boolean
+}
+
+/** Writes the lock file anew where it differs, and has the running process take it. `again`: reads the configuration with its lock. */
+export const lock = async (invocation: Invocation, choice: LockChoice, again: Invocation['read']): Promise<number> => {
+  const { io, json, context } = invocation
+  const file = lockFileOf(await load(invocation))
+  const known = await knownLock(file, choice, again)
+  const offered = await withGateway(invocation, (control) => offeredOf(control, choice, known, invocation.command))
+  const servers = compose(known, offered, choice, file.covers)
+  const changes = compareServers(known, servers)
+  const isWritten = await writeChanged(file.file, printLock(servers))
+  const remote = isWritten ? await connectAdmin(invocation.place) : undefined
+  const end = await remote?.reload()
+  if (json) await printJson(io, { file: file.file, written: isWritten, changes: changes.map(outline) })
+  else {
+    const paint = painter(io.stdout, context.env['NO_COLOR'])
+    const count = servers.reduce((sum, { entries, apps }) => sum + entries.length + apps.length, 0)
+    const word = isWritten ? 'wrote' : 'nothing changed in'
+    await printLines(io, [
+      ...changes.map((change) => changeLine(change, paint)),
+      ...offered.filter(({ lock }) => lock === undefined).map(notLocked),
+      `${word} ${file.name}: ${servers.length} servers, ${count} definitions`,
+    ])
+  }
+  if (end?.kind === 'refused') throw new ConfigError(end.problems)
+  return EXIT.ok
+}
+
+/** Whether servers offer what the lock file says. Exit code 6: they do not; 4: some could not be asked. */
+export const checkLocked = async (loaded: Loaded): Promise<number> => {
+  const { io, json, context, command } = loaded
+  const file = lockFileOf(loaded)
+  if (file.servers === undefined)
+    throw new CommandError(EXIT.mismatch, `${file.name} is not there; write it and put it into git: ${command('lock')}`)
+  const offered = await withGateway(loaded, (control) =>
+    control.offered([], file.servers?.some(({ apps }) => apps.length > 0) === true),
+  )
+  const servers = covered(
+    offered.flatMap(({ lock }) => (lock === undefined ? [] : [lock])),
+    file.covers,
+  )
+  const lost = offered.filter((server) => server.lock === undefined && !isLeftOut(server, file.servers))
+  const leftOut = offered.filter((server) => isLeftOut(server, file.servers))
+  const known = file.servers.filter(({ key }) => !lost.some((server) => server.key === key))
+  const changes = compareServers(covered(known, file.covers), servers)
+  if (json)
+    await printJson(io, {
+      ok: changes.length + lost.length === 0,
+      file: file.file,
+      changes: changes.map(outline),
+      lost: lost.map(lostOne),
+    })
+  else {
+    const paint = painter(io.stdout, context.env['NO_COLOR'])
+    const fine = changes.length + lost.length === 0 ? [`${file.name}: ok, ${servers.length} servers are as locked`] : []
+    await printLines(io, [
+      ...changes.flatMap((change) => changeLines(change, paint)),
+      ...lost.map((server) => `${server.key}: ${server.reason}`),
+      ...leftOut.map(notLocked),
+      ...fine,
+    ])
+  }
+  if (changes.length > 0)
+    throw new CommandError(
+      EXIT.mismatch,
+      `${changes.length} definitions are not as in ${file.name}; if they are right: ${command('lock')}`,
+    )
+  if (lost.length > 0) throw new CommandError(EXIT.unreachable, `not reachable: ${lost.map(({ key }) => key).join(', ')}`)
+  return EXIT.ok
+}
+
+/** How a definition differs from the one that was approved; all of them without a name. */
+export const diff = async (invocation: Invocation, name: string | undefined): Promise<number> => {
+  const { io, json, context, command } = invocation
+  const [all, isKnown] = await withGateway(invocation, async (control) => {
+    const changes = await control.changes()
+    return [changes, name === undefined || changes.some((change) => isNamed(change, name)) || (await isKnownTo(control, name))]
+  })
+  if (!isKnown) throw new CommandError(EXIT.usage, `nothing is called "${name}"; see what there is: ${command('tools')}`)
+  const found = all.filter((change) => name === undefined || isNamed(change, name))
+  if (json) await printJson(io, found.map(outline))
+  else if (found.length === 0)
+    await printLines(io, [name === undefined ? 'everything is as it was approved' : `${name} is as it was approved`])
+  else
+    await printLines(
+      io,
+      found.flatMap((change) => changeLines(change, painter(io.stdout, context.env['NO_COLOR']))),
+    )
+  return EXIT.ok
+}
+
+/** Whether it is the name of something that is offered, or the key of a server. */
+const isKnownTo = async (control: Control, name: string): Promise<boolean> =>
+  (await control.why(name, undefined)).kind === 'known' || (await control.status()).servers.some(({ key }) => key === name)
+
+const isNamed = ({ exposed, name: original, server }: Deviating, name: string): boolean =>
+  [exposed, original, server, `${server}__${original}`].includes(name)
+
+/** The lock file that the configuration names. */
+export const lockFileOf = ({ configuration, files }: Loaded): LockFile => {
+  if (configuration.lock !== undefined) return configuration.lock
+  throw new CommandError(EXIT.config, `no lock file is configured; write into ${files[0]}: lock: { file: ./trunkline.lock }`)
+}
+
+/** What the file says now. It must be right where parts of it stay; where all is written anew it may be anything. */
+const knownLock = async (file: LockFile, { servers }: LockChoice, again: Invocation['read']): Promise<readonly ServerLock[]> => {
+  try {
+    return (await again()).configuration.lock?.servers ?? []
+  } catch (error) {
+    const isOfLock = error instanceof ConfigError && error.problems.every(({ place }) => place.startsWith(`${file.name}:`))
+    if (isOfLock ? servers.length > 0 : !isMissing(error)) throw error
+    return []
+  }
+}
+
+/** Under `strict` a lock file that is not there yet is the configuration's only fault. */
+const isMissing = (error: unknown): boolean =>
+  error instanceof ConfigError && error.problems.every(({ path }) => path === 'lock.file')
+
+/** What no lock has held yet, and nobody but a caller can ask: it is told, and in nobody's way. */
+const isLeftOut = ({ key, isForCallers }: OfferedServer, known: readonly ServerLock[] = []): boolean =>
+  isForCallers && !known.some((server) => server.key === key)
+
+const notLocked = ({ key }: OfferedServer): string => `${key}: is not locked, since each caller signs in there for itself`
+
+const offeredOf = async (
+  control: Control,
+  { servers, apps }: LockChoice,
+  known: readonly ServerLock[],
+  command: CommandPrinter,
+): Promise<readonly OfferedServer[]> => {
+  const offered = await control.offered(servers, apps)
+  const unknown = servers.find((key) => !offered.some((server) => server.key === key))
+  if (unknown !== undefined)
+    throw new CommandError(EXIT.usage, `no server "${unknown}" is running; see which are: ${command('ps')}`)
+  const lost = offered.filter((server) => server.lock === undefined && (servers.length > 0 || !isLeftOut(server, known)))
+  if (lost.length === 0) return offered
+  const reasons = lost.map(({ key, reason }) => `${key}: ${reason.split('\n', 1)[0]}`).join('; ')
+  const fine = offered.filter(({ lock }) => lock !== undefined).map(({ key }) => key)
+  const remedy = fine.length === 0 ? '' : `; lock the others with: ${command('lock', ...fine)}`
+  throw new CommandError(EXIT.unreachable, `nothing was written, ${reasons}${remedy}`)
+}
+
+const compose = (
+  known: readonly ServerLock[],
+  offered: readonly OfferedServer[],
+  { servers, name, apps }: LockChoice,
+  covers: readonly LockKind[],
+): ServerLock[] => {
+  const fresh = offered.flatMap(({ lock }) => (lock === undefined ? [] : [lock]))
+  const taken = covered(fresh, covers).map((server): ServerLock => {
+    const before = known.find(({ key }) => key === server.key)
+    const isTaken = (entry: Locked): boolean => name === undefined || entry.name === name
+    const merge = (old: readonly Locked[] = [], now: readonly Locked[]): readonly Locked[] => [
+      ...old.filter((entry) => !isTaken(entry)),
+      ...now.filter(isTaken),
+    ]
+    return {
+      key: server.key,
+      entries: merge(before?.entries, server.entries),
+      apps: apps ? merge(before?.apps, server.apps) : (before?.apps ?? []),
+    }
+  })
+  return servers.length === 0 ? taken : [...known.filter(({ key }) => !taken.some((server) => server.key === key)), ...taken]
+}
+
+const covered = (servers: readonly ServerLock[], covers: readonly LockKind[]): ServerLock[] => {
+  const only = (entries: readonly Locked[]): Locked[] => entries.filter(({ kind }) => covers.includes(kind))
+  return servers.map(({ key, entries, apps }) => ({ key, entries: only(entries), apps: only(apps) }))
+}
+
+/** A change and the server it is of; `exposed` where it is known. */
+type ServerChange = LockChange & { readonly server: string; readonly exposed?: string }
+
+const compareServers = (before: readonly ServerLock[], after: readonly ServerLock[]): ServerChange[] => {
+  const keys = [...new Set([...before, ...after].map(({ key }) => key))].sort()
+  const of = (servers: readonly ServerLock[], key: string): readonly Locked[] => {
+    const found = servers.find((server) => server.key === key)
+    return found === undefined ? [] : [...found.entries, ...found.apps]
+  }
+  return keys.flatMap((server) => compareLocked(of(before, server), of(after, server)).map((change) => ({ ...change, server })))
+}
+
+const writeChanged = async (file: string, text: string): Promise<boolean> => {
+  const target = await realpath(file).catch(() => file)
+  if ((await readFile(target, 'utf8').catch(() => undefined)) === text) return false
+  try {
+    await writeFile(`${target}.new`, text, { mode: 0o644 })
+    await rename(`${target}.new`, target)
+    return true
+  } catch (error) {
+    throw new CommandError(EXIT.usage, `${file} cannot be written (${(error as NodeJS.ErrnoException).code}); check its folder`)
+  }
+}
+
+const SINGULAR: Readonly<Record<LockKind, string>> = {
+  instructions: 'instructions',
+  tools: 'tool',
+  prompts: 'prompt',
+  resources: 'resource',
+  templates: 'template',
+}
+
+/** `~ files tool write  description changed` */
+const changeLine = ({ server, exposed, kind, name, from, to }: ServerChange, paint: Paint): string | Painted => {
+  const subject = [exposed ?? server, SINGULAR[kind], exposed === undefined ? name : ''].filter(Boolean).join(' ')
+  const [sign, colour] =
+    to === undefined ? (['-', 'red'] as const) : from === undefined ? (['+', 'green'] as const) : (['~', 'yellow'] as const)
+  return paint(`${sign} ${subject}  ${changedWords({ from, to })}`, colour)
+}
+
+/** `description changed` */
+export const changedWords = ({ from, to }: Pick<LockChange, 'from' | 'to'>): string => {
+  if (to === undefined) return 'is not offered any more'
+  if (from === undefined) return 'is new'
+  return `${from.definition === '' ? 'its definition' : changedMembers(from, to).join(', ')} changed`
+}
+
+/** The same with the lines that differ. */
+const changeLines = (change: ServerChange, paint: Paint): Line[] => {
+  const { from, to } = change
+  if (from?.definition === '') return [changeLine(change, paint), '    the old text was not kept, only its digest']
+  const lines = from !== undefined && to !== undefined ? diffDefinitions(from, to) : []
+  return [changeLine(change, paint), ...lines.map((line): Line => ['    ', coloured(line, paint)])]
+}
+
+const coloured = (line: string, paint: Paint): string | Painted =>
+  line.startsWith('+') ? paint(line, 'green') : line.startsWith('-') ? paint(line, 'red') : line
+
+const outline = ({ server, exposed, kind, name, from, to }: ServerChange) => ({
+  server,
+  kind,
+  name,
+  ...(exposed !== undefined && { exposed }),
+  from: from?.digest,
+  to: to?.digest,
+  ...(from !== undefined && to !== undefined && from.definition !== '' && { diff: diffDefinitions(from, to) }),
+})
+
+const lostOne = ({ key, reason }: OfferedServer) => ({ key, reason })

@@ -1,0 +1,105 @@
+/**
+ * `trunkline plan -c new.yaml` while a process runs another file: what that process would do with the new one in place of its own.
+ * The process tells what it is made of (`admin/basis.ts`); the new file is read here, and nothing of it leaves this command.
+ */
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { environmentOf } from '../../admin/basis.ts'
+import type { Basis } from '../../admin/basis.ts'
+import { connectAdmin, connectAll } from '../../admin/client.ts'
+import type { Control } from '../../admin/control.ts'
+import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/plan.ts'
+import type { Plan } from '../../admin/plan.ts'
+import { adminPlace } from '../../admin/socket.ts'
+import { differing } from '../../config/change/difference.ts'
+import { configurationId, runtimeRoot } from '../../config/read/folders.ts'
+import { loadConfiguration } from '../../config/load.ts'
+import type { Context } from '../../config/surroundings.ts'
+import { operatorCommand } from '../../operator-command.ts'
+import { VERSION } from '../../version.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { remark } from '../terminal/print.ts'
+
+/** The process that a plan is about. */
+export interface Against {
+  /** Its main file. */
+  readonly file: string
+  readonly pid: number
+}
+
+/** `file`: the one that the process runs; without it there must be one process alone, and a configuration that was named. */
+export const planElsewhere = async (
+  invocation: Invocation,
+  file: string | undefined,
+): Promise<{ readonly made: Plan; readonly against: Against }> => {
+  const control = await (file === undefined ? soleProcess(invocation) : processOf(invocation, file))
+  const basis = await basisFrom(control, invocation)
+  const { files, context, io } = invocation
+  const around = { ...context, env: environmentAs(basis, context.env), overrides: overridesAs(basis, context.overrides) }
+  const after = await loadConfiguration({ files }, around)
+  io.redactor.learn(after.secrets)
+  refuseTruncated(basis, after)
+  const made = makePlan(basis, after, around.env)
+  refuseCollisions(basis, after, made)
+  const differ = await differingVariables(basis, context.env, after.files)
+  if (differ.length > 0)
+    remark(
+      io,
+      `${differ.join(', ')}: not as in the environment of the running process; what depends on it is compared as it is here`,
+    )
+  return { made, against: { file: basis.files[0] ?? '', pid: basis.pid } }
+}
+
+const processOf = async ({ context }: Invocation, file: string): Promise<Control> => {
+  const id = configurationId(resolve(context.cwd, file))
+  const control = await connectAdmin(adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform))
+  if (control === undefined)
+    throw new CommandError(EXIT.unreachable, `no process runs ${file}; start one: ${operatorCommand([file], 'up')}`)
+  return control
+}
+
+/** A configuration that was merely found in the working folder is not meant for a process of another. */
+const soleProcess = async ({ files, place, context, command }: Invocation): Promise<Control> => {
+  const [file = ''] = files
+  const nothing = `no process runs ${file}`
+  const others = (context.overrides?.named ?? []).length === 0 ? [] : await connectAll(place)
+  const [sole] = others
+  if (sole === undefined) throw new CommandError(EXIT.unreachable, `${nothing}; start one: ${operatorCommand(files, 'up')}`)
+  if (others.length === 1) return sole
+  const running = await Promise.all(others.map(async (control) => (await control.status()).files[0] ?? ''))
+  throw new CommandError(
+    EXIT.usage,
+    `${nothing}, and several others run: ${running.sort().join(', ')}; name the one to compare with: ${command('plan', '--running', running[0] ?? '')}`,
+  )
+}
+
+/** Digests of another version may be of other things. */
+const basisFrom = async (control: Control, { files: [file = ''] }: Invocation): Promise<Basis> => {
+  const basis = await control.basis()
+  if (basis !== undefined) return basis
+  const { version, files } = await control.status()
+  throw new CommandError(
+    EXIT.unreachable,
+    `the process of ${files[0]} is trunkline ${version}, and this is ${VERSION}: only the same version tells what ${file} would change; restart the process with this version, or use its own`,
+  )
+}
+
+/** What the command line of the running process says holds for its next file, too, as do its name and its state. */
+const overridesAs = ({ overrides, files }: Basis, own: Context['overrides'] = {}): Context['overrides'] => ({
+  ...overrides,
+  ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)),
+  standsFor: files[0],
+})
+
+/** The variables that the running process has, with the values of this one: what it does not have does not count, and what is missing here stands for itself. */
+const environmentAs = (basis: Basis, own: Context['env']): Context['env'] =>
+  Object.fromEntries(Object.keys(basis.env).map((name) => [name, own[name] ?? `\${${name}}`]))
+
+/** Those of the variables that the files name. */
+const differingVariables = async (basis: Basis, own: Context['env'], files: readonly string[]): Promise<string[]> => {
+  const here = environmentOf(own, Buffer.from(basis.salt, 'base64'))
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')))
+  const named = new Set(texts.flatMap((text) => [...text.matchAll(/\$\{?(?:env:)?([A-Za-z_]\w*)/g)].map(([, name]) => name)))
+  return differing(basis.env, here).filter((name) => named.has(name))
+}

@@ -1,0 +1,156 @@
+/** `trunkline plan` and `reload`: what the files change of the running process, before and after it is done. */
+import { connectAdmin } from '../../admin/client.ts'
+import type { PlanEnd } from '../../admin/control.ts'
+import { isEmpty } from '../../admin/plan.ts'
+import type { EntryPlan, Plan, ServerPlan, ToolsetPlan } from '../../admin/plan.ts'
+import type { Cost } from '../../admin/toolset-costs.ts'
+import type { ListKind } from '../../catalog/inventory.ts'
+import { ConfigError } from '../../config/syntax/problems.ts'
+import { running } from '../serve/inline.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { changedWords } from './lock.ts'
+import { painter, printJson, printLines, remark } from '../terminal/print.ts'
+import type { Colour, Line, Paint, Painted } from '../terminal/print.ts'
+import { planElsewhere } from './plan-elsewhere.ts'
+import { columns, thousands } from '../terminal/table.ts'
+
+/**
+ * Shows what a reload would do, or what the running process would do with another file in place of its own. `other`: the file of
+ * that process, where several run. Exit code 2: it would be refused; 6: something is not as the lock file says.
+ */
+export const plan = async (invocation: Invocation, other?: string): Promise<number> => {
+  const { json, io, command } = invocation
+  const own = other === undefined ? await connectAdmin(invocation.place) : undefined
+  const { made, against } = own === undefined ? await planElsewhere(invocation, other) : { made: planned(await own.plan()) }
+  if (json) await printJson(io, { ...made, ...(against !== undefined && { against }) })
+  else
+    await printLines(io, [
+      ...(against === undefined ? [] : [`compared with the process of ${against.file} (pid ${against.pid})`]),
+      ...(isEmpty(made) && made.lock.length === 0 ? ['nothing changes'] : lines(invocation, made)),
+    ])
+  if (made.lock.length === 0) return EXIT.ok
+  const verb = made.lock.length === 1 ? 'definition is' : 'definitions are'
+  throw new CommandError(
+    EXIT.mismatch,
+    `${made.lock.length} ${verb} not as locked; see ${command('diff')}, take them with ${command('lock')}`,
+  )
+}
+
+/** Makes the running process read its files again, and shows what that did. */
+export const reload = async (invocation: Invocation): Promise<number> => {
+  const { io, json } = invocation
+  const end = await (await running(invocation)).reload()
+  if (end.kind === 'refused') throw new ConfigError(end.problems)
+  if (json) await printJson(io, end)
+  else {
+    await printLines(io, isEmpty(end.plan) ? ['reloaded; nothing changed'] : lines(invocation, end.plan))
+    for (const option of end.needsRestart) remark(io, `${option} takes effect when trunkline is started again`)
+  }
+  return EXIT.ok
+}
+
+const planned = (end: PlanEnd): Plan => {
+  if (end.kind === 'refused') throw new ConfigError(end.problems)
+  return end.plan
+}
+
+const SINGULAR: Readonly<Record<ListKind, string>> = {
+  tools: 'tool',
+  prompts: 'prompt',
+  resources: 'resource',
+  templates: 'template',
+}
+const SIGNS = { added: ['+', 'green'], removed: ['-', 'red'], changed: ['~', 'yellow'] } as const
+const WORDS = { added: 'new', removed: 'gone', changed: 'changed' } as const
+
+interface Row {
+  readonly cells: readonly string[]
+  readonly colour: Colour
+}
+
+const lines = ({ io, context, command }: Invocation, made: Plan): Line[] => {
+  const paint = painter(io.stdout, context.env['NO_COLOR'])
+  const rows: Row[] = [
+    ...made.servers.map(serverRow),
+    ...made.entries.map(entryRow),
+    ...made.lock.map((change): Row => {
+      const words = `lock mismatch, see ${command('diff', change.exposed)}`
+      return {
+        cells: [
+          '!',
+          change.kind === 'instructions' ? 'text' : SINGULAR[change.kind],
+          change.exposed,
+          changedWords(change),
+          words,
+        ],
+        colour: 'red',
+      }
+    }),
+    ...(made.listeners ? [{ cells: ['~', 'listen', '', '', 'opens anew'], colour: 'yellow' } as const] : []),
+    ...made.needsRestart.map((path): Row => ({
+      cells: ['!', 'option', path, 'changed', 'waits for a restart of trunkline'],
+      colour: 'yellow',
+    })),
+  ]
+  const collisions = made.collisions.map((words) => paint(`  ! ${words}`, 'red'))
+  return [
+    ...painted(rows, paint),
+    ...collisions,
+    ...made.toolsets.map((toolset) => toolsetLine(toolset, paint)),
+    `  ${totals(made)}`,
+    ...made.warnings.map((warning) => `  warning: ${warning}`),
+  ]
+}
+
+const painted = (rows: readonly Row[], paint: Paint): Line[] =>
+  columns(rows.map(({ cells }) => cells)).map((line, at) => ['  ', paint(line, rows[at].colour)])
+
+const serverRow = ({ key, change, options, effect, inFlight }: ServerPlan): Row => {
+  const [sign, colour] = SIGNS[change]
+  const calls = `${inFlight} ${inFlight === 1 ? 'call' : 'calls'} in flight`
+  const words = {
+    start: 'starts; what it offers is known then',
+    end: `ends, ${calls}`,
+    restart: `restart, ${calls}`,
+    reconnect: `reconnect, ${calls}`,
+    nothing: 'goes on',
+  }[effect]
+  return { cells: [sign, 'server', key, options.length === 0 ? WORDS[change] : `${options.join(', ')} changed`, words], colour }
+}
+
+const entryRow = ({ kind, name, change, tokens }: EntryPlan): Row => {
+  const [sign, colour] = SIGNS[change]
+  return { cells: [sign, SINGULAR[kind], name, WORDS[change], kind === 'tools' ? signed(tokens) : ''], colour }
+}
+
+/** `toolset review: 14 → 15 tools, 3.2k → 3.5k tok (budget 6k tok)` */
+const toolsetLine = ({ name, before, after }: ToolsetPlan, paint: Paint): string | Painted => {
+  if (after === undefined) return paint(`  - toolset ${name}  gone`, 'red')
+  const { budget, isOver, isSearched } = after
+  const most = [
+    ...(budget.tools === undefined ? [] : [`${budget.tools} tools`]),
+    ...(budget.tokens === undefined ? [] : [`${thousands(budget.tokens)} tok`]),
+  ]
+  const notes = [
+    ...(most.length === 0 ? [] : [`${isOver ? 'over its budget of' : 'budget'} ${most.join(', ')}`]),
+    ...(isSearched ? ['searched'] : []),
+  ]
+  const line = `toolset ${name}: ${costWords(before ?? after, after)}${notes.length === 0 ? '' : ` (${notes.join('; ')})`}`
+  return before === undefined ? paint(`  + ${line}`, 'green') : paint(`  ~ ${line}`, isOver && !isSearched ? 'red' : 'yellow')
+}
+
+const signed = (tokens: number): string => `${tokens < 0 ? '-' : '+'}${thousands(Math.abs(tokens))} tok`
+
+const totals = ({ total, servers, others }: Plan): string => {
+  const restarts = servers.some(({ effect }) => effect === 'restart' || effect === 'reconnect')
+  const rest = `${others ? 'other options change, ' : ''}nothing ${restarts ? 'else ' : ''}restarts`
+  return `all: ${costWords(total.before, total.after)}    ${rest}`
+}
+
+/** `14 → 15 tools, 3.2k → 3.5k tok` */
+const costWords = (before: Cost, after: Cost): string => {
+  const change = (from: string, to: string): string => (from === to ? to : `${from} → ${to}`)
+  const tools = change(String(before.tools), String(after.tools))
+  return `${tools} tools, ${change(thousands(before.tokens), thousands(after.tokens))} tok`
+}

@@ -1,0 +1,59 @@
+/** `trunkline call`: one tool, once, through the gateway. */
+import type { CallEnd } from '../../admin/call.ts'
+import { elementsAt, lastMember, membersAt } from '../../wire/message/members.ts'
+import { Payload, stringAt } from '../../wire/message/payload.ts'
+import { readArguments } from '../terminal/arguments.ts'
+import type { CommandPrinter } from '../../operator-command.ts'
+import { withGateway } from '../serve/inline.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { printJsonText, printText } from '../terminal/print.ts'
+import { unknownToolset } from '../terminal/unknown-toolset.ts'
+
+export const call = async (
+  invocation: Invocation,
+  tool: string,
+  pairs: readonly string[],
+  args: string | undefined,
+  toolset: string | undefined,
+): Promise<number> => {
+  const { io, json, command } = invocation
+  const end = await withGateway(invocation, async (control) => {
+    const rows = pairs.length === 0 && toolset === undefined ? [] : await control.tools(tool, toolset)
+    if (rows === undefined) throw unknownToolset(toolset, command)
+    const schema = rows.find(({ name }) => name === tool)?.definition.inputSchema
+    return control.call(tool, readArguments(pairs, args, schema), toolset, io.interrupted)
+  })
+  if (end.kind !== 'result') throw failed(tool, end, command)
+  if (json) await printJsonText(io, end.result.toString())
+  else for (const text of textsOf(end.result)) await printText(io, text)
+  if (!end.isError) return EXIT.ok
+  throw new CommandError(EXIT.tool, `${tool} ended with an error, told above; its arguments: ${command('tools', tool, '--json')}`)
+}
+
+const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'result' }>, command: CommandPrinter): CommandError => {
+  if (kind === 'refused') return new CommandError(EXIT.usage, `${tool}: ${message}; see what there is: ${command('tools')}`)
+  if (kind === 'error')
+    return new CommandError(EXIT.tool, `${tool}: ${message}; its arguments: ${command('tools', tool, '--json')}`)
+  if (kind === 'auth_required' || kind === 'scope_required')
+    return new CommandError(EXIT.authorization, `${tool}: ${message}; correct its credentials in the configuration`)
+  return new CommandError(EXIT.unreachable, `${tool}: ${message}; see ${command('check', '--live')}`)
+}
+
+/** What a person wants of a result: its texts, and everything else as the JSON that came, which may be of any depth. */
+const textsOf = (bytes: Buffer): string[] => {
+  const result = Payload.at(bytes)
+  const content = result.member('content')
+  const blocks = content === undefined ? [] : elementsAt(bytes, content.start)
+  if (blocks.length === 0) return [result.raw('structuredContent')?.toString() ?? '{}']
+  return blocks.map(({ start, end }) => textOf(bytes, start) ?? bytes.toString('utf8', start, end))
+}
+
+const textOf = (bytes: Buffer, start: number): string | undefined => {
+  const members = membersAt(bytes, start)
+  const text = (key: string): string | undefined => {
+    const member = lastMember(members, key)
+    return member && stringAt(bytes, member)
+  }
+  return text('type') === 'text' ? text('text') : undefined
+}

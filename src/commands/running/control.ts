@@ -1,0 +1,94 @@
+/** Commands to the running process: `ps`, `restart`, `approve`. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Control } from '../../admin/control.ts'
+import type { ServerStatus } from '../../admin/status.ts'
+import { reportLines } from '../inspect/check.ts'
+import { running } from '../serve/inline.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { lock } from '../inspect/lock.ts'
+import { painter, printJson, printLines } from '../terminal/print.ts'
+
+export const ps = async (invocation: Invocation): Promise<number> => {
+  const { io, json, context } = invocation
+  const status = await (await running(invocation)).status()
+  if (json) {
+    await printJson(io, status)
+    return EXIT.ok
+  }
+  const { pid, version, uptimeMs, urls, auth, files } = status
+  const head = `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  auth ${auth}  ${files[0]}`
+  await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env['NO_COLOR']), invocation.command)])
+  return EXIT.ok
+}
+
+/** Where a lock file decides, it is what is written: `writing` reads the configuration without it. */
+export const approve = async (
+  invocation: Invocation,
+  writing: Invocation,
+  server: string,
+  tool: string | undefined,
+): Promise<number> => {
+  const { io, json, read, command } = invocation
+  const file = await writing.read().then(
+    ({ configuration }) => configuration.lock,
+    () => undefined,
+  )
+  if (file !== undefined)
+    return lock(writing, { servers: [server], apps: false, ...(tool !== undefined && { name: tool }) }, read)
+  const control = await running(invocation)
+  const approved = await control.approve(server, tool)
+  if (approved === undefined) throw await unknownServer(control, server)
+  if (tool !== undefined && approved.length === 0)
+    throw new CommandError(EXIT.usage, `no changed definition of "${tool}" waits for approval; ${command('ps')} shows which do`)
+  if (json) await printJson(io, { approved })
+  else await printLines(io, approved.length === 0 ? ['nothing waits for approval'] : approved.map((name) => `approved ${name}`))
+  return EXIT.ok
+}
+
+export const restart = async (invocation: Invocation, server: string): Promise<number> => {
+  const { io, json, command } = invocation
+  const control = await running(invocation)
+  if (!(await control.restart(server))) throw await unknownServer(control, server)
+  const { state, reason = 'no answer yet', needsSignIn, callers } = await outcomeOf(control, server, io.interrupted)
+  if (needsSignIn && callers === undefined)
+    throw new CommandError(EXIT.authorization, `${server} needs sign-in; sign in with ${command('login', server)}`)
+  if (callers === undefined && state !== 'healthy' && state !== 'degraded')
+    throw new CommandError(
+      EXIT.unreachable,
+      `${server} was restarted and is not up: ${reason}; ${command('ps')} shows what it printed`,
+    )
+  if (json) await printJson(io, { restarted: server, state })
+  else await printLines(io, [`restarted ${server}`])
+  return EXIT.ok
+}
+
+/** How long a server that says nothing is waited for, and how often it is looked at. */
+const RESTART_MS = 120_000
+const LOOK_MS = 100
+
+/** The server once its first attempt has ended, well or not. */
+const outcomeOf = async (control: Control, server: string, interrupted: AbortSignal): Promise<ServerStatus> => {
+  const untilMs = performance.now() + RESTART_MS
+  for (;;) {
+    const found = (await control.status()).servers.find(({ key }) => key === server)
+    if (found === undefined) throw new CommandError(EXIT.unreachable, `${server} is not configured any more`)
+    const isOver = found.state !== 'starting' || found.reason !== undefined || found.callers !== undefined
+    if (isOver || performance.now() >= untilMs) return found
+    if (interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
+    await sleep(LOOK_MS)
+  }
+}
+
+const unknownServer = async (control: Control, server: string): Promise<CommandError> => {
+  const keys = (await control.status()).servers.map(({ key }) => key)
+  return new CommandError(EXIT.usage, `no server "${server}" is running; known: ${keys.join(', ')}`)
+}
+
+const spell = (ms: number): string => {
+  const seconds = Math.floor(ms / 1_000)
+  if (seconds < 60) return `${seconds}s`
+  return seconds < 3_600
+    ? `${Math.floor(seconds / 60)}m`
+    : `${Math.floor(seconds / 3_600)}h${Math.floor((seconds % 3_600) / 60)}m`
+}

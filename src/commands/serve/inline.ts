@@ -1,0 +1,41 @@
+/** What answers a command: the running process of the same configuration, else a gateway of our own, for as long as it takes. */
+import { connectAdmin } from '../../admin/client.ts'
+import { localControl } from '../../admin/control.ts'
+import type { Control } from '../../admin/control.ts'
+import { startGateway } from '../../app.ts'
+import { createLog } from '../../log.ts'
+import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import { operatorCommand } from '../../operator-command.ts'
+import { CommandError, EXIT, load } from '../terminal/io.ts'
+import type { Invocation, Loaded } from '../terminal/io.ts'
+import { settled } from './settled.ts'
+
+/** Asks the running process if there is one, else starts the servers here and ends them afterwards. */
+export const withGateway = async <T>(invocation: Invocation, use: (control: Control) => Promise<T>): Promise<T> => {
+  const remote = await connectAdmin(invocation.place)
+  return remote === undefined ? inline(await load(invocation), use) : use(remote)
+}
+
+/** Rejects with exit code 4 where no process of this configuration runs. */
+export const running = async (invocation: Invocation): Promise<Control> => {
+  const remote = await connectAdmin(invocation.place)
+  if (remote !== undefined) return remote
+  const { files } = invocation
+  throw new CommandError(EXIT.unreachable, `no process runs ${files[0]}; start one: ${operatorCommand(files, 'up')}`)
+}
+
+/** A gateway that serves no host, with all its servers started. */
+export const inline = async <T>({ configuration, context, io }: Loaded, use: (control: Control) => Promise<T>): Promise<T> => {
+  const { redactor } = io
+  const log = createLog({ ...configuration.log, level: 'error' }, io.stderr, redactor.hideJson)
+  const { host, servers } = configuration
+  const silent = { ...configuration, host: { ...host, addresses: [] } }
+  await using gateway = await startGateway(silent, { log, path: context.env['PATH'], redactor })
+  // Where callers are not told apart, we are the one that each server has.
+  if (host.auth === undefined) for (const downstream of gateway.fleet.downstreams$.value) downstream.for(SHARED_PRINCIPAL)
+  await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
+  if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
+  const refuse = async () => ({ kind: 'refused', problems: [] }) as const
+  const reloader = { problems: [], reload: refuse, plan: refuse }
+  return await use(localControl(gateway, reloader, context, redactor))
+}

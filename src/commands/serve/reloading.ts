@@ -1,0 +1,129 @@
+/** Reads the configuration again when its files change, SIGHUP comes or somebody asks; a bad one changes nothing and says why. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Subscription } from 'rxjs'
+import { problemsOf } from '../../admin/control.ts'
+import type { PlanEnd, Reloader, ReloadEnd } from '../../admin/control.ts'
+import { basisOf } from '../../admin/basis.ts'
+import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/plan.ts'
+import type { Plan } from '../../admin/plan.ts'
+import type { Running } from '../../app.ts'
+import { diffConfigurations } from '../../config/change/difference.ts'
+import type { Configuration } from '../../config/options.ts'
+import { formatProblem } from '../../config/syntax/problems.ts'
+import type { Problem } from '../../config/syntax/problems.ts'
+import type { Context } from '../../config/surroundings.ts'
+import { watchConfiguration } from '../../config/change/watch.ts'
+import type { Log } from '../../downstream/environment.ts'
+import { operatorCommand } from '../../operator-command.ts'
+import type { Io, Read } from '../terminal/io.ts'
+
+export class Reloading implements Reloader, AsyncDisposable {
+  readonly #running: Running
+  readonly #context: Context
+  readonly #read: () => Promise<Read>
+  readonly #log: Log & { level: string }
+  readonly #offHangup: () => void
+  #problems: readonly Problem[] = []
+  #watching: Subscription | undefined
+  /** One at a time, in order: none is lost because another is under way. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    running: Running,
+    context: Context,
+    read: () => Promise<Read>,
+    sinceMs: number,
+    io: Pick<Io, 'onHangup'>,
+    log: Log & { level: string },
+  ) {
+    this.#running = running
+    this.#context = context
+    this.#read = read
+    this.#log = log
+    this.#offHangup = io.onHangup(() => void this.reload())
+    this.#watch(running.configuration, sinceMs)
+  }
+
+  get problems(): readonly Problem[] {
+    return this.#problems
+  }
+
+  reload(): Promise<ReloadEnd> {
+    const done = this.#last.then(() => this.#apply())
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+
+  /** Reads the files as a reload would, and does nothing else. */
+  async plan(): Promise<PlanEnd> {
+    try {
+      const { configuration } = await this.#read()
+      return { kind: 'planned', plan: this.#planned(configuration) }
+    } catch (error) {
+      return { kind: 'refused', problems: problemsOf(error) }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#offHangup()
+    this.#watching?.unsubscribe()
+    await this.#last
+  }
+
+  #watch(configuration: Configuration, sinceMs: number): void {
+    this.#watching?.unsubscribe()
+    this.#watching = configuration.watch
+      ? watchConfiguration(configuration.files, configuration.globs, { sinceMs }).subscribe(
+          () => void (configuration.confirm ? this.#announce() : this.reload()),
+        )
+      : undefined
+  }
+
+  /** `reload.confirm`: what changed is told, and what is wrong with it; nothing is applied. */
+  async #announce(): Promise<void> {
+    const end = await this.plan()
+    this.#problems = end.kind === 'refused' ? end.problems : []
+    if (end.kind === 'refused')
+      this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration cannot be used')
+    else {
+      const [show, apply] = ['plan', 'reload'].map((word) => operatorCommand(this.#running.configuration.named, word))
+      this.#log.warn({}, `the configuration changed: ${show} shows what of it, ${apply} applies it`)
+    }
+  }
+
+  async #apply(): Promise<ReloadEnd> {
+    const before = this.#running.configuration
+    await this.#running.reopen().catch((error: unknown) => {
+      this.#log.error({ problems: problemsOf(error).map(formatProblem) }, 'a file cannot be opened anew: the old one goes on')
+    })
+    try {
+      const { configuration, sinceMs } = await this.#read()
+      const plan = this.#planned(configuration)
+      const { added, removed, changed, needsRestart } = diffConfigurations(before, configuration)
+      const end = { kind: 'applied', added, removed, changed, needsRestart, plan } as const
+      this.#problems = []
+      if (isDeepStrictEqual(before, configuration)) return end
+      await this.#running.apply(configuration, new Set(changed))
+      this.#log.level = configuration.log.level
+      const isWatchedAlike = ['watch', 'confirm', 'files', 'globs'] as const
+      if (!isWatchedAlike.every((key) => isDeepStrictEqual(before[key], configuration[key]))) this.#watch(configuration, sinceMs)
+      for (const warning of configuration.warnings) if (!before.warnings.includes(warning)) this.#log.warn({}, warning)
+      if (needsRestart.length > 0) this.#log.warn({ options: needsRestart }, 'these changes take effect after a restart')
+      this.#log.info({ added, removed, changed }, 'configuration reloaded')
+      return end
+    } catch (error) {
+      this.#problems = problemsOf(error)
+      this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration is not used')
+      return { kind: 'refused', problems: this.#problems }
+    }
+  }
+
+  /** Throws `ConfigError` for a configuration that would be refused. */
+  #planned(configuration: Configuration): Plan {
+    const basis = basisOf(this.#running, this.#context)
+    refuseTruncated(basis, configuration)
+    const plan = makePlan(basis, configuration, this.#context.env)
+    refuseCollisions(basis, configuration, plan)
+    return plan
+  }
+}

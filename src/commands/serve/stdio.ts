@@ -1,0 +1,101 @@
+/**
+ * `trunkline stdio`: one host on stdin and stdout, which carry nothing but the protocol. Attaches to a process of the same
+ * configuration where one runs, and to the one after it; else serves by itself. The host sees the same bytes (DECISIONS 1).
+ */
+import { once } from 'node:events'
+import { duplexPair } from 'node:stream'
+import type { Duplex } from 'node:stream'
+import { openPipe } from '../../admin/client.ts'
+import { NoEndpoint, startGateway } from '../../app.ts'
+import type { HostStreams } from '../../app.ts'
+import { DEFAULT_TOOLSET } from '../../catalog/view/toolsets.ts'
+import type { EndpointPath } from '../../rpc/call.ts'
+import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
+import type { Invocation, Loaded } from '../terminal/io.ts'
+import { remark } from '../terminal/print.ts'
+import { relay } from './relay.ts'
+import { openLog, openServices } from './serving.ts'
+import { unknownToolset } from '../terminal/unknown-toolset.ts'
+
+/** So long a gateway may be away; it is looked for this often. */
+const GIVE_UP_MS = 30_000
+const RETRY_MS = 250
+
+export interface StdioOptions {
+  /** Serve by itself even where a process runs. */
+  readonly inline?: boolean
+  /** This server alone, under its own names. */
+  readonly server?: string
+  /** This toolset. */
+  readonly toolset?: string
+}
+
+export const stdio = async (invocation: Invocation, { inline, server, toolset }: StdioOptions): Promise<number> => {
+  const path = { server, toolset }
+  if (server !== undefined && toolset !== undefined)
+    throw new CommandError(EXIT.usage, '--server and --toolset exclude each other; a toolset may name one server')
+  const attached = inline === true ? 'none' : await attach(invocation, path)
+  if (attached !== 'none') return relayed(invocation, path, attached)
+  const { stdin: input, stdout: output } = invocation.io
+  return serve(await load(invocation), path, { input, output })
+}
+
+/** A pipe to the running process. Rejects where it has no such endpoint. */
+const attach = async (invocation: Invocation, path: EndpointPath): Promise<Duplex | 'stopping' | 'none'> => {
+  const pipe = await openPipe(invocation.place, path)
+  if (pipe === 'unknown') throw unknownEndpoint(path, await load(invocation))
+  return pipe
+}
+
+const serve = async (loaded: Loaded, path: EndpointPath, streams: HostStreams): Promise<number> => {
+  const { configuration, context, io } = loaded
+  const voice = openLog(loaded)
+  const pipe = { ...streams, path }
+  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe }).catch(
+    (error: unknown) => {
+      throw error instanceof NoEndpoint ? unknownEndpoint(path, loaded) : error
+    },
+  )
+  await using _services = await openServices(running, loaded, voice, false)
+  const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
+  await Promise.race([running.hostLeft, interrupted])
+  await running.stop(io.crashed.aborted ? CRASH_MS : undefined)
+  return EXIT.ok
+}
+
+/** Through the running process, through the one after it, and by ourselves where none comes. */
+const relayed = async (invocation: Invocation, path: EndpointPath, first: Duplex | 'stopping'): Promise<number> => {
+  const { io } = invocation
+  let serving: Promise<number> = Promise.resolve(EXIT.ok)
+  await relay(first === 'stopping' ? undefined : first, {
+    input: io.stdin,
+    output: io.stdout,
+    connect: async () => {
+      const pipe = await attach(invocation, path)
+      return typeof pipe === 'string' ? undefined : pipe
+    },
+    inline: async () => {
+      const [ours, theirs] = duplexPair()
+      serving = serve(await load(invocation), path, { input: theirs, output: theirs })
+      serving.catch(() => ours.destroy())
+      return ours
+    },
+    interrupted: io.interrupted,
+    giveUpMs: GIVE_UP_MS,
+    retryMs: RETRY_MS,
+    remark: (text) => remark(io, text),
+  })
+  return serving
+}
+
+const unknownEndpoint = ({ server, toolset }: EndpointPath, { configuration, command }: Loaded): CommandError => {
+  const { servers, gateway } = configuration
+  if (server === undefined) return unknownToolset(toolset, command)
+  const standard = gateway.toolsets.find(({ name }) => name === DEFAULT_TOOLSET)
+  if (standard === undefined || servers.every(({ key }) => key !== server))
+    return new CommandError(EXIT.config, `no server "${server}" is configured; see which are: ${command('check', '--json')}`)
+  return new CommandError(
+    EXIT.config,
+    `nothing of server "${server}" is in a toolset, and toolset "${standard.name}" (${standard.place}) says what is served without one; name the server there, or in a toolset of its own`,
+  )
+}

@@ -1,0 +1,66 @@
+/** `trunkline up`: serves the configuration until it is told to end. */
+import { once } from 'node:events'
+import { serverStatuses, urlsOf } from '../../admin/status.ts'
+import { startGateway } from '../../app.ts'
+import type { CommandPrinter } from '../../operator-command.ts'
+import type { Running } from '../../app.ts'
+import { foundFoot, foundHead } from '../setup/found.ts'
+import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
+import type { Invocation, Loaded } from '../terminal/io.ts'
+import { portHolder } from '../terminal/port-holder.ts'
+import { openLog, openServices } from './serving.ts'
+import type { Voice } from './serving.ts'
+import { settled } from './settled.ts'
+import { painter, remark, remarkLines } from '../terminal/print.ts'
+import type { Line, Paint } from '../terminal/print.ts'
+import { serverLines, thousands } from '../terminal/table.ts'
+
+export const up = async (invocation: Invocation): Promise<number> => {
+  const loaded = await load(invocation)
+  const { io, context, configuration } = loaded
+  if (loaded.discovered !== undefined) remarkLines(io, foundHead(loaded.discovered))
+  const voice = openLog(loaded)
+  await using running = await start(loaded, voice)
+  await using services = await openServices(running, loaded, voice, true)
+  remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
+  await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
+  if (!io.interrupted.aborted) {
+    const paint = painter(io.stderr, context.env['NO_COLOR'])
+    remarkLines(io, [
+      ...startTable(running, paint, invocation.command),
+      ...(loaded.discovered === undefined ? [] : foundFoot(loaded.discovered, paint, invocation.command)),
+    ])
+    await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
+  }
+  const isExhausted = !io.interrupted.aborted
+  if (isExhausted) voice.log.fatal({ reason: await running.exhausted }, 'beyond help; ending, to be started again')
+  await running.stop(isExhausted || io.crashed.aborted ? CRASH_MS : undefined)
+  await services[Symbol.asyncDispose]()
+  return isExhausted ? EXIT.internal : EXIT.ok
+}
+
+const startTable = (running: Running, paint: Paint, command: CommandPrinter): Line[] => {
+  const servers = serverStatuses(running)
+  const tools = servers.reduce((sum, server) => sum + server.tools, 0)
+  const tokens = servers.reduce((sum, server) => sum + server.tokens, 0)
+  return [...serverLines(servers, paint, command), `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`]
+}
+
+const start = async ({ configuration, context }: Loaded, voice: Voice): Promise<Running> => {
+  try {
+    return await startGateway(configuration, { ...voice, path: context.env['PATH'] })
+  } catch (error) {
+    const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
+    if (code === 'EADDRINUSE' && port !== undefined) {
+      const holder = portHolder(port)
+      const by = holder === undefined ? '' : ` by ${holder}`
+      throw new CommandError(
+        EXIT.config,
+        `${address} is in use${by}: end what listens there, or choose another with --listen HOST:PORT`,
+      )
+    }
+    if (address !== undefined)
+      throw new CommandError(EXIT.config, `${address} cannot be bound (${code}): choose another with --listen HOST:PORT`)
+    throw error
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * `trunkline add`: one server by command, URL, name in the registry, `server.json` or bundle, written into the configuration. What is
+ * secret goes to the `env_file`; what strangers describe is shown before it is kept.
+ */
+import { readFile, stat } from 'node:fs/promises'
+import { extname, resolve } from 'node:path'
+import { stateRoot } from '../../config/read/folders.ts'
+import { readProxies } from '../../config/build/proxies.ts'
+import { registryOptions } from '../../config/schema/registry.ts'
+import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../../config/schema/server-key.ts'
+import { diffLines } from '../../host-files/edit/diff.ts'
+import { lookIn, readText } from '../../host-files/edit/editor.ts'
+import { nameOf } from '../../host-files/found.ts'
+import type { ServerDraft } from '../../host-files/found.ts'
+import { planImport } from '../../host-files/import.ts'
+import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
+import { bundleDraft, readBundle, unpackBundle } from '../../install/bundle.ts'
+import { InstallError } from '../../install/inputs.ts'
+import type { Answer } from '../../install/inputs.ts'
+import { fetchServer } from '../../install/registry.ts'
+import { draftOf, readServerJson } from '../../install/server-json.ts'
+import { operatorCommand } from '../../operator-command.ts'
+import { variableName } from '../../host-files/secrets.ts'
+import { ask, canAsk, confirm } from '../terminal/ask.ts'
+import { refusing } from './import.ts'
+import type { Writing } from './import.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import { printJson, printLines, remarkLines } from '../terminal/print.ts'
+
+export interface AddOptions {
+  readonly env?: readonly string[]
+  readonly header?: readonly string[]
+  readonly prefix?: string
+  readonly transport?: string
+  readonly use?: string
+  readonly as?: string
+  readonly force?: boolean
+  readonly yes?: boolean
+}
+
+/** A server to add, before it has a key. */
+interface Source {
+  readonly name: string
+  readonly draft: ServerDraft
+  /** Written by strangers: shown, and asked about. */
+  readonly isForeign: boolean
+  /** Variables that are required and have no value yet. */
+  readonly open: readonly string[]
+}
+
+export const add = async (writing: Writing, words: readonly string[], options: AddOptions): Promise<number> => {
+  const { file, named, context, io, json } = writing
+  const ours = await refusing(() => readOurFile(file))
+  const source = await installing(() =>
+    sourceOf(writing, words, options, lookIn(ours.text === undefined ? {} : readText(file, ours.text), ['registry'])),
+  )
+  const key = keyFor(options.as ?? source.name, words, options, Object.keys(ours.servers))
+  const draft = { ...source.draft, ...(options.prefix === undefined ? {} : { prefix: options.prefix }) }
+  const found = {
+    host: '',
+    scope: 'user',
+    file,
+    name: key,
+    place: '',
+    draft,
+    variables: source.open.map((name) => ({ name, fallback: undefined })),
+    folder: undefined,
+    isOff: false,
+  } as const
+  const planFor = (now: typeof ours) => {
+    const others = options.force === true ? {} : Object.fromEntries(Object.entries(now.servers).filter(([name]) => name !== key))
+    return planImport([found], { servers: others, env: context.env, envFile: now.values, folder: '' })
+  }
+  const planned = planFor(ours)
+  io.redactor.learn([...planned.secrets.values()])
+  const [there] = planned.known
+  if (there !== undefined && options.force !== true)
+    throw new CommandError(
+      EXIT.config,
+      `${nameOf(file, context)} has this server as "${there.key}" already; add it twice with --force`,
+    )
+  const values = (plan: typeof planned): ReadonlyMap<string, string> =>
+    new Map([...plan.secrets, ...[...plan.unset.keys()].map((name) => [name, ''] as const)])
+  const entries = (plan: typeof planned) => plan.servers.map((server) => ({ ...server, key }))
+  if (source.isForeign && options.yes !== true) {
+    remarkLines(io, diffLines(ours.text ?? '', withServers(ours, { servers: entries(planned), values: values(planned) })))
+    if (!canAsk(io)) throw new CommandError(EXIT.usage, `this is what ${JSON.stringify(words[0])} would run; add it with --yes`)
+    if (!(await confirm(io, `Add ${key} to ${nameOf(file, context)}?`, false))) return EXIT.ok
+  }
+  const written = await refusing(() =>
+    updateOurFile(file, stateRoot(context), (now) => {
+      if (Object.hasOwn(now.servers, key) && options.force !== true)
+        throw new CommandError(EXIT.config, `${nameOf(file, context)} has a server "${key}"; choose another name, or --force`)
+      const plan = planFor(now)
+      return { text: withServers(now, { servers: entries(plan), values: values(plan) }), values: values(plan) }
+    }),
+  )
+  const secrets = [...planned.secrets.keys()]
+  const unset = [...planned.unset.keys()]
+  if (json) {
+    await printJson(io, { file, key, entry: planned.servers[0]?.draft, secrets, unset })
+    return EXIT.ok
+  }
+  const envFile = written.envFile === undefined ? undefined : nameOf(written.envFile, context)
+  await printLines(io, [
+    `  added ${key} to ${nameOf(file, context)}${secrets.length === 0 ? '' : `; ${secrets.join(', ')} in ${envFile} (0600)`}`,
+    ...unset.map((name) => `  ▲ ${name} is not set: write it into ${envFile}`),
+    ...(written.envFile !== undefined && (await isSeenByGit(written.envFile))
+      ? [`  ▲ ${envFile} is not in .gitignore: add it before you commit`]
+      : []),
+    `  Next: ${operatorCommand(named, 'check', '--live')}`,
+  ])
+  return EXIT.ok
+}
+
+const TRANSPORTS = ['stdio', 'http', 'sse']
+
+const sourceOf = async (writing: Writing, words: readonly string[], options: AddOptions, registry: unknown): Promise<Source> => {
+  const { context } = writing
+  const [first, ...rest] = words
+  const { env = [], header = [], transport } = options
+  if (transport !== undefined && !TRANSPORTS.includes(transport))
+    throw new CommandError(EXIT.usage, `--transport is one of ${TRANSPORTS.join(', ')}, got "${transport}"`)
+  const own = { ...pairs(env, '=', '-e NAME=VALUE', 'env'), ...pairs(header, ':', '--header "Name: value"', 'headers') }
+  const isUrl = (word: string): boolean => /^https?:\/\//i.test(word)
+  const url = rest[0] !== undefined && isUrl(rest[0]) ? rest[0] : isUrl(first) ? first : undefined
+  if (url !== undefined && transport !== 'stdio') {
+    const parsed = URL.parse(url)
+    if (parsed === null) throw new CommandError(EXIT.usage, `${JSON.stringify(url)} is not a URL`)
+    const name = url === first ? parsed.hostname.replace(/^(mcp|api|www)\./, '').split('.')[0] : first
+    return { name, draft: { url, ...(transport === undefined ? {} : { transport }), ...own }, isForeign: false, open: [] }
+  }
+  if (rest.length > 0) {
+    if (own.headers !== undefined) throw new CommandError(EXIT.usage, '--header is for URLs; a command takes -e NAME=VALUE')
+    const [command, ...args] = rest
+    return { name: first, draft: { command, ...(args.length === 0 ? {} : { args }), ...own }, isForeign: false, open: [] }
+  }
+  const open: string[] = []
+  const answer = answering(writing, own.env ?? {}, open)
+  const path = resolve(context.cwd, first)
+  const isFile = (await stat(path).catch(() => undefined))?.isFile() === true
+  if (isFile && extname(path) === '.mcpb') {
+    const bundle = await readBundle(path)
+    const folder = await unpackBundle(bundle, stateRoot(context))
+    const draft = await bundleDraft(bundle, folder, context, answer)
+    return { name: bundle.name, draft: merged(draft, own), isForeign: true, open }
+  }
+  if (isFile) {
+    const server = readServerJson(await readFile(path, 'utf8'), first)
+    return { name: server.name, draft: merged(await draftOf(server, answer, options.use), own), isForeign: true, open }
+  }
+  if (/\.(json|mcpb)$/.test(first) || /^[./~]/.test(first))
+    throw new CommandError(EXIT.usage, `there is no file ${first}; name a server.json or a .mcpb bundle`)
+  if (!first.includes('/'))
+    throw new CommandError(
+      EXIT.usage,
+      `say what "${first}" is: ${operatorCommand([], 'add', first)} URL, or ${operatorCommand([], 'add', first)} -- COMMAND; names in the registry have a "/"`,
+    )
+  const server = await fetchServer(first, registryOptions(registry), readProxies(context.env).rules)
+  return { name: server.name, draft: merged(await draftOf(server, answer, options.use), own), isForeign: true, open }
+}
+
+const merged = (draft: ServerDraft, own: { readonly env?: object; readonly headers?: object }): ServerDraft => ({
+  ...draft,
+  ...(own.env === undefined || draft['command'] === undefined
+    ? {}
+    : { env: { ...(draft['env'] as object | undefined), ...own.env } }),
+  ...(own.headers === undefined || draft['command'] !== undefined
+    ? {}
+    : { headers: { ...(draft['headers'] as object | undefined), ...own.headers } }),
+})
+
+/** Asks on a terminal. Elsewhere what `-e` gave, else the default, else, where it is required, a variable to be set. */
+const answering =
+  ({ io }: Writing, given: Readonly<Record<string, string>>, open: string[]): Answer =>
+  async ({ name, description, isRequired, isSecret, standard, choices }) => {
+    if (given[name] !== undefined) return given[name]
+    const hint = [description, choices && `one of ${choices.join(', ')}`, standard && `default ${standard}`].filter(Boolean)
+    const question = `${name}${hint.length === 0 ? '' : ` (${hint.join('; ')})`}${isRequired ? '' : ', or nothing'}: `
+    for (let attempt = 0; attempt < 3 && canAsk(io); attempt++) {
+      const typed = await ask(io, question, isSecret)
+      if (typed === undefined) throw new CommandError(EXIT.interrupted, 'nothing was added')
+      const isChoice = choices === undefined || choices.includes(typed)
+      if (typed !== '' && isChoice) return typed.replaceAll('${', () => '$${')
+      if (typed === '' && (standard !== undefined || !isRequired)) return standard
+    }
+    if (standard !== undefined || !isRequired) return standard
+    const variable = variableName(name)
+    open.push(variable)
+    return `\${${variable}}`
+  }
+
+const pairs = <K extends string>(
+  texts: readonly string[],
+  mark: string,
+  form: string,
+  member: K,
+): { readonly [P in K]?: Readonly<Record<string, string>> } => {
+  const entries = texts.map((text) => {
+    const at = text.indexOf(mark)
+    if (at < 1) throw new CommandError(EXIT.usage, `expected ${form}, got ${JSON.stringify(text)}`)
+    return [text.slice(0, at).trim(), text.slice(at + 1).trim()] as const
+  })
+  return (entries.length === 0 ? {} : { [member]: Object.fromEntries(entries) }) as never
+}
+
+/** A name that a person typed is a key as it is; one that strangers gave is made into one. */
+const keyFor = (name: string, words: readonly string[], options: AddOptions, taken: readonly string[]): string => {
+  const isTyped = options.as !== undefined || words.length > 1
+  if (!isTyped)
+    return SERVER_KEY.test(name) && !taken.includes(name)
+      ? name
+      : normaliseKey(name, (key) => options.force !== true && taken.includes(key))
+  if (!SERVER_KEY.test(name) || RESERVED_KEYS.includes(name))
+    throw new CommandError(
+      EXIT.usage,
+      `"${name}" is no key of a server (a-z, 0-9 and -, at most 20, beginning with a letter); call it "${normaliseKey(name)}"`,
+    )
+  return name
+}
+
+const installing = async <T>(run: () => Promise<T>): Promise<T> => {
+  try {
+    return await run()
+  } catch (error) {
+    throw error instanceof InstallError ? new CommandError(EXIT.config, error.message) : error
+  }
+}

@@ -1,0 +1,254 @@
+/** `trunkline connect HOST` and `disconnect HOST`: shows the difference, keeps a backup, writes the file of the host; or takes it back. */
+import { stat } from 'node:fs/promises'
+import { dirname, isAbsolute, resolve } from 'node:path'
+import { connectAdmin } from '../../admin/client.ts'
+import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
+import { stateRoot } from '../../config/read/folders.ts'
+import { ChangeError } from '../../host-files/edit/change.ts'
+import { HostConnection } from '../../host-files/connection.ts'
+import type { Change } from '../../host-files/connection.ts'
+import { diffLines } from '../../host-files/edit/diff.ts'
+import { findServers, nameOf } from '../../host-files/found.ts'
+import { entryFor, HOSTS, OUR_NAME } from '../../host-files/hosts.ts'
+import type { HostEntry, HostPlace, Scope, Target } from '../../host-files/hosts.ts'
+import { editedText } from '../../host-files/sample.ts'
+import { operatorCommand } from '../../operator-command.ts'
+import { canAsk, confirm } from '../terminal/ask.ts'
+import { importServers, knownHost } from './import.ts'
+import type { Writing } from './import.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { printJson, printLines, printText, remarkLines } from '../terminal/print.ts'
+import type { Line } from '../terminal/print.ts'
+
+export interface ConnectOptions {
+  readonly all?: boolean
+  readonly scope?: string
+  readonly toolset?: string
+  readonly http?: boolean
+  readonly stdio?: boolean
+  readonly tokenEnv?: string
+  readonly print?: boolean
+  readonly link?: boolean
+  readonly move?: boolean
+  readonly yes?: boolean
+}
+
+/** What is known of the configuration that a host is connected to. */
+export interface Connecting extends Writing {
+  /** `-c` of what the host starts; `undefined`: what it finds without. */
+  readonly configuration: string | undefined
+  readonly place: Invocation['place']
+}
+
+const SCOPES: readonly Scope[] = ['user', 'local', 'project']
+
+export const connect = async (connecting: Connecting, hosts: readonly string[], options: ConnectOptions): Promise<number> => {
+  const { io, json } = connecting
+  const chosen = await chosenHosts(connecting, hosts, options)
+  const reports: object[] = []
+  const failures: string[] = []
+  for (const host of chosen) {
+    try {
+      const target = await targetFor(connecting, host, options)
+      const entry = entryFor(HOSTS[host], target)
+      if (entry === undefined) throw new ChangeError(`${HOSTS[host].label} takes no URL in its file; leave --http out`)
+      const place = await placeFor(host, connecting, options)
+      if (options.link === true) {
+        const link = HOSTS[host].link?.(OUR_NAME, entry)
+        if (link === undefined) throw new ChangeError(`${HOSTS[host].label} has no install links; leave --link out`)
+        reports.push({ host, link })
+        if (!json) await printLines(io, [link])
+      } else if (options.print === true) {
+        const text = editedText(place, entry)
+        reports.push({ host, file: place.path, at: place.at, entry })
+        if (!json) await printText(io, text)
+      } else reports.push(await connectOne(connecting, host, place, entry, options))
+    } catch (error) {
+      if (!(error instanceof ChangeError)) throw error
+      failures.push(`${HOSTS[host].label}: ${error.message}`)
+    }
+  }
+  if (json) await printJson(io, { hosts: reports })
+  if (failures.length > 0) throw new CommandError(EXIT.config, failures.join('\n'))
+  if (chosen.length === 0 && !json) await printLines(io, [`  no host was found; known: ${Object.keys(HOSTS).join(', ')}`])
+  return EXIT.ok
+}
+
+const connectOne = async (
+  connecting: Connecting,
+  host: string,
+  place: HostPlace,
+  entry: HostEntry,
+  options: ConnectOptions,
+): Promise<object> => {
+  const { context, io, json, named } = connecting
+  const { label, afterwards, note } = HOSTS[host]
+  const connection = new HostConnection(place, stateRoot(context))
+  const shown = nameOf(place.path, context)
+  const others = (await findServers(context, [host])).filter(({ file, scope }) => file === place.path && scope === place.scope)
+  const servers = others.flatMap((file) => file.servers).filter((server) => !server.isOff)
+  const count = servers.length === 1 ? 'its server' : `its ${servers.length} servers`
+  const isMoved =
+    servers.length > 0 &&
+    (options.move === true ||
+      (options.move === undefined && canAsk(io) && (await confirm(io, `${label}: move ${count} behind Trunkline?`, false))))
+  // The servers are kept before they are taken out of the file of the host.
+  if (isMoved) await importServers({ ...connecting, json: false, io: quietly(connecting) }, [host], { yes: true })
+  const moved = isMoved ? servers.map(({ name }) => name) : []
+  const planned = await connection.planConnect(entry, moved)
+  if (planned.before === planned.after) {
+    if (!json) await printLines(io, [`  ${label} is connected already (${shown})`])
+    return { host, file: place.path, changed: false }
+  }
+  const isAsked = options.yes !== true && canAsk(io)
+  if (!json || isAsked) remarkLines(io, [`${shown}:`, ...shownDiff(planned)])
+  if (isAsked && !(await confirm(io, `Write ${shown}?`, true))) return { host, file: place.path, changed: false }
+  const done = await connection.connect(entry, moved, planned, isAsked)
+  if (!json) {
+    const limits = HOST_LIMITS[host]
+    const lines: Line[] = [
+      `  ● ${label} is connected: ${shown} (backup: ${done.backup})`,
+      ...(isMoved ? [`    ${moved.join(', ')} moved behind Trunkline`] : []),
+      `    ${label}: ${afterwards}${note === undefined ? '' : `; ${note}`}`,
+      ...(limits?.tools === undefined
+        ? []
+        : [`    it takes ${limits.tools.most} tools at most: ${operatorCommand(named, 'check', '--host', host)}`]),
+      `    undo: ${operatorCommand(named, 'disconnect', host)}`,
+    ]
+    await printLines(io, lines)
+  }
+  return { host, file: place.path, changed: true, backup: done.backup, entry, moved }
+}
+
+export const disconnect = async (
+  { context, io, json }: Connecting,
+  hosts: readonly string[],
+  options: Pick<ConnectOptions, 'all' | 'scope' | 'yes'>,
+): Promise<number> => {
+  const words = options.all === true ? Object.keys(HOSTS) : hosts.map(knownHost)
+  if (words.length === 0) throw new CommandError(EXIT.usage, 'name a host, or --all')
+  const scope = options.scope === undefined ? undefined : knownScope(options.scope)
+  const reports: object[] = []
+  const lines: Line[] = []
+  const failures: string[] = []
+  for (const host of words)
+    for (const place of HOSTS[host].places(context)) {
+      if (place.isOld === true || (scope !== undefined && place.scope !== scope)) continue
+      try {
+        const connection = new HostConnection(place, stateRoot(context))
+        const planned = await connection.planDisconnect()
+        if (planned === undefined) continue
+        const shown = nameOf(place.path, context)
+        const isAsked = options.yes !== true && canAsk(io)
+        if (!json || isAsked) remarkLines(io, [`${shown}:`, ...shownDiff(planned)])
+        if (isAsked && !(await confirm(io, `Write ${shown}?`, true))) continue
+        await connection.disconnect(planned, isAsked)
+        reports.push({ host, file: place.path, changed: true })
+        lines.push(`  ○ ${HOSTS[host].label} is disconnected: ${shown} is as it was`)
+      } catch (error) {
+        if (!(error instanceof ChangeError)) throw error
+        failures.push(`${HOSTS[host].label}: ${error.message}`)
+      }
+    }
+  if (json) await printJson(io, { hosts: reports })
+  else if (reports.length === 0 && failures.length === 0) await printLines(io, ['  Trunkline is in none of these files'])
+  else await printLines(io, lines)
+  if (failures.length > 0) throw new CommandError(EXIT.config, failures.join('\n'))
+  return EXIT.ok
+}
+
+/** Values that look like secrets are not shown: the difference may be copied into a report. */
+const shownDiff = ({ before, after }: Change): readonly string[] =>
+  diffLines(before, after).map((line) =>
+    line
+      .replace(
+        /((?:token|secret|passw|credential|authorization|cookie|key)[\w-]*["']?\s*[:=]\s*["']?(?:Bearer\s+)?)(?!["'\s$[{])[^"'\s,$]{4,}/i,
+        '$1***',
+      )
+      .replaceAll(/\b(gh[pousr]_|github_pat_|glpat-|sk-|xox[abprs]-|lin_api_|BSA)[\w-]{8,}/g, '$1***'),
+  )
+
+const chosenHosts = async (
+  { context }: Connecting,
+  hosts: readonly string[],
+  { all }: ConnectOptions,
+): Promise<readonly string[]> => {
+  if (all !== true && hosts.length === 0)
+    throw new CommandError(EXIT.usage, `name a host, or --all; known: ${Object.keys(HOSTS).join(', ')}`)
+  if (all !== true) return hosts.map(knownHost)
+  const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
+  const found = await Promise.all(
+    Object.keys(HOSTS).map(async (host) => {
+      const places = HOSTS[host].places(context).filter(({ scope }) => scope === 'user')
+      // A host that has its folder is installed, though it may have no such file yet; home itself says nothing.
+      const there = await Promise.all(
+        places.map(
+          async ({ path }) => (await isThere(path)) || (dirname(path) !== context.home && (await isThere(dirname(path)))),
+        ),
+      )
+      return there.includes(true) ? [host] : []
+    }),
+  )
+  return found.flat()
+}
+
+/** The file of this scope that is there, else the first. */
+const placeFor = async (host: string, { context }: Connecting, { scope }: ConnectOptions): Promise<HostPlace> => {
+  const places = HOSTS[host].places(context).filter(({ isOld }) => isOld !== true)
+  const wanted = scope === undefined ? (places.some((place) => place.scope === 'user') ? 'user' : 'project') : knownScope(scope)
+  const fit = places.filter((place) => place.scope === wanted)
+  if (fit.length === 0)
+    throw new ChangeError(`has no file of scope ${wanted}; it has ${[...new Set(places.map((place) => place.scope))].join(', ')}`)
+  const there = await Promise.all(fit.map(async ({ path }) => (await stat(path).catch(() => undefined)) !== undefined))
+  return fit[Math.max(0, there.indexOf(true))]
+}
+
+const knownScope = (word: string): Scope => {
+  const scope = SCOPES.find((one) => one === word)
+  if (scope === undefined) throw new CommandError(EXIT.usage, `--scope is one of ${SCOPES.join(', ')}, got "${word}"`)
+  return scope
+}
+
+/** By URL where a process runs that can be reached so, or where that is asked for; else the host starts us, and we attach to it. */
+const targetFor = async (connecting: Connecting, host: string, options: ConnectOptions): Promise<Target> => {
+  const { context, configuration, place } = connecting
+  const { http = false, stdio = false, toolset, tokenEnv } = options
+  if (http && stdio) throw new CommandError(EXIT.usage, '--http and --stdio exclude each other')
+  const status = http ? await (await connectAdmin(place))?.status() : undefined
+  if (http) {
+    const [url] = status?.urls ?? []
+    if (url === undefined)
+      throw new CommandError(
+        EXIT.unreachable,
+        `no process of this configuration runs, so its URL is not known: start it (${operatorCommand(connecting.named, 'up')}), or leave --http out`,
+      )
+    const needsToken = status?.auth !== 'none'
+    const tokenVariable = tokenEnv ?? (needsToken ? 'TRUNKLINE_TOKEN' : undefined)
+    if (tokenVariable !== undefined && HOSTS[host].variable === undefined && HOSTS[host].http !== undefined)
+      throw new ChangeError(`has no variables in its file, so a token would stand there; leave --http out`)
+    return { kind: 'http', url: toolset === undefined ? url : `${url.replace(/\/$/, '')}/${toolset}`, tokenVariable }
+  }
+  const args = [
+    'stdio',
+    ...(toolset === undefined ? [] : ['--toolset', toolset]),
+    ...(configuration === undefined ? [] : ['-c', configuration]),
+  ]
+  return { kind: 'stdio', ...launchOf(context.program, args, context.cwd) }
+}
+
+/** How a host starts us: as we were started, by absolute paths, since programs with a window have another PATH. */
+const launchOf = (
+  program: readonly string[] | undefined,
+  args: readonly string[],
+  cwd: string,
+): { readonly command: string; readonly args: readonly string[] } => {
+  const [node, file] = program ?? []
+  // A package that npx keeps may be gone tomorrow.
+  if (node === undefined || file === undefined || /[/\\]_npx[/\\]/.test(file))
+    return { command: 'npx', args: ['-y', 'trunkline', ...args] }
+  return { command: node, args: [isAbsolute(file) ? file : resolve(cwd, file), ...args] }
+}
+
+/** What `import` says is said on stderr, so that stdout stays the answer of `connect`. */
+const quietly = ({ io: { stderr, ...rest } }: Connecting): Connecting['io'] => ({ ...rest, stderr, stdout: stderr })

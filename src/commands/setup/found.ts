@@ -1,0 +1,36 @@
+/** What is said where there is no configuration: what was found where, what is wrong, and what to type next. */
+import type { Discovered } from '../../host-files/discovered.ts'
+import { HOSTS } from '../../host-files/hosts.ts'
+import type { CommandPrinter } from '../../operator-command.ts'
+import { operatorCommand } from '../../operator-command.ts'
+import type { Line, Paint } from '../terminal/print.ts'
+
+/** `found 9 servers in Claude Code, Cursor (read-only; trunkline init keeps them)` */
+export const foundHead = ({ plan }: Discovered): Line[] => {
+  const on = plan.servers.filter(({ draft }) => draft['enabled'] !== false)
+  const count = on.length === 1 ? '1 server' : `${on.length} servers`
+  return [
+    `  found ${count} in ${labelsOf(on.flatMap(({ from }) => from.map(({ host }) => host)))} (read-only; ${operatorCommand([], 'init')} keeps them)`,
+  ]
+}
+
+export const foundFoot = ({ plan, found, leftOut }: Discovered, paint: Paint, command: CommandPrinter): Line[] => {
+  const off = plan.servers.filter(({ draft }) => draft['enabled'] === false)
+  const connected = found.filter(({ isConnected }) => isConnected).map(({ host }) => host)
+  const open = [...new Set(found.map(({ host }) => host))].filter((host) => !connected.includes(host))
+  const mark = (text: string, colour: 'red' | 'yellow', rest: string): Line => ['  ', paint(text, colour), ` ${rest}`]
+  return [
+    ...[...leftOut].map(([key, reason]) => mark('✗', 'red', `${key}  ${reason}`)),
+    ...found.flatMap(({ host, problems }) => problems.map((text) => mark('✗', 'red', `${HOSTS[host].label}: ${text}`))),
+    ...found.flatMap(({ host, warnings }) => warnings.map((text) => mark('▲', 'yellow', `${HOSTS[host].label}: ${text}`))),
+    ...[...plan.unset].map(([name, keys]) =>
+      mark('▲', 'yellow', `${name} is not set, and ${keys.join(', ')} needs it: set it in the environment`),
+    ),
+    ...plan.warnings.map((text) => mark('▲', 'yellow', text)),
+    ...(off.length === 0 ? [] : [`  ○ switched off, and left so: ${off.map(({ key }) => key).join(', ')}`]),
+    ...(connected.length === 0 ? [] : [`  connected already: ${labelsOf(connected)}`]),
+    `  Next: ${[...open.map((host) => command('connect', host)).slice(0, 3), command('init')].join(' | ')}`,
+  ]
+}
+
+const labelsOf = (hosts: readonly string[]): string => [...new Set(hosts)].map((host) => HOSTS[host].label).join(', ')

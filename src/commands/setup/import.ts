@@ -1,0 +1,162 @@
+/** `trunkline init` and `import [HOST…]`: the servers that hosts have, kept as `trunkline.yaml`, with their secrets in `.env`. */
+import { dirname } from 'node:path'
+import { stateRoot } from '../../config/read/folders.ts'
+import { nearestKey } from '../../config/syntax/nearest-key.ts'
+import type { Context } from '../../config/surroundings.ts'
+import { ChangeError } from '../../host-files/edit/change.ts'
+import { diffLines } from '../../host-files/edit/diff.ts'
+import { findServers, nameOf } from '../../host-files/found.ts'
+import type { FoundFile } from '../../host-files/found.ts'
+import { HOSTS } from '../../host-files/hosts.ts'
+import { planImport } from '../../host-files/import.ts'
+import type { ImportPlan } from '../../host-files/import.ts'
+import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
+import type { OurFile } from '../../host-files/our-file.ts'
+import { canAsk, confirm } from '../terminal/ask.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Io } from '../terminal/io.ts'
+import { printJson, printLines, remarkLines } from '../terminal/print.ts'
+import type { Line } from '../terminal/print.ts'
+import { columns } from '../terminal/table.ts'
+import { operatorCommand } from '../../operator-command.ts'
+
+/** What a command that writes a configuration is given. */
+export interface Writing {
+  /** Absolute; may not be there yet. */
+  readonly file: string
+  /** What `-c` named, for messages. */
+  readonly named: readonly string[]
+  readonly context: Context
+  readonly io: Io
+  readonly json: boolean
+}
+
+export interface ImportOptions {
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+}
+
+export const importServers = async (
+  { file, named, context, io, json }: Writing,
+  hosts: readonly string[],
+  { dryRun = false, yes = false }: ImportOptions,
+): Promise<number> => {
+  const words = hosts.map(knownHost)
+  const found = await findServers(context, words.length === 0 ? undefined : words)
+  const planFor = (ours: OurFile): ImportPlan =>
+    planImport(
+      found.flatMap(({ servers }) => servers),
+      { servers: ours.servers, env: context.env, envFile: ours.values, folder: dirname(file) },
+    )
+  const ours = await refusing(() => readOurFile(file))
+  const plan = planFor(ours)
+  io.redactor.learn([...plan.secrets.values()])
+  const shown = nameOf(file, context)
+  if (plan.servers.length === 0) {
+    if (json) await printJson(io, summaryOf(plan, found, file, false))
+    else await printLines(io, [...problemLines(found), nothingNew(plan, found, shown)])
+    return EXIT.ok
+  }
+  const isNew = ours.text === undefined
+  const isWritten = !dryRun && (isNew || yes || !canAsk(io) || (await isWanted(ours, plan, shown, io)))
+  if (isWritten)
+    await refusing(() =>
+      updateOurFile(file, stateRoot(context), (now) => {
+        const latest = planFor(now)
+        const values = valuesOf(latest)
+        return { text: withServers(now, { servers: latest.servers, values }), values }
+      }),
+    )
+  if (json) {
+    await printJson(io, summaryOf(plan, found, file, isWritten))
+    return EXIT.ok
+  }
+  const command = (...words: readonly string[]): string => operatorCommand(named, ...words)
+  const lines: Line[] = [...problemLines(found), ...serverRows(plan), ...plan.warnings.map((text) => `  ▲ ${text}`)]
+  if (dryRun) {
+    const text = withServers(ours, { servers: plan.servers, values: valuesOf(plan) })
+    lines.push(`  would write ${shown}:`, ...diffLines(ours.text ?? '', text).map((line) => `  ${line}`))
+  } else if (isWritten) {
+    lines.push(
+      `  wrote ${shown}${plan.secrets.size === 0 ? '' : ` and ${plan.secrets.size} secrets to ${nameOf(ours.envFile, context)} (0600)`}`,
+    )
+    for (const [name, keys] of plan.unset)
+      lines.push(`  ▲ ${name} is not set, and ${keys.join(', ')} needs it: write it into ${nameOf(ours.envFile, context)}`)
+    if (plan.secrets.size > 0 && (await isSeenByGit(ours.envFile)))
+      lines.push(`  ▲ ${nameOf(ours.envFile, context)} is not in .gitignore: add it before you commit`)
+    lines.push(`  Next: ${command('check')}, ${command('up')}, ${command('connect', found[0]?.host ?? 'claude-code')}`)
+  } else lines.push('  nothing was written')
+  await printLines(io, lines)
+  return EXIT.ok
+}
+
+/** Variables that are set nowhere stand in the file without a value, so that one place is left to fill in. */
+const valuesOf = ({ secrets, unset }: ImportPlan): ReadonlyMap<string, string> =>
+  new Map([...secrets, ...[...unset.keys()].map((name) => [name, ''] as const)])
+
+const isWanted = (ours: OurFile, plan: ImportPlan, shown: string, io: Io): Promise<boolean> => {
+  const text = withServers(ours, { servers: plan.servers, values: valuesOf(plan) })
+  remarkLines(io, diffLines(ours.text ?? '', text))
+  return confirm(io, `Write ${shown}?`, true)
+}
+
+const serverRows = ({ servers, known }: ImportPlan): Line[] => {
+  const rows = [
+    ...servers.map(({ key, draft, from }) => [
+      draft['enabled'] === false ? '○' : '●',
+      key,
+      draft['url'] === undefined ? 'stdio' : 'http',
+      from
+        .map(({ host }) => HOSTS[host].label)
+        .filter((label, at, all) => all.indexOf(label) === at)
+        .join(', '),
+      draft['enabled'] === false ? 'switched off there, and here' : '',
+    ]),
+    ...known.map(({ key, from }) => ['·', key, '', HOSTS[from.host].label, 'is in the configuration already']),
+  ]
+  return columns(rows).map((line) => `  ${line}`)
+}
+
+const problemLines = (found: readonly FoundFile[]): Line[] =>
+  found.flatMap(({ host, problems, warnings }) => [
+    ...problems.map((text) => `  ✗ ${HOSTS[host].label}: ${text}`),
+    ...warnings.map((text) => `  ▲ ${HOSTS[host].label}: ${text}`),
+  ])
+
+const nothingNew = ({ known }: ImportPlan, found: readonly FoundFile[], shown: string): string => {
+  if (known.length > 0) return `  every server that was found is in ${shown} already`
+  const looked = found.length === 0 ? 'no file of a host was found' : `no server in ${found.map(({ file }) => file).join(', ')}`
+  return `  ${looked}; add one: ${operatorCommand([], 'add', 'NAME')} URL, or ${operatorCommand([], 'add', 'NAME')} -- COMMAND`
+}
+
+const summaryOf = (plan: ImportPlan, found: readonly FoundFile[], file: string, written: boolean): object => ({
+  file,
+  written,
+  servers: plan.servers.map(({ key, draft, from }) => ({
+    key,
+    entry: draft,
+    from: from.map(({ host, scope, place, name }) => ({ host, scope, place, name })),
+  })),
+  known: plan.known.map(({ key, from }) => ({ key, host: from.host, place: from.place })),
+  secrets: [...plan.secrets.keys()],
+  unset: [...plan.unset.keys()],
+  problems: found.flatMap(({ problems }) => problems),
+  warnings: [...plan.warnings, ...found.flatMap(({ warnings }) => warnings)],
+})
+
+/** The word of a host, or a usage error that names the nearest. */
+export const knownHost = (word: string): string => {
+  if (Object.hasOwn(HOSTS, word)) return word
+  const near = nearestKey(word, Object.keys(HOSTS))
+  const hint = near === undefined ? `known: ${Object.keys(HOSTS).join(', ')}` : `did you mean "${near}"?`
+  throw new CommandError(EXIT.usage, `no host "${word}" is known; ${hint}`)
+}
+
+/** A refused change is an error of the command. */
+export const refusing = async <T>(change: () => Promise<T>): Promise<T> => {
+  try {
+    return await change()
+  } catch (error) {
+    throw error instanceof ChangeError ? new CommandError(EXIT.config, error.message) : error
+  }
+}

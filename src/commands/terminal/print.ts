@@ -1,0 +1,92 @@
+/**
+ * The one writer of every command: what goes to stdout as data and to stderr as a remark. Text of servers, files and arguments arrives
+ * here as it is and leaves without control characters, so a command cannot forget to escape; colour is added here and nowhere else (T-15).
+ */
+import type { Writable } from 'node:stream'
+import { escapeJson, printable } from '../../log.ts'
+import type { Redactor } from '../../redactor.ts'
+
+export type Colour = 'green' | 'yellow' | 'red' | 'dim'
+const CODES: Readonly<Record<Colour, number>> = { green: 32, yellow: 33, red: 31, dim: 2 }
+
+/** A part of a line and its colour. Only the writer turns it into the codes of a terminal. */
+export interface Painted {
+  readonly text: string
+  readonly colour: Colour
+}
+
+/** One line. A line break within it is escaped like every other control character. */
+export type Line = string | Painted | readonly (string | Painted)[]
+
+/** Colours a part of a line, or leaves it alone. */
+export type Paint = (text: string, colour: Colour) => string | Painted
+
+interface Streams {
+  readonly stdout: Writable
+  readonly stderr: Writable
+  readonly redactor: Redactor
+}
+
+/** `NO_COLOR` with any value switches colours off (no-color.org). */
+export const painter = (stream: { isTTY?: boolean }, noColor: string | undefined): Paint =>
+  stream.isTTY === true && !noColor ? (text, colour) => ({ text, colour }) : (text) => text
+
+/** Lines of data. Resolves when they are written, or when the reader has closed its end. */
+export const printLines = ({ stdout }: Streams, lines: readonly Line[]): Promise<void> => write(stdout, formatLines(lines))
+
+/** A text of several lines, such as a tool's result. Tabs become the spaces that a terminal would show. */
+export const printText = ({ stdout }: Streams, text: string): Promise<void> => write(stdout, formatText(text))
+
+/** One line of JSON. */
+export const printJson = (streams: Streams, value: unknown): Promise<void> => printJsonText(streams, JSON.stringify(value))
+
+/** JSON text that is there already, on one line. Numbers and the order of keys stay; strings mean what they meant. */
+export const printJsonText = ({ stdout }: Streams, json: string): Promise<void> => write(stdout, `${escapeJson(json)}\n`)
+
+/** Text of our own alone, printed exactly: the JSON Schema. */
+export const printVerbatim = ({ stdout }: Streams, text: string): Promise<void> => write(stdout, text)
+
+/** Remarks and errors for a person, on stderr, without the secrets of the configuration. */
+export const remark = ({ stderr, redactor }: Streams, text: string): void => {
+  stderr.write(formatText(redactor.hide(text)))
+}
+
+/** The same in lines that may be coloured. */
+export const remarkLines = ({ stderr, redactor }: Streams, lines: readonly Line[]): void => {
+  stderr.write(redactor.hide(formatLines(lines)))
+}
+
+/** The beginning of a line that a person ends by typing; or the end of one whose typing is not shown. */
+export const prompt = ({ stderr }: Streams, text: string): void => {
+  stderr.write(text === '\n' ? text : printable(text))
+}
+
+/** One line of JSON on stderr. */
+export const remarkJson = ({ stderr, redactor }: Streams, value: unknown): void => {
+  stderr.write(`${escapeJson(redactor.hideJson(JSON.stringify(value)))}\n`)
+}
+
+const write = (stream: Writable, text: string): Promise<void> =>
+  new Promise((resolve) => void stream.write(text, () => resolve()))
+
+/** As they are written, each with its line break. */
+export const formatLines = (lines: readonly Line[]): string =>
+  lines.map((line) => `${(isParts(line) ? line : [line]).map(formatPart).join('')}\n`).join('')
+
+const isParts = (line: Line): line is readonly (string | Painted)[] => Array.isArray(line)
+
+const formatPart = (part: string | Painted): string =>
+  typeof part === 'string' ? printable(part) : `\u001b[${CODES[part.colour]}m${printable(part.text)}\u001b[0m`
+
+/** Ends with one line break, whether the text has one or not. */
+const formatText = (text: string): string =>
+  text
+    .replace(/\r?\n$/, '')
+    .split(/\r?\n/)
+    .map((line) => `${printable(expandTabs(line))}\n`)
+    .join('')
+
+const expandTabs = (line: string): string =>
+  line.split('\t').reduce((before, part) => `${before.padEnd((Math.floor(before.length / TAB) + 1) * TAB)}${part}`)
+
+const TAB = 8

@@ -1,0 +1,140 @@
+/** Curation of one server: its rules, each with the place it was written at, and what no single one of them shows to be wrong. */
+import type { ArgumentEdit, Curation, ListFilter, Placed, ToolEdit } from '../../catalog/curation.ts'
+import type { HintName } from '../../catalog/hints.ts'
+import { isFromSecret } from './known-secrets.ts'
+import type { ServerEntry } from '../schema/server-schema.ts'
+import { child, nearest, scalars } from '../syntax/tree.ts'
+import type { MapTree, Tree } from '../syntax/tree.ts'
+
+type Complain = (path: readonly string[], message: string, remedy: string) => void
+type CuratedTool = NonNullable<ServerEntry['tools']>[string]
+
+const HINTS = {
+  read_only: 'readOnlyHint',
+  destructive: 'destructiveHint',
+  idempotent: 'idempotentHint',
+  open_world: 'openWorldHint',
+} as const satisfies Record<string, HintName>
+
+/** `undefined`: the server's offers are as they come, which costs nothing. */
+export const buildCuration = (entry: ServerEntry, tree: MapTree, complain: Complain): Curation | undefined => {
+  const { filter, tools = {}, resources, prompts, alias = {} } = entry
+  const filters = [filter?.allow, filter?.deny, filter?.annotations, resources?.allow, resources?.deny, prompts]
+  if ([...filters, entry.tools, entry.alias].every((said) => said === undefined)) return undefined
+  checkHints(entry, complain)
+  checkNames(tools, alias, complain)
+  checkKeys(tools, tree, complain)
+  for (const [original, tool] of Object.entries(tools)) checkArguments(original, tool, tree, complain)
+  const filterTree = child(tree, 'filter')
+  const hints = Object.entries(filter?.annotations ?? {}).flatMap(([name, verdict]) =>
+    verdict === undefined ? [] : [{ ...at(filterTree, 'annotations', name), hint: HINTS[name as keyof typeof HINTS], verdict }],
+  )
+  return {
+    tools: { ...listFilter(filterTree), hints },
+    resources: listFilter(child(tree, 'resources')),
+    prompts: listFilter(child(tree, 'prompts')),
+    edits: new Map(Object.entries(tools).map(([name, tool]) => [name, toolEdit(name, tool, child(child(tree, 'tools'), name))])),
+    aliases: new Map(Object.keys(alias).map((name) => [name, at(tree, 'alias', name)])),
+  }
+}
+
+const at = (tree: Tree | undefined, ...path: readonly string[]): Placed => {
+  const { place, path: written } = nearest(tree!, path)
+  return { place, path: written }
+}
+
+const listFilter = (tree: Tree | undefined): ListFilter => {
+  const allow = child(tree, 'allow')
+  return {
+    allow: allow && { ...at(allow), globs: globsOf(allow) },
+    deny: globsOf(child(tree, 'deny')),
+  }
+}
+
+const globsOf = (tree: Tree | undefined): ListFilter['deny'] => {
+  const items = tree === undefined ? [] : tree.kind === 'list' ? tree.items : [tree]
+  return items.map((item) => ({ ...at(item), glob: item.kind === 'scalar' ? String(item.value) : '' }))
+}
+
+const toolEdit = (original: string, tool: CuratedTool, tree: Tree | undefined): ToolEdit => {
+  const text = (key: 'name' | 'title' | 'description') => {
+    const said = tool[key]
+    return said === undefined ? undefined : { ...at(tree, key), text: said }
+  }
+  const { annotations, timeout, rate, result, args = {} } = tool
+  return {
+    ...at(tree),
+    original,
+    name: text('name'),
+    title: text('title'),
+    description: text('description'),
+    annotations: annotations && { ...at(tree, 'annotations'), hints: annotations },
+    args: Object.entries(args).map(([name, argument]): ArgumentEdit => {
+      const node = child(child(tree, 'args'), name)
+      return {
+        ...at(node),
+        name,
+        value: jsonText(child(node, 'value')),
+        isHidden: argument.hide ?? false,
+        default: jsonText(child(node, 'default')),
+        description: argument.description,
+      }
+    }),
+    timeout: timeout === undefined ? undefined : { ...at(tree, 'timeout'), totalMs: timeout },
+    rate: rate && { ...at(tree, 'rate'), rate },
+    result: result && { ...at(tree, 'result'), maxTokens: result.max_tokens, overflow: result.overflow ?? 'resource' },
+  }
+}
+
+/** What was written, as JSON; a number keeps its digits where they are JSON's. */
+const jsonText = (tree: Tree | undefined): string | undefined => {
+  if (tree === undefined) return undefined
+  if (tree.kind === 'list') return `[${tree.items.map(jsonText).join(',')}]`
+  if (tree.kind === 'map')
+    return `{${[...tree.entries].map(([key, value]) => `${JSON.stringify(key)}:${jsonText(value)}`).join(',')}}`
+  const isTyped = typeof tree.value === 'number' && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(tree.source)
+  return isTyped ? tree.source : JSON.stringify(tree.value)
+}
+
+/** DECISIONS 7: what a server says of itself decides nothing, unless it is trusted. */
+const checkHints = ({ filter, trusted }: ServerEntry, complain: Complain): void => {
+  if (filter?.annotations === undefined || trusted === true) return
+  const message = 'annotations of a server that is not trusted decide nothing'
+  complain(['filter', 'annotations'], message, 'set "trusted: true" if you believe them, or use allow and deny')
+}
+
+/** A tool has one name. */
+const checkNames = (
+  tools: Readonly<Record<string, CuratedTool>>,
+  alias: Readonly<Record<string, string>>,
+  complain: Complain,
+): void => {
+  for (const [original, { name }] of Object.entries(tools))
+    if (name !== undefined && Object.hasOwn(alias, original))
+      complain(['tools', original, 'name'], `"${original}" has an alias, which wins`, 'keep one of them')
+}
+
+/** The one key that plain objects cannot hold: validation has dropped it. */
+const checkKeys = (tools: Readonly<Record<string, CuratedTool>>, tree: MapTree, complain: Complain): void => {
+  for (const path of [['tools'], ...Object.keys(tools).map((original) => ['tools', original, 'args'])]) {
+    const mapping = path.reduce<Tree | undefined>(child, tree)
+    if (child(mapping, '__proto__') !== undefined)
+      complain([...path, '__proto__'], '"__proto__" cannot be configured', 'leave it as it is')
+  }
+}
+
+const checkArguments = (original: string, { args = {} }: CuratedTool, tree: MapTree, complain: Complain): void => {
+  for (const [name, argument] of Object.entries(args)) {
+    const path = ['tools', original, 'args', name]
+    const hasValue = 'value' in argument
+    if (hasValue && 'default' in argument)
+      complain([...path, 'default'], 'a pinned argument needs no default', 'keep one of them')
+    else if (argument.hide === true && 'default' in argument)
+      complain([...path, 'default'], 'nobody can send a hidden argument, so its default is a value', 'say value instead')
+    if (argument.hide === true && argument.description !== undefined)
+      complain([...path, 'description'], 'nobody sees a hidden argument', 'remove the description')
+    const given = [...path, 'value'].reduce<Tree | undefined>(child, tree)
+    if (argument.hide !== true && scalars(given).some(isFromSecret))
+      complain([...path, 'value'], 'a variable that is named like a secret, and hosts would see it', 'add hide: true')
+  }
+}

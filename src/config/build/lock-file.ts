@@ -1,0 +1,76 @@
+/**
+ * The lock file of a configuration, read with it: what is wrong with the file is a problem of the configuration, with its place, so
+ * that it is never passed over. One that does not exist yet is told, since nothing is locked without it; under `strict` it is missing.
+ */
+import { readFile, stat } from 'node:fs/promises'
+import { isAbsolute, relative } from 'node:path'
+import { LockError, readLock } from '../../catalog/lock/lock-reader.ts'
+import { LOCK_KINDS } from '../../catalog/lock/lock.ts'
+import type { LockKind, ServerLock } from '../../catalog/lock/lock.ts'
+import type { LockedServer } from '../../downstream/lists/pins.ts'
+import { operatorCommand } from '../../operator-command.ts'
+import type { Gathered } from '../read/gather.ts'
+import type { Problem } from '../syntax/problems.ts'
+import { isWritableByAll } from '../read/source.ts'
+import type { Context } from '../surroundings.ts'
+import { child } from '../syntax/tree.ts'
+import { absolutePath } from '../syntax/variables.ts'
+
+const MAX_BYTES = 64 * 1024 * 1024
+
+/** Where the lock is, and what it says. */
+export interface LockFile {
+  /** Absolute. */
+  readonly file: string
+  /** As messages call it: relative to the working folder where it is inside. */
+  readonly name: string
+  readonly covers: readonly LockKind[]
+  /** `undefined`: the file is not there, or was not to be read. */
+  readonly servers: readonly ServerLock[] | undefined
+}
+
+/** `undefined`: the configuration names no lock file. */
+export const readLockFile = async (
+  { settings, sections, folders }: Gathered,
+  context: Context,
+  problems: Problem[],
+  warnings: string[],
+): Promise<LockFile | undefined> => {
+  const { file: path, covers = LOCK_KINDS } = settings.lock ?? {}
+  if (path === undefined) return undefined
+  const file = absolutePath(path, folders.get('lock') ?? context.cwd, context.home)
+  const inside = relative(context.cwd, file)
+  const name = inside.startsWith('..') || isAbsolute(inside) ? file : inside
+  const lock = { file, name, covers, servers: undefined }
+  if (context.overrides?.withoutLock === true) return lock
+  const write = operatorCommand(context.overrides?.named ?? [], 'lock')
+  const restore = `restore it from git, or write a new one: ${write}`
+  const refuse = (message: string, remedy = restore, place = `${name}:1:1`, path = ''): LockFile => {
+    problems.push({ place, path, message, remedy })
+    return lock
+  }
+  try {
+    const found = await stat(file)
+    if (!found.isFile()) return refuse('is not a file', 'name the lock file in lock.file')
+    if (found.size > MAX_BYTES) return refuse('is larger than 64 MiB', 'leave out what comes and goes with lock.covers')
+    if (isWritableByAll(found)) return refuse('can be written by everyone, and decides what may be served', `chmod o-w ${name}`)
+    return { ...lock, servers: readLock(await readFile(file, 'utf8')) }
+  } catch (error) {
+    if (error instanceof LockError) return refuse(error.message, restore, `${name}:${error.line}:${error.column}`, error.path)
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT') return refuse(`cannot be read (${code ?? message})`, 'check its permissions')
+  }
+  if (settings.strict === true) {
+    const place = child(sections.get('lock'), 'file')?.place
+    return refuse(`${name} is not there, and strict: true asks for it`, `write it: ${write}`, place, 'lock.file')
+  }
+  warnings.push(`${name} is not there yet, so nothing is locked; write it: ${write}`)
+  return lock
+}
+
+/** What the lock says of one server; `undefined` where there is no lock. */
+export const lockedServer = (lock: LockFile | undefined, key: string): LockedServer | undefined => {
+  if (lock?.servers === undefined) return undefined
+  const own = lock.servers.find((server) => server.key === key)
+  return { file: lock.name, covers: lock.covers, entries: own?.entries ?? [], apps: own?.apps ?? [] }
+}

@@ -1,0 +1,60 @@
+/**
+ * The proxies that the environment names: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, in lower case first, as curl, Python and Node
+ * read them. What `https_proxy` leaves out, `http_proxy` says, as undici has it.
+ */
+import { NO_PROXIES } from '../../transport/http1/client/proxy-rules.ts'
+import type { ProxyRules } from '../../transport/http1/client/proxy-rules.ts'
+
+interface EnvironmentProxies {
+  readonly rules: ProxyRules
+  /** Passwords in them. */
+  readonly secrets: readonly string[]
+  readonly warnings: readonly string[]
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+export const readProxies = (env: Env): EnvironmentProxies => {
+  const warnings: string[] = []
+  const read = (name: string): URL | undefined => {
+    const text = valueOf(env, name)
+    const url = text === '' ? undefined : parse(text)
+    if (url === null)
+      warnings.push(`${name} is not used: expected a URL such as http://proxy.example.com:3128 (HTTP proxies only, no SOCKS)`)
+    return url ?? undefined
+  }
+  const http = read('HTTP_PROXY')
+  const https = read('HTTPS_PROXY') ?? http
+  const except = valueOf(env, 'NO_PROXY')
+    .toLowerCase()
+    .split(/[,\s]+/)
+    .filter((entry) => entry !== '')
+  const passwords = [http, https].flatMap((url) => (url === undefined ? [] : [url.password, decoded(url.password)]))
+  return {
+    rules: { http: http?.href, https: https?.href, except },
+    secrets: [...new Set(passwords)].filter((password) => password !== ''),
+    warnings,
+  }
+}
+
+/** What one server says for itself wins over the environment. */
+export const proxiesOf = (own: URL | 'none' | undefined, environment: ProxyRules): ProxyRules => {
+  if (own === undefined) return environment
+  return own === 'none' ? NO_PROXIES : { http: own.href, https: own.href, except: [] }
+}
+
+const valueOf = (env: Env, name: string): string => (env[name.toLowerCase()] ?? env[name] ?? '').trim()
+
+/** `proxy:3128` means `http://proxy:3128`. */
+const parse = (text: string): URL | null => {
+  const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`)
+  return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' ? url : null
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

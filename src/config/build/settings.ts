@@ -1,0 +1,161 @@
+/** Everything a configuration says beside its servers, complete: the options of the gateway and of the side that faces the hosts. */
+import { isIP } from 'node:net'
+import { DEFAULT_GATEWAY } from '../../gateway/options.ts'
+import type { GatewayOptions } from '../../gateway/options.ts'
+import { DEFAULT_HOST } from '../../host/options.ts'
+import type { Address, HostLimits, HostOptions } from '../../host/options.ts'
+import { buildAuth } from './auth.ts'
+import type { Section, Settings } from '../schema/file-schema.ts'
+import { fill } from './fill.ts'
+import type { Gathered } from '../read/gather.ts'
+import type { Context } from '../surroundings.ts'
+import { parseAddress } from '../schema/kinds.ts'
+import type { AuditSettings } from '../options.ts'
+import type { Problem } from '../syntax/problems.ts'
+import { nearest } from '../syntax/tree.ts'
+import { absolutePath } from '../syntax/variables.ts'
+
+type Listen = Section<'listen'>
+
+const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>>]: keyof HostLimits } = {
+  max_body: 'maxBodyBytes',
+  max_header: 'maxHeaderBytes',
+  header_lines: 'maxHeaderLines',
+  max_batch: 'maxBatch',
+  max_depth: 'maxDepth',
+  max_values: 'maxValues',
+  max_keys: 'maxKeysPerObject',
+  connections: 'maxConnections',
+  connections_per_address: 'maxConnectionsPerAddress',
+  sessions: 'maxSessions',
+  in_flight: 'maxInFlight',
+  in_flight_per_principal: 'maxInFlightPerPrincipal',
+  in_flight_per_session: 'maxInFlightPerSession',
+  headers_timeout: 'headersTimeoutMs',
+  request_timeout: 'requestTimeoutMs',
+  keep_alive: 'keepAliveTimeoutMs',
+  session_idle: 'sessionIdleMs',
+  session_max: 'sessionMaxMs',
+  sessions_per_principal: 'maxSessionsPerPrincipal',
+  events: 'maxEvents',
+  event_bytes: 'maxEventBytes',
+  session_event_bytes: 'maxSessionEventBytes',
+  event_age: 'maxEventAgeMs',
+  sse_keep_alive: 'sseKeepAliveMs',
+  write_stall: 'writeStallMs',
+  max_queued: 'maxQueuedBytes',
+  event_log: 'maxTotalEventBytes',
+  loop_lag: 'maxLoopLagMs',
+}
+
+const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_principal: 'maxPerPrincipal' } as const
+const RESULT_NAMES = { results: 'maxBytes', result_ttl: 'ttlMs' } as const
+
+const GATEWAY_NAMES = {
+  subscriptions: 'maxSubscriptions',
+  personal_catalogs: 'maxPersonalCatalogs',
+  starts: 'maxStarts',
+  retry_budget: 'retryPercent',
+} as const
+
+const CACHE_NAMES = {
+  fresh: 'freshMs',
+  legacy_ttl: 'legacyTtlMs',
+  list_ttl: 'listTtlCapMs',
+  page_items: 'pageMaxItems',
+} as const
+
+export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
+  const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
+  const timed = fill({ list_budget: 'listBudgetMs' }, named, timeouts)
+  const limited = fill(GATEWAY_NAMES, timed, limits)
+  const cached = fill(CACHE_NAMES, limited, cache)
+  return {
+    ...cached,
+    parking: fill(PARKING_NAMES, DEFAULT_GATEWAY.parking, limits),
+    results: fill(RESULT_NAMES, DEFAULT_GATEWAY.results, limits),
+  }
+}
+
+/** Adds a problem for what has no effect without the file. */
+export const buildAudit = (
+  { settings, sections, folders }: Gathered,
+  { home, cwd }: Context,
+  problems: Problem[],
+): AuditSettings | undefined => {
+  const { audit, audit_bodies: bodies = false, audit_on_failure: onFailure = 'refuse' } = settings.telemetry?.log ?? {}
+  if (audit !== undefined) return { file: absolutePath(audit, folders.get('telemetry') ?? cwd, home), bodies, onFailure }
+  for (const key of ['audit_bodies', 'audit_on_failure'] as const) {
+    if (settings.telemetry?.log?.[key] === undefined) continue
+    const { place, path } = nearest(sections.get('telemetry')!, ['log', key])
+    problems.push({ place, path, message: `"${key}" without audit has no effect`, remedy: 'name a file: audit: ./audit.ndjson' })
+  }
+  return undefined
+}
+
+/** Adds problems for addresses the network reaches without authentication, for paths in use, for revisions in the wrong order. */
+export const buildHost = ({ settings, sections, servers }: Gathered, context: Context, problems: Problem[]): HostOptions => {
+  const { http, revisions, stream_after: streamAfter, poll_after: pollAfterMs, orphan, limits } = settings.listen ?? {}
+  const complain = (path: readonly string[], message: string, remedy: string) => {
+    const node = nearest(sections.get('listen')!, path)
+    problems.push({ place: node.place, path: node.path, message, remedy })
+  }
+  const allowUnauthenticatedNetwork = context.overrides?.allowUnauthenticatedNetwork ?? false
+  const path = http?.path ?? DEFAULT_HOST.path
+  const around = { path, serverKeys: new Set(servers.keys()), toolsets: new Set(Object.keys(settings.toolsets ?? {})) }
+  const auth = buildAuth(settings.auth, sections.get('auth'), around, problems)
+  const options: HostOptions = {
+    ...fill(
+      {
+        bind: 'addresses',
+        path: 'path',
+        allowed_hosts: 'allowedHosts',
+        allowed_origins: 'allowedOrigins',
+        public_url: 'publicUrl',
+        server: 'httpServer',
+        sse: 'sse',
+      },
+      fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),
+      http,
+    ),
+    auth,
+    allowUnauthenticatedNetwork,
+    pollAfterMs: pollAfterMs ?? DEFAULT_HOST.pollAfterMs,
+    revisions: { min: revisions?.min ?? DEFAULT_HOST.revisions.min, max: revisions?.max ?? DEFAULT_HOST.revisions.max },
+    drainMs: settings.reload?.drain ?? DEFAULT_HOST.drainMs,
+    lameDuckMs: settings.reload?.lame_duck,
+    limits: {
+      ...fill(LIMIT_NAMES, fill({ in_flight_bytes: 'maxInFlightBytes' }, DEFAULT_HOST.limits, settings.limits), limits),
+      ...(orphan !== undefined && { orphanMs: orphan }),
+      // Programs of this machine share an address: only who asks for it gets them limited.
+      maxConnectionsPerLoopback: limits?.connections_per_address ?? DEFAULT_HOST.limits.maxConnectionsPerLoopback,
+    },
+  }
+  if (/^\/(sse|messages|servers)(\/|$)/.test(options.path))
+    complain(['http', 'path'], `${options.path} is taken`, 'choose another, such as /mcp')
+  const { min, max } = options.revisions
+  if (min > max) complain(['revisions'], `min ${min} is later than max ${max}`, 'exchange them')
+
+  const listen = context.overrides?.listen
+  const addresses = listen === undefined ? options.addresses : overridden(listen, problems)
+  const open = allowUnauthenticatedNetwork || auth !== undefined ? undefined : addresses.find(({ host }) => !isLoopback(host))
+  if (open) {
+    const message = `${open.host}:${open.port} can be reached from the network, and hosts are not authenticated`
+    const remedy = 'configure auth, bind 127.0.0.1, or start with --allow-unauthenticated-network'
+    if (listen === undefined) complain(['http', 'bind'], message, remedy)
+    else problems.push({ place: '--listen', path: '', message, remedy })
+  }
+  return { ...options, addresses }
+}
+
+/** The loopback network, `::1` and `localhost`. */
+const isLoopback = (host: string): boolean =>
+  isIP(host) === 4 ? host.startsWith('127.') : host === '::1' || host === 'localhost'
+
+const overridden = (listen: string, problems: Problem[]): readonly Address[] => {
+  const addresses = listen.split(',').map((text) => parseAddress(text.trim()))
+  if (addresses.every((address) => address !== undefined)) return addresses
+  const message = `expected an address such as 127.0.0.1:7420, got ${JSON.stringify(listen)}`
+  problems.push({ place: '--listen', path: '', message, remedy: 'separate several with commas' })
+  return []
+}

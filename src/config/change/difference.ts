@@ -1,0 +1,65 @@
+/** What a new configuration changes of a running one (DECISIONS 2): what restarts, and what only shows up in views. Pure. */
+import { randomBytes } from 'node:crypto'
+import type { ServerOptions } from '../../downstream/options.ts'
+import { fingerprint, isSame } from './fingerprints.ts'
+import type { ConfigurationFingerprints, Fingerprints } from './fingerprints.ts'
+import type { Configuration } from '../options.ts'
+
+export interface Difference {
+  /** Server keys, each in exactly one of the four. */
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  /** What they are started or reached with differs: they restart. */
+  readonly changed: readonly string[]
+  /** They keep process, links and sessions; prefix, limits and the like may differ all the same. */
+  readonly same: readonly string[]
+  /** The listener closes and opens again. */
+  readonly listeners: boolean
+  /** YAML paths that take effect only when the whole process starts again. */
+  readonly needsRestart: readonly string[]
+  /** Options that none of the others is about. */
+  readonly others: boolean
+}
+
+const LAUNCHED_WITH = ['launch.command', 'launch.args', 'launch.env', 'launch.cwd']
+const REACHED_WITH = [
+  'url',
+  'transport',
+  'era',
+  'headers',
+  'proxies',
+  'tls',
+  'credential',
+  'roots',
+  'sharing',
+] satisfies (keyof ServerOptions)[]
+const STARTED_WITH: ReadonlySet<string> = new Set([...LAUNCHED_WITH, ...REACHED_WITH])
+
+export const diffConfigurations = (before: Configuration, after: Configuration): Difference => {
+  const salt = randomBytes(32)
+  return diffFingerprints(fingerprint(before, { salt }), fingerprint(after, { salt }))
+}
+
+/** The same of two that were made with one salt. */
+export const diffFingerprints = (before: ConfigurationFingerprints, after: ConfigurationFingerprints): Difference => {
+  const old = new Map(before.servers.map(({ key, options }) => [key, options]))
+  const keys = after.servers.map(({ key }) => key)
+  const kept = after.servers.filter(({ key }) => old.has(key))
+  const restarted = kept.filter(({ key, options }) =>
+    differing(old.get(key) ?? {}, options).some((name) => STARTED_WITH.has(name)),
+  )
+  const changed = restarted.map(({ key }) => key)
+  return {
+    added: keys.filter((key) => !old.has(key)),
+    removed: [...old.keys()].filter((key) => !keys.includes(key)),
+    changed,
+    same: kept.map(({ key }) => key).filter((key) => !changed.includes(key)),
+    listeners: !isSame(before.listeners, after.listeners),
+    needsRestart: differing(before.kept, after.kept),
+    others: !isSame(before.others, after.others),
+  }
+}
+
+/** Names of what is not the same in both, in the order of the second. */
+export const differing = (before: Fingerprints, after: Fingerprints): string[] =>
+  [...new Set([...Object.keys(after), ...Object.keys(before)])].filter((name) => !isSame(before[name], after[name]))

@@ -1,0 +1,46 @@
+/** Files of `NAME=value` lines: values for variables (`env_file`), or the environment of one server of a host's file (`envFile`). */
+import { readFile, stat } from 'node:fs/promises'
+import { parseEnv } from 'node:util'
+import type { Problem } from '../syntax/problems.ts'
+import { isWritableByAll } from './source.ts'
+import { child, childPath, plain } from '../syntax/tree.ts'
+import type { MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
+import { absolutePath, expandTree } from '../syntax/variables.ts'
+import type { Scope } from '../syntax/variables.ts'
+
+type Values = Readonly<Record<string, string | undefined>>
+
+/** All values, later files over earlier ones. `node` is where the files are named; what cannot be read is told there. */
+export const readEnvFiles = async (paths: readonly string[], scope: Scope, node: Tree, problems: Problem[]): Promise<Values> => {
+  const values: Record<string, string | undefined> = {}
+  for (const [index, path] of paths.entries()) {
+    const file = absolutePath(path, scope.folder, scope.home)
+    const refuse = (message: string, remedy: string) => {
+      const { place, path: at } = child(node, index) ?? node
+      problems.push({ place, path: at, message: `env_file ${path} ${message}`, remedy })
+    }
+    scope.files.add(file)
+    try {
+      if (isWritableByAll(await stat(file))) refuse('can be written by everyone', 'chmod o-w it')
+      Object.assign(values, parseEnv(await readFile(file, 'utf8')))
+    } catch (error) {
+      refuse(`cannot be read (${(error as NodeJS.ErrnoException).code})`, 'create it, or remove it here')
+    }
+  }
+  return values
+}
+
+/** A server of a host's file with the environment its `envFile` holds under the one it says itself, and without that member. */
+export const withEnvFile = async (entry: MapTree, scope: Scope, problems: Problem[]): Promise<MapTree> => {
+  const { env_file: named, ...rest } = Object.fromEntries(entry.entries)
+  if (named === undefined) return entry
+  const path = String(plain(await expandTree(named, scope, problems)))
+  const values = await readEnvFiles([path], scope, named, problems)
+  const literal = ([name, value]: [string, string | undefined]): [string, ScalarTree] => [
+    name,
+    { kind: 'scalar', value: value ?? '', source: path, path: childPath(named.path, name), place: named.place, variables: true },
+  ]
+  const own = rest['env']?.kind === 'map' ? rest['env'].entries : []
+  const env: MapTree = { ...entry, entries: new Map<string, Tree>([...Object.entries(values).map(literal), ...own]) }
+  return { ...entry, entries: new Map(Object.entries({ ...rest, env })) }
+}

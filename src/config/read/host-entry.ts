@@ -1,0 +1,278 @@
+/**
+ * One server of a host's file, rearranged into the form of ours. What its person switched off stays off, what decides how it
+ * authenticates is taken over, and a member that would change either and has no counterpart here is warned about with its place. All
+ * other members (labels, time-outs, approvals of a host's own dialogues) belong to the host and are left alone.
+ */
+import type { Problem } from '../syntax/problems.ts'
+import { child, childPath, plain } from '../syntax/tree.ts'
+import type { ListTree, MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
+
+/** Whose form the file has; `common`: `mcpServers` as Claude, Cursor, Windsurf, Cline and most others write it. */
+export type HostKind = 'common' | 'gemini' | 'vscode' | 'zed' | 'codex' | 'goose' | 'opencode' | 'continue'
+
+/** What an entry is read with. */
+export interface EntryContext {
+  readonly kind: HostKind
+  /** The environment, for members that name a variable. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly problems: Problem[]
+  readonly warnings: string[]
+}
+
+/** Transport by what hosts write under `type`; stdio has a command instead, `auto` finds out. */
+const TYPES: Readonly<Record<string, 'stdio' | 'http' | 'sse' | 'auto'>> = {
+  stdio: 'stdio',
+  local: 'stdio',
+  remote: 'auto',
+  http: 'http',
+  'streamable-http': 'http',
+  streamable_http: 'http',
+  streamableHttp: 'http',
+  sse: 'sse',
+}
+
+/** Names of one thing, as different hosts write it; the first that is there counts. */
+const COMMAND = ['command', 'cmd']
+const ENVIRONMENT = ['env', 'envs', 'environment']
+const URLS = ['url', 'serverUrl', 'httpUrl', 'uri']
+const HEADERS = ['headers', 'http_headers']
+const OFF_IF_TRUE = ['disabled', 'isDisabled']
+const OFF_IF_FALSE = ['enabled', 'isActive', 'active']
+/** Tools that alone may be used. */
+const ALLOWED = ['includeTools', 'enabledTools', 'enabled_tools', 'allowedTools', 'allowed_tools', 'available_tools', 'tools']
+/** Tools that may not. */
+const DENIED = ['excludeTools', 'disabledTools', 'disabled_tools', 'excludedTools', 'deniedTools', 'blockedTools']
+
+/** Members that change what is allowed, or how the server is authenticated to, and that have no counterpart here. */
+const NOT_HONOURED: Readonly<Record<string, string>> = {
+  headersHelper: 'it runs a program that prints headers; name them under headers, or use secrets with exec in trunkline.yaml',
+  authProviderType: 'write the server into trunkline.yaml, with credentials',
+  targetAudience: 'write the server into trunkline.yaml, with credentials',
+  targetServiceAccount: 'write the server into trunkline.yaml, with credentials',
+  env_keys: 'the values are in the keyring of the host; set the variables under envs',
+  sandbox: 'the server is started without a sandbox',
+  sandboxEnabled: 'the server is started without a sandbox',
+  experimental_environment: 'the server is started on this machine',
+  oauth_resource: 'the URL of the server is sent as the resource',
+}
+
+/** The entry in our form; what makes it unusable is added to `problems`. `isOff`: switched off for other reasons. */
+export const rearrange = (entry: MapTree, name: string, key: string, isOff: boolean, context: EntryContext): MapTree => {
+  const type = textOf(child(entry, 'type'))
+  const transport = type === undefined ? undefined : TYPES[type]
+  const command = firstOf(entry, COMMAND)
+  const isStarted = transport === 'stdio' || (transport === undefined && command !== undefined)
+  const problems: Problem[] = []
+  if (type !== undefined && transport === undefined)
+    problems.push(problemAt(child(entry, 'type')!, `transport ${JSON.stringify(type)} is not known`, 'use stdio, http or sse'))
+  const own = { ...context, problems }
+  const parts: Readonly<Record<string, Tree | undefined>> = {
+    ...(isStarted ? started(entry, command, own) : reached(entry, transport, own)),
+    filter: filterOf(entry, own),
+    display_name: key === name ? undefined : literal(name, entry),
+  }
+  const off =
+    isOff || OFF_IF_TRUE.some((one) => is(child(entry, one), true)) || OFF_IF_FALSE.some((one) => is(child(entry, one), false))
+  if (off) return { ...entry, entries: present({ ...parts, enabled: literal(false, entry) }) }
+  context.problems.push(...problems)
+  for (const [member, tree] of entry.entries) {
+    const remedy = NOT_HONOURED[member]
+    if (remedy === undefined || isNothing(tree) || textOf(tree) === 'dynamic_discovery') continue
+    context.warnings.push(`${tree.place} ${tree.path}: not honoured; ${remedy}`)
+  }
+  return { ...entry, entries: present(parts) }
+}
+
+const started = (entry: MapTree, command: Tree | undefined, context: EntryContext): Record<string, Tree | undefined> => {
+  // Zed wrote a mapping of path, args and env; opencode writes one list.
+  const launch = command?.kind === 'map' ? command : entry
+  const words = command?.kind === 'list' ? command : undefined
+  return {
+    command: words?.items[0] ?? (launch === entry ? command : firstOf(launch, ['path', ...COMMAND])),
+    args: words === undefined ? firstOf(launch, ['args']) : { ...words, items: words.items.slice(1) },
+    env: withForwarded(firstOf(launch, ENVIRONMENT), child(entry, 'env_vars'), context),
+    cwd: firstOf(entry, ['cwd']),
+    env_file: firstOf(entry, ['envFile']),
+  }
+}
+
+const reached = (
+  entry: MapTree,
+  transport: (typeof TYPES)[string] | undefined,
+  context: EntryContext,
+): Record<string, Tree | undefined> => ({
+  url: firstOf(entry, URLS),
+  headers: headersOf(entry, context),
+  credentials: credentialsOf(entry, context),
+  // VS Code means "HTTP, else SSE" by `http`.
+  transport:
+    transport === undefined || transport === 'auto' || (context.kind === 'vscode' && transport === 'http')
+      ? undefined
+      : literal(transport, child(entry, 'type')!),
+})
+
+/** Codex: variables of its own environment that the process gets. One that is not set is left out, as there. */
+const withForwarded = (env: Tree | undefined, names: Tree | undefined, { env: values }: EntryContext): Tree | undefined => {
+  if (names?.kind !== 'list') return env
+  const forwarded = names.items.flatMap((item) => {
+    const name = textOf(item) ?? textOf(child(item, 'name'))
+    const value = name === undefined ? undefined : values[name]
+    return name === undefined || value === undefined ? [] : [[name, filled(value, item, childPath(names.path, name))] as const]
+  })
+  const own = env?.kind === 'map' ? env.entries : []
+  return {
+    kind: 'map',
+    path: names.path,
+    place: names.place,
+    ...env,
+    entries: new Map<string, Tree>([...forwarded, ...own]),
+  } as MapTree
+}
+
+/** Headers as they are written, and those that Codex takes from variables. */
+const headersOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
+  const written = firstOf(entry, HEADERS) ?? child(child(entry, 'requestOptions'), 'headers')
+  const named = child(entry, 'env_http_headers')
+  const bearer = child(entry, 'bearer_token_env_var')
+  const token = child(entry, 'auth')
+  const isToken = typeof textOf(token) === 'string' && textOf(token) !== 'oauth'
+  if (named === undefined && bearer === undefined && !isToken) return written
+  const headers = new Map<string, Tree>(written?.kind === 'map' ? written.entries : [])
+  const fromVariable = (header: string, at: Tree, before = ''): void => {
+    const name = textOf(at) ?? ''
+    const value = context.env[name]
+    if (value === undefined) context.problems.push(problemAt(at, `variable ${name} is not set`, 'set it'))
+    else headers.set(header, filled(`${before}${value}`, at))
+  }
+  if (named?.kind === 'map') for (const [header, at] of named.entries) fromVariable(header, at)
+  if (bearer !== undefined) fromVariable('Authorization', bearer, 'Bearer ')
+  if (isToken && token?.kind === 'scalar')
+    headers.set('Authorization', { ...token, value: `Bearer ${textOf(token)}`, path: childPath(token.path, 'Authorization') })
+  const { path, place } = written ?? named ?? bearer ?? token!
+  return { kind: 'map', entries: headers, path, place }
+}
+
+const CLIENT_MEMBERS: Readonly<Record<string, string>> = {
+  clientId: 'client_id',
+  client_id: 'client_id',
+  CLIENT_ID: 'client_id',
+  clientSecret: 'client_secret',
+  client_secret: 'client_secret',
+  CLIENT_SECRET: 'client_secret',
+  scopes: 'scopes',
+  scope: 'scopes',
+}
+
+/** A client of OAuth that the person registered: `oauth` of Claude, Gemini and opencode, `auth` of Cursor. */
+const credentialsOf = (entry: MapTree, { warnings }: EntryContext): Tree | undefined => {
+  const tree = firstOf(entry, ['oauth', 'auth'])
+  const flat = child(entry, 'oauthClientId')
+  const isAsked = textOf(child(entry, 'auth')) === 'oauth'
+  if (tree?.kind !== 'map' && flat === undefined && !isAsked) return undefined
+  const members = new Map<string, Tree>()
+  if (flat !== undefined) members.set('client_id', flat)
+  if (tree?.kind === 'map') {
+    if (is(child(tree, 'enabled'), false)) return undefined
+    for (const [member, value] of tree.entries) {
+      const ours = CLIENT_MEMBERS[member]
+      if (ours !== undefined) members.set(ours, ours === 'scopes' ? scopesOf(value) : value)
+      else if (member !== 'enabled' && !isNothing(value))
+        warnings.push(`${value.place} ${value.path}: not honoured; write the server into trunkline.yaml, with credentials`)
+    }
+  }
+  const at = tree ?? flat ?? child(entry, 'auth')!
+  const oauth: MapTree = { kind: 'map', entries: members, path: at.path, place: at.place }
+  return { ...oauth, entries: new Map([['oauth', oauth]]) }
+}
+
+/** A list, or words with spaces between. */
+const scopesOf = (tree: Tree): Tree => {
+  if (tree.kind !== 'scalar') return tree
+  const items = (textOf(tree) ?? '').split(/\s+/).filter(Boolean)
+  return { kind: 'list', items: items.map((item) => ({ ...tree, value: item })), path: tree.path, place: tree.place }
+}
+
+/** Which tools may be used. A list that cannot be understood makes the entry unusable: what is switched off must not come on. */
+const filterOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
+  const denied = DENIED.flatMap((member) => namesIn(child(entry, member), context))
+  const allowed = ALLOWED.flatMap((member) => {
+    const tree = child(entry, member)
+    if (tree === undefined || isNothing(tree)) return []
+    if (tree.kind === 'map') return (denied.push(...switchedOff(tree)), [])
+    const names = namesIn(tree, context)
+    // Goose means all tools by an empty list.
+    if (names.length === 0 && context.kind === 'goose') return []
+    return names.some(({ value }) => value === '*') ? [] : [{ tree, names }]
+  })
+  const [first, ...others] = allowed
+  if (first === undefined && denied.length === 0) return undefined
+  const both = first?.names.filter(({ value }) => others.every(({ names }) => names.some((name) => name.value === value)))
+  const at = first?.tree ?? denied[0]
+  const list = (items: readonly Tree[]): ListTree => ({ kind: 'list', items, path: at.path, place: at.place })
+  return {
+    kind: 'map',
+    path: at.path,
+    place: at.place,
+    entries: present({ allow: both && list(both), deny: denied.length === 0 ? undefined : list(denied) }),
+  }
+}
+
+/** Names of tools. Gemini takes `name(…)` for `name`. */
+const namesIn = (tree: Tree | undefined, { problems, kind }: EntryContext): readonly ScalarTree[] => {
+  if (tree === undefined || isNothing(tree)) return []
+  const items = tree.kind === 'list' ? tree.items : [tree]
+  return items.flatMap((item): ScalarTree[] => {
+    const name = textOf(item)
+    if (name !== undefined && item.kind === 'scalar')
+      return [kind === 'gemini' ? { ...item, value: name.replace(/\([^]*$/, ''), variables: true } : { ...item, variables: true }]
+    problems.push(problemAt(item, 'expected a list of names of tools', 'correct it'))
+    return []
+  })
+}
+
+/** `{ "name": false }`, `{ "name": { "enabled": false } }` */
+const switchedOff = (tree: MapTree): ScalarTree[] =>
+  [...tree.entries].flatMap(([name, value]) => {
+    const isOff = is(value, false) || is(child(value, 'enabled'), false) || is(child(value, 'disabled'), true)
+    return isOff ? [{ ...literal(name, value), path: value.path }] : []
+  })
+
+/** A deny pattern beside those that the entry has. */
+export const withDenied = (entry: MapTree, patterns: readonly string[], at: Tree): MapTree => {
+  if (patterns.length === 0) return entry
+  const filter = child(entry, 'filter')
+  const deny = child(filter, 'deny')
+  const items = [...(deny?.kind === 'list' ? deny.items : []), ...patterns.map((pattern) => literal(pattern, at))]
+  const list: ListTree = { kind: 'list', items, path: at.path, place: at.place }
+  const entries = new Map(filter?.kind === 'map' ? filter.entries : []).set('deny', list)
+  return { ...entry, entries: new Map(entry.entries).set('filter', { kind: 'map', entries, path: at.path, place: at.place }) }
+}
+
+const present = (parts: Readonly<Record<string, Tree | undefined>>): ReadonlyMap<string, Tree> =>
+  new Map(Object.entries(parts).filter((pair): pair is [string, Tree] => pair[1] !== undefined))
+const firstOf = (entry: Tree, members: readonly string[]): Tree | undefined =>
+  members.map((member) => child(entry, member)).find((tree) => tree !== undefined && !isNothing(tree))
+const literal = (value: string | boolean, { path, place }: Tree): ScalarTree => ({
+  kind: 'scalar',
+  value,
+  source: String(value),
+  path,
+  place,
+  variables: true,
+})
+/** A text that came from a variable: messages never show it. */
+const filled = (value: string, at: Tree, path = at.path): ScalarTree => ({
+  kind: 'scalar',
+  value,
+  source: textOf(at) ?? '',
+  path,
+  place: at.place,
+  variables: true,
+})
+const problemAt = ({ place, path }: Tree, message: string, remedy: string): Problem => ({ place, path, message, remedy })
+export const textOf = (tree: Tree | undefined): string | undefined =>
+  tree?.kind === 'scalar' && typeof tree.value === 'string' ? tree.value : undefined
+const isNothing = (tree: Tree): boolean => tree.kind === 'scalar' && (tree.value === null || tree.value === false)
+/** Also the word, since some write `"true"`. */
+const is = (tree: Tree | undefined, value: boolean): boolean =>
+  tree?.kind === 'scalar' && String(plain(tree)).toLowerCase() === String(value)

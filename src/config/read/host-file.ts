@@ -1,0 +1,138 @@
+/**
+ * Configuration files of hosts, read as they are: `mcpServers` (Claude, Cursor, Windsurf, Gemini, Cline …), `servers` with `inputs` (VS
+ * Code), `context_servers` (Zed), `mcp_servers` (Codex), `extensions` (Goose), `mcp` (opencode), a list (Continue). What their entries
+ * mean is in host-entry.
+ */
+import { basename, dirname, sep } from 'node:path'
+import { rearrange, textOf, withDenied } from './host-entry.ts'
+import type { EntryContext, HostKind } from './host-entry.ts'
+import type { Switches } from './host-switches.ts'
+import type { Problem } from '../syntax/problems.ts'
+import { RESERVED_KEYS, normaliseKey, SERVER_KEY } from '../schema/server-key.ts'
+import { child, plain } from '../syntax/tree.ts'
+import type { ListTree, MapTree, Tree } from '../syntax/tree.ts'
+import type { VariableForms } from '../syntax/variables.ts'
+
+/** Where the servers of a host's file are, and whose form they have. */
+export interface HostFile {
+  readonly kind: HostKind
+  readonly servers: Tree
+}
+
+/** Sections that only a file of ours has. Hosts have a `telemetry` or `cache` of their own. */
+const OUR_SECTIONS = ['version', 'include', 'env_file', 'listen', 'naming', 'defaults', 'reload']
+
+/** `undefined`: the file is one of ours. */
+export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undefined => {
+  const of = (kind: HostKind, servers: Tree | undefined): HostFile | undefined => servers && { kind, servers }
+  const known = of('zed', child(tree, 'context_servers')) ?? of('codex', child(tree, 'mcp_servers'))
+  if (known !== undefined) return known
+  const common = child(tree, 'mcpServers') ?? child(tree, 'amp.mcpServers')
+  // These two have a version of their own.
+  if (common?.kind === 'list') return of('continue', byName(common))
+  if (basename(file) === 'librechat.yaml') return of('common', common)
+  if (OUR_SECTIONS.some((section) => tree.entries.has(section))) return undefined
+  if (common !== undefined) return of(isGemini(tree, common, file) ? 'gemini' : 'common', common)
+  const servers = child(tree, 'servers')
+  const isTyped = entriesOf(servers).some((entry) => textOf(child(entry, 'type')) !== undefined)
+  if (servers !== undefined && (isTyped || tree.entries.has('inputs'))) return of('vscode', servers)
+  const mcp = child(tree, 'mcp')
+  if (child(mcp, 'servers') !== undefined) return of('vscode', child(mcp, 'servers'))
+  if (entriesOf(mcp).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('opencode', mcp)
+  const extensions = child(tree, 'extensions')
+  return entriesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined) ? of('goose', extensions) : undefined
+}
+
+/** A list of items with a `name`, as a mapping by that name; of two with one name the first counts. */
+export const byName = (list: ListTree): MapTree => {
+  const entries = new Map<string, Tree>()
+  for (const [at, item] of list.items.entries()) {
+    const name = textOf(child(item, 'name')) ?? `server ${at + 1}`
+    if (!entries.has(name)) entries.set(name, item)
+  }
+  return { kind: 'map', entries, path: list.path, place: list.place }
+}
+
+const entriesOf = (tree: Tree | undefined): Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
+
+/** By its folder, or by members that only this host has. */
+const isGemini = (tree: MapTree, servers: Tree, file: string): boolean =>
+  /[/\\]\.(gemini|qwen)[/\\]/.test(file) ||
+  [child(child(tree, 'mcp'), 'allowed'), child(child(tree, 'mcp'), 'excluded')].some((list) => list?.kind === 'list') ||
+  ['allowMCPServers', 'excludeMCPServers'].some((member) => tree.entries.has(member)) ||
+  entriesOf(servers).some((entry) =>
+    ['httpUrl', 'includeTools', 'excludeTools', 'authProviderType'].some((one) => child(entry, one)),
+  )
+
+const BRACES = /\$\{([^{}]*)\}/g
+/** How hosts write variables, and what stands for one that is not set. Codex has none in its texts. */
+export const FORMS: Readonly<Record<HostKind, VariableForms>> = {
+  common: { pattern: BRACES, unset: 'literal' },
+  zed: { pattern: BRACES, unset: 'literal' },
+  vscode: { pattern: BRACES, unset: 'empty' },
+  gemini: { pattern: /\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))/g, unset: 'literal' },
+  goose: { pattern: /\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))/g, unset: 'literal' },
+  opencode: { pattern: /\{((?:env|file):[^{}]*)\}/g, unset: 'empty' },
+  codex: { pattern: /(?!)/g, unset: 'literal' },
+  continue: { pattern: /\$\{\{\s*(?:secrets|inputs)\.([^\s{}]*)\s*\}\}/g, unset: 'literal' },
+}
+
+/** The folder a host means by `${workspaceFolder}`: above `.vscode`, `.cursor` and the like, else that of the file. */
+export const workspaceOf = (file: string): string => {
+  const folder = dirname(file)
+  return basename(folder).startsWith('.') ? dirname(folder) : folder
+}
+
+export const hostConstants = (file: string, home: string): Readonly<Record<string, string>> => ({
+  workspaceFolder: workspaceOf(file),
+  workspaceFolderBasename: basename(workspaceOf(file)),
+  userHome: home,
+  pathSeparator: sep,
+  '/': sep,
+})
+
+/** Defaults of `${input:id}` by id, as VS Code writes them. */
+export const readInputs = (tree: MapTree): ReadonlyMap<string, string | undefined> => {
+  const inputs = child(tree, 'inputs')
+  const items = inputs?.kind === 'list' ? (inputs.items.map(plain) as readonly { id?: unknown; default?: unknown }[]) : []
+  return new Map(items.map((item) => [String(item?.id), typeof item?.default === 'string' ? item.default : undefined]))
+}
+
+/** A server of a host's file. */
+export interface HostServer {
+  readonly key: string
+  readonly tree: MapTree
+  /** What makes it unusable; the other servers of the file are used. */
+  readonly problems: readonly Problem[]
+}
+
+/** The servers of a host's file under keys that follow our rule; `taken` keys are avoided where one had to be made up. */
+export const readHostServers = (
+  { kind, servers }: HostFile,
+  switches: Switches,
+  taken: ReadonlySet<string>,
+  env: EntryContext['env'],
+  problems: Problem[],
+  warnings: string[],
+): readonly HostServer[] => {
+  if (servers.kind !== 'map') {
+    problems.push({ place: servers.place, path: servers.path, message: 'expected a mapping of servers', remedy: '' })
+    return []
+  }
+  const fits = (name: string) => SERVER_KEY.test(name) && !RESERVED_KEYS.includes(name)
+  const used = new Set([...taken, ...[...servers.entries.keys()].filter(fits)])
+  return [...servers.entries].map(([name, entry]): HostServer => {
+    const key = fits(name) ? name : normaliseKey(name, (key) => used.has(key))
+    used.add(key)
+    if (key !== name) warnings.push(`${entry.place}: server ${JSON.stringify(name)} is called "${key}" here`)
+    const { place, path } = entry
+    if (entry.kind !== 'map') {
+      const tree: MapTree = { kind: 'map', entries: new Map(), path, place }
+      return { key, tree, problems: [{ place, path, message: 'expected a mapping', remedy: '' }] }
+    }
+    const own: Problem[] = []
+    const arranged = rearrange(entry, name, key, switches.isOff(name), { kind, env, problems: own, warnings })
+    const denied = switches.denied(name)
+    return { key, tree: denied === undefined ? arranged : withDenied(arranged, denied.patterns, denied.at), problems: own }
+  })
+}

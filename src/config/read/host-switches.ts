@@ -1,0 +1,111 @@
+/**
+ * What a person switched off beside the entry itself: lists of servers in the same file (Gemini's `mcp.allowed` and `mcp.excluded`,
+ * opencode's `tools`), and the files in which Claude Code and Gemini CLI keep their switches.
+ */
+import { readFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { HostKind } from './host-entry.ts'
+import { child, plain } from '../syntax/tree.ts'
+import type { MapTree, Tree } from '../syntax/tree.ts'
+
+export interface Switches {
+  /** Whether the server of this name was switched off. */
+  readonly isOff: (name: string) => boolean
+  /** Patterns of its tools that were, and where that is written. */
+  readonly denied: (name: string) => { readonly patterns: readonly string[]; readonly at: Tree } | undefined
+}
+
+/** `files`: the further files that a change of counts, so far as they are there. */
+export const readSwitches = async (
+  tree: MapTree,
+  kind: HostKind,
+  file: string,
+  home: string,
+  warnings: string[],
+): Promise<Switches & { readonly files: readonly string[] }> => {
+  const beside = filesBeside(kind, file, home)
+  const elsewhere = await Promise.all(beside.map(async (one) => ({ ...one, off: await readOff(one, warnings) })))
+  const off = new Set(elsewhere.flatMap((one) => one.off ?? []))
+  const isGemini = kind === 'gemini'
+  const allowed = isGemini ? namesOf(child(child(tree, 'mcp'), 'allowed') ?? child(tree, 'allowMCPServers')) : []
+  const excluded = isGemini ? namesOf(child(child(tree, 'mcp'), 'excluded') ?? child(tree, 'excludeMCPServers')) : []
+  return {
+    files: elsewhere.filter(({ off, isWatched }) => isWatched && off !== undefined).map(({ path }) => path),
+    isOff: (name) => {
+      const folded = fold(name)
+      const isLeftOut = allowed.length > 0 && !allowed.includes(folded) && !allowed.includes('*')
+      return off.has(name) || excluded.includes(folded) || isLeftOut
+    },
+    denied: (name) => (kind === 'opencode' ? deniedByPattern(tree, name) : undefined),
+  }
+}
+
+type Read = (content: Record<string, unknown>) => unknown
+
+interface Beside {
+  readonly path: string
+  readonly read: Read
+  /** False: its host writes it all the time, for other reasons. */
+  readonly isWatched: boolean
+}
+
+const filesBeside = (kind: HostKind, file: string, home: string): readonly Beside[] => {
+  const folder = dirname(file)
+  if (basename(file) === '.mcp.json') {
+    const listed: Read = (content) => content['disabledMcpjsonServers']
+    const ofProject: Read = ({ projects }) => {
+      const project = (projects as Record<string, Record<string, unknown>> | undefined)?.[folder]
+      return [project?.['disabledMcpjsonServers'], project?.['disabledMcpServers']].flatMap((names) => names ?? [])
+    }
+    return [
+      { path: join(folder, '.claude', 'settings.json'), read: listed, isWatched: true },
+      { path: join(folder, '.claude', 'settings.local.json'), read: listed, isWatched: true },
+      { path: join(home, '.claude', 'settings.json'), read: listed, isWatched: true },
+      { path: join(home, '.claude.json'), read: ofProject, isWatched: false },
+    ]
+  }
+  if (kind !== 'gemini') return []
+  const disabled: Read = (content) =>
+    Object.entries(content).flatMap(([name, value]) => ((value as { enabled?: unknown } | null)?.enabled === false ? [name] : []))
+  return [{ path: join(home, '.gemini', 'mcp-server-enablement.json'), read: disabled, isWatched: true }]
+}
+
+/** The names that are off; `undefined`: there is no such file. One that cannot be read is told. */
+const readOff = async ({ path, read }: Beside, warnings: string[]): Promise<string[] | undefined> => {
+  try {
+    const names = read(JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>)
+    return Array.isArray(names) ? names.filter((name): name is string => typeof name === 'string') : []
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    warnings.push(`${path}: cannot be read (${code ?? message}); what it switches off is not known`)
+    return []
+  }
+}
+
+/** opencode names a tool `<server>_<tool>`: `"github_*": false`, `"permission": { "github_delete*": "deny" }`. */
+const deniedByPattern = (tree: MapTree, name: string): ReturnType<Switches['denied']> => {
+  const prefix = `${name.replaceAll(/[^\w-]/g, '_')}_`
+  const found = (['tools', 'permission'] as const).flatMap((member) => {
+    const section = child(tree, member)
+    if (section?.kind !== 'map') return []
+    return [...section.entries].flatMap(([pattern, value]) => {
+      const word = value.kind === 'scalar' ? value.value : undefined
+      const rest = word === false || word === 'deny' ? restOf(pattern, prefix) : undefined
+      return rest === undefined ? [] : [{ rest, at: value }]
+    })
+  })
+  return found.length === 0 ? undefined : { patterns: found.map(({ rest }) => rest), at: found[0].at }
+}
+
+/** What of the pattern is left for names behind the prefix; `undefined`: it means other servers. */
+const restOf = (pattern: string, prefix: string): string | undefined => {
+  if (pattern.startsWith(prefix)) return pattern.slice(prefix.length)
+  const star = pattern.indexOf('*')
+  return star >= 0 && prefix.startsWith(pattern.slice(0, star)) ? pattern.slice(star) : undefined
+}
+
+/** Gemini compares names without case and spaces around. */
+const fold = (name: string): string => name.trim().toLowerCase()
+const namesOf = (tree: Tree | undefined): string[] =>
+  tree?.kind === 'list' ? tree.items.map((item) => fold(String(plain(item)))) : []

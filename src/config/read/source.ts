@@ -1,0 +1,45 @@
+/** One file from disk to a tree. What the file system itself says against a file (who may write it, T-12) is judged here. */
+import { readFile, stat } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { parseText } from '../syntax/document.ts'
+import type { Problem } from '../syntax/problems.ts'
+import { parseToml } from '../syntax/toml.ts'
+import type { MapTree } from '../syntax/tree.ts'
+
+const MAX_BYTES = 4 * 1024 * 1024
+
+export interface Source {
+  readonly tree: MapTree
+  /** Others than the owner may read the file. */
+  readonly readable: boolean
+  readonly isEmpty: boolean
+}
+
+/** `name` is how the file is called in places. `undefined`: it cannot be used, and `problems` says why. */
+export const readSource = async (file: string, name: string, problems: Problem[]): Promise<Source | undefined> => {
+  const refuse = (message: string, remedy: string) => {
+    problems.push({ place: `${name}:1:1`, path: '', message, remedy })
+    return undefined
+  }
+  try {
+    const found = await stat(file)
+    if (!found.isFile()) return refuse('is not a file', 'name a YAML, JSON or TOML file')
+    if (found.size > MAX_BYTES) return refuse('is larger than 4 MiB', 'split it with include')
+    if (isWritableByAll(found))
+      return refuse('can be written by everyone, and a configuration runs commands', `chmod o-w ${name}`)
+    const parse = extname(file) === '.toml' ? parseToml : parseText
+    const { tree, problems: syntax, isEmpty } = parse(await readFile(file, 'utf8'), name)
+    problems.push(...syntax)
+    if (tree.kind !== 'map')
+      return syntax.length > 0 ? undefined : refuse('expected a mapping at the top', 'begin with "servers:"')
+    return { tree, readable: isPosix() && (found.mode & 0o044) !== 0, isEmpty }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    return refuse(`cannot be read (${code ?? message})`, code === 'ENOENT' ? 'check the path' : 'check its permissions')
+  }
+}
+
+/** Anybody on this machine could put commands into the file. */
+export const isWritableByAll = ({ mode }: { readonly mode: number }): boolean => isPosix() && (mode & 0o002) !== 0
+
+const isPosix = () => process.platform !== 'win32'

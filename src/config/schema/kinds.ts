@@ -1,0 +1,261 @@
+/**
+ * The kinds of values a configuration is made of. Each one is a zod schema with two faces: the parser that yields what code wants
+ * (milliseconds, bytes, lists) and the JSON Schema that editors and the documentation show. Texts with variables pass the second one.
+ */
+import { z } from 'zod'
+import type { Address } from '../../host/options.ts'
+import {
+  DURATION_PATTERN,
+  formatDuration,
+  formatSize,
+  parseDuration,
+  parseRate,
+  parseSize,
+  RATE_PATTERN,
+  SIZE_PATTERN,
+} from './units.ts'
+
+type Json = Readonly<Record<string, unknown>>
+export type Kind<T> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<T>>
+
+/** A text that stands for another one: `${VAR}` and its sisters. */
+const VARIABLE: Json = { type: 'string', pattern: '\\$\\{' }
+
+/** `parse` answers `undefined` for what it refuses; the message is then `expected <expected>, got …`. */
+export const kind = <T>(expected: string, json: Json, parse: (value: unknown) => T | undefined, remedy = ''): Kind<T> =>
+  z
+    .unknown()
+    .meta(json)
+    .transform((value, context): T => {
+      const parsed = parse(value)
+      if (parsed !== undefined) return parsed
+      context.addIssue({ code: 'custom', message: `expected ${expected}`, params: { remedy } })
+      return z.NEVER
+    })
+
+const matching = (expected: string, pattern: RegExp, remedy = ''): Kind<string> =>
+  kind(
+    expected,
+    { type: 'string', pattern: `(${pattern.source})|\\$\\{` },
+    (value) => (typeof value === 'string' && pattern.test(value) ? value : undefined),
+    remedy,
+  )
+
+/** `30s`, as milliseconds; more than nothing. */
+export const duration = kind(
+  'a duration such as 30s',
+  {
+    id: 'duration',
+    title: 'Duration',
+    description: 'A number and `ms`, `s`, `m` or `h`: `500ms`, `30s`, `1.5h`. At most 24 days.',
+    type: 'string',
+    pattern: `${DURATION_PATTERN}|\\$\\{`,
+  },
+  (value) => parseDuration(value) || undefined,
+  'write a number with ms, s, m or h',
+)
+
+/** As `duration`, or `0s`: at once. */
+export const pause = kind(
+  'a duration such as 200ms, or 0s',
+  { $ref: '#/$defs/duration' },
+  parseDuration,
+  'write a number with ms, s, m or h',
+)
+
+/** As `duration`, or `never`: `Infinity`. */
+export const durationOrNever = kind(
+  'a duration such as 30m, or never',
+  { anyOf: [{ $ref: '#/$defs/duration' }, { const: 'never' }] },
+  (value) => (value === 'never' ? Infinity : parseDuration(value) || undefined),
+)
+
+/** `4MiB`, as bytes; more than nothing. */
+export const size = kind(
+  'a size such as 4MiB',
+  {
+    id: 'size',
+    title: 'Size',
+    description: 'A number and `B`, `kB`, `MB`, `GB` (thousands) or `KiB`, `MiB`, `GiB`: `64KiB`, `4MiB`, `16MB`.',
+    type: 'string',
+    pattern: `${SIZE_PATTERN}|\\$\\{`,
+  },
+  (value) => parseSize(value) || undefined,
+  'write a number with KiB, MiB or GiB',
+)
+
+/** `20/s`: so many in a time. */
+export const rate = kind(
+  'a rate such as 20/s',
+  {
+    id: 'rate',
+    title: 'Rate',
+    description:
+      'A number of calls and a time: `20/s`, `100/m`, `5/2m`. So many may come at once; what was taken comes back evenly over the time.',
+    type: 'string',
+    pattern: `${RATE_PATTERN}|\\$\\{`,
+  },
+  parseRate,
+  'write calls / time, with ms, s, m or h',
+)
+
+/** A whole number; digits from a variable count as one. */
+export const count = (minimum: number, maximum: number): Kind<number> =>
+  kind(`a whole number from ${minimum} to ${maximum}`, { anyOf: [{ type: 'integer', minimum, maximum }, VARIABLE] }, (value) => {
+    const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+    return Number.isSafeInteger(number) && (number as number) >= minimum && (number as number) <= maximum
+      ? (number as number)
+      : undefined
+  })
+
+/** A number of things that are counted in many: `60`, `12k`, `1.5k`. */
+export const amount = kind(
+  'a number such as 60 or 12k',
+  {
+    anyOf: [
+      { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
+      { type: 'string', pattern: '^\\d+(\\.\\d+)?k?$|\\$\\{' },
+    ],
+  },
+  (value) => {
+    const [, digits, thousands] = /^(\d{1,9}(?:\.\d+)?)(k?)$/.exec(String(value)) ?? []
+    const number = Math.round(Number(digits) * (thousands === 'k' ? 1_000 : 1))
+    return Number.isSafeInteger(number) && number > 0 ? number : undefined
+  },
+)
+
+/** `true` or `false`; the same words from a variable count as one. */
+export const flag = kind('true or false', { anyOf: [{ type: 'boolean' }, VARIABLE] }, (value) =>
+  typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined,
+)
+
+export const choice = <const T extends string>(...words: readonly T[]): Kind<T> =>
+  kind(`one of ${words.join(', ')}`, { anyOf: [{ enum: words }, VARIABLE] }, (value) => words.find((word) => word === value))
+
+export const text = kind('a text', { type: 'string' }, (value) =>
+  typeof value === 'string' && !value.includes('\0') ? value : undefined,
+)
+
+export const filledText = kind('a text that is not empty', { type: 'string', minLength: 1 }, (value) =>
+  typeof value === 'string' && value !== '' && !value.includes('\0') ? value : undefined,
+)
+
+/** An argument or the value of a variable of the environment: numbers stay as they were typed. */
+export const argument = kind('a text or a number', { type: ['string', 'number', 'boolean'] }, (value) =>
+  typeof value === 'string' && !value.includes('\0') ? value : undefined,
+)
+
+/** What may stand behind the colon of an HTTP header: visible ASCII and blanks, or Latin-1. */
+export const headerValue = kind('a header value in one line', { type: ['string', 'number', 'boolean'] }, (value) =>
+  typeof value === 'string' && /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value) ? value.trim() : undefined,
+)
+
+/** One text or a list of texts. */
+export const texts = kind('a text or a list of texts', { type: ['string', 'array'], items: { type: 'string' } }, (value) => {
+  const list = Array.isArray(value) ? (value as unknown[]) : [value]
+  return list.every((item) => typeof item === 'string' && item !== '' && !item.includes('\0')) ? (list as string[]) : undefined
+})
+
+export const httpUrl = kind(
+  'a URL with http:// or https:// and without user name and password',
+  {
+    id: 'url',
+    title: 'URL',
+    description: 'Absolute, `http` or `https`. User name and password do not belong here but in `credentials`.',
+    type: 'string',
+    pattern: '^https?://|\\$\\{',
+  },
+  (value) => {
+    const url = typeof value === 'string' ? URL.parse(value) : null
+    return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' ? url : undefined
+  },
+)
+
+export const proxyUrl = kind(
+  'none, or a URL such as http://proxy.example.com:3128',
+  { type: 'string', pattern: '^(none|https?://.+)$|\\$\\{' },
+  (value) => {
+    if (value === 'none') return value
+    const url = typeof value === 'string' ? URL.parse(value) : null
+    return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' ? url : undefined
+  },
+  'HTTP proxies are supported, SOCKS is not',
+)
+
+const ADDRESS_PATTERN = /^(?:\[([\da-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/
+
+/** `127.0.0.1:7420`, `[::1]:7420`, `localhost:0`; `undefined` for anything else. Port 0 lets the system choose. */
+export const parseAddress = (value: unknown): Address | undefined => {
+  const [, six, four, digits] = (typeof value === 'string' ? ADDRESS_PATTERN.exec(value) : null) ?? []
+  const port = Number(digits)
+  return digits !== undefined && port < 65_536 ? { host: six ?? four, port } : undefined
+}
+
+/** One address or a list of them. */
+export const addresses = kind(
+  'an address such as 127.0.0.1:7420, or a list of them',
+  {
+    id: 'address',
+    title: 'Address',
+    description:
+      '`host:port` or a list of them: `127.0.0.1:7420`, `localhost:7420`, `[::1]:7420`. Port 0 lets the system choose.',
+    type: ['string', 'array'],
+    items: { type: 'string' },
+  },
+  (value) => {
+    const list = (Array.isArray(value) ? value : [value]).map(parseAddress)
+    return list.length > 0 && list.every((address) => address !== undefined) ? list : undefined
+  },
+)
+
+export const urlPath = matching('a path such as /mcp', /^(\/[A-Za-z0-9._~-]+)+$/)
+export const hostName = matching('a host name such as gateway.example.com', /^(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?$/)
+export const exposedName = matching('a name of letters, digits, _ and - (at most 128)', /^[A-Za-z0-9_-]{1,128}$/)
+
+export const origin = kind(
+  'an origin such as https://app.example.com',
+  { type: 'string', pattern: '^[a-z][a-z0-9+.-]*://[^/]+$|\\$\\{' },
+  (value) => (typeof value === 'string' && /^[a-z][a-z0-9+.-]*:\/\/[^/\s*]+$/.test(value) ? value : undefined),
+)
+
+/** An `http` or `https` URL without query; its path, without a `/` at the end, is what a proxy has before our paths. */
+export const publicUrl = kind(
+  'a URL such as https://mcp.example.com or https://example.com/gateway',
+  { type: 'string', pattern: '^https?://[^/?#]+[^?#]*$|\\$\\{' },
+  (value) => {
+    const url = typeof value === 'string' && !/[?#*\s]/.test(value) ? URL.parse(value) : null
+    if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return undefined
+    let path = url.pathname
+    while (path.endsWith('/')) path = path.slice(0, -1)
+    return path === '' || /^(\/[A-Za-z0-9._~-]+)+$/.test(path) ? url.origin + path : undefined
+  },
+)
+
+/** 32 bytes, as hex digits or base64; as hex digits in lower case. */
+export const sealKey = kind(
+  '32 random bytes as base64 or hex digits',
+  { type: 'string', pattern: '^([0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$|\\$\\{' },
+  (value) => {
+    const text = typeof value === 'string' ? value.trim() : ''
+    const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
+    const isOneForm = /^([0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/i.test(text)
+    return isOneForm && bytes.length === 32 && bytes.some((byte) => byte !== bytes[0]) ? bytes.toString('hex') : undefined
+  },
+  'make one with: openssl rand -base64 32',
+)
+
+/** A prefix: the form of a server key. */
+export const prefixKind = matching(
+  'a prefix such as gh (a-z, 0-9 and -, at most 20, beginning with a letter)',
+  /^[a-z][a-z0-9-]{0,19}$/,
+)
+
+/** A key of a section: what it means, and what holds when it is absent. */
+export const field = <S extends z.ZodType>(schema: S, description: string, initial?: unknown) =>
+  schema.optional().meta({ description, ...(initial === undefined ? {} : { initial }) })
+
+export const durationField = (description: string, milliseconds: number) =>
+  field(duration, description, formatDuration(milliseconds))
+export const sizeField = (description: string, bytes: number) => field(size, description, formatSize(bytes))
+export const countField = (description: string, number: number, minimum = 1, maximum = 1_000_000) =>
+  field(count(minimum, maximum), description, number)

@@ -1,0 +1,151 @@
+/** What becomes of what a server says and asks on its links by itself: who is told, who is asked, and who must not be (BRIDGING 3.0). */
+import type { ChangedList, LinkEvents } from '../../era/server/link.ts'
+import { isBridge } from '../../rpc/call.ts'
+import type { Call, HostSession } from '../../rpc/call.ts'
+import { TokenBucket } from '../../rpc/rate.ts'
+import type { Rate } from '../../rpc/rate.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import { isTerminal } from '../../wire/protocol/tasks.ts'
+import type { Asking } from './server-requests.ts'
+import type { DownstreamEnvironment } from '../environment.ts'
+import { listeners } from '../link-owner.ts'
+import type { LinkOwner } from '../link-owner.ts'
+
+/** What of a server this needs. */
+export interface HearingSource {
+  /** The key, and the principal where each has his own. */
+  readonly id: string
+  readonly key: string
+  readonly maxLogMessages: () => Rate
+  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'soleHost' | 'taskChanged'>
+  /** A resource changed. `owner`: of the link that it was said on, unless that is the main one. */
+  readonly updated: (uri: string, params: Payload, owner: LinkOwner | undefined) => void
+  readonly asking: Asking
+  /** Of a stdio front whose host is legacy. */
+  readonly soleSession: () => HostSession | undefined
+  /** `owner`: of the link that it was said on, unless that serves nobody. */
+  readonly outdated: (list: ChangedList, owner: LinkOwner | undefined) => void
+  /** `owner`: of the link that it was said on, unless that serves nobody. */
+  readonly taskEnded: (id: string, owner: LinkOwner | undefined) => void
+  /** See `LinkEvents`. */
+  readonly refused: (error: unknown) => void
+}
+
+export class Hearing {
+  readonly #source: HearingSource
+
+  constructor(source: HearingSource) {
+    this.#source = source
+  }
+
+  /** The main link of a legacy server serves no host: what it asks is declined (B263, B295). With a sole host it is its link. */
+  onMain(): LinkEvents {
+    const { environment, asking, soleSession, updated } = this.#source
+    const isSole = environment.soleHost !== undefined
+    const mayLog = this.#logLimit()
+    return {
+      ...this.#onAny(undefined),
+      updated: (uri, params) => updated(uri, params, undefined),
+      message: (params, call) => {
+        if (call !== undefined && mayLog()) call.notify('notifications/message', this.#labelledFor(call, params))
+      },
+      vendor: (method, params, call) => passVendor(method, params, call, [soleSession()]),
+      ask: async (question, call) => (isSole ? asking.ask(question, call, call, soleSession()) : asking.decline(question)),
+      elicitationComplete: (id) => asking.completed(id, soleSession()),
+      ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.way?.flow)?.isStalled === true }),
+    }
+  }
+
+  /** On a link that principals share nobody is asked but by a call, and what belongs to no call is told nobody (B051, B052). */
+  onLinkOf(owner: LinkOwner): LinkEvents {
+    const { asking, updated } = this.#source
+    const mayLog = this.#logLimit()
+    return {
+      ...this.#onAny(owner),
+      updated: (uri, params) => updated(uri, params, owner),
+      message: (params, call) => {
+        if (!mayLog()) return
+        if (call !== undefined) return call.notify('notifications/message', this.#labelledFor(call, params))
+        let labelled: Payload | undefined
+        for (const session of listeners(owner))
+          session.notify(
+            'notifications/message',
+            isBridge(session.scope) ? params : (labelled ??= this.#labelled(params.fresh())),
+          )
+      },
+      vendor: (method, params, call) => passVendor(method, params, call, listeners(owner)),
+      ask: (question, call) =>
+        owner.isolation === 'shared'
+          ? asking.ask(question, undefined, undefined, undefined)
+          : asking.ask(question, call, [...owner.waiting].at(-1), owner.latest),
+      ...(owner.isolation === 'session' && { isHostStalled: () => owner.latest?.isStalled === true }),
+      elicitationComplete: (id) => asking.completed(id, owner.isolation === 'session' ? owner.latest : undefined),
+    }
+  }
+
+  /** Logged; `error`: an unexpected one of ours, with where it was thrown. */
+  oddity(reason: string, sample: string, error?: unknown): void {
+    const { key, environment } = this.#source
+    const facts = { server: key, sample: sample.slice(0, 200) }
+    if (error === undefined) environment.log.debug(facts, reason)
+    else
+      environment.log.error(
+        { ...facts, error: error instanceof Error ? (error.stack ?? error.message) : 'no error object' },
+        reason,
+      )
+  }
+
+  #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated' | 'vendor'> {
+    const { id, key, environment, outdated, refused, taskEnded } = this.#source
+    return {
+      listChanged: (list) => {
+        environment.listAnnounced(key, list, owner)
+        outdated(list, owner)
+      },
+      taskChanged: (task) => {
+        if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
+        environment.taskChanged(id, task, owner)
+      },
+      oddity: (reason, sample, error) => this.oddity(reason, sample, error),
+      refused,
+    }
+  }
+
+  /** Of one link: whether another log message may be relayed now (`limits.log_messages`). */
+  #logLimit(): () => boolean {
+    const { key, environment, maxLogMessages } = this.#source
+    let rate = maxLogMessages()
+    let bucket = new TokenBucket(rate)
+    return () => {
+      if (rate !== maxLogMessages()) bucket = new TokenBucket((rate = maxLogMessages()))
+      const nowMs = performance.now()
+      const isAllowed = bucket.waitMs(nowMs) === 0
+      if (isAllowed) bucket.take(nowMs)
+      else environment.limits.hit('limits.log_messages', key)
+      return isAllowed
+    }
+  }
+
+  #labelledFor({ caller }: Call, params: Payload): Payload {
+    return isBridge(caller.scope) ? params : this.#labelled(params)
+  }
+
+  /** Log messages say which server they are from (BRIDGING 2.3). */
+  #labelled(params: Payload): Payload {
+    const { key } = this.#source
+    const logger = params.text('logger')
+    params.set('logger', JSON.stringify(logger === undefined ? key : `${key}/${logger}`))
+    return params
+  }
+}
+
+/** What no revision defines is between a host at a bridge and its server; elsewhere it has no recipient (BRIDGING 2.3, 3.21). */
+const passVendor = (
+  method: string,
+  params: Payload | undefined,
+  call: Call | undefined,
+  sessions: readonly (HostSession | undefined)[],
+): void => {
+  if (call !== undefined && isBridge(call.caller.scope)) return call.notify(method, params ?? Payload.of({}))
+  for (const session of sessions) if (session !== undefined && isBridge(session.scope)) session.notify(method, params)
+}

@@ -1,0 +1,73 @@
+/**
+ * Notices at run time that the server at a URL speaks another era than its link: a new version was deployed there, or an old one
+ * again (B213, B268). An error that no server of the link's era would send is only a reason to ask: `server/discover` decides.
+ */
+import type { Link } from '../../era/server/link.ts'
+import { ServerError } from '../../rpc/call.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { Era } from '../../wire/protocol/revisions.ts'
+
+/** What of a server this needs. */
+export interface EraWatchSource {
+  /** The main link, while it is up. */
+  readonly link: () => Link | undefined
+  /** The era that the server speaks now; `undefined`: it cannot be told. Never rejects. */
+  readonly probe: () => Promise<Era | undefined>
+  /** The link speaks an era that its server does not speak any more. */
+  readonly changed: (link: Link) => void
+  readonly nowMs: () => number
+}
+
+/** Errors that come in bursts ask once. */
+const MIN_GAP_MS = 2_000
+/** Codes of 2026-07-28 that refuse a request of another era ([2026-07-28 basic/versioning]). */
+const MODERN_REFUSALS: ReadonlySet<number> = new Set([-32020, -32021, -32022])
+/** Codes by which legacy servers refuse what comes without a session; the texts are those of the official SDKs. */
+const LEGACY_REFUSALS: ReadonlySet<number> = new Set([-32601, -32600, -32000])
+const ASKS_FOR_SESSION = /\bsession\b|\binitiali[sz]/i
+
+export class EraWatch {
+  readonly #source: EraWatchSource
+  #asking: Promise<boolean> | undefined
+  #askedMs = -Infinity
+
+  constructor(source: EraWatchSource) {
+    this.#source = source
+  }
+
+  /**
+   * Whether `error`, of a call that was sent while `link` was the main link, shows that the era has changed; then that link is given up,
+   * and the call was not executed. Of several calls under way one asks: those that fail later find another link there.
+   */
+  async isChange(error: unknown, link: Link | undefined): Promise<boolean> {
+    if (link === undefined || link.transport === 'pipe' || !contradicts(error, link.era)) return false
+    if (this.#asking !== undefined) return this.#asking
+    const now = this.#source.link()
+    if (now !== link) return now?.era !== link.era
+    const nowMs = this.#source.nowMs()
+    if (nowMs - this.#askedMs < MIN_GAP_MS) return false
+    this.#askedMs = nowMs
+    const asking = this.#ask(link)
+    this.#asking = asking
+    try {
+      return await asking
+    } finally {
+      this.#asking = undefined
+    }
+  }
+
+  async #ask(link: Link): Promise<boolean> {
+    const era = await this.#source.probe()
+    if (era === undefined || era === link.era) return false
+    this.#source.changed(link)
+    return true
+  }
+}
+
+/** Whether a server of this era would hardly answer so; a process does not change its era, so that only HTTP is meant. */
+const contradicts = (error: unknown, era: Era): boolean => {
+  if (error instanceof Failure) return error.executed === 'no' && (error.kind === 'not_found' || error.kind === 'bad_response')
+  if (!(error instanceof ServerError)) return false
+  if (era === 'legacy') return MODERN_REFUSALS.has(error.code)
+  return LEGACY_REFUSALS.has(error.code) || ASKS_FOR_SESSION.test(error.message)
+}

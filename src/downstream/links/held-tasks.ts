@@ -1,0 +1,88 @@
+/**
+ * Which link holds which task of a legacy server: requests about it go there, whoever sends them, and the link outlives its
+ * session until its tasks have ended or their time is over (BRIDGING 3.17). Servers make up ids per process, so that two links
+ * may hold tasks of one id: never another principal's is meant, and rather one on the caller's own link.
+ */
+import { ServerError } from '../../rpc/call.ts'
+import type { Call, Outcome } from '../../rpc/call.ts'
+import { METHODS } from '../../wire/protocol/methods.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import { isTerminal } from '../../wire/protocol/tasks.ts'
+import type { LinkOwner } from '../link-owner.ts'
+
+/** Unlimited tasks hold a link this long. */
+const MAX_HELD_MS = 24 * 3_600_000
+
+interface HeldTask {
+  readonly untilMs: number
+  hasEnded: boolean
+}
+
+export class HeldTasks {
+  readonly #nowMs: () => number
+  /** By id, then by the owner of the link. */
+  readonly #tasks = new Map<string, Map<LinkOwner, HeldTask>>()
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  /** Who holds the task that the call asks for. */
+  holderFor({ method, target, caller }: Call): LinkOwner | undefined {
+    if (METHODS[method]?.way !== 'task') return undefined
+    const holders = [...(this.#tasks.get(target ?? '')?.keys() ?? [])].filter(
+      ({ isolation, principal }) => isolation === 'shared' || principal === caller.principal,
+    )
+    return holders.find(({ sessions }) => caller.session !== undefined && sessions.has(caller.session)) ?? holders.at(-1)
+  }
+
+  /** Takes up what an outcome says of tasks: made, ended. */
+  heed({ method, target }: Call, { kind, result }: Outcome, owner: LinkOwner): void {
+    if (kind === 'task') this.#add(result.text('taskId') ?? '', result.value('ttlMs'), owner)
+    else if (method === 'tasks/result' || method === 'tasks/cancel') this.ended(target ?? '', owner)
+    else if (method === 'tasks/get' && result instanceof Payload && isTerminal(result.text('status')))
+      this.ended(target ?? '', owner)
+  }
+
+  /** The result of a task may be an error, and one that is not known any more has ended, too. */
+  heedError({ method, target }: Call, error: unknown, owner: LinkOwner): void {
+    const isUnknown = error instanceof ServerError && error.code === -32602
+    if ((method === 'tasks/get' && isUnknown) || (method === 'tasks/result' && error instanceof ServerError))
+      this.ended(target ?? '', owner)
+  }
+
+  /** `owner`: of the link on which it was heard; `undefined`: on a link of no caller. */
+  ended(id: string, owner: LinkOwner | undefined): void {
+    for (const [holder, task] of this.#tasks.get(id) ?? []) if (owner === undefined || owner === holder) task.hasEnded = true
+  }
+
+  /** Whether a task on this link still runs. */
+  needs(owner: LinkOwner): boolean {
+    for (const holders of this.#tasks.values()) if (holders.get(owner)?.hasEnded === false) return true
+    return false
+  }
+
+  /** The link has gone. */
+  forget(owner: LinkOwner): void {
+    this.#forgetWhere((holder) => holder === owner)
+  }
+
+  forgetExpired(): void {
+    const nowMs = this.#nowMs()
+    this.#forgetWhere((_, { untilMs }) => untilMs < nowMs)
+  }
+
+  #forgetWhere(isOver: (owner: LinkOwner, task: HeldTask) => boolean): void {
+    for (const [id, holders] of this.#tasks) {
+      for (const [owner, task] of holders) if (isOver(owner, task)) holders.delete(owner)
+      if (holders.size === 0) this.#tasks.delete(id)
+    }
+  }
+
+  #add(id: string, ttlMs: unknown, owner: LinkOwner): void {
+    const heldMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_HELD_MS) : MAX_HELD_MS
+    const holders = this.#tasks.get(id) ?? new Map<LinkOwner, HeldTask>()
+    holders.delete(owner)
+    this.#tasks.set(id, holders.set(owner, { untilMs: this.#nowMs() + heldMs, hasEnded: false }))
+  }
+}

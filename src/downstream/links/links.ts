@@ -1,0 +1,312 @@
+/**
+ * The links to one server beside its main one: which caller gets which, opened on first use, closed when nobody needs them
+ * (BRIDGING 3.0). A session's own link goes with it; one that several use stays until it has been idle, whoever opened it.
+ */
+import type { Link } from '../../era/server/link.ts'
+import type { Call, Caller, Capabilities, HostSession, Outcome } from '../../rpc/call.ts'
+import type { Sweepable } from '../../rpc/sweeper.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { LogLevel } from '../../wire/protocol/methods.ts'
+import { HeldTasks } from './held-tasks.ts'
+import { levelFor, linkKeyOf, ownerOf } from '../link-owner.ts'
+import type { LinkKey, LinkOwner } from '../link-owner.ts'
+import type { ServerOptions, Sharing } from '../options.ts'
+import { isForgotten } from '../pacing/retries.ts'
+
+interface Held {
+  readonly owner: LinkOwner
+  readonly link: Promise<Link>
+  opened: Link | undefined
+  /** Calls that are on it. */
+  leases: number
+  idleSinceMs: number
+  /** A call on it was given up: the server may still ask for it, and the next host that can be asked would be asked instead. */
+  restsUntilMs: number
+}
+
+/** How long a server may go on with a call that was given up. */
+const REST_MS = 30_000
+
+interface LatestKey extends Pick<Caller, 'principal' | 'capabilities' | 'clientInfo'> {
+  readonly sharing: Sharing
+  readonly key: LinkKey
+}
+
+export interface LinksEnvironment {
+  readonly open: (owner: LinkOwner) => Promise<Link>
+  /** A legacy session calls for the first time. */
+  readonly sessionSeen: () => void
+  /** A link of this owner is open no more. */
+  readonly closed: (owner: LinkOwner) => void
+  /** The server's messages come on one way for all calls, so that only one caller at a time may be asked (BRIDGING 3.0 b). */
+  readonly isShared: () => boolean
+  readonly nowMs: () => number
+}
+
+/** Runs `call` on its caller's link; `level`: what the server is to be asked for first, if anything. */
+export type Use = (call: Call, link: Link, level: LogLevel | undefined) => Promise<Outcome>
+
+/** The links of one session. */
+interface Used {
+  readonly all: Set<Held>
+  /** What its calls find again without a search, as long as it says the same of itself. */
+  usual: { readonly held: Held; readonly capabilities: Capabilities; readonly sharing: Sharing } | undefined
+}
+
+export class Links implements Sweepable {
+  #options: ServerOptions
+  readonly #environment: LinksEnvironment
+  /** Everything that is open or opening. */
+  readonly #all = new Map<LinkOwner, Held>()
+  /** What calls find. A link that stands here no more is left: it ends once nothing uses it. */
+  readonly #found = new Map<string, Held>()
+  readonly #bySession = new WeakMap<HostSession, Used>()
+  readonly #tasks: HeldTasks
+  #serial = 0
+  /** Of the host without a session that came last: mostly the next one too. */
+  #latest: LatestKey | undefined
+
+  constructor(options: ServerOptions, environment: LinksEnvironment) {
+    this.#options = options
+    this.#environment = environment
+    this.#tasks = new HeldTasks(environment.nowMs)
+  }
+
+  /** Other options, none of which asks for a restart: links that are open stay. */
+  adopt(options: ServerOptions): void {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  of(owner: LinkOwner): Link | undefined {
+    return this.#all.get(owner)?.opened
+  }
+
+  /** The open links that this session uses. */
+  ofSession(session: HostSession): Link[] {
+    return this.withOwners(session).map(({ link }) => link)
+  }
+
+  withOwners(session: HostSession): { readonly owner: LinkOwner; readonly link: Link }[] {
+    const used = [...(this.#bySession.get(session)?.all ?? [])]
+    return used.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
+  }
+
+  /** The open links that calls of this caller may go over, beside the main one. */
+  ofCaller({ session, principal }: Pick<Caller, 'session' | 'principal'>): { readonly owner: LinkOwner; readonly link: Link }[] {
+    if (this.#all.size === 0) return []
+    if (session !== undefined) return this.withOwners(session)
+    const own = [...this.#all.values()].filter(
+      ({ owner }) => owner.isolation === 'principal' && owner.principal === principal && owner.sessions.size === 0,
+    )
+    return own.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
+  }
+
+  /** Runs `use` on the caller's link, or on the one that holds the task he asks for; the link is not closed meanwhile. */
+  async lease(call: Call, use: Use): Promise<Outcome> {
+    const held = this.#holding(call) ?? this.#hold(call.caller)
+    const { owner } = held
+    held.leases++
+    try {
+      const link = held.opened ?? (await awaited(held, call))
+      const outcome = await use(call, link, levelFor(owner, call.logLevel))
+      this.#tasks.heed(call, outcome, owner)
+      return outcome
+    } catch (error) {
+      this.#tasks.heedError(call, error, owner)
+      // The server forgot the session of this link: whoever comes next gets another; what is under way may still be answered.
+      if (isForgotten(error)) this.#leave(held)
+      if (error instanceof Failure) held.restsUntilMs = this.#environment.nowMs() + REST_MS
+      throw error
+    } finally {
+      held.leases--
+      held.idleSinceMs = this.#environment.nowMs()
+      if (owner.isolation === 'call' || this.#isLeft(held)) this.#leave(held)
+    }
+  }
+
+  /** The link that calls of this caller go over. Rejects if it cannot be opened. */
+  async opened(caller: Caller): Promise<Link> {
+    const { opened, link } = this.#hold(caller)
+    return opened ?? link
+  }
+
+  /** A server says that a task has ended; `owner`: of the link that it said it on. */
+  taskEnded(id: string, owner: LinkOwner | undefined): void {
+    this.#tasks.ended(id, owner)
+  }
+
+  /** Closes what has been left, or idle too long; called by the owner's clock. */
+  sweep(): void {
+    const nowMs = this.#environment.nowMs()
+    this.#tasks.forgetExpired()
+    for (const held of this.#all.values()) {
+      const isIdle = held.owner.isolation !== 'session' && nowMs - held.idleSinceMs >= this.#options.idleStopMs
+      if (isIdle || this.#isLeft(held)) this.#closeIfUnused(held)
+    }
+  }
+
+  /** No call finds any of those that are open; each is closed once nothing uses it. */
+  leaveAll(): void {
+    for (const held of this.#all.values()) this.#leave(held)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#all.values()].map((held) => this.#close(held)))
+  }
+
+  #holding(call: Call): Held | undefined {
+    const owner = this.#tasks.holderFor(call)
+    return owner && this.#all.get(owner)
+  }
+
+  /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
+  #hold(caller: Caller): Held {
+    const { session } = caller
+    const { sharing } = this.#options
+    const own = session && this.#holdAgain(session, caller, sharing)
+    if (own !== undefined) return own
+    const wanted = this.#wanted(caller, sharing)
+    const isExclusive = session === undefined && Object.keys(wanted.declared).length > 0 && this.#environment.isShared()
+    let resting: Held | undefined
+    for (let at = 0; ; at++) {
+      const key = at === 0 ? wanted.key : `${wanted.key} ${at}`
+      const existing = this.#found.get(key)
+      if (existing !== undefined && isExclusive && existing.leases > 0) continue
+      if (existing !== undefined && isExclusive && existing.restsUntilMs > this.#environment.nowMs()) {
+        resting ??= existing
+        continue
+      }
+      const held = existing ?? (resting !== undefined && this.#isFull(wanted) ? resting : this.#open({ ...wanted, key }))
+      if (caller.principal !== held.owner.principal) held.owner.isMixed = true
+      if (session !== undefined) this.#join(held, session, caller)
+      return held
+    }
+  }
+
+  /** Hosts without a session introduce themselves by the same objects again (`era/host/introductions`). */
+  #wanted(caller: Caller, sharing: Sharing): LinkKey {
+    const latest = this.#latest
+    const { session, principal, capabilities, clientInfo } = caller
+    if (
+      session === undefined &&
+      latest?.capabilities === capabilities &&
+      latest.principal === principal &&
+      latest.clientInfo === clientInfo &&
+      latest.sharing === sharing
+    )
+      return latest.key
+    const key = linkKeyOf(caller, sharing, () => ++this.#serial)
+    if (session === undefined && key.isolation !== 'call') this.#latest = { principal, capabilities, clientInfo, sharing, key }
+    return key
+  }
+
+  /** The link of the session's calls before this one. */
+  #holdAgain(session: HostSession, { capabilities }: Caller, sharing: Sharing): Held | undefined {
+    const used = this.#bySession.get(session)
+    const usual = used?.usual
+    const isSame = usual?.capabilities === capabilities && usual.sharing === sharing && !this.#isLeft(usual.held)
+    const held = isSame ? usual.held : sharing === 'session' ? used?.all.values().next().value : undefined
+    if (held !== undefined) held.owner.latest = session
+    return held
+  }
+
+  /** Links of sessions are bounded by the limit of sessions, not by this one. */
+  #isFull({ isolation, principal }: LinkKey): boolean {
+    const others = [...this.#all.keys()].filter((owner) => owner.isolation !== 'session' && owner.principal === principal)
+    return isolation !== 'session' && others.length >= this.#options.limits.maxLinks
+  }
+
+  #open(wanted: LinkKey): Held {
+    const { maxLinks } = this.#options.limits
+    if (this.#isFull(wanted))
+      throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, {
+        executed: 'no',
+        retryable: true,
+        limit: 'limits.links',
+      })
+    const owner = ownerOf(wanted)
+    const link = this.#environment.open(owner)
+    const held: Held = { owner, link, opened: undefined, leases: 0, idleSinceMs: this.#environment.nowMs(), restsUntilMs: 0 }
+    this.#all.set(owner, held)
+    this.#found.set(owner.key, held)
+    const forget = (): void => this.#forget(held)
+    link.then((opened) => {
+      held.opened = opened
+      void opened.closed.then(forget)
+    }, forget)
+    return held
+  }
+
+  /** The session uses this link until it ends. */
+  #join(held: Held, session: HostSession, { capabilities }: Caller): void {
+    const { owner } = held
+    const { sharing } = this.#options
+    owner.sessions.add(session)
+    owner.latest = session
+    let used = this.#bySession.get(session)
+    if (used === undefined) {
+      this.#bySession.set(session, (used = { all: new Set(), usual: undefined }))
+      session.onEnd(() => this.#ended(session))
+      this.#environment.sessionSeen()
+    }
+    used.all.add(held)
+    used.usual = sharing === 'call' ? undefined : { held, capabilities, sharing }
+  }
+
+  #ended(session: HostSession): void {
+    const used = this.#bySession.get(session)?.all ?? []
+    this.#bySession.delete(session)
+    for (const held of used) {
+      const { owner } = held
+      owner.sessions.delete(session)
+      if (owner.latest === session) owner.latest = [...owner.sessions].at(-1)
+      if (owner.isolation === 'session') this.#leave(held)
+    }
+  }
+
+  #isLeft(held: Held): boolean {
+    return this.#found.get(held.owner.key) !== held
+  }
+
+  /** Nobody finds it any more. */
+  #leave(held: Held): void {
+    this.#unlist(held)
+    this.#closeIfUnused(held)
+  }
+
+  #unlist(held: Held): void {
+    const { key, sessions } = held.owner
+    if (!this.#isLeft(held)) this.#found.delete(key)
+    for (const session of sessions) this.#bySession.get(session)?.all.delete(held)
+  }
+
+  #closeIfUnused(held: Held): void {
+    if (held.leases === 0 && this.#all.has(held.owner) && !this.#tasks.needs(held.owner)) void this.#close(held)
+  }
+
+  /** It is closed, or about to be. */
+  #forget(held: Held): void {
+    if (this.#all.delete(held.owner)) this.#environment.closed(held.owner)
+    this.#tasks.forget(held.owner)
+    this.#unlist(held)
+  }
+
+  async #close(held: Held): Promise<void> {
+    this.#forget(held)
+    const link = await held.link.catch(() => undefined)
+    await link?.close()
+  }
+}
+
+const awaited = async ({ owner, link }: Held, call: Call): Promise<Link> => {
+  owner.waiting.add(call)
+  try {
+    return await link
+  } finally {
+    owner.waiting.delete(call)
+  }
+}

@@ -1,0 +1,59 @@
+/** Channels to configured servers, by what carries them. The one place that knows every transport. */
+import type { LimitCounts } from '../../rpc/limit-counts.ts'
+import { ChildProcessChannel, DEFAULT_CHILD_PROCESS } from '../../transport/process/child-process.ts'
+import type { HttpClients } from '../../transport/http1/client/http-clients.ts'
+import type { Launcher } from '../../transport/process/launcher.ts'
+import type { StderrOptions } from '../../transport/process/process-group.ts'
+import { SseChannel } from '../../transport/channel/sse-channel.ts'
+import { StreamableChannel } from '../../transport/channel/streamable-channel.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { Log, Openers } from '../environment.ts'
+import type { LaunchOptions, ServerOptions } from '../options.ts'
+
+export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log, counts: LimitCounts): Openers => {
+  const onStderr =
+    ({ key }: ServerOptions) =>
+    (line: string) =>
+      log.debug({ server: key }, line)
+  const stderrOf = ({ key, limits }: ServerOptions): StderrOptions => ({
+    maxBytes: limits.maxStderrBytes,
+    onDropped: () => counts.passed('limits.stderr', key),
+  })
+  return {
+    pipe: (options) =>
+      new ChildProcessChannel({
+        ...DEFAULT_CHILD_PROCESS,
+        launch: launchOf(options),
+        launcher,
+        bodies: clients.bodies,
+        maxMessageBytes: options.limits.maxMessageBytes,
+        onStderr: onStderr(options),
+        stderr: stderrOf(options),
+      }),
+    http: (options, bearer) => {
+      const url = urlOf(options)
+      return new StreamableChannel(clients.for(url, options), url, options.headers, boundOf(options), bearer)
+    },
+    sse: (options, bearer) => {
+      const url = urlOf(options)
+      return new SseChannel(clients.for(url, options), url, options.headers, boundOf(options), bearer)
+    },
+    companion: async (options) => {
+      const tree = await launcher(launchOf(options), { onStderr: onStderr(options), stderr: stderrOf(options) })
+      tree.drainStdout()
+      return tree
+    },
+  }
+}
+
+const boundOf = ({ limits }: ServerOptions) => ({ maxMessageBytes: limits.maxMessageBytes })
+
+const launchOf = ({ key, launch }: ServerOptions): LaunchOptions => {
+  if (launch === undefined) throw new Failure('spawn_failed', `servers.${key} has no command`, { executed: 'no' })
+  return launch
+}
+
+const urlOf = ({ key, url }: ServerOptions): URL => {
+  if (url === undefined) throw new Failure('unreachable', `servers.${key} has no url`, { executed: 'no' })
+  return url
+}

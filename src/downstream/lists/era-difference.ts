@@ -1,0 +1,30 @@
+/** What a server of both eras offers in one of them only, as sentences for `ps` (BRIDGING 3.0 rule 0). */
+import { LIST_KINDS } from '../../catalog/inventory.ts'
+import type { Inventory, ListKind } from '../../catalog/inventory.ts'
+
+/** Names in one sentence. */
+const MAX_NAMES = 5
+
+const WORDS: Readonly<Record<ListKind, string>> = {
+  tools: 'tools',
+  resources: 'resources',
+  templates: 'resource templates',
+  prompts: 'prompts',
+}
+
+/** One sentence for each list and era that lacks something; none where the eras offer the same names. */
+export const eraDifference = (modern: Inventory | undefined, legacy: Inventory | undefined): string[] => {
+  if (modern === undefined || legacy === undefined) return []
+  return LIST_KINDS.flatMap((kind) => [
+    ...only(kind, 'legacy hosts', legacy, modern),
+    ...only(kind, 'hosts of 2026-07-28', modern, legacy),
+  ])
+}
+
+const only = (kind: ListKind, hosts: string, has: Inventory, lacks: Inventory): string[] => {
+  const others = new Set(lacks.lists[kind].map(({ original }) => original))
+  const names = has.lists[kind].map(({ original }) => original).filter((name) => !others.has(name))
+  if (names.length === 0) return []
+  const more = names.length > MAX_NAMES ? ', …' : ''
+  return [`the server offers ${names.length} ${WORDS[kind]} to ${hosts} only: ${names.slice(0, MAX_NAMES).join(', ')}${more}`]
+}

@@ -1,0 +1,306 @@
+/**
+ * What one server offers: read over its main link, vetted, remembered; read again when it says so or when time has passed. Hosts
+ * that run MCP Apps may be shown other lists (BRIDGING 3.7, 3.16).
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { BehaviorSubject } from 'rxjs'
+import { LIST_KINDS, withoutLifetime } from '../../catalog/inventory.ts'
+import type { Inventory, ListKind } from '../../catalog/inventory.ts'
+import type { LockChange, LockKind } from '../../catalog/lock/lock.ts'
+import type { Pin } from '../../catalog/lock/pinned.ts'
+import { vetHidden } from '../../catalog/curate/vetting.ts'
+import { refuseCircle } from '../../era/gateways.ts'
+import type { ChangedList, Declared, Link } from '../../era/server/link.ts'
+import { APPS_EXTENSION } from '../../wire/protocol/apps.ts'
+import type { DownstreamEnvironment, OtherHosts } from '../environment.ts'
+import { readInventory } from './inventory-reader.ts'
+import type { ReadingOptions } from './inventory-reader.ts'
+import type { ServerOptions } from '../options.ts'
+import { OtherLists } from './other-lists.ts'
+import type { OtherListsSource } from './other-lists.ts'
+import { Pins } from './pins.ts'
+import type { PinPolicy } from './pins.ts'
+import { isWorthReading, Rereads, restAfter } from './rereads.ts'
+
+/** What of a server this needs. */
+export interface OffersSource {
+  readonly options: () => ServerOptions
+  readonly environment: DownstreamEnvironment
+  /** The main link, while it is up. */
+  readonly main: () => Link | undefined
+  /** The link that shows what everybody is listed: the main one, or the one that all callers share where the server announced a change there. */
+  readonly listing: () => Link | undefined
+  /** Uses the main link, which may turn out to be of no use. */
+  readonly over: <T>(link: Link, use: () => Promise<T>) => Promise<T>
+  /** What the gateway's own links declare. */
+  readonly declared: Declared
+  /** A further link, for no host's calls. */
+  readonly open: (declared: Declared) => Promise<Link>
+  /** The same in the legacy era, to a modern server; `undefined`: it does not speak that. */
+  readonly openLegacy: (declared: Declared) => Promise<Link | undefined>
+  /** Whether a modern server may speak the legacy era, too, as far as is known. */
+  readonly mayBeLegacy: () => boolean
+  readonly oddity: (reason: string, sample: string) => void
+  /** A list could not be read. */
+  readonly failed: (error: unknown) => void
+}
+
+/** What is known of a server's lists, before any policy. */
+export interface Learned {
+  /** `undefined`: nothing. */
+  readonly offered: Inventory | undefined
+  /** The tool for signing in stands in the place of its lists. */
+  readonly isSignedOut: boolean
+  /** By tool, what was seen first. */
+  readonly pins: Readonly<Record<string, Pin>>
+}
+
+export class Offers {
+  readonly inventory$: BehaviorSubject<Inventory | undefined>
+  /** For hosts that run MCP Apps. */
+  readonly apps: OtherLists
+  /** For legacy hosts, of a server that speaks both eras. */
+  readonly legacy: OtherLists
+  readonly #source: OffersSource
+  readonly #rereads: Rereads
+  readonly #pins: Pins
+  /** Of the lists for hosts that run MCP Apps. */
+  readonly #appsPins: Pins
+  /** Of the lists for legacy hosts. */
+  readonly #legacyPins: Pins
+  /** As the server said it: what is served is made of it by our policies, anew when they change. */
+  #offered: Inventory | undefined
+  /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
+  #changes = 0
+  /** When the last reading began, and how long it took. */
+  #last = { readMs: -Infinity, costMs: 0 }
+
+  constructor(source: OffersSource) {
+    const { environment, options, main, declared, open, openLegacy, mayBeLegacy, oddity } = source
+    const { memory } = environment
+    this.#source = source
+    this.#offered = environment.memory.inventory(options())
+    this.#pins = new Pins(environment.memory.pins(options()))
+    this.#appsPins = new Pins(environment.memory.pins(options(), 'apps'), 'apps')
+    this.inventory$ = new BehaviorSubject(this.#offered && this.#vet(this.#offered, this.#pins, undefined, undefined))
+    this.#rereads = new Rereads(
+      () => this.read(),
+      () => restAfter(this.#offered),
+    )
+    this.#legacyPins = new Pins(memory.pins(options(), 'legacy'), 'legacy')
+    const vetWith =
+      (pins: Pins, of: OtherHosts): OtherListsSource['vet'] =>
+      (offered, before, served) => {
+        const vetted = this.#vet(offered, pins, before, served)
+        memory.keepPins(options(), pins.all, of)
+        return vetted
+      }
+    const withApps = { ...declared, extensions: APPS_EXTENSION }
+    this.apps = new OtherLists({
+      main,
+      over: ({ era }) => (era === 'modern' ? 'main' : 'own'),
+      open: () => open(withApps),
+      read: (link, known) => readInventory(link, { ...this.#reading(known), declared: withApps }),
+      vet: vetWith(this.#appsPins, 'apps'),
+      failed: (error) => oddity('lists for hosts with apps could not be read', String(error)),
+    })
+    this.legacy = new OtherLists(
+      {
+        main,
+        over: ({ era }) => (era === 'modern' && mayBeLegacy() ? 'own' : 'none'),
+        open: () => openLegacy(declared),
+        read: (link, known) => readInventory(link, this.#reading(known)),
+        vet: vetWith(this.#legacyPins, 'legacy'),
+        changed: (offered) => memory.keepInventory(options(), offered, 'legacy'),
+        failed: (error) => oddity('lists for legacy hosts could not be read', String(error)),
+      },
+      mayBeLegacy() ? memory.inventory(options(), 'legacy') : undefined,
+    )
+  }
+
+  /** A link is up and has been read: reads again from time to time while it does not tell of changes (3.7). */
+  follow(link: Link): void {
+    const periodMs = this.inventory$.value === undefined ? undefined : this.#source.environment.legacyPollMs
+    this.#rereads.poll(periodMs, () => !link.tellsChanges)
+    void this.apps.read()
+    void this.legacy.read()
+  }
+
+  /** Reads everything, over a link that is just being opened or over the main one. */
+  async read(link = this.#source.listing()): Promise<void> {
+    if (link === undefined) return
+    const { memory } = this.#source.environment
+    const options = this.#source.options()
+    const others = Promise.all([this.apps.read(), this.legacy.read()])
+    const changes = this.#changes
+    const readMs = performance.now()
+    this.#last = { ...this.#last, readMs }
+    const raw = await this.#source.over(link, async () => {
+      if (link.gateways.length > 0) {
+        await link.survey()
+        refuseCircle(link.gateways, this.#source.environment.instance)
+      }
+      return readInventory(link, this.#reading(this.#offered))
+    })
+    const offered = changes === this.#changes ? raw : withoutLifetime(raw, LIST_KINDS)
+    const isSame = offered.digest === this.#offered?.digest && isDeepStrictEqual(offered.absent, this.#offered.absent)
+    if (!isSame) memory.keepInventory(options, offered)
+    this.#last = { readMs, costMs: performance.now() - readMs }
+    this.#serve(offered)
+    memory.keepPins(options, this.#pins.all)
+    // Hosts are listed one or the other: they must not differ in age.
+    if ((this.apps.inventory$.value ?? this.legacy.inventory$.value) !== undefined) await others
+  }
+
+  /**
+   * Settles once a list is as new as a host that asks for it expects (B285); never rejects. `undefined`: nothing to wait for. A server
+   * that is not connected is not asked, and a lifetime that a modern server gave is believed.
+   */
+  freshen(kind: ListKind): Promise<unknown> | undefined {
+    const main = this.#source.main()
+    if (main === undefined || this.#offered === undefined) return undefined
+    const { receivedAtMs, ttlMs } = this.#offered.freshness[kind]
+    const isBelieved = main.era === 'modern' && receivedAtMs + ttlMs > performance.now()
+    return this.#rereads.freshen(!isBelieved && isWorthReading(this.#last, this.#source.environment.freshMs()))
+  }
+
+  /** Settles once every announced change has been read; `undefined`: all have been. */
+  announcedRead(): Promise<unknown> | undefined {
+    return this.#rereads.freshen(false)
+  }
+
+  /** Whether the server lists this, or what it lists was left out: what is not served of it is so by a rule. */
+  lists(kind: ListKind, original: string): boolean {
+    const isNamed = namedIn(kind, original)
+    return [this.#offered, this.inventory$.value, this.apps.inventory$.value, this.legacy.inventory$.value].some(
+      (one) => one !== undefined && isNamed(one),
+    )
+  }
+
+  /** Our policies are others: what is known is served as they want it, without asking the server. */
+  vetAnew(): void {
+    if (this.#offered !== undefined && this.inventory$.value !== undefined) this.#serve(this.#offered)
+    this.apps.vetAgain()
+    this.legacy.vetAgain()
+  }
+
+  /** What was read, as the server said it, and what is pinned of it. */
+  get learned(): Learned {
+    const served = this.inventory$.value
+    return {
+      offered: served && this.#offered,
+      isSignedOut: served?.lists.tools.some(({ isSignIn }) => isSignIn === true) === true,
+      pins: this.#pins.all,
+    }
+  }
+
+  /** What of it is not as it was approved. */
+  changes(policy: PinPolicy): LockChange[] {
+    return this.#offered === undefined ? [] : this.#pins.changes(this.#offered, policy)
+  }
+
+  /** What the server says of itself now, and to hosts that run MCP Apps, before any policy; read anew if it is connected. */
+  async offered(): Promise<{ readonly all: Inventory | undefined; readonly apps: Inventory | undefined }> {
+    await this.read()
+    return { all: this.#offered, apps: await this.apps.offered() }
+  }
+
+  /** The same over another link, for those it serves. */
+  async readOver(link: Link): Promise<Inventory> {
+    const offered = await readInventory(link, this.#reading(this.#offered))
+    return this.#vet(offered, this.#pins, this.#offered, this.inventory$.value)
+  }
+
+  /** Reads again soon, once whatever happens has settled. */
+  readSoon(): void {
+    this.#rereads.request()
+  }
+
+  /** The server says that a list changed: hosts are told to keep nothing of it, until it has been read again (B156). */
+  outdated(list: ChangedList): void {
+    this.#changes++
+    const known = this.inventory$.value
+    const lists = list === 'resources' ? (['resources', 'templates'] as const) : [list]
+    this.#offered = this.#offered && withoutLifetime(this.#offered, lists)
+    const outdated = known && withoutLifetime(known, lists)
+    if (outdated !== known) this.inventory$.next(outdated)
+    this.readSoon()
+  }
+
+  /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
+  async approve(tool?: string): Promise<readonly string[]> {
+    const policy = this.#source.options()
+    const approved = new Set([
+      ...this.#pins.approve(tool, policy),
+      ...this.#appsPins.approve(tool, policy),
+      ...this.#legacyPins.approve(tool, policy),
+    ])
+    if (approved.size === 0) return []
+    this.vetAnew()
+    await this.read()
+    await Promise.all([this.apps.read(), this.legacy.read()])
+    return [...approved]
+  }
+
+  /** Nothing is offered any more, but for what stands in its place. */
+  withdraw(instead?: Inventory): void {
+    this.inventory$.next(instead)
+  }
+
+  async close(): Promise<void> {
+    this.#rereads.close()
+    await Promise.all([this.apps.close(), this.legacy.close()])
+  }
+
+  /** An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new. */
+  #serve(offered: Inventory): void {
+    const known = this.inventory$.value
+    const inventory = this.#vet(offered, this.#pins, this.#offered, known)
+    this.#offered = offered
+    this.inventory$.next(inventory.digest === known?.digest ? { ...known, freshness: inventory.freshness } : inventory)
+  }
+
+  /** What may be served of what was read; whatever is new to the operator is logged. `before`: what was offered until now. */
+  #vet(offered: Inventory, pins: Pins, before: Inventory | undefined, served: Inventory | undefined): Inventory {
+    const { log } = this.#source.environment
+    const { key, onChange, locked, hidden } = this.#source.options()
+    const pinned = pins.vet(offered, before, { onChange, locked }, ({ kind, name, from, to }) => {
+      const what = kind === 'tools' ? { tool: name } : { kind, name }
+      log.warn({ server: key, ...what, from: from?.digest, to: to.digest, onChange }, wordChange(kind, from === undefined))
+    })
+    const vetted = vetHidden(pinned, hidden)
+    const known = new Set(served?.findings.map(({ kind, name, note }) => JSON.stringify([kind, name, note])))
+    for (const { kind, name, note } of vetted.findings.slice(pinned.findings.length))
+      if (!known.has(JSON.stringify([kind, name, note]))) log.warn({ server: key, kind, name }, note)
+    return vetted
+  }
+
+  #reading(known: Inventory | undefined): ReadingOptions {
+    const { legacyTtlMs, legacyPollMs, freshMs, hasCredential } = this.#source.environment
+    const { key, limits } = this.#source.options()
+    const reached = (option: string): void => this.#source.environment.limits.hit(option, key)
+    const { failed } = this.#source
+    return {
+      limits,
+      hasCredential,
+      legacyTtlMs,
+      legacyPollMs,
+      freshMs: freshMs(),
+      nowMs: () => performance.now(),
+      reached,
+      known,
+      failed,
+    }
+  }
+}
+
+/** Whether an inventory holds something of this name, be it left out. */
+export const namedIn =
+  (kind: ListKind, original: string): ((inventory: Inventory) => boolean) =>
+  ({ lists, leftOut }) =>
+    lists[kind].some((entry) => entry.original === original) || leftOut.some((one) => one.kind === kind && one.name === original)
+
+const wordChange = (kind: LockKind, isNew: boolean): string => {
+  if (isNew) return 'a definition is not in the lock file'
+  return kind === 'tools' ? 'the definition of a tool changed' : 'a definition changed'
+}

@@ -1,0 +1,127 @@
+/**
+ * What a server lists to hosts of one kind where that may differ from its common lists: hosts that run MCP Apps ([ext apps]; BRIDGING
+ * 3.16), and legacy hosts of a server that speaks both eras (BRIDGING 3.0 rule 0). Read only once such a host is there, since it may take
+ * a link of its own.
+ */
+import { BehaviorSubject } from 'rxjs'
+import type { Inventory } from '../../catalog/inventory.ts'
+import type { Link } from '../../era/server/link.ts'
+
+/** What of a server this needs. */
+export interface OtherListsSource {
+  /** The main link, while it is up. */
+  readonly main: () => Link | undefined
+  /** Whether the lists can be read over the main link, take a link of their own, or do not exist. */
+  readonly over: (main: Link) => 'main' | 'own' | 'none'
+  /** A further link, for no host's calls; `undefined`: the server has none of this kind. */
+  readonly open: () => Promise<Link | undefined>
+  /** All lists over this link. */
+  readonly read: (link: Link, known: Inventory | undefined) => Promise<Inventory>
+  /** What may be served of what is offered; `before` and `served`: until now. */
+  readonly vet: (offered: Inventory, before: Inventory | undefined, served: Inventory | undefined) => Inventory
+  /** The server offers something else than before. */
+  readonly changed?: (offered: Inventory) => void
+  readonly failed: (error: unknown) => void
+}
+
+export class OtherLists {
+  /** `undefined`: not asked for yet, not readable, or no lists of this kind; then the common lists hold. */
+  readonly inventory$: BehaviorSubject<Inventory | undefined>
+  readonly #source: OtherListsSource
+  /** As the server said it, before any policy. */
+  #offered: Inventory | undefined
+  #isWanted = false
+  #opening: Promise<Link | undefined> | undefined
+  #link: Link | undefined
+  #reading: Promise<void> = Promise.resolve()
+
+  /** `stored`: as read in an earlier run. */
+  constructor(source: OtherListsSource, stored?: Inventory) {
+    this.#source = source
+    this.#offered = stored
+    this.inventory$ = new BehaviorSubject(stored && source.vet(stored, undefined, undefined))
+  }
+
+  /** From now on these lists are kept. Resolves once they are known, or cannot be now; never rejects. */
+  async want(): Promise<void> {
+    const isFirst = !this.#isWanted
+    this.#isWanted = true
+    const reading = isFirst ? this.read() : this.#reading
+    if (this.inventory$.value === undefined) await reading
+  }
+
+  /** Reads them again, if they are wanted. */
+  read(): Promise<void> {
+    if (this.#isWanted) this.#reading = this.#reading.then(() => this.#readNow()).catch(this.#source.failed)
+    return this.#reading
+  }
+
+  /** Other policies hold: what is known is vetted again. */
+  vetAgain(): void {
+    if (this.#offered !== undefined) this.#serve(this.#offered)
+  }
+
+  /** What the server says, before any policy; `undefined` where these lists were not asked for. */
+  async offered(): Promise<Inventory | undefined> {
+    await this.#reading
+    return this.#offered
+  }
+
+  /** The link of its own, while it is open. */
+  get link(): Link | undefined {
+    return this.#link
+  }
+
+  /** Closes the link of its own. What was read is served until the lists are wanted again. */
+  async rest(): Promise<void> {
+    this.#isWanted = false
+    const link = await this.#opening?.catch(() => undefined)
+    await link?.close()
+  }
+
+  async close(): Promise<void> {
+    await this.rest()
+    this.inventory$.complete()
+  }
+
+  async #readNow(): Promise<void> {
+    const main = this.#source.main()
+    if (main === undefined || !this.#isWanted) return
+    const over = this.#source.over(main)
+    const link = over === 'none' ? undefined : over === 'main' ? main : await (this.#opening ??= this.#open())
+    if (over === 'none') void this.#link?.close()
+    if (link === undefined) return this.#drop()
+    this.#serve(await this.#source.read(link, this.#offered))
+  }
+
+  /** The common lists hold. */
+  #drop(): void {
+    this.#offered = undefined
+    if (this.inventory$.value !== undefined) this.inventory$.next(undefined)
+  }
+
+  #serve(offered: Inventory): void {
+    const known = this.inventory$.value
+    const inventory = this.#source.vet(offered, this.#offered, known)
+    const isNew = offered.digest !== this.#offered?.digest
+    this.#offered = offered
+    if (isNew) this.#source.changed?.(offered)
+    if (inventory.digest !== known?.digest) this.inventory$.next(inventory)
+  }
+
+  async #open(): Promise<Link | undefined> {
+    const closed = (): void => {
+      this.#opening = this.#link = undefined
+    }
+    try {
+      const link = await this.#source.open()
+      this.#link = link
+      if (link === undefined) closed()
+      else void link.closed.then(closed)
+      return link
+    } catch (error) {
+      closed()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * What is listed of a server that nobody has signed in to yet: one tool, so that a model can find out and a person be asked
+ * (BRIDGING 6.4). It has the server's lists in its place once they can be read.
+ */
+import { createHash } from 'node:crypto'
+import { LIST_KINDS } from '../../catalog/inventory.ts'
+import type { Inventory } from '../../catalog/inventory.ts'
+import { complete } from '../../rpc/call.ts'
+import type { Outcome } from '../../rpc/call.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import { LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
+import type { ServerOptions } from '../options.ts'
+
+/** Its original name. */
+export const SIGN_IN_TOOL = 'sign_in'
+
+export const signInInventory = ({ displayName }: ServerOptions): Inventory => {
+  const tool = {
+    name: SIGN_IN_TOOL,
+    title: `Sign in to ${displayName}`,
+    description: `${displayName} needs a sign-in before its tools can be used. Calling this tool asks the person to sign in.`,
+    inputSchema: { type: 'object', properties: {} },
+    annotations: { readOnlyHint: true },
+  }
+  const raw = Buffer.from(JSON.stringify(tool))
+  const freshness = { receivedAtMs: 0, ttlMs: 0, scope: 'private' } as const
+  return {
+    revision: LATEST_LEGACY,
+    capabilities: { tools: { listChanged: true } },
+    instructions: undefined,
+    lists: {
+      tools: [{ original: SIGN_IN_TOOL, raw, paramHeaders: [], isSignIn: true }],
+      resources: [],
+      templates: [],
+      prompts: [],
+    },
+    freshness: Object.fromEntries(LIST_KINDS.map((kind) => [kind, freshness])) as Inventory['freshness'],
+    leftOut: [],
+    findings: [],
+    warnings: [],
+    digest: createHash('sha256').update(raw).digest('base64url'),
+  }
+}
+
+export const signedIn = ({ displayName }: ServerOptions, inventory: Inventory | undefined): Outcome => {
+  const count = inventory?.lists.tools.length ?? 0
+  const text = `Signed in to ${displayName}. Its ${count} tools are listed now.`
+  return complete(Payload.of({ content: [{ type: 'text', text }] }))
+}

@@ -1,0 +1,182 @@
+/**
+ * What is remembered of servers between runs: inventories and era verdicts, one file each in the state folder, written to a
+ * temporary file and renamed. A broken file is set aside and logged, never fatal (DECISIONS 1).
+ */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { LIST_KINDS } from '../../catalog/inventory.ts'
+import type { Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
+import type { Pin } from '../../catalog/lock/pinned.ts'
+import type { Verdict } from '../../era/server/dial.ts'
+import type { Log, Memory, OtherHosts } from '../environment.ts'
+import type { ServerOptions } from '../options.ts'
+
+/** A legacy verdict works silently for ever, so it is believed for a day only (BRIDGING 5.2). */
+const LEGACY_VERDICT_MS = 24 * 3_600_000
+/** Lists older than this are not served while a server is away (BRIDGING 3.19). */
+const STALE_LISTS_MS = 24 * 3_600_000
+
+interface StoredEntry extends Omit<Entry, 'raw'> {
+  readonly raw: string
+}
+interface StoredInventory extends Omit<Inventory, 'lists'> {
+  readonly lists: Readonly<Record<ListKind, readonly StoredEntry[]>>
+}
+interface Stored {
+  readonly launch: string
+  readonly savedAt: number
+  /** `undefined`: it was dropped. */
+  readonly verdict?: Verdict | undefined
+  readonly verdictAt?: number
+  readonly inventory?: StoredInventory
+  /** It failed, or was waited for in vain, before anything could be read. */
+  readonly hasFailed?: boolean
+  /** What legacy hosts are offered by a server of both eras. */
+  readonly legacyInventory?: StoredInventory
+  readonly pins?: Readonly<Record<string, Pin>>
+  readonly appsPins?: Readonly<Record<string, Pin>>
+  readonly legacyPins?: Readonly<Record<string, Pin>>
+}
+
+/** `undefined` as folder: everything is kept in memory only. */
+export const openMemory = (folder: string | undefined, log: Log): Memory => {
+  const records = new Map<string, Stored>()
+  let isWritable = folder !== undefined && makeFolder(folder, log)
+
+  const load = (options: ServerOptions): Stored | undefined => {
+    const launch = launchDigest(options)
+    const known = records.get(options.key) ?? (folder === undefined ? undefined : readRecord(fileOf(folder, options), log))
+    if (known?.launch !== launch) return undefined
+    records.set(options.key, known)
+    return known
+  }
+
+  const save = (options: ServerOptions, change: Partial<Stored>): void => {
+    const record: Stored = { ...load(options), ...change, launch: launchDigest(options), savedAt: Date.now() }
+    records.set(options.key, record)
+    if (!isWritable || folder === undefined) return
+    try {
+      writeAtomically(fileOf(folder, options), JSON.stringify(record))
+    } catch (error) {
+      isWritable = false
+      log.warn({ folder, error: String(error) }, 'the state folder cannot be written; going on in memory')
+    }
+  }
+
+  return {
+    inventory: (options, of) => {
+      const record = load(options)
+      const stored = record?.[of === 'legacy' ? 'legacyInventory' : 'inventory']
+      const isFresh = record !== undefined && Date.now() - record.savedAt < STALE_LISTS_MS
+      return isFresh && stored !== undefined ? revive(stored) : undefined
+    },
+    keepInventory: (options, inventory, of) =>
+      save(options, of === 'legacy' ? { legacyInventory: store(inventory) } : { inventory: store(inventory), hasFailed: false }),
+    hasFailed: (options) => load(options)?.hasFailed === true,
+    keepFailed: (options) => {
+      const record = load(options)
+      if (record?.hasFailed !== true && record?.inventory === undefined) save(options, { hasFailed: true })
+    },
+    pins: (options, of) => revivePins(load(options)?.[pinsOf(of)] ?? {}),
+    keepPins: (options, pins, of) => {
+      const name = pinsOf(of)
+      if (!isDeepStrictEqual(load(options)?.[name] ?? {}, pins)) save(options, { [name]: pins })
+    },
+    verdict: (options) => {
+      const record = load(options)
+      const isOld = record?.verdict?.era === 'legacy' && Date.now() - (record.verdictAt ?? 0) > LEGACY_VERDICT_MS
+      return isOld ? undefined : record?.verdict
+    },
+    keepVerdict: (options, verdict) => {
+      const known = load(options)
+      if (isDeepStrictEqual(verdict, known?.verdict)) return
+      save(options, verdict === undefined ? { verdict: undefined } : { verdict, verdictAt: Date.now() })
+    },
+  }
+}
+
+const pinsOf = (of: OtherHosts | undefined) => (of === undefined ? 'pins' : (`${of}Pins` as const))
+
+/** Knows how to reach a server, and nothing of what it offers: for what one principal alone is listed (DECISIONS 1). */
+export const forgetful = (memory: Memory): Memory => ({
+  ...memory,
+  inventory: () => undefined,
+  keepInventory: () => undefined,
+  hasFailed: () => false,
+  keepFailed: () => undefined,
+  pins: () => ({}),
+  keepPins: () => undefined,
+})
+
+/** What must be the same for anything remembered to be believed. */
+const launchDigest = (options: ServerOptions): string => {
+  const { launch, url, transport, era, headers, credential } = options
+  return createHash('sha256')
+    .update(JSON.stringify([launch, url?.href, transport, era, headers, ...(credential === undefined ? [] : [credential])]))
+    .digest('base64url')
+}
+
+const fileOf = (folder: string, options: ServerOptions): string => join(folder, `server-${options.key}.json`)
+
+const makeFolder = (folder: string, log: Log): boolean => {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return true
+  } catch (error) {
+    log.warn({ folder, error: String(error) }, 'the state folder cannot be made; going on in memory')
+    return false
+  }
+}
+
+const writeAtomically = (file: string, text: string): void => {
+  writeFileSync(`${file}.new`, text, { mode: 0o600 })
+  renameSync(`${file}.new`, file)
+}
+
+const readRecord = (file: string, log: Log): Stored | undefined => {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+  try {
+    const record = JSON.parse(text) as Stored
+    const isWhole =
+      typeof record.launch === 'string' &&
+      [record.inventory, record.legacyInventory].every(
+        (stored) => stored === undefined || LIST_KINDS.every((kind) => Array.isArray(stored.lists[kind])),
+      )
+    if (isWhole) return record
+  } catch {
+    // set aside below
+  }
+  log.warn({ file }, 'a broken state file is set aside')
+  renameSync(file, `${file}.broken`)
+  return undefined
+}
+
+const mapLists = <A, B>(lists: Readonly<Record<ListKind, readonly A[]>>, map: (entry: A) => B): Record<ListKind, B[]> =>
+  Object.fromEntries(LIST_KINDS.map((kind) => [kind, lists[kind].map(map)])) as Record<ListKind, B[]>
+
+const store = (inventory: Inventory): StoredInventory => ({
+  ...inventory,
+  lists: mapLists(inventory.lists, (entry) => ({ ...entry, raw: entry.raw.toString() })),
+})
+
+/** Stored lists count as expired: they are served, with a lifetime of nothing. */
+const revive = (stored: StoredInventory): Inventory => ({
+  ...stored,
+  // Files of the first version have none.
+  findings: stored.findings ?? [],
+  lists: mapLists(stored.lists, (entry) => ({ ...entry, raw: Buffer.from(entry.raw) })),
+  freshness: Object.fromEntries(
+    LIST_KINDS.map((kind) => [kind, { ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 }]),
+  ) as Inventory['freshness'],
+})
+
+/** Files of the first version have digests alone. */
+const revivePins = (stored: Readonly<Record<string, Pin | string>>): Readonly<Record<string, Pin>> =>
+  Object.fromEntries(Object.entries(stored).map(([name, pin]) => [name, typeof pin === 'string' ? { digest: pin } : pin]))

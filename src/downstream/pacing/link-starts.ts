@@ -1,0 +1,61 @@
+/**
+ * Who loses his links soon after they were opened waits before the next: a process that dies of every call is not started for
+ * every call (F-04). By the key of the owner, so that one caller's crashes cost nobody else.
+ */
+import type { Link } from '../../era/server/link.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { Backoff } from './backoff.ts'
+import type { BackoffOptions } from './backoff.ts'
+import { isProcessEnd } from './restarts.ts'
+import type { Restarts } from './restarts.ts'
+
+interface Failing {
+  readonly backoff: Backoff
+  /** No link is opened before. */
+  nextMs: number
+}
+
+export class LinkStarts {
+  readonly #options: BackoffOptions
+  readonly #nowMs: () => number
+  readonly #restarts: Restarts
+  readonly #records = new Map<string, Failing>()
+
+  constructor(options: BackoffOptions, nowMs: () => number, restarts: Restarts) {
+    this.#options = options
+    this.#nowMs = nowMs
+    this.#restarts = restarts
+  }
+
+  /** Opens a link, at once or when the wait is over; rejects with `exited` or `overloaded` where that is later than `maxWaitMs`. */
+  async open(key: string, maxWaitMs: number, open: () => Promise<Link>): Promise<Link> {
+    const { waitMs: restartMs } = this.#restarts
+    if (restartMs > maxWaitMs) throw this.#restarts.refusal()
+    const waitMs = Math.max(restartMs, (this.#records.get(key)?.nextMs ?? 0) - this.#nowMs())
+    if (waitMs > maxWaitMs)
+      throw new Failure('exited', 'its last processes ended too soon; it is not started again yet', {
+        executed: 'no',
+        retryable: true,
+        retryAfterMs: Math.ceil(waitMs),
+      })
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
+    const link = await open().catch((error: unknown) => {
+      this.#failed(key, 0, error)
+      throw error
+    })
+    const sinceMs = this.#nowMs()
+    void link.closed.then((failure) => {
+      if (failure !== undefined) this.#failed(key, this.#nowMs() - sinceMs, failure)
+    })
+    return link
+  }
+
+  #failed(key: string, upMs: number, failure: unknown): void {
+    this.#restarts.ended()
+    const nowMs = this.#nowMs()
+    for (const [other, { nextMs }] of this.#records) if (nowMs - nextMs >= this.#options.windowMs) this.#records.delete(other)
+    const record = this.#records.get(key) ?? { backoff: new Backoff(this.#options), nextMs: 0 }
+    record.nextMs = nowMs + record.backoff.fail(nowMs, { upMs, isCrash: isProcessEnd(failure) }).waitMs
+    this.#records.set(key, record)
+  }
+}

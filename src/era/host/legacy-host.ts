@@ -1,0 +1,113 @@
+/**
+ * A legacy host: what it said once at `initialize` holds for its session, and results reach it without the words of the
+ * modern era ([2025-11-25 basic/lifecycle]; BRIDGING 3.1, 3.3).
+ */
+import { Refusal } from '../../rpc/call.ts'
+import type { Capabilities, Outcome } from '../../rpc/call.ts'
+import { UI_EXTENSION } from '../../wire/protocol/apps.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { META } from '../../wire/protocol/meta.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import type { JsonObject } from '../../wire/message/payload.ts'
+import { isAtLeast, isLegacyRevision, isWithin, latestLegacyWithin, revisionsWithin } from '../../wire/protocol/revisions.ts'
+import type { LegacyRevision, RevisionRange } from '../../wire/protocol/revisions.ts'
+import { withoutTasks } from '../../wire/protocol/tasks.ts'
+import { hopsIn } from '../gateways.ts'
+import type { Identity } from '../server/link.ts'
+import { SUPERSET_CAPABILITIES } from './modern-host.ts'
+import type { Offers } from './modern-host.ts'
+import { legacyCreation } from '../task-shapes.ts'
+
+/** Members of `_meta` that the protocol defines. */
+const PROTOCOL_PREFIX = 'io.modelcontextprotocol/'
+
+export interface Introduction {
+  readonly revision: LegacyRevision
+  readonly capabilities: Capabilities
+  /** Self-reported, for display only. */
+  readonly clientInfo: unknown
+  /** How many gateways stand between us and the host. */
+  readonly hops: number
+}
+
+/**
+ * Reads `initialize`; a version that is unknown or not within `range` is answered with the latest legacy one within it (B024–B026,
+ * B293). Without a legacy revision the range makes us a modern server, which refuses and names what it speaks
+ * ([2026-07-28 basic/versioning], Backward Compatibility).
+ */
+export const readInitialize = (message: Envelope, range: RevisionRange): Introduction => {
+  const { params } = message
+  const asked = params?.text('protocolVersion')
+  const latest = latestLegacyWithin(range)
+  if (latest === undefined) {
+    const supported = revisionsWithin(range)
+    const text = `Unsupported protocol version: ${asked ?? 'initialize'}; supported: ${supported.join(', ')} (listen.revisions)`
+    throw new Refusal(-32022, text, { status: 400, data: { supported, requested: asked } })
+  }
+  if (params === undefined || asked === undefined) throw new Refusal(-32602, 'initialize needs params.protocolVersion')
+  const capabilities = params.value('capabilities') ?? {}
+  if (typeof capabilities !== 'object' || Array.isArray(capabilities))
+    throw new Refusal(-32602, 'params.capabilities must be an object')
+  return {
+    revision: isLegacyRevision(asked) && isWithin(asked, range) ? asked : latest,
+    capabilities: ownCapabilities(capabilities as Capabilities),
+    clientInfo: params.value('clientInfo'),
+    hops: hopsIn(params.object('_meta')),
+  }
+}
+
+/** Tasks a host runs are not bridged, and the extension is not part of this era (SEP-2663, Backward Compatibility). */
+const ownCapabilities = (capabilities: Capabilities): Capabilities =>
+  withoutTasks(Object.fromEntries(Object.entries(capabilities).filter(([name]) => name !== 'tasks')))
+
+/** No `tasks.list`: without a credential everybody is one principal, and would see everybody's (B183). */
+export const TASKS_CAPABILITY = { cancel: {}, requests: { tools: { call: {} } } } as const
+
+/** `gateways`: that whoever asks is led through, ours first. */
+export const initializeResult = (
+  revision: LegacyRevision,
+  identity: Identity,
+  instructions: string | undefined,
+  { tasks, apps }: Offers,
+  gateways: readonly string[],
+): object => ({
+  protocolVersion: revision,
+  capabilities: {
+    ...SUPERSET_CAPABILITIES,
+    ...(tasks && isAtLeast(revision, '2025-11-25') && { tasks: TASKS_CAPABILITY }),
+    // Not a member of this era, and read there all the same ([ext apps, Capability Negotiation]).
+    ...(apps !== undefined && { extensions: { [UI_EXTENSION]: apps } }),
+  },
+  serverInfo: identity,
+  ...(instructions !== undefined && { instructions }),
+  _meta: { [META.gateways]: gateways },
+})
+
+/** Takes the protocol's own members of the modern era out of the `_meta` of a modern server's result (B291). */
+export const withoutModernMeta = (result: Payload): void => {
+  const meta = result.object('_meta')
+  const own = meta?.members.filter(({ key }) => key.startsWith(PROTOCOL_PREFIX) && key !== META.relatedTask) ?? []
+  if (own.length === 0) return
+  if (own.length === meta?.members.length) result.delete('_meta')
+  else for (const { key } of own) meta?.delete(key)
+}
+
+/** The result of a server at a bridge: the gateway has already put that of a modern one into the words of this era. */
+export const wordBridged = (outcome: Outcome): JsonObject =>
+  outcome.kind === 'task' ? legacyCreation(outcome.result) : outcome.result
+
+/** A result without what only the modern era knows (B106); the gateway has put it into the shapes of the host's revision. */
+export const wordLegacy = (outcome: Outcome): JsonObject => {
+  if (outcome.kind === 'task') return legacyCreation(outcome.result)
+  const { result } = outcome
+  return withoutModernMembers(result)
+}
+
+/** Takes out the members that only results of the modern era have. */
+export const withoutModernMembers = (result: JsonObject): JsonObject => {
+  // Of a modern server it never gets here: some legacy servers and their hosts know rounds of their own (go-sdk).
+  if (!(result instanceof Payload && result.text('resultType') === 'input_required')) result.delete('resultType')
+  result.delete('ttlMs')
+  result.delete('cacheScope')
+  return result
+}

@@ -1,0 +1,175 @@
+/**
+ * A modern server asks for input by ending the call; a legacy host expects to be asked while its call is open. This layer
+ * asks on the host's own stream and retries, round by round (BRIDGING 3.13, Example B).
+ */
+import { complete } from '../../rpc/call.ts'
+import type { Answer, Call, Handler, HostSession, InputRequired, Layer, Outcome, Question, Resume } from '../../rpc/call.ts'
+import { Cancellation } from '../../rpc/cancellation.ts'
+import type { CancelSignal } from '../../rpc/cancellation.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { Draft, join, Payload } from '../../wire/message/payload.ts'
+
+const MAX_ROUNDS = 16
+/** A round that asks nothing is load-shedding: wait a little, with jitter. */
+const SHED_PAUSE_MS = 500
+/** Consent to visit a URL is not completion: the server is asked again after 2, 4, 8 … 30 s (rule 4). */
+const FIRST_VISIT_PAUSE_MS = 2_000
+const MAX_VISIT_PAUSE_MS = 30_000
+/** The longest a timer can be set to. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/** What kept a host from answering, in a form that ends the call. */
+class Declined extends Error {}
+
+export const askLegacyHosts: Layer = (inner) => (call) => {
+  const { ask } = call
+  const { session } = call.caller
+  if (session === undefined || ask === undefined) return inner(call)
+  return inner(call).then((outcome) =>
+    outcome.kind === 'input_required'
+      ? withinTime(outcome, call, (bounded) => goRounds(inner, bounded, { ask, session }, outcome))
+      : outcome,
+  )
+}
+
+/** Rounds end with the call's maximum time, whoever is thinking then (B085); what is under way at the server is cancelled. */
+const withinTime = async (
+  { totalMs = LONGEST_MS }: InputRequired,
+  call: Call,
+  go: (call: Call) => Promise<Outcome>,
+): Promise<Outcome> => {
+  const stop = new Cancellation()
+  const onAbort = (): void => stop.abort(call.signal.notice)
+  call.signal.addEventListener('abort', onAbort)
+  const { promise, resolve } = Promise.withResolvers<Outcome>()
+  const onLate = (): void => {
+    resolve(ended(call, 'the input rounds took too long (timeouts.total)'))
+    stop.abort()
+  }
+  const timer = setTimeout(onLate, Math.min(totalMs, LONGEST_MS))
+  try {
+    return await Promise.race([promise, go({ ...call, signal: stop.signal })])
+  } finally {
+    clearTimeout(timer)
+    call.signal.removeEventListener('abort', onAbort)
+  }
+}
+
+interface Host {
+  readonly ask: NonNullable<Call['ask']>
+  readonly session: HostSession
+}
+
+const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, first: Outcome): Promise<Outcome> => {
+  const visits = new Visits()
+  let outcome = first
+  for (let round = 0; outcome.kind === 'input_required'; round++) {
+    if (round - visits.waits >= MAX_ROUNDS) return ended(call, 'too many input rounds')
+    try {
+      const resume = await nextRound(outcome, ask, visits, call.signal)
+      outcome = await inner({ ...call, params: call.params.fresh(), resume })
+    } catch (error) {
+      if (error instanceof Declined) return ended(call, error.message)
+      throw error
+    }
+  }
+  visits.tell(session)
+  return outcome
+}
+
+/** URLs the host's person has agreed to visit: never asked for twice while the server waits (B086). */
+class Visits {
+  readonly #accepted = new Map<string, { readonly elicitationId: Buffer | undefined; readonly answer: Payload }>()
+  #pauseMs = FIRST_VISIT_PAUSE_MS
+  /** Rounds that only waited for a visit. */
+  waits = 0
+
+  answerTo({ params }: Question): Payload | undefined {
+    return this.#accepted.get(params?.text('url') ?? '')?.answer
+  }
+
+  remember({ params }: Question, answer: Payload): void {
+    const url = params?.text('url')
+    if (url !== undefined && answer.text('action') === 'accept')
+      this.#accepted.set(url, { elicitationId: params?.final('elicitationId'), answer })
+  }
+
+  async pause(signal: CancelSignal): Promise<void> {
+    this.waits++
+    await pause(this.#pauseMs, signal)
+    this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_VISIT_PAUSE_MS)
+  }
+
+  /** What was begun out of band is done (rule 4). */
+  tell(session: HostSession): void {
+    for (const { elicitationId } of this.#accepted.values())
+      if (elicitationId !== undefined)
+        session.notify(
+          'notifications/elicitation/complete',
+          Payload.at(Buffer.from(`{"elicitationId":${elicitationId.toString()}}`)),
+        )
+  }
+}
+
+const nextRound = async (
+  { result, state, maker, refused }: InputRequired,
+  ask: NonNullable<Call['ask']>,
+  visits: Visits,
+  signal: CancelSignal,
+): Promise<Resume> => {
+  const requests = result.object('inputRequests')
+  if (requests === undefined || requests.members.length === 0) {
+    await pause(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
+    return { state, maker, responses: undefined }
+  }
+  const answers = new Map<string, Payload>()
+  // Elicitations one after the other, as a person answers dialogs; the rest at once.
+  let dialogs: Promise<unknown> = Promise.resolve()
+  let isNew = false
+  await Promise.all(
+    requests.members.map(async ({ key }) => {
+      const request = requests.object(key)
+      const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
+      const put = async (): Promise<void> => {
+        const known = visits.answerTo(question)
+        isNew ||= known === undefined
+        const answer = known ?? resultOf(question.method, refused?.get(key) ?? (await ask(question)))
+        visits.remember(question, answer)
+        answers.set(key, answer)
+      }
+      if (question.method !== 'elicitation/create') return put()
+      const turn = dialogs.then(put)
+      dialogs = turn.catch(() => undefined)
+      return turn
+    }),
+  )
+  if (!isNew) await visits.pause(signal)
+  const responses = new Draft()
+  for (const { key } of requests.members) responses.set(key, answers.get(key)?.parts() ?? '{}')
+  return { state, maker, responses: Payload.at(join(responses.parts())) }
+}
+
+/** B3: an elicitation that failed counts as cancelled; nothing stands for a refused sampling or roots request. */
+const resultOf = (method: string, answer: Answer): Payload => {
+  if ('result' in answer) return answer.result
+  if (method === 'elicitation/create') return Payload.of({ action: 'cancel' })
+  throw new Declined(answer.error.text('message') ?? 'the host declined')
+}
+
+const ended = (call: Call, why: string): Outcome => {
+  if (call.method !== 'tools/call') throw new Failure('protocol', why)
+  return complete(Payload.of({ content: [{ type: 'text', text: why }], isError: true }))
+}
+
+const pause = (ms: number, signal: CancelSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer)
+      reject(new Failure('cancelled', 'cancelled by the host'))
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    signal.addEventListener('abort', onAbort, { once: true })
+  })

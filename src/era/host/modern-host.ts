@@ -1,0 +1,168 @@
+/**
+ * A modern host: each request says who it is and what it can, each result says that it is complete
+ * ([2026-07-28 basic/index]; BRIDGING 3.1, 5.1 rows 10–12).
+ */
+import { Refusal } from '../../rpc/call.ts'
+import type { Capabilities, Outcome } from '../../rpc/call.ts'
+import { UI_EXTENSION } from '../../wire/protocol/apps.ts'
+import type { Envelope, Id } from '../../wire/message/envelope.ts'
+import { decodeHeaderValue } from '../../wire/headers/header-value.ts'
+import { META, progressTokenOf } from '../../wire/protocol/meta.ts'
+import { isLogLevel, METHODS } from '../../wire/protocol/methods.ts'
+import type { LogLevel } from '../../wire/protocol/methods.ts'
+import type { JsonObject, Payload } from '../../wire/message/payload.ts'
+import { isModernRevision, isWithin, MODERN, MODERN_REVISIONS, revisionsWithin } from '../../wire/protocol/revisions.ts'
+import type { ModernRevision, RevisionRange } from '../../wire/protocol/revisions.ts'
+import { TASKS } from '../../wire/protocol/tasks.ts'
+import type { Introductions } from './introductions.ts'
+
+/** What `_meta` says of the host. */
+export interface Introduced {
+  readonly revision: ModernRevision
+  readonly capabilities: Capabilities
+  /** Self-reported, as parsed JSON. */
+  readonly clientInfo: unknown
+  readonly logLevel: LogLevel | undefined
+}
+
+export interface ModernRequest extends Introduced {
+  readonly progressToken: Id | undefined
+}
+
+/** Whether a message describes itself as modern: the body decides (B034). */
+export const isModern = (message: Envelope): boolean => message.params?.object('_meta')?.has(META.version) === true
+
+/** Reads the per-request `_meta`. Throws `Refusal` with the HTTP status of its row. */
+export const readModern = (message: Envelope, known: Introductions<Introduced>): ModernRequest => {
+  const meta = message.params?.object('_meta')
+  if (meta === undefined) throw malformed(META.version, 'a string')
+  const { revision, capabilities, clientInfo, logLevel } = known.of(meta, readIntroduction)
+  return { revision, capabilities, clientInfo, logLevel, progressToken: progressTokenOf(message.params) }
+}
+
+const readIntroduction = (meta: Payload): Introduced => {
+  const version = meta.text(META.version)
+  if (version === undefined) throw malformed(META.version, 'a string')
+  if (!isModernRevision(version)) throw unsupportedVersion(version)
+  const capabilities = objectIn(meta, META.capabilities)
+  if (capabilities === undefined) throw malformed(META.capabilities, 'an object')
+  const level = meta.text(META.logLevel)
+  if (meta.has(META.logLevel) && !isLogLevel(level)) throw new Refusal(-32602, `unknown log level in ${META.logLevel}`)
+  return { revision: version, capabilities, clientInfo: meta.value(META.clientInfo), logLevel: level as LogLevel | undefined }
+}
+
+/**
+ * Refuses a modern request where `listen.revisions` ends before this era, as a legacy server does: without an error of the modern era,
+ * so that a host of both eras falls back to `initialize` (B293; [2026-07-28 basic/versioning], Backward Compatibility).
+ */
+export const checkRange = (message: Envelope, range: RevisionRange): void => {
+  if (isWithin(MODERN, range)) return
+  const requested = message.params?.object('_meta')?.text(META.version)
+  const supported = revisionsWithin(range)
+  const text = `protocol version ${requested ?? MODERN} is not spoken here (listen.revisions); send initialize, with one of ${supported.join(', ')}`
+  throw new Refusal(-32600, text, { status: 400, data: { supported, requested } })
+}
+
+/** A round is taken up only by what can be one: anything else must not begin the call a second time (B061, row 14). */
+export const checkRound = ({ method, params }: Envelope): void => {
+  if (METHODS[method]?.mayAskInput !== true || params === undefined) return
+  const hasResponses = !isAbsent(params, 'inputResponses')
+  if (hasResponses && params.object('inputResponses') === undefined)
+    throw new Refusal(-32602, 'params.inputResponses must be an object')
+  const isMissing = params.raw('requestState') === undefined || (!hasResponses && isAbsent(params, 'requestState'))
+  if (!isMissing && params.text('requestState') === undefined) throw new Refusal(-32602, 'params.requestState must be a string')
+}
+
+const isAbsent = (params: Payload, key: string): boolean => {
+  const raw = params.raw(key)
+  return raw === undefined || raw.toString('latin1', 0, 4) === 'null'
+}
+
+/** Row 10: the header says the version that the body says (B190). */
+export const checkVersionHeader = (message: Envelope, sent: string | undefined): void => {
+  if (sent === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
+  const said = message.params?.object('_meta')?.text(META.version)
+  if (said !== undefined && said !== sent) throw mismatch(`the MCP-Protocol-Version header says "${sent}", the body "${said}"`)
+  if (!isModernRevision(sent)) throw unsupportedVersion(sent)
+}
+
+/** Row 12: `Mcp-Method` and `Mcp-Name` mirror the body (B190, B191). */
+export const checkMirrors = (message: Envelope, header: (name: string) => string | undefined): void => {
+  const method = header('mcp-method')
+  if (method === undefined) throw mismatch('the Mcp-Method header is missing')
+  if (method !== message.method) throw mismatch(`the Mcp-Method header says "${method}", the body "${message.method}"`)
+  const row = METHODS[message.method]
+  if (row?.named !== true || row.field === undefined) return
+  const sent = header('mcp-name')
+  if (sent === undefined) throw mismatch('the Mcp-Name header is missing')
+  const name = decodeHeaderValue(sent)
+  if (name === undefined) throw mismatch('the Mcp-Name header cannot be decoded')
+  if (name !== message.params?.text(row.field)) throw mismatch(`the Mcp-Name header says "${name}", the body differs`)
+}
+
+/** The request needs the extension, and only the host can declare it (B172). */
+export const tasksNotDeclared = (): Refusal =>
+  new Refusal(-32021, 'Missing required client capability', {
+    status: 400,
+    data: { requiredCapabilities: { extensions: { [TASKS]: {} } } },
+  })
+
+export const mismatch = (what: string): Refusal => new Refusal(-32020, `Header mismatch: ${what}`, { status: 400 })
+
+const unsupportedVersion = (requested: string): Refusal =>
+  new Refusal(-32022, `Unsupported protocol version: ${requested}`, {
+    status: 400,
+    data: { supported: MODERN_REVISIONS, requested },
+  })
+
+const malformed = (key: string, expected: string): Refusal =>
+  new Refusal(-32602, `params._meta["${key}"] must be ${expected}`, { status: 400 })
+
+const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
+  const value = payload.value(key)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Capabilities) : undefined
+}
+
+const COMPLETE = Buffer.from('"complete"')
+
+/** Writes into a result what every result of this era carries (B008, B011, B149, B150); `identityJson`: the `serverInfo`, if any. */
+export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8Array | undefined): JsonObject => {
+  const { result } = outcome
+  if (outcome.kind === 'task') result.set('resultType', '"task"')
+  else if (outcome.kind === 'input_required') {
+    result.delete('ttlMs')
+    result.delete('cacheScope')
+  } else if (outcome.type === undefined) {
+    result.set('resultType', COMPLETE)
+    if (METHODS[method]?.cacheable === true) {
+      if (result.isAbsent('ttlMs')) result.set('ttlMs', '0')
+      if (result.isAbsent('cacheScope')) result.set('cacheScope', '"private"')
+    }
+  }
+  if (identityJson !== undefined) result.setIn('_meta', META.serverInfo, identityJson)
+  return result
+}
+
+/** What `server/discover` says of us: the stable superset (BRIDGING 3.1). */
+export const SUPERSET_CAPABILITIES = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  completions: {},
+  logging: {},
+} as const
+
+/** What is declared beside the superset: whether tasks can be followed, and the settings of MCP Apps where there are any. */
+export interface Offers {
+  readonly tasks: boolean
+  readonly apps: object | undefined
+}
+
+export const discoveredCapabilities = ({ tasks, apps }: Offers): object => ({
+  ...SUPERSET_CAPABILITIES,
+  ...((tasks || apps !== undefined) && {
+    extensions: { ...(tasks && { [TASKS]: {} }), ...(apps !== undefined && { [UI_EXTENSION]: apps }) },
+  }),
+})
+
+export const SUPPORTED_VERSIONS = [MODERN]

@@ -1,0 +1,218 @@
+/**
+ * One call of a modern host to a legacy server, and the host's requests that carry it one after the other: questions end the
+ * carrier, answers come with the next one, and whatever the server says in between waits (BRIDGING 3.13, Example A).
+ */
+import { randomUUID } from 'node:crypto'
+import { Refusal } from '../../rpc/call.ts'
+import type { Answer, Call, Handler, Outcome, Question } from '../../rpc/call.ts'
+import { Cancellation } from '../../rpc/cancellation.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { Draft, join, Payload } from '../../wire/message/payload.ts'
+import type { ParkingOptions } from './parking-options.ts'
+import { isAnswerTo, noAnswer } from '../questions.ts'
+
+interface Asked {
+  readonly question: Question
+  readonly answer: (answer: Answer) => void
+}
+
+interface Carrier {
+  readonly call: Call
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The place of one call among all that are parked. */
+export interface Lot {
+  /** The `requestState` of a round. */
+  readonly issue: (nonce: string) => string
+  /** The option that forbids to park it, with its value. */
+  readonly limitReached: () => string | undefined
+  /** The host has not come back in time. */
+  readonly expired: () => void
+  readonly onEnd: () => void
+}
+
+export class ParkedCall {
+  readonly principal: string
+  readonly #options: ParkingOptions
+  readonly #lot: Lot
+  readonly #abort = new Cancellation()
+  /** Unanswered questions by the key under which the host knows them. */
+  readonly #asked = new Map<string, Asked>()
+  #carrier: Carrier | undefined
+  #outcome: Promise<Outcome> | undefined
+  /** The nonce of the round the host holds, and of the one whose answers came last. */
+  #nonce: string | undefined
+  #usedNonce: string | undefined
+  readonly #keys = new Set<string>()
+  #mayAsk = true
+  #siblings: NodeJS.Timeout | undefined
+  #expiry: NodeJS.Timeout | undefined
+
+  constructor(principal: string, options: ParkingOptions, lot: Lot) {
+    this.principal = principal
+    this.#options = options
+    this.#lot = lot
+  }
+
+  get isParked(): boolean {
+    return this.#carrier === undefined
+  }
+
+  start(call: Call, inner: Handler): Promise<Outcome> {
+    const carried = this.#carry(call)
+    inner({
+      ...call,
+      signal: this.#abort.signal,
+      ask: (question) => this.#ask(question),
+      notify: (method, params) => this.#carrier?.call.notify(method, params),
+    }).then(
+      (outcome) => this.#settle(Promise.resolve(outcome)),
+      (error: unknown) => this.#settle(Promise.reject(error)),
+    )
+    return carried
+  }
+
+  /** A retry: hands over its answers, then it is the carrier of whatever comes next. */
+  resume(call: Call, nonce: string): Promise<Outcome> {
+    if (nonce !== this.#nonce) {
+      if (nonce === this.#usedNonce && this.#carrier !== undefined)
+        throw new Refusal(-32600, 'this round is being answered already')
+      throw new Refusal(-32602, 'requestState already used')
+    }
+    const answers = this.#read(call.params.object('inputResponses'))
+    this.#usedNonce = nonce
+    this.#nonce = undefined
+    clearTimeout(this.#expiry)
+    const carried = this.#carry(call)
+    for (const [key, answer] of answers) {
+      this.#asked.get(key)?.answer(answer)
+      this.#asked.delete(key)
+    }
+    // What the host left out is asked again, with a state of its own (rule 5).
+    if (this.#outcome !== undefined) this.#deliver(this.#outcome)
+    else if (this.#asked.size > 0) this.#endRound()
+    return carried
+  }
+
+  /** Nobody came back in time: the server gets its non-answers and the call is cancelled (rule 4). */
+  abandon(notice?: Payload): void {
+    for (const { question, answer } of this.#asked.values()) answer(noAnswer(question))
+    this.#asked.clear()
+    this.#abort.abort(notice)
+    this.#carrier?.reject(new Failure('cancelled', 'the gateway is stopping'))
+    this.#end()
+  }
+
+  /** No round can be begun any more: open and later questions get their non-answers, and the call goes on. */
+  stopAsking(): void {
+    this.#mayAsk = false
+    clearTimeout(this.#siblings)
+    for (const { question, answer } of this.#asked.values()) answer(noAnswer(question))
+    this.#asked.clear()
+  }
+
+  /** Answers by key; a malformed one refuses the retry and leaves everything as it was. */
+  #read(responses: Payload | undefined): Map<string, Answer> {
+    const answers = new Map<string, Answer>()
+    for (const [key, { question }] of this.#asked) {
+      if (responses?.member(key) === undefined) continue
+      const response = responses.object(key)
+      if (response === undefined || !isAnswerTo(question, response))
+        throw new Refusal(-32602, `inputResponses["${key}"] is no answer to ${question.method}`)
+      answers.set(key, { result: response.fresh() })
+    }
+    return answers
+  }
+
+  #ask(question: Question): Promise<Answer> {
+    if (!this.#mayAsk) return Promise.resolve(noAnswer(question))
+    const limit = this.#lot.limitReached()
+    if (limit !== undefined)
+      return Promise.resolve({ error: Payload.of({ code: -32601, message: `${limit} reached: too many calls wait for input` }) })
+    return new Promise((resolve) => {
+      const key = this.#keyFor(question)
+      this.#asked.set(key, { question, answer: resolve })
+      question.onWithdrawn?.(() => this.#asked.delete(key))
+      this.#siblings ??= setTimeout(() => {
+        this.#siblings = undefined
+        if (this.#carrier !== undefined && this.#asked.size > 0) this.#endRound()
+      }, this.#options.siblingsMs)
+    })
+  }
+
+  /** A key that says what is asked, where the question has one field; unique for the life of the call (B060). */
+  #keyFor({ params }: Question): string {
+    const fields = params?.object('requestedSchema')?.object('properties')?.members ?? []
+    const field = fields.length === 1 ? fields[0]?.key : undefined
+    const key =
+      field !== undefined && /^[A-Za-z][\w-]{0,39}$/.test(field) && !this.#keys.has(field)
+        ? field
+        : `input-${this.#keys.size + 1}`
+    this.#keys.add(key)
+    return key
+  }
+
+  /** Ends the carrier's request with everything that is unanswered. */
+  #endRound(): void {
+    const carrier = this.#carrier
+    if (carrier === undefined) return
+    this.#carrier = undefined
+    this.#nonce = randomUUID()
+    const requests = new Draft()
+    for (const [key, { question }] of this.#asked) requests.set(key, inputRequest(question).parts())
+    const state = this.#lot.issue(this.#nonce)
+    const result = new Draft()
+    result.set('resultType', '"input_required"')
+    result.set('inputRequests', requests.parts())
+    result.set('requestState', JSON.stringify(state))
+    this.#expiry = setTimeout(() => {
+      this.#lot.expired()
+      this.abandon()
+    }, this.#options.ttlMs)
+    carrier.resolve({ kind: 'input_required', result: Payload.at(join(result.parts())), state })
+  }
+
+  #carry(call: Call): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      const carrier: Carrier = { call, resolve, reject }
+      this.#carrier = carrier
+      const leave = (): void => {
+        // The host that carries it gave up: so does the server (rule 8).
+        if (this.#carrier !== carrier) return
+        this.abandon(call.signal.notice)
+      }
+      if (call.signal.aborted) leave()
+      else call.signal.addEventListener('abort', leave, { once: true })
+    })
+  }
+
+  /** The server is done. Without a carrier the outcome waits for the next retry, until its time is over (rule 3). */
+  #settle(outcome: Promise<Outcome>): void {
+    outcome.catch(() => undefined)
+    this.#outcome = outcome
+    this.#asked.clear()
+    if (this.#carrier !== undefined) this.#deliver(outcome)
+  }
+
+  #deliver(outcome: Promise<Outcome>): void {
+    const carrier = this.#carrier
+    this.#end()
+    if (carrier !== undefined) outcome.then(carrier.resolve, carrier.reject)
+  }
+
+  #end(): void {
+    clearTimeout(this.#siblings)
+    clearTimeout(this.#expiry)
+    this.#carrier = undefined
+    this.#lot.onEnd()
+  }
+}
+
+const inputRequest = ({ method, params }: Question): Draft => {
+  const request = new Draft()
+  request.set('method', JSON.stringify(method))
+  if (params !== undefined) request.set('params', params.parts())
+  return request
+}

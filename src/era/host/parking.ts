@@ -1,0 +1,132 @@
+/**
+ * A legacy server asks in the middle of a call; a modern host is asked by ending its request. So the server's call is parked:
+ * it stays open here while the host, between two requests of its own, gathers the answers (BRIDGING 3.13, Example A).
+ *
+ *     host    ──7: call──►              ──8: call, answers, state──►
+ *             ◄─7: input_required+state─               ◄─8: result──
+ *     parked       │ carrier 7 │  (none, a person thinks)  │ carrier 8 │
+ *     server  ──────────────── one call, 41, open all the time ────────
+ */
+import { randomUUID } from 'node:crypto'
+import type { Seal } from '../../auth/seal.ts'
+import { complete, endpointKey, Refusal, SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import type { Call, Handler, Layer, Outcome } from '../../rpc/call.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { METHODS } from '../../wire/protocol/methods.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import { ParkedCall } from './parked-call.ts'
+import type { ParkingOptions } from './parking-options.ts'
+import { digestOf } from './request-digest.ts'
+
+const PURPOSE = 'parked call'
+
+/** What a parked call's `requestState` holds. */
+interface Ticket {
+  /** The process that holds the call. */
+  readonly owner: string
+  readonly park: string
+  readonly nonce: string
+  readonly principal: string
+  readonly endpoint: string
+  readonly digest: string
+  readonly method: string
+}
+
+export class Parking {
+  readonly #seal: Seal
+  /** Asked anew for each call: a reload may have changed them. */
+  readonly #options: () => ParkingOptions
+  readonly #owner = randomUUID()
+  readonly #calls = new Map<string, ParkedCall>()
+  readonly #reached: (option: string) => void
+  #isClosing = false
+
+  /** `reached` hears of each limit that was. */
+  constructor(seal: Seal, options: () => ParkingOptions, reached: (option: string) => void) {
+    this.#seal = seal
+    this.#reached = reached
+    this.#options = options
+  }
+
+  /** Calls that wait for a host's next request. */
+  get size(): number {
+    let parked = 0
+    for (const call of this.#calls.values()) if (call.isParked) parked++
+    return parked
+  }
+
+  /** Lets calls of modern hosts be asked in the middle, where the host declared anything that could be asked. */
+  readonly layer: Layer = (inner) => (call) => {
+    const { session, capabilities } = call.caller
+    const mayBeAsked =
+      capabilities['elicitation'] !== undefined || capabilities['sampling'] !== undefined || capabilities['roots'] !== undefined
+    if (session !== undefined || !mayBeAsked || METHODS[call.method]?.mayAskInput !== true) return inner(call)
+    const ticket = this.#open(call)
+    return ticket === undefined ? this.#begin(call, inner) : this.#resume(call, ticket)
+  }
+
+  /**
+   * Ends what is parked, as if its time were over: the host could not come back. Calls that are carried go on to their outcome (F-22);
+   * a question of theirs gets its non-answer at once.
+   */
+  close(): void {
+    this.#isClosing = true
+    for (const call of this.#calls.values()) {
+      if (call.isParked) call.abandon()
+      else call.stopAsking()
+    }
+  }
+
+  #open(call: Call): Ticket | undefined {
+    const token = call.params.text('requestState')
+    return token === undefined ? undefined : (this.#seal.open(PURPOSE, token) as Ticket | undefined)
+  }
+
+  #begin(call: Call, inner: Handler): Promise<Outcome> {
+    const id = randomUUID()
+    const digest = digestOf(call)
+    const { principal, scope } = call.caller
+    const options = this.#options()
+    const ticket = { owner: this.#owner, park: id, principal, endpoint: endpointKey(scope), digest, method: call.method }
+    const issue = (nonce: string): string => this.#seal.seal(PURPOSE, { ...ticket, nonce } satisfies Ticket, options.ttlMs)
+    const parked = new ParkedCall(principal, options, {
+      issue,
+      limitReached: () => this.#limitReached(principal),
+      expired: () => this.#reached('limits.park_ttl'),
+      onEnd: () => this.#calls.delete(id),
+    })
+    if (this.#isClosing) parked.stopAsking()
+    this.#calls.set(id, parked)
+    return parked.start(call, inner)
+  }
+
+  #resume(call: Call, ticket: Ticket): Promise<Outcome> {
+    const { principal, scope } = call.caller
+    const isOurs = ticket.principal === principal && ticket.endpoint === endpointKey(scope) && ticket.digest === digestOf(call)
+    if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
+    const parked = this.#calls.get(ticket.park)
+    if (parked !== undefined) return parked.resume(call, ticket.nonce)
+    if (ticket.owner === this.#owner) throw new Refusal(-32602, 'requestState already used')
+    // The process that held the call is gone, and the call with it (rule 9): never played again.
+    const text = 'the interaction with the server was lost; the action may or may not have happened'
+    if (call.method !== 'tools/call') throw new Failure('lost', text)
+    return Promise.resolve(complete(Payload.of({ content: [{ type: 'text', text }], isError: true })))
+  }
+
+  /** The option that forbids another parked call, with its value. */
+  #limitReached(principal: string): string | undefined {
+    const { maxParked, maxPerPrincipal } = this.#options()
+    let all = 0
+    let own = 0
+    for (const parked of this.#calls.values()) {
+      if (!parked.isParked) continue
+      all++
+      if (parked.principal === principal) own++
+    }
+    const isShared = principal === SHARED_PRINCIPAL
+    if (all < maxParked && (isShared || own < maxPerPrincipal)) return undefined
+    const [limit, value] = all >= maxParked ? ['limits.parked', maxParked] : ['limits.parked_per_principal', maxPerPrincipal]
+    this.#reached(limit)
+    return `${limit} (${value})`
+  }
+}

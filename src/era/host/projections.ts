@@ -1,0 +1,105 @@
+/**
+ * Results in the shapes that a host's revision knows: a closed union of content blocks makes old hosts refuse a whole result
+ * over one block that they do not know (BRIDGING 3.3, 3.5; B107, B108). The surprise: projections come after every other edit and
+ * stand beside them; a block is judged by its type, and worded as it would have left.
+ */
+import type { Affected, Fidelity } from '../../rpc/fidelity.ts'
+import { blocksOf } from '../../wire/message/content-blocks.ts'
+import type { BlockPlace } from '../../wire/message/content-blocks.ts'
+import { elementsAt, lastMember, membersAt } from '../../wire/message/members.ts'
+import { Payload, stringAt } from '../../wire/message/payload.ts'
+import type { JsonObject } from '../../wire/message/payload.ts'
+import type { Member, Span } from '../../wire/json/scan.ts'
+import { isAtLeast, isModernRevision } from '../../wire/protocol/revisions.ts'
+import type { Revision } from '../../wire/protocol/revisions.ts'
+
+/**
+ * How hosts that know only object roots get the structured content of a tool: decided once per tool, for schema and value alike
+ * (B108, B283). `by value`: the tool has no schema, so each value decides for itself. Tools of legacy servers are `plain`.
+ */
+export type OutputForm = 'plain' | 'wrapped' | 'by value'
+
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+/** First byte of `null`. */
+const NULL_START = 0x6e
+
+/**
+ * The result of this call as its host can read it; a new object only where a block had to be replaced. `output` is asked where
+ * structured content goes to a host that knows only objects.
+ */
+export const project = (result: JsonObject, call: Affected, fidelity: Fidelity, output: () => OutputForm): JsonObject => {
+  if (!(result instanceof Payload)) return result
+  const { method } = call
+  if (method === 'tools/call' || method === 'tasks/result') return projectTool(result, call, fidelity, output)
+  const isOld = method === 'prompts/get' && !isAtLeast(call.caller.revision, '2025-06-18')
+  return isOld ? projectPrompt(result, call, fidelity) : result
+}
+
+const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output: () => OutputForm): Payload => {
+  const { revision } = call.caller
+  const isOld = !isAtLeast(revision, '2025-06-18')
+  const projected = isOld ? projectBlocks(result, 'content', call, fidelity) : result
+  const structured = projected.raw('structuredContent')
+  // A null is no structured content (B282).
+  if (structured === undefined || structured[0] === NULL_START) return projected
+  const isWrapped = !isOld && !isModernRevision(revision) && wraps(structured, output())
+  if (isWrapped) projected.set('structuredContent', [Buffer.from('{"result":'), structured, Buffer.from('}')])
+  const isAdded = (isOld || isWrapped) && sayInText(projected, structured)
+  if (isWrapped || isAdded) fidelity.note('structured', call)
+  if (!projected.has('content')) projected.set('content', '[]')
+  return projected
+}
+
+const wraps = (structured: Buffer, form: OutputForm): boolean =>
+  form === 'wrapped' || (form === 'by value' && structured[0] !== OPEN_BRACE)
+
+/** Puts the structured content behind the blocks as text, unless a text block says something already; true: it was put. */
+const sayInText = (result: Payload, structured: Buffer): boolean => {
+  const text = JSON.stringify({ type: 'text', text: structured.toString() })
+  const content = result.member('content')
+  if (content === undefined || result.bytes[content.start] === NULL_START) {
+    result.set('content', `[${text}]`)
+    return true
+  }
+  const blocks = elementsAt(result.bytes, content.start)
+  const isList = result.bytes[content.start] === OPEN_BRACKET
+  if (!isList || blocks.some((block) => typeOf(result.bytes, block) === 'text')) return false
+  const end = content.end - 1
+  result.replace({ start: end, end }, blocks.length === 0 ? text : `,${text}`)
+  return true
+}
+
+const projectPrompt = (result: Payload, call: Affected, fidelity: Fidelity): Payload =>
+  projectBlocks(result, 'messages', call, fidelity)
+
+/** A block that this revision does not know becomes a text block that says what stood there. */
+const projectBlocks = (result: Payload, place: BlockPlace, call: Affected, fidelity: Fidelity): Payload => {
+  const { revision } = call.caller
+  const isUnknown = ({ bytes }: Payload, { members = [] }: Member): boolean => !isKnown(textIn(bytes, members, 'type'), revision)
+  if (!blocksOf(result, place).some((block) => isUnknown(result, block))) return result
+  // URIs may have been replaced inside the blocks.
+  const settled = result.settled()
+  for (const block of blocksOf(settled, place)) {
+    if (!isUnknown(settled, block)) continue
+    fidelity.note('block', call)
+    settled.replace(block, JSON.stringify({ type: 'text', text: wordsFor(settled.bytes, block.members ?? []) }))
+  }
+  return settled
+}
+
+const isKnown = (type: string | undefined, revision: Revision): boolean =>
+  (type !== 'resource_link' || isAtLeast(revision, '2025-06-18')) && (type !== 'audio' || isAtLeast(revision, '2025-03-26'))
+
+const typeOf = (bytes: Buffer, block: Span): string | undefined => textIn(bytes, membersAt(bytes, block.start), 'type')
+
+const wordsFor = (bytes: Buffer, members: readonly Member[]): string => {
+  const text = (key: string): string | undefined => textIn(bytes, members, key)
+  if (text('type') !== 'audio') return [text('title') ?? text('name'), text('uri')].filter(Boolean).join(': ')
+  return `[audio ${text('mimeType') ?? 'of unknown type'}, ${Buffer.byteLength(text('data') ?? '', 'base64')} bytes]`
+}
+
+const textIn = (bytes: Buffer, members: readonly Member[], key: string): string | undefined => {
+  const member = lastMember(members, key)
+  return member && stringAt(bytes, member)
+}

@@ -1,0 +1,116 @@
+/**
+ * What a server asks by requests on a link: which call it belongs to (BRIDGING 3.0), the patience of that call while a person thinks,
+ * and the answer on its way back.
+ */
+import type { Answer, Call, Question } from '../../rpc/call.ts'
+import type { Connection } from '../../rpc/connection.ts'
+import { idKey } from '../../wire/message/envelope.ts'
+import type { Envelope, Id } from '../../wire/message/envelope.ts'
+import { progressTokenOf } from '../../wire/protocol/meta.ts'
+import { isVendorMethod, METHODS } from '../../wire/protocol/methods.ts'
+import type { Parts, Payload } from '../../wire/message/payload.ts'
+import type { LinkEvents } from './link.ts'
+import type { LinkTasks } from './link-tasks.ts'
+import { QUESTION_METHODS } from '../questions.ts'
+import { relatedTask } from '../task-shapes.ts'
+
+/** While a person thinks, servers that gave a progress token hear from us this often (BRIDGING 3.13 rule 3). */
+const KEEP_ALIVE_MS = 20_000
+const EMPTY: Parts = [Buffer.from('{}')]
+
+export class Attribution {
+  readonly #connection: Connection
+  readonly #events: Pick<LinkEvents, 'ask'>
+  readonly #tasks: Pick<LinkTasks, 'ask' | 'creatorOf'> | undefined
+  /** Questions that are not answered yet, and how to take them back. */
+  readonly #open = new Map<Id, (notice: Payload) => void>()
+
+  /** `tasks`: those of 2025-11-25 that run on the link; a modern server has none. */
+  constructor(connection: Connection, events: Pick<LinkEvents, 'ask'>, tasks?: Pick<LinkTasks, 'ask' | 'creatorOf'>) {
+    this.#connection = connection
+    this.#events = events
+    this.#tasks = tasks
+  }
+
+  /** A request of the server ([BRIDGING 2.2]); `during`: the call on whose own stream it came; `isWithin`: it came on that of one of our requests. */
+  request(message: Envelope, during: Call | undefined, isWithin: boolean): void {
+    const id = message.id ?? 'null'
+    if (message.method === 'ping') return this.#connection.respond(id, EMPTY)
+    if (!QUESTION_METHODS.has(message.method) && !isVendorMethod(message.method))
+      return this.#connection.refuse(id, -32601, `Method not found: ${message.method}`)
+    const task = relatedTask(message.params)
+    const call = task === undefined ? (during ?? this.#attribute()) : this.#callOf(task)
+    const resume = call === undefined ? () => undefined : this.#connection.pause(call)
+    const token = progressTokenOf(message.params)
+    const quiet = token === undefined ? () => undefined : this.#keepPatient(token)
+    let isWithdrawn = false
+    const onWithdrawn: Question['onWithdrawn'] = (callback) => {
+      this.#open.set(idKey(id), (notice) => {
+        isWithdrawn = true
+        callback(notice)
+      })
+    }
+    const progress = (params: Payload): void => {
+      quiet()
+      const own = params.fresh()
+      own.set('progressToken', token ?? '')
+      this.#connection.notify('notifications/progress', own.parts())
+    }
+    const isUnsolicited = !isWithin && task === undefined && this.#connection.isQuiet
+    const asking: Question = {
+      method: message.method,
+      params: message.params,
+      onWithdrawn,
+      ...(isUnsolicited && { isUnsolicited }),
+    }
+    const question: Question = token === undefined ? asking : { ...asking, progress }
+    const asked = (task === undefined ? undefined : this.#tasks?.ask(task, question)) ?? this.#events.ask(question, call)
+    void asked
+      .then((answer) => (isWithdrawn ? undefined : this.#reply(id, answer)))
+      .finally(() => {
+        this.#open.delete(idKey(id))
+        quiet()
+        resume()
+      })
+  }
+
+  /** The server takes a question back (BRIDGING 2.3). */
+  withdraw(params: Payload | undefined): void {
+    const id = params?.raw('requestId')?.toString()
+    if (params !== undefined && id !== undefined) this.#open.get(idKey(id))?.(params)
+  }
+
+  #reply(id: Id, answer: Answer): void {
+    if ('result' in answer) this.#connection.respond(id, answer.result.parts())
+    else this.#connection.respondError(id, answer.error.parts())
+  }
+
+  /**
+   * Increasing progress resets the timer of most servers that wait for a person. Returns how to end it: the answer is there, or the
+   * host reports its own.
+   */
+  #keepPatient(token: Id): () => void {
+    let progress = 0
+    const timer = setInterval(() => {
+      this.#connection.notify('notifications/progress', [Buffer.from(`{"progressToken":${token},"progress":${++progress}}`)])
+    }, KEEP_ALIVE_MS)
+    return () => clearInterval(timer)
+  }
+
+  /** Who waits for the task's result now, or made it. */
+  #callOf(task: string): Call | undefined {
+    const waiting = this.#connection.calls().findLast((call) => call.method === 'tasks/result' && call.target === task)
+    return waiting ?? this.#tasks?.creatorOf(task)
+  }
+
+  /** 3.0 (b): the one call that can carry input, or the newest of one legacy session; never a guess. */
+  #attribute(): Call | undefined {
+    const carriers = this.#connection.calls().filter((call) => METHODS[call.method]?.mayAskInput === true)
+    // A call that cannot carry it has an answer of its own (BRIDGING 3.13 rule 1).
+    if (carriers.length === 0) return this.#connection.onlyCall()
+    const newest = carriers.at(-1)
+    const session = newest?.caller.session
+    const sameSession = session !== undefined && carriers.every((call) => call.caller.session === session)
+    return carriers.length === 1 || sameSession ? newest : undefined
+  }
+}

@@ -1,0 +1,270 @@
+/**
+ * From an address to a link: finds out which era a server speaks, then speaks it. One path for pipes, one for HTTP; which
+ * process or socket carries it is the caller's `open` (BRIDGING 5.2).
+ */
+import { ServerError } from '../../rpc/call.ts'
+import { Connection } from '../../rpc/connection.ts'
+import type { Sweeper } from '../../rpc/sweeper.ts'
+import type { Channel, HttpChannel } from '../../transport/channel/channel.ts'
+import { failureOfStatus } from '../../transport/http1/client/http-failure.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { FailureKind } from '../../wire/message/failure.ts'
+import type { Parts } from '../../wire/message/payload.ts'
+import type { Era } from '../../wire/protocol/revisions.ts'
+import { discoverMessage, DISCOVER_HEADERS, readDiscover } from './discover.ts'
+import type { Reading } from './discover.ts'
+import { nextHop, refuseCircle } from '../gateways.ts'
+import type { Position } from '../gateways.ts'
+import { LegacyLink } from './legacy-downstream.ts'
+import type { Declared, Identity, Introducing, Link, LinkEvents, LinkTimeouts } from './link.ts'
+import { ModernLink } from './modern-downstream.ts'
+import type { ModernServer } from './modern-downstream.ts'
+import { withOwnAccount } from './own-account.ts'
+
+/** What was found out about a server: remembered, so that the next start asks only once. */
+export interface Verdict {
+  readonly era: Era
+  readonly transport: 'pipe' | 'http' | 'sse'
+  /** Of a modern server: whether it takes `initialize`, too; absent: not tried yet. */
+  readonly takesInitialize?: boolean
+}
+
+export interface Dialing {
+  readonly era: 'auto' | Era
+  /** An earlier verdict that may still hold. */
+  readonly verdict: Verdict | undefined
+  /** Client capabilities to declare: of the host served, or the superset of the catalogue link. */
+  readonly declared: Declared
+  /** Whether we come with a token of our own, by client credentials; said to modern servers. */
+  readonly hasAccount: boolean
+  readonly identity: Identity
+  /** Of the host that the link serves alone, where the server is told so (a bridge). */
+  readonly clientInfo: unknown
+  /** Where we stand among gateways: no way is opened that comes back to us, or leads through too many (T-35). */
+  readonly position: Position
+  readonly timeouts: LinkTimeouts & { readonly probeMs: number }
+  readonly sweeper: Sweeper
+  readonly events: LinkEvents
+}
+
+export interface Dialed {
+  readonly link: Link
+  readonly verdict: Verdict
+}
+
+/** Over a pipe. `open` gives a connection to a process that has been sent nothing yet. */
+export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing): Promise<Dialed> => {
+  nextHop(dialing.position.hops)
+  const era = dialing.era === 'auto' ? dialing.verdict?.era : dialing.era
+  if (era === 'legacy') return legacy(await open(), dialing)
+  const connection = await open()
+  try {
+    const answer = await probePipe(connection, dialing, era === undefined)
+    if (answer.era === 'modern') return modern(connection, answer.server, dialing)
+    if (dialing.era === 'modern') throw new Failure('version', 'the server does not speak 2026-07-28')
+    return await legacy(connection, dialing, answer.handshake).catch(afterProbe)
+  } catch (error) {
+    await connection.channel.close()
+    if (dialing.era === 'modern' || !(error instanceof Reopen)) throw error
+    return error.era === 'legacy' ? legacy(await open(), dialing) : dialPipe(open, { ...dialing, era: 'modern' })
+  }
+}
+
+/** The process is gone, or bound to the wrong era: start it again and speak `era` from its first line. */
+class Reopen extends Error {
+  readonly era: Era
+  constructor(era: Era, cause?: unknown) {
+    super(`start again as ${era}`, { cause })
+    this.era = era
+  }
+}
+
+/** Failures of a handshake that another attempt cannot change. */
+const FINAL: ReadonlySet<FailureKind> = new Set(['version', 'loop', 'shutting_down'])
+
+/**
+ * Throws what a handshake failed with after a probe in the same process or session. Programs that initialize themselves at the first
+ * message refuse the real `initialize` then, and accept it where it is the first (B294).
+ */
+const afterProbe = (error: unknown): never => {
+  const isFinal = error instanceof Reopen || (error instanceof Failure && FINAL.has(error.kind))
+  throw isFinal ? error : new Reopen('legacy', error)
+}
+
+type PipeAnswer =
+  | { readonly era: 'modern'; readonly server: ModernServer }
+  | { readonly era: 'legacy'; readonly handshake: Promise<LegacyLink> | undefined }
+
+/**
+ * Asks `server/discover`. A server that stays silent gets `initialize` as well, and whichever is answered first decides: a
+ * slow starter reads both in order.
+ */
+const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: boolean): Promise<PipeAnswer> => {
+  const asked = ask(connection, dialing)
+  const silence = mayDouble ? after(dialing.timeouts.probeMs) : undefined
+  const first = await Promise.race([asked, ...(silence === undefined ? [] : [silence.promise])]).finally(silence?.cancel)
+  if (first !== 'silent') return decide(first, connection, dialing)
+  const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
+  const handshake = link.initialize(dialing.declared, introducing(dialing), dialing.position).then(() => link)
+  handshake.catch(() => undefined)
+  const winner = await Promise.race([
+    asked.then((message) => readDiscover(message).says),
+    handshake.then(() => 'initialized' as const, afterProbe),
+  ])
+  if (winner === 'modern') throw new Reopen('modern')
+  return { era: 'legacy', handshake }
+}
+
+const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
+  const { startMs } = dialing.timeouts
+  return connection
+    .request({
+      build: (id) => ({ id, parts: discover(id, dialing), headers: DISCOVER_HEADERS }),
+      read: (message) => message,
+      idleMs: startMs,
+      totalMs: startMs,
+      limit: 'timeouts.start',
+      cancel: () => undefined,
+    })
+    .catch((error: unknown) => {
+      // Some servers end at a first line they do not know: that is an answer, too.
+      throw error instanceof Failure && error.kind === 'exited' ? new Reopen('legacy') : error
+    })
+}
+
+const discover = (id: number, dialing: Omit<Dialing, 'events'>): Parts => {
+  const { declared, hasAccount, position } = dialing
+  return discoverMessage(id, withOwnAccount(declared, hasAccount), introducing(dialing), nextHop(position.hops))
+}
+
+const introducing = ({ identity, clientInfo }: Omit<Dialing, 'events'>): Introducing =>
+  clientInfo === undefined ? { identity } : { identity: clientInfo, via: identity }
+
+const decide = async (message: Envelope, connection: Connection, dialing: Dialing): Promise<PipeAnswer> => {
+  let reading: Reading = readDiscover(message)
+  if (reading.says === 'again') reading = readDiscover(await ask(connection, dialing))
+  if (reading.says === 'modern') return { era: 'modern', server: reading.server }
+  if (reading.says === 'legacy') return { era: 'legacy', handshake: undefined }
+  throw reading.says === 'again' ? refusedTwice() : noCommonVersion(reading)
+}
+
+/** Over HTTP: modern, else legacy Streamable HTTP, else HTTP+SSE; refusals of authority and outages decide nothing. */
+export const dialHttp = async (
+  open: { readonly http: () => HttpChannel; readonly sse: () => Channel },
+  transport: 'auto' | 'http' | 'sse',
+  dialing: Dialing,
+): Promise<Dialed> => {
+  const known = dialing.era === 'auto' && transport === 'auto' ? dialing.verdict : undefined
+  if (transport === 'sse' || known?.transport === 'sse') return overChannel(open.sse(), dialing)
+  const channel = open.http()
+  const connection = new Connection(channel, dialing.sweeper)
+  await connection.open()
+  const attempts: string[] = []
+  try {
+    if (dialing.era !== 'legacy' && known?.era !== 'legacy') {
+      const server = await probeHttp(channel, dialing, attempts)
+      if (server !== undefined) return modern(connection, server, dialing)
+      if (dialing.era === 'modern') throw new Failure('version', `the server does not speak 2026-07-28 (${attempts.join('; ')})`)
+    }
+    return await legacy(connection, dialing)
+  } catch (error) {
+    await channel.close()
+    if (attempts.length > 0 && error instanceof ServerError) {
+      // It refused `initialize` in words of the protocol: the probe may have been the reason (B294).
+      const again = await overChannel(open.http(), dialing).catch(() => undefined)
+      if (again !== undefined) return again
+    }
+    if (transport === 'http' || !mayBeOlder(error)) throw error
+    attempts.push(`initialize: ${(error as Error).message}`)
+  }
+  try {
+    return await overChannel(open.sse(), dialing)
+  } catch (error) {
+    attempts.push(`HTTP+SSE: ${(error as Error).message}`)
+    throw new Failure('not_found', `no MCP endpoint: ${attempts.join('; ')}`, { executed: 'no' }, error)
+  }
+}
+
+/** What the server at a URL speaks: a `server/discover` and nothing more. Throws where its answer says nothing of that. */
+export const probeEra = async (channel: HttpChannel, dialing: Omit<Dialing, 'events'>): Promise<Era> =>
+  (await probeHttp(channel, dialing, [])) === undefined ? 'legacy' : 'modern'
+
+const probeHttp = async (
+  channel: HttpChannel,
+  dialing: Omit<Dialing, 'events'>,
+  attempts: string[],
+): Promise<ModernServer | undefined> => {
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const parts = discover(0, dialing)
+    const { status, headers, message, body } = await channel.exchange(
+      { parts, headers: DISCOVER_HEADERS },
+      dialing.timeouts.startMs,
+    )
+    if (status === 401 || status === 403) throw failureOfStatus({ status, headers }, false, Date.now(), body)
+    if (status === 408 || status === 425 || status === 429 || status >= 500)
+      throw new Failure('downstream_error', failureOfStatus({ status, headers }, false, Date.now(), body).message, {
+        status,
+        executed: 'no',
+        retryable: true,
+      })
+    if (status >= 300 && status < 400)
+      throw new Failure('not_found', `the server redirects (HTTP ${status})`, { status, executed: 'no' })
+    const reading: Reading = message === undefined ? { says: 'legacy' } : readDiscover(message)
+    if (reading.says === 'modern') return reading.server
+    if (reading.says === 'no common version') throw noCommonVersion(reading)
+    attempts.push(`server/discover: HTTP ${status}`)
+    if (reading.says === 'legacy') return undefined
+  }
+  throw refusedTwice()
+}
+
+/** [2025-11-25 basic/transports, Backwards Compatibility]: a refused `initialize` may mean the transport before. */
+const mayBeOlder = (error: unknown): boolean =>
+  error instanceof ServerError || (error instanceof Failure && (error.kind === 'bad_response' || error.kind === 'not_found'))
+
+/** A legacy handshake on a channel of its own. */
+const overChannel = async (channel: Channel, dialing: Dialing): Promise<Dialed> => {
+  const connection = new Connection(channel, dialing.sweeper)
+  try {
+    await connection.open()
+    return await legacy(connection, dialing)
+  } catch (error) {
+    await channel.close()
+    throw error
+  }
+}
+
+const legacy = async (connection: Connection, dialing: Dialing, handshake?: Promise<LegacyLink>): Promise<Dialed> => {
+  const verdict: Verdict = { era: 'legacy', transport: connection.channel.kind }
+  if (handshake !== undefined) return { link: await handshake, verdict }
+  const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
+  try {
+    await link.initialize(dialing.declared, introducing(dialing), dialing.position)
+  } catch (error) {
+    if (connection.channel.kind === 'pipe') await connection.channel.close()
+    throw error
+  }
+  return { link, verdict }
+}
+
+const modern = (connection: Connection, server: ModernServer, dialing: Dialing): Dialed => {
+  const { identity, declared, hasAccount, events, timeouts, position } = dialing
+  refuseCircle(server.gateways, position.instance)
+  const link = new ModernLink(connection, server, { identity, declared, hasAccount }, events, timeouts)
+  link.listen()
+  return { link, verdict: { era: 'modern', transport: connection.channel.kind } }
+}
+
+const noCommonVersion = (reading: { readonly offered: readonly string[] }): Failure =>
+  new Failure('version', `no common protocol version; the server offers ${reading.offered.join(', ') || 'none'}`, {
+    executed: 'no',
+  })
+
+const refusedTwice = (): Failure => new Failure('protocol', 'the server refused server/discover twice', { executed: 'no' })
+
+const after = (ms: number): { readonly promise: Promise<'silent'>; readonly cancel: () => void } => {
+  let timer: NodeJS.Timeout | undefined
+  const promise = new Promise<'silent'>((resolve) => (timer = setTimeout(resolve, ms, 'silent')))
+  return { promise, cancel: () => clearTimeout(timer) }
+}

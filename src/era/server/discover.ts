@@ -1,0 +1,66 @@
+/** What the answer to a `server/discover` probe says about a server's era (BRIDGING 5.2; [2026-07-28 basic/versioning]). */
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { requestMessage } from '../../wire/message/message.ts'
+import type { Parts } from '../../wire/message/payload.ts'
+import { META } from '../../wire/protocol/meta.ts'
+import { isLegacyRevision, MODERN } from '../../wire/protocol/revisions.ts'
+import { gatewaysIn } from '../gateways.ts'
+import { serverInfoOf } from './link.ts'
+import type { Declared, Introducing } from './link.ts'
+import type { ModernServer } from './modern-downstream.ts'
+
+export type Reading =
+  | { readonly says: 'modern'; readonly server: ModernServer }
+  /** It speaks the era, but not to this very request: worth one more try. */
+  | { readonly says: 'again' }
+  | { readonly says: 'legacy' }
+  | { readonly says: 'no common version'; readonly offered: readonly string[] }
+
+export const DISCOVER_HEADERS = { 'mcp-protocol-version': MODERN, 'mcp-method': 'server/discover' }
+
+/** `hops`: gateways passed, with us. */
+export const discoverMessage = (id: number, declared: Declared, { identity, via }: Introducing, hops: number): Parts => {
+  const _meta = {
+    [META.version]: MODERN,
+    [META.clientInfo]: identity,
+    [META.capabilities]: declared,
+    [META.hops]: hops,
+    ...(via !== undefined && { [META.via]: via }),
+  }
+  return requestMessage(id, 'server/discover', [Buffer.from(JSON.stringify({ _meta }))])
+}
+
+export const readDiscover = (message: Envelope): Reading => {
+  const { result, error } = message
+  if (result !== undefined) {
+    const versions = result.value('supportedVersions')
+    if (!Array.isArray(versions)) return { says: 'legacy' }
+    if (!versions.includes(MODERN)) return readVersions(versions)
+    const capabilities = (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>
+    return {
+      says: 'modern',
+      server: {
+        capabilities,
+        instructions: result.text('instructions'),
+        serverInfo: serverInfoOf(result.object('_meta')?.value(META.serverInfo) ?? result.value('serverInfo')),
+        gateways: gatewaysIn(result),
+      },
+    }
+  }
+  const code = error?.value('code')
+  if (code === -32020 || code === -32021) return { says: 'again' }
+  if (code !== -32022) return { says: 'legacy' }
+  const supported = (error?.value('data') as { supported?: unknown } | null | undefined)?.supported
+  const versions: readonly unknown[] = Array.isArray(supported) ? supported : []
+  return versions.includes(MODERN) ? { says: 'again' } : readVersions(versions)
+}
+
+/**
+ * What a list without our modern version says (B280): a server with a handshake of ours is legacy, whatever else it lists; go-sdk
+ * names only such versions, in a result.
+ */
+const readVersions = (versions: readonly unknown[]): Reading => {
+  const offered = versions.map(String)
+  const isLegacy = offered.length === 0 || offered.some(isLegacyRevision)
+  return isLegacy ? { says: 'legacy' } : { says: 'no common version', offered }
+}

@@ -1,0 +1,322 @@
+/**
+ * A legacy server: the handshake, calls without per-request `_meta`, and what the server says by itself
+ * ([2025-11-25 basic/lifecycle]; BRIDGING 3.3). What it asks is in `attribution.ts`.
+ */
+import { complete, ServerError } from '../../rpc/call.ts'
+import type { Call, Outcome } from '../../rpc/call.ts'
+import { cancelledParams } from '../../rpc/connection.ts'
+import type { CancelRequest, Connection } from '../../rpc/connection.ts'
+import type { Channel, HttpChannel, Outgoing } from '../../transport/channel/channel.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { requestMessage } from '../../wire/message/message.ts'
+import { META, PER_EXCHANGE } from '../../wire/protocol/meta.ts'
+import { isLogLevel, isVendorNotification, METHODS } from '../../wire/protocol/methods.ts'
+import type { LogLevel } from '../../wire/protocol/methods.ts'
+import type { Parts, Payload } from '../../wire/message/payload.ts'
+import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
+import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
+import { declaresTasks } from '../../wire/protocol/tasks.ts'
+import { Attribution } from './attribution.ts'
+import { gatewaysIn, hopsIn, nextHop, refuseCircle } from '../gateways.ts'
+import type { Position } from '../gateways.ts'
+import { LinkTasks } from './link-tasks.ts'
+import { RequestMeta } from './request-meta.ts'
+import { CarriedCall } from './carried-call.ts'
+import type { Carrier } from './carried-call.ts'
+import { resultOf } from './result-of.ts'
+import { modernCreation } from '../task-shapes.ts'
+import { offeredLists, serverInfoOf } from './link.ts'
+import type { ChangedList, Declared, Introducing, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
+
+const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
+  'notifications/tools/list_changed': 'tools',
+  'notifications/prompts/list_changed': 'prompts',
+  'notifications/resources/list_changed': 'resources',
+}
+/** Until the handshake has said otherwise. */
+const NOTHING_KNOWN: Handshake = { revision: LATEST_LEGACY, capabilities: {}, instructions: undefined, serverInfo: undefined }
+
+interface Handshake {
+  readonly revision: LegacyRevision
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly instructions: string | undefined
+  readonly serverInfo: ServerInfo | undefined
+}
+
+export class LegacyLink implements Link, Carrier {
+  readonly era = 'legacy'
+  readonly connection: Connection
+  readonly closed: Promise<Failure | undefined>
+  readonly #events: LinkEvents
+  readonly #timeouts: LinkTimeouts
+  #handshake = NOTHING_KNOWN
+  /** What the server has taken, or is being asked for; it is asked once for each level that it does not take. */
+  #level: { readonly name: LogLevel; readonly done: Promise<void> } | undefined
+  readonly #refusedLevels = new Set<LogLevel>()
+  #gateways: readonly string[] = []
+  readonly #meta = new RequestMeta((meta) => {
+    for (const key of PER_EXCHANGE) meta.delete(key)
+    if (this.#isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
+    else meta.delete(META.hops)
+  })
+  readonly #tasks = new LinkTasks((method, params) =>
+    method === 'tasks/result'
+      ? this.#request(method, params, this.#timeouts.totalMs, 'timeouts.total')
+      : this.#request(method, params),
+  )
+  readonly #questions: Attribution
+
+  constructor(connection: Connection, events: LinkEvents, timeouts: LinkTimeouts) {
+    this.connection = connection
+    this.#events = events
+    this.#timeouts = timeouts
+    this.closed = connection.channel.closed
+    void this.closed.then(() => this.#tasks.close())
+    this.#questions = new Attribution(connection, events, this.#tasks)
+    connection.serve({
+      request: (message, call, isWithin) => this.#questions.request(message, call, isWithin),
+      notification: (message, call) => this.#onNotification(message, call),
+      ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
+      oddity: (reason, sample, error) => events.oddity(reason, sample, error),
+    })
+  }
+
+  get revision(): LegacyRevision {
+    return this.#handshake.revision
+  }
+  get transport(): Channel['kind'] {
+    return this.connection.channel.kind
+  }
+  get capabilities(): Readonly<Record<string, unknown>> {
+    return this.#handshake.capabilities
+  }
+  get instructions(): string | undefined {
+    return this.#handshake.instructions
+  }
+  get serverInfo(): ServerInfo | undefined {
+    return this.#handshake.serverInfo
+  }
+  get gateways(): readonly string[] {
+    return this.#gateways
+  }
+  get #isGateway(): boolean {
+    return this.#gateways.length > 0
+  }
+  get tellsChanges(): boolean {
+    const { all, announced } = offeredLists(this.capabilities)
+    return announced.length === all.length
+  }
+  get inFlight(): number {
+    return this.connection.inFlight
+  }
+
+  /** `initialize` and `initialized`. Throws `ServerError` if the server refuses, `Failure` otherwise. */
+  async initialize(declared: Declared, { identity, via }: Introducing, { instance, hops }: Position): Promise<void> {
+    const result = await this.#request('initialize', {
+      protocolVersion: LATEST_LEGACY,
+      capabilities: declared,
+      clientInfo: identity,
+      _meta: { [META.hops]: nextHop(hops), ...(via !== undefined && { [META.via]: via }) },
+    })
+    this.#gateways = gatewaysIn(result)
+    refuseCircle(this.#gateways, instance)
+    const revision = result.text('protocolVersion') ?? ''
+    if (!isLegacyRevision(revision))
+      throw new Failure('version', `the server answered initialize with unsupported version "${revision}"`)
+    this.#handshake = {
+      revision,
+      capabilities: (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>,
+      instructions: result.text('instructions'),
+      serverInfo: serverInfoOf(result.value('serverInfo')),
+    }
+    const { channel } = this.connection
+    const http = channel.kind === 'http' ? (channel as HttpChannel) : undefined
+    http?.setRevision(revision)
+    this.connection.notify('notifications/initialized')
+    void http?.openStream()
+  }
+
+  readonly handle = (call: Call): Promise<Outcome> => {
+    const { method, caller, params } = call
+    if (isOfTask(method) && caller.session === undefined) return this.#tasks.handle(call)
+    if (method === 'tools/call' && !params.isAbsent('task')) return this.#asTask(call)
+    const { idleMs, totalMs } = this.#timeouts
+    const ownTotalMs = call.totalMs ?? totalMs
+    return this.connection.request(new CarriedCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
+  }
+
+  /** A tool that is to run as a task. It is cancelled by its id, which only the answer tells (B142). */
+  async #asTask(call: Call): Promise<Outcome> {
+    const { idleMs, totalMs } = this.#timeouts
+    const carried = new CarriedCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)
+    const progress = (message: Envelope): void => carried.progress(message)
+    let sentAs = 0
+    const result = await this.connection.request({
+      build: (id) => {
+        sentAs = id
+        return carried.build(id)
+      },
+      read: resultOf,
+      idleMs,
+      totalMs: carried.totalMs,
+      call,
+      cancel: () => undefined,
+      progress,
+    })
+    const created = modernCreation(result)
+    return created === undefined
+      ? complete(result)
+      : this.#created(created, call, () => this.connection.outlive(sentAs, progress))
+  }
+
+  write(call: Call, id: number): Outgoing {
+    const parts = requestMessage(id, call.method, this.#params(call, id))
+    return call.takesStreams === true
+      ? { id, parts, isRelayed: true, stream: { idleMs: this.#timeouts.idleMs } }
+      : { id, parts, isRelayed: true }
+  }
+
+  read({ method, target, params }: Call, result: Payload): Outcome {
+    if (method === 'logging/setLevel') this.#hasLevel(params.text('level'))
+    if (isOfTask(method)) this.#tasks.seen(target, method === 'tasks/result' ? 'completed' : result.text('status'))
+    return complete(result)
+  }
+
+  /** The server made a task of it. Whoever has given up meanwhile does not want it any more. */
+  async #created(task: Payload, call: Call, keepProgress: () => () => void): Promise<Outcome> {
+    const id = task.text('taskId') ?? ''
+    if (call.signal.aborted) {
+      await this.fetch('tasks/cancel', { taskId: id }).catch(() => undefined)
+      throw new Failure('cancelled', 'cancelled by the host')
+    }
+    // The extension has no progress; there the status says how it goes.
+    const hasProgress = call.progressToken !== undefined && !declaresTasks(call.caller.capabilities)
+    this.#tasks.created(id, task, call, hasProgress ? keepProgress() : () => undefined)
+    return { kind: 'task', result: task }
+  }
+
+  async fetch(method: string, params: Readonly<Record<string, unknown>>): Promise<Payload> {
+    return this.#request(method, params)
+  }
+
+  /** A legacy gateway says it in its answer to a ping that asks. */
+  async survey(): Promise<void> {
+    this.#gateways = gatewaysIn(await this.#request('ping', { _meta: { [META.hops]: 1 } }))
+  }
+
+  async subscribe(uri: string): Promise<boolean> {
+    const resources = this.capabilities['resources'] as { subscribe?: unknown } | undefined
+    if (resources?.subscribe !== true) return false
+    await this.#request('resources/subscribe', { uri })
+    return true
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    await this.#request('resources/unsubscribe', { uri })
+  }
+
+  async followTask(): Promise<void> {
+    // Told unasked, if at all.
+  }
+
+  async unfollowTask(): Promise<void> {
+    // As above.
+  }
+
+  async setLevel(name: LogLevel): Promise<void> {
+    if (this.capabilities['logging'] === undefined || this.#refusedLevels.has(name)) return
+    if (this.#level?.name !== name) this.#level = { name, done: this.#askForLevel(name) }
+    await this.#level.done
+  }
+
+  /** Older SDKs declare logging and know no such method (B286). */
+  async #askForLevel(level: LogLevel): Promise<void> {
+    try {
+      await this.#request('logging/setLevel', { level })
+    } catch (error) {
+      this.#refusedLevels.add(level)
+      if (this.#level?.name === level) this.#level = undefined
+      this.#events.oddity(`logging/setLevel "${level}" was refused`, String(error))
+    }
+  }
+
+  notify(method: string, params: Payload | undefined): void {
+    this.connection.notify(method, params?.parts())
+  }
+
+  /** A host has set it by itself. */
+  #hasLevel(level: string | undefined): void {
+    if (isLogLevel(level)) this.#level = { name: level, done: Promise.resolve() }
+  }
+
+  rootsChanged(): void {
+    this.connection.notify('notifications/roots/list_changed')
+  }
+
+  async close(): Promise<void> {
+    await this.connection.channel.close()
+  }
+
+  /** What a server of this era gets of a host's params: no per-request keys, no rounds, our own progress token. */
+  #params(call: Call, id: number): Parts {
+    const { params } = call
+    if (this.#isGateway || params.has('_meta')) this.#meta.write(call, id)
+    // Between legacy peers they are members like others: some have rounds of their own (go-sdk).
+    if (call.caller.session === undefined) {
+      params.delete('requestState')
+      params.delete('inputResponses')
+    }
+    if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')
+    return params.parts()
+  }
+
+  async ping(limitMs: number): Promise<boolean> {
+    try {
+      await this.#request('ping', {}, limitMs, 'timeouts.ping')
+      return true
+    } catch (error) {
+      this.#events.refused?.(error)
+      return error instanceof ServerError
+    }
+  }
+
+  async #request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    limitMs = this.#timeouts.startMs,
+    limit = 'timeouts.start',
+  ): Promise<Payload> {
+    const body = [Buffer.from(JSON.stringify(params))]
+    return this.connection.request({
+      build: (id) => ({ id, parts: requestMessage(id, method, body) }),
+      read: resultOf,
+      idleMs: limitMs,
+      totalMs: limitMs,
+      limit,
+      cancel: method === 'initialize' ? () => undefined : this.cancel,
+    })
+  }
+
+  readonly cancel: CancelRequest = (id, reason, notice) =>
+    this.connection.notify('notifications/cancelled', cancelledParams(id, reason, notice))
+
+  #onNotification(message: Envelope, during: Call | undefined): void {
+    const list = LIST_CHANGED[message.method]
+    const params = message.params
+    if (list !== undefined) this.#events.listChanged(list)
+    else if (message.method === 'notifications/cancelled') this.#questions.withdraw(params)
+    else if (isVendorNotification(message.method))
+      this.#events.vendor(message.method, params, during ?? this.connection.onlyCall())
+    else if (params === undefined) return
+    else if (message.method === 'notifications/elicitation/complete')
+      this.#events.elicitationComplete(params.text('elicitationId') ?? '')
+    else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
+    else if (message.method === 'notifications/tasks/status') {
+      this.#tasks.seen(params.text('taskId'), params.text('status'))
+      this.#events.taskChanged(params)
+    } else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
+  }
+}
+
+const isOfTask = (method: string): boolean => METHODS[method]?.way === 'task'

@@ -1,0 +1,137 @@
+/**
+ * The `subscriptions/listen` streams we hold at one modern server: one for the lists, and those of the resources and the tasks
+ * that are watched now. One that drops is opened again, and whatever it may have missed counts as changed once (BRIDGING 3.7).
+ */
+import type { Connection } from '../../rpc/connection.ts'
+import { numberedId } from '../../wire/message/envelope.ts'
+import { requestMessage } from '../../wire/message/message.ts'
+import { META } from '../../wire/protocol/meta.ts'
+import type { Payload } from '../../wire/message/payload.ts'
+import { jittered, WatchedSet } from './watched-set.ts'
+import type { Filter, ListenStream } from './watched-set.ts'
+
+export interface ListeningEvents {
+  /** The request's params and what mirrors them. */
+  params(filter: Filter): Payload
+  headers(params: Payload): Readonly<Record<string, string>>
+  /** What may have changed unheard while no stream stood. */
+  missedLists(): void
+  missedResource(uri: string): void
+  missedTask(id: string): void
+  /** A stream was not opened, or broke. */
+  refused(error: unknown): void
+}
+
+interface Opened {
+  readonly stream: ListenStream
+  readonly acknowledged: (filter: Filter | undefined) => void
+}
+
+const FIRST_RETRY_MS = 1_000
+const MAX_RETRY_MS = 30_000
+
+export class Listening {
+  readonly #connection: Connection
+  readonly #events: ListeningEvents
+  readonly #streams = new Map<string, Opened>()
+  /** The sets that hosts watch now. */
+  readonly resources: WatchedSet
+  readonly tasks: WatchedSet
+  /** What of the lists the server has agreed to tell, on the stream that stands. */
+  heard: Filter = {}
+  #isClosed = false
+
+  constructor(connection: Connection, events: ListeningEvents) {
+    this.#connection = connection
+    this.#events = events
+    const open = (filter: Filter): ListenStream => this.#open(filter)
+    this.resources = new WatchedSet('resourceSubscriptions', open, (uri) => events.missedResource(uri))
+    this.tasks = new WatchedSet('taskIds', open, (id) => events.missedTask(id))
+    void connection.channel.closed.then(() => this.close())
+  }
+
+  /** Holds one stream for list changes, reopened for as long as the link lives. */
+  lists(filter: Filter): void {
+    if (Object.keys(filter).length > 0) void this.#hold(filter)
+  }
+
+  acknowledged(params: Payload | undefined): void {
+    this.#streams.get(subscriptionOf(params) ?? '')?.acknowledged(params?.value('notifications') as Filter | undefined)
+  }
+
+  /** The server ends one of our streams by a notification ([2026-07-28 basic/patterns/cancellation]). */
+  ended(params: Payload | undefined): void {
+    this.#streams.get(numberedId(params?.raw('requestId')?.toString() ?? ''))?.stream.close()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.resources.close()
+    this.tasks.close()
+    for (const { stream } of this.#streams.values()) stream.close()
+  }
+
+  async #hold(filter: Filter): Promise<void> {
+    let waitMs = FIRST_RETRY_MS
+    for (let openings = 0; !this.#isClosed; openings++) {
+      const { acknowledged, ended } = this.#open(filter)
+      const accepted = await acknowledged
+      this.heard = accepted ?? {}
+      if (accepted !== undefined) {
+        waitMs = FIRST_RETRY_MS
+        if (openings > 0) this.#events.missedLists()
+      }
+      await ended
+      this.heard = {}
+      if (this.#isClosed) return
+      await new Promise((resolve) => setTimeout(resolve, jittered(waitMs)).unref())
+      waitMs = Math.min(waitMs * 2, MAX_RETRY_MS)
+    }
+  }
+
+  #open(filter: Filter): ListenStream {
+    const abort = new AbortController()
+    const { promise: acknowledged, resolve } = Promise.withResolvers<Filter | undefined>()
+    const params = this.#events.params(filter)
+    let key = ''
+    const close = (): void => abort.abort()
+    let isRefused = false
+    const ended = this.#connection
+      .request({
+        build: (id) => {
+          key = String(id)
+          return {
+            id,
+            parts: requestMessage(id, 'subscriptions/listen', params.parts()),
+            headers: this.#events.headers(params),
+          }
+        },
+        read: ({ error }) => void (isRefused = error !== undefined),
+        idleMs: Infinity,
+        totalMs: Infinity,
+        signal: abort.signal,
+        cancel: (id) => this.#cancel(id),
+      })
+      .catch((error: unknown) => {
+        if (!this.#isClosed) this.#events.refused(error)
+      })
+      .finally(() => {
+        this.#streams.delete(key)
+        resolve(undefined)
+      })
+    const stream: ListenStream = { key, acknowledged, ended, isRefused: () => isRefused, close }
+    this.#streams.set(key, { stream, acknowledged: resolve })
+    return stream
+  }
+
+  #cancel(id: number): void {
+    if (this.#connection.channel.kind !== 'http')
+      this.#connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id }))])
+  }
+}
+
+/** The stream that a message of the server came on, as it says; JSON text of the id under which we opened it. */
+export const subscriptionOf = (params: Payload | undefined): string | undefined => {
+  const id = params?.object('_meta')?.raw(META.subscriptionId)?.toString()
+  return id && numberedId(id)
+}

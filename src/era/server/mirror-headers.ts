@@ -1,0 +1,20 @@
+/** What every request to a modern server over HTTP says of itself in its headers (B219): one record as long as the same is asked again. */
+import type { Outgoing } from '../../transport/channel/channel.ts'
+import { encodeHeaderValue } from '../../wire/headers/header-value.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
+
+export type MirrorRecord = NonNullable<Outgoing['headers']>
+
+export class MirrorHeaders {
+  #latest: { readonly method: string; readonly name: string | undefined; readonly headers: MirrorRecord } | undefined
+
+  /** `name`: what the method asks for, where it is mirrored. */
+  of(method: string, name: string | undefined): MirrorRecord {
+    const latest = this.#latest
+    if (latest !== undefined && latest.method === method && latest.name === name) return latest.headers
+    const headers: Record<string, string> = { 'mcp-protocol-version': MODERN, 'mcp-method': method }
+    if (name !== undefined) headers['mcp-name'] = encodeHeaderValue(name)
+    this.#latest = { method, name, headers }
+    return headers
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * A modern server: every request describes itself, answers may ask for input, changes come on a `subscriptions/listen` stream
+ * ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
+ */
+import { complete, isBridge, NO_HEADERS } from '../../rpc/call.ts'
+import type { Call, Outcome } from '../../rpc/call.ts'
+import { cancelledParams } from '../../rpc/connection.ts'
+import type { CancelRequest, Connection } from '../../rpc/connection.ts'
+import type { Channel, Outgoing } from '../../transport/channel/channel.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { requestMessage } from '../../wire/message/message.ts'
+import { META } from '../../wire/protocol/meta.ts'
+import { isVendorNotification, METHODS } from '../../wire/protocol/methods.ts'
+import type { LogLevel } from '../../wire/protocol/methods.ts'
+import { headersFor } from '../../wire/headers/param-headers.ts'
+import { join, Payload } from '../../wire/message/payload.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
+import { declaresTasks, withTasks } from '../../wire/protocol/tasks.ts'
+import { Attribution } from './attribution.ts'
+import { CarriedCall } from './carried-call.ts'
+import type { Carrier } from './carried-call.ts'
+import { gatewaysIn, hopsIn, nextHop } from '../gateways.ts'
+import { offeredLists } from './link.ts'
+import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
+import { Listening, subscriptionOf } from './listening.ts'
+import { MirrorHeaders } from './mirror-headers.ts'
+import type { MirrorRecord } from './mirror-headers.ts'
+import { withOwnAccount } from './own-account.ts'
+import { RequestMeta } from './request-meta.ts'
+import { resultOf } from './result-of.ts'
+
+const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
+  'notifications/tools/list_changed': 'tools',
+  'notifications/prompts/list_changed': 'prompts',
+  'notifications/resources/list_changed': 'resources',
+}
+
+const MODERN_JSON = Buffer.from(JSON.stringify(MODERN))
+
+export interface ModernServer {
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly instructions: string | undefined
+  readonly serverInfo: ServerInfo | undefined
+  /** See `Link`. */
+  readonly gateways: readonly string[]
+}
+
+export class ModernLink implements Link, Carrier {
+  readonly era = 'modern'
+  readonly revision = MODERN
+  readonly connection: Connection
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly instructions: string | undefined
+  readonly serverInfo: ServerInfo | undefined
+  readonly closed: Promise<Failure | undefined>
+  readonly #events: LinkEvents
+  readonly #timeouts: LinkTimeouts
+  readonly #identity: Identity
+  readonly #meta: RequestMeta
+  readonly #mirrors = new MirrorHeaders()
+  /** What the gateway's own requests declare. */
+  readonly #declared: Declared
+  /** See `Dialing`. */
+  readonly #hasAccount: boolean
+  readonly #listening: Listening
+  /** Servers of this era must not ask by requests; SDKs do, and wait for the answer (B072). */
+  readonly #questions: Attribution
+  #gateways: readonly string[]
+
+  constructor(
+    connection: Connection,
+    server: ModernServer,
+    own: { identity: Identity; declared: Declared; hasAccount: boolean },
+    events: LinkEvents,
+    timeouts: LinkTimeouts,
+  ) {
+    this.connection = connection
+    this.capabilities = server.capabilities
+    this.instructions = server.instructions
+    this.serverInfo = server.serverInfo
+    this.#gateways = server.gateways
+    const isGateway = server.gateways.length > 0
+    this.#identity = own.identity
+    this.#hasAccount = own.hasAccount
+    const identityJson = Buffer.from(JSON.stringify(own.identity))
+    this.#meta = new RequestMeta((meta, call) => {
+      const { caller } = call
+      const logLevel = levelOf(call)
+      meta.set(META.version, MODERN_JSON)
+      if (!isBridge(caller.scope)) meta.set(META.clientInfo, identityJson)
+      else {
+        // A modern host has written it there itself.
+        if (caller.session !== undefined) meta.set(META.clientInfo, JSON.stringify(caller.clientInfo ?? own.identity))
+        meta.set(META.via, identityJson)
+      }
+      meta.set(META.capabilities, JSON.stringify(withOwnAccount(modernCapabilities(caller.capabilities), own.hasAccount)))
+      if (isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
+      else meta.delete(META.hops)
+      if (logLevel === undefined) meta.delete(META.logLevel)
+      else meta.set(META.logLevel, JSON.stringify(logLevel))
+    })
+    this.#declared = withTasks(own.declared)
+    this.#events = events
+    this.#timeouts = timeouts
+    this.closed = connection.channel.closed
+    this.#questions = new Attribution(connection, { ask: askWithin })
+    connection.serve({
+      request: (message, call, isWithin) => {
+        events.oddity('a request on a modern link', message.method)
+        this.#questions.request(message, call, isWithin)
+      },
+      notification: (message, call) => this.#onNotification(message, call),
+      ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
+      oddity: (reason, sample, error) => events.oddity(reason, sample, error),
+    })
+    this.#listening = new Listening(connection, {
+      params: (filter) => this.#ownParams({ notifications: filter }),
+      headers: (params) => this.#headers('subscriptions/listen', params),
+      missedLists: () => {
+        for (const list of Object.values(LIST_CHANGED)) events.listChanged(list)
+      },
+      missedResource: (uri) => events.updated(uri, Payload.of({ uri })),
+      missedTask: (id) => this.#lookAt(id),
+      refused: (error) => events.refused?.(error),
+    })
+  }
+
+  get transport(): Channel['kind'] {
+    return this.connection.channel.kind
+  }
+  get gateways(): readonly string[] {
+    return this.#gateways
+  }
+  /** What it says it announces is not always what it then agrees to. */
+  get tellsChanges(): boolean {
+    return offeredLists(this.capabilities).all.every((list) => this.#listening.heard[`${list}ListChanged`] === true)
+  }
+  get inFlight(): number {
+    return this.connection.inFlight
+  }
+
+  readonly handle = (call: Call): Promise<Outcome> => {
+    const { idleMs, totalMs } = this.#timeouts
+    return this.connection.request(new CarriedCall(call, this, idleMs, call.totalMs ?? totalMs))
+  }
+
+  write(call: Call, id: number): Outgoing {
+    this.#describe(call, id)
+    const headers = this.#headers(call.method, call.params, call)
+    const parts = requestMessage(id, call.method, call.params.parts())
+    return call.takesStreams === true
+      ? { id, parts, headers, isRelayed: true, stream: { idleMs: this.#timeouts.idleMs, after: 'resultType' } }
+      : { id, parts, headers, isRelayed: true }
+  }
+
+  read(call: Call, result: Payload): Outcome {
+    return outcomeOf(call, result)
+  }
+
+  async fetch(method: string, params: Readonly<Record<string, unknown>>, declared = this.#declared): Promise<Payload> {
+    const { startMs } = this.#timeouts
+    const payload = this.#ownParams(params, declared)
+    return this.connection.request({
+      build: (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
+      read: resultOf,
+      idleMs: startMs,
+      totalMs: startMs,
+      limit: 'timeouts.start',
+      cancel: this.cancel,
+    })
+  }
+
+  async survey(): Promise<void> {
+    this.#gateways = gatewaysIn(await this.fetch('server/discover', {}))
+  }
+
+  /** Starts hearing of list changes, as far as the server announces them. */
+  listen(): void {
+    const { announced } = offeredLists(this.capabilities)
+    this.#listening.lists(Object.fromEntries(announced.map((list) => [`${list}ListChanged`, true])))
+  }
+
+  async subscribe(uri: string): Promise<boolean> {
+    const resources = this.capabilities['resources'] as { subscribe?: unknown } | undefined
+    return resources?.subscribe === true && this.#listening.resources.add(uri)
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    this.#listening.resources.remove(uri)
+  }
+
+  async followTask(id: string): Promise<void> {
+    if (declaresTasks(this.capabilities)) await this.#listening.tasks.add(id)
+  }
+
+  async unfollowTask(id: string): Promise<void> {
+    this.#listening.tasks.remove(id)
+  }
+
+  async setLevel(): Promise<void> {
+    // Each request says its own level.
+  }
+
+  notify(method: string, params: Payload | undefined): void {
+    this.connection.notify(method, params?.parts())
+  }
+
+  rootsChanged(): void {
+    // Asked anew within each request.
+  }
+
+  async close(): Promise<void> {
+    this.#listening.close()
+    await this.connection.channel.close()
+  }
+
+  /** Writes this exchange's own `_meta` and round into the params (B013, B037, B066). */
+  #describe(call: Call, id: number): void {
+    const { params, resume } = call
+    this.#meta.write(call, id)
+    params.delete('task')
+    if (resume?.state === undefined) params.delete('requestState')
+    else params.set('requestState', JSON.stringify(resume.state))
+    if (resume?.responses === undefined) params.delete('inputResponses')
+    else params.set('inputResponses', resume.responses.parts())
+  }
+
+  #ownParams(params: Readonly<Record<string, unknown>>, declared = this.#declared): Payload {
+    const capabilities = withOwnAccount(declared, this.#hasAccount)
+    const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: capabilities }
+    return Payload.of({ ...params, _meta: meta })
+  }
+
+  /** Headers that mirror the final body (B219), names in lower case; a pipe needs none. */
+  #headers(method: string, params: Payload, call?: Call): MirrorRecord {
+    if (this.transport === 'pipe') return NO_HEADERS
+    const row = METHODS[method]
+    const name = row?.named === true ? (call === undefined ? params.text(row.field ?? '') : call.target) : undefined
+    const usual = this.#mirrors.of(method, name)
+    if (call === undefined || (call.unknownHeaders === NO_HEADERS && call.paramHeaders.length === 0)) return usual
+    const headers = { ...call.unknownHeaders, ...usual }
+    const args = call.paramHeaders.length === 0 ? undefined : params.final('arguments')
+    return args === undefined ? headers : { ...headers, ...headersFor(call.paramHeaders, args) }
+  }
+
+  readonly cancel: CancelRequest = (id, reason, notice) => {
+    // Over HTTP closing the stream says it (B140).
+    if (this.transport !== 'http') this.connection.notify('notifications/cancelled', cancelledParams(id, reason, notice))
+  }
+
+  #onNotification(message: Envelope, during: Call | undefined): void {
+    const params = message.params
+    const list = LIST_CHANGED[message.method]
+    if (message.method === 'notifications/subscriptions/acknowledged') this.#listening.acknowledged(params)
+    else if (message.method === 'notifications/cancelled') {
+      this.#listening.ended(params)
+      this.#questions.withdraw(params)
+    } else if (list !== undefined) this.#events.listChanged(list)
+    else if (isVendorNotification(message.method))
+      this.#events.vendor(message.method, params, during ?? this.connection.onlyCall())
+    else if (params === undefined) return
+    else if (message.method === 'notifications/message') this.#onLog(params, during ?? this.connection.onlyCall())
+    else if (message.method === 'notifications/tasks') this.#events.taskChanged(params)
+    else if (message.method === 'notifications/resources/updated') this.#onUpdate(params.text('uri') ?? '', params)
+  }
+
+  #onUpdate(uri: string, params: Payload): void {
+    if (this.#listening.resources.isNews(uri, subscriptionOf(params))) this.#events.updated(uri, params)
+  }
+
+  /** A task may have changed unheard. */
+  #lookAt(taskId: string): void {
+    this.fetch('tasks/get', { taskId }).then(
+      (task) => {
+        task.delete('resultType')
+        this.#events.taskChanged(Payload.at(join(task.parts())))
+      },
+      (error: unknown) => this.#events.oddity('a task could not be looked at', String(error)),
+    )
+  }
+
+  /** A server of this era logs only for requests that carry a level ([2026-07-28 server/utilities/logging]). */
+  #onLog(params: Payload, call: Call | undefined): void {
+    if (call !== undefined && levelOf(call) !== undefined) this.#events.message(params, call)
+  }
+}
+
+/** The host of the call can be asked, as far as it declared that; without a call there is no host that could be. */
+const askWithin: LinkEvents['ask'] = async (question, call) =>
+  call?.ask?.(question) ?? {
+    error: Payload.of({ code: -32601, message: `Method not found: ${question.method} outside of a call that can carry it` }),
+  }
+
+/** The level of log messages that a call asks for; legacy hosts that never set one get what is worth knowing (BRIDGING 3.11). */
+const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>
+  logLevel ?? (caller.session === undefined ? undefined : 'info')
+
+/** B009, B010, B057, B173, B290: what a modern result means. */
+const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
+  const type = result.text('resultType') ?? 'complete'
+  if (type === 'complete') return complete(result)
+  if (type === 'task' && method === 'tools/call' && declaresTasks(caller.capabilities)) {
+    if (result.text('taskId') === undefined) throw new Failure('bad_response', 'a task without an id')
+    return { kind: 'task', result }
+  }
+  if (type !== 'input_required') {
+    // A task is of an extension that this host did not declare (B173).
+    const isDeclared = type !== 'task' && declaresExtensions(caller.capabilities)
+    if (caller.session === undefined && isDeclared) return { kind: 'complete', result, type }
+    throw new Failure('protocol', `unknown resultType "${type}"`)
+  }
+  if (METHODS[method]?.mayAskInput !== true) throw new Failure('protocol', `input_required in answer to ${method}`)
+  if (result.isAbsent('inputRequests') && result.isAbsent('requestState'))
+    throw new Failure('protocol', 'input_required without anything required')
+  return { kind: 'input_required', result, state: result.text('requestState') }
+}
+
+const declaresExtensions = ({ extensions }: Declared): boolean =>
+  typeof extensions === 'object' && extensions !== null && Object.keys(extensions).length > 0
+
+/** Client capabilities as this era words them: `elicitation: {}` has always meant the form (B039). */
+export const modernCapabilities = (capabilities: Declared): Declared => {
+  const elicitation = capabilities['elicitation']
+  if (typeof elicitation !== 'object' || elicitation === null || Object.keys(elicitation).length > 0) return capabilities
+  return { ...capabilities, elicitation: { form: {} } }
+}

@@ -1,0 +1,48 @@
+/** `_meta` of the requests to one server, made once for a caller as long as what it is made of stays the same. */
+import type { Call, Capabilities, Scope } from '../../rpc/call.ts'
+import type { LogLevel } from '../../wire/protocol/methods.ts'
+import { Draft, join, Payload } from '../../wire/message/payload.ts'
+import type { JsonObject } from '../../wire/message/payload.ts'
+
+interface Made {
+  readonly from: Buffer | undefined
+  readonly logLevel: LogLevel | undefined
+  readonly scope: Scope
+  readonly text: Buffer
+}
+
+const OPEN_BRACE = 0x7b
+
+export class RequestMeta {
+  readonly #edit: (meta: JsonObject, call: Call) => void
+  readonly #made = new WeakMap<Capabilities, Made>()
+
+  /** `edit` makes the host's `_meta` the server's; it may depend on the capabilities, the scope and the log level of the call alone. */
+  constructor(edit: (meta: JsonObject, call: Call) => void) {
+    this.#edit = edit
+  }
+
+  /** Writes it into the params of a call that leaves as `id`. */
+  write(call: Call, id: number): void {
+    const { params, caller, logLevel, progressToken } = call
+    const raw = params.raw('_meta')
+    const from = raw?.[0] === OPEN_BRACE ? raw : undefined
+    if (progressToken !== undefined) return params.set('_meta', this.#make(from, call, id))
+    const known = this.#made.get(caller.capabilities)
+    if (known !== undefined && known.logLevel === logLevel && known.scope === caller.scope && isSame(known.from, from))
+      return params.set('_meta', known.text)
+    const text = this.#make(from, call, undefined)
+    this.#made.set(caller.capabilities, { from: from && Buffer.from(from), logLevel, scope: caller.scope, text })
+    params.set('_meta', text)
+  }
+
+  #make(from: Buffer | undefined, call: Call, progressToken: number | undefined): Buffer {
+    const meta = from === undefined ? new Draft() : Payload.at(from)
+    this.#edit(meta, call)
+    if (progressToken !== undefined) meta.set('progressToken', String(progressToken))
+    return join(meta.parts())
+  }
+}
+
+const isSame = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
+  a === undefined || b === undefined ? a === b : a.equals(b)

@@ -1,0 +1,192 @@
+/**
+ * One member of a `listen` filter that is a set, and the streams that hold it open. Each id is on exactly one stream: a filter cannot
+ * change on an open stream, and go-sdk ends an id on a newer stream together with the older one. New ids open a further stream; a stream
+ * is closed once none of its ids is wanted; one that the server refuses is split until only the refused id fails (BRIDGING 3.7, 3.22;
+ * B284).
+ */
+import { Failure } from '../../wire/message/failure.ts'
+
+export type Filter = Readonly<Record<string, unknown>>
+
+/** A `listen` stream under way. */
+export interface ListenStream {
+  /** Its subscription id, as JSON text. */
+  readonly key: string
+  /** What the server agreed to; `undefined`: the stream ended without that. */
+  readonly acknowledged: Promise<Filter | undefined>
+  readonly ended: Promise<void>
+  /** Whether it ended because the server answered with an error. */
+  readonly isRefused: () => boolean
+  close(): void
+}
+
+const FIRST_RETRY_MS = 1_000
+const MAX_RETRY_MS = 30_000
+
+/** What came of asking for one id; `lost`: the server answered nothing. */
+type Answer = 'accepted' | 'refused' | 'lost'
+
+interface Standing {
+  readonly stream: ListenStream
+  readonly ids: ReadonlySet<string>
+}
+
+export class WatchedSet {
+  readonly #field: 'resourceSubscriptions' | 'taskIds'
+  readonly #open: (filter: Filter) => ListenStream
+  readonly #onMissed: (id: string) => void
+  /** Ids that are wanted now. */
+  readonly #ids = new Set<string>()
+  /** Acknowledged streams. */
+  readonly #standing = new Set<Standing>()
+  /** Ids that the server is being asked for, with what comes of it. */
+  readonly #asking = new Map<string, Promise<Answer>>()
+  /** Ids of the stream that is opened at the end of this turn of the event loop. */
+  #batch: { readonly ids: Set<string>; readonly answers: Promise<ReadonlyMap<string, Answer>> } | undefined
+  /** Changes of these may have been lost. */
+  readonly #missed = new Set<string>()
+  #retry: NodeJS.Timeout | undefined
+  #retryMs = FIRST_RETRY_MS
+  #isClosed = false
+
+  /** `onMissed` is called with what was not watched for a while and is again. */
+  constructor(
+    field: 'resourceSubscriptions' | 'taskIds',
+    open: (filter: Filter) => ListenStream,
+    onMissed: (id: string) => void,
+  ) {
+    this.#field = field
+    this.#open = open
+    this.#onMissed = onMissed
+  }
+
+  /**
+   * Adds one URI or id; false if the server refuses it or leaves it out of its acknowledgement. Rejects if the server acknowledges
+   * nothing now: it is asked again until it does, or until the id is removed.
+   */
+  async add(id: string): Promise<boolean> {
+    this.#ids.add(id)
+    const answer = await this.#ask(id)
+    if (answer === 'accepted') return true
+    if (answer === 'refused') {
+      this.#ids.delete(id)
+      return false
+    }
+    throw new Failure('lost', 'the server acknowledges no subscription now', { executed: 'no', retryable: true })
+  }
+
+  remove(id: string): void {
+    this.#missed.delete(id)
+    this.#ids.delete(id)
+    this.#closeUnwanted()
+  }
+
+  /** Whether an update is to be told: of a URI that is still wanted, on the stream that holds it. `key`: the stream it came on. */
+  isNews(uri: string, key: string | undefined): boolean {
+    const holder = this.#holderOf(uri)
+    if (holder === undefined) return true
+    return this.#ids.has(uri) && (key === undefined || holder.stream.key === key || !this.#isOurs(key))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#retry)
+  }
+
+  #holderOf(id: string): Standing | undefined {
+    for (const standing of this.#standing) if (standing.ids.has(id)) return standing
+    return undefined
+  }
+
+  #isOurs(key: string): boolean {
+    return [...this.#standing].some(({ stream }) => stream.key === key)
+  }
+
+  #ask(id: string): Promise<Answer> {
+    if (this.#holderOf(id) !== undefined) return Promise.resolve('accepted')
+    let answer = this.#asking.get(id)
+    if (answer === undefined) {
+      answer = this.#join(id).finally(() => this.#asking.delete(id))
+      this.#asking.set(id, answer)
+    }
+    return answer
+  }
+
+  /** What is asked for in one turn of the event loop is asked for together. */
+  async #join(id: string): Promise<Answer> {
+    const ids = this.#batch?.ids ?? new Set<string>()
+    this.#batch ??= {
+      ids,
+      answers: new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+        this.#batch = undefined
+        return this.#listen([...ids])
+      }),
+    }
+    ids.add(id)
+    const answers = await this.#batch.answers
+    return answers.get(id) ?? 'lost'
+  }
+
+  /** Opens a stream for these; where the server refuses several, one for each half of them. */
+  async #listen(all: readonly string[]): Promise<ReadonlyMap<string, Answer>> {
+    const ids = all.filter((id) => this.#ids.has(id))
+    if (this.#isClosed || ids.length === 0) return new Map()
+    const stream = this.#open({ [this.#field]: ids })
+    const answer = await stream.acknowledged
+    if (answer !== undefined) return this.#stand(stream, ids, answer[this.#field])
+    if (!stream.isRefused()) return this.#lose(ids)
+    if (ids.length === 1) return this.#refuse(ids)
+    const middle = Math.ceil(ids.length / 2)
+    const halves = await Promise.all([this.#listen(ids.slice(0, middle)), this.#listen(ids.slice(middle))])
+    return new Map(halves.flatMap((half) => [...half]))
+  }
+
+  #stand(stream: ListenStream, asked: readonly string[], answer: unknown): ReadonlyMap<string, Answer> {
+    const agreed = new Set(Array.isArray(answer) ? (answer as string[]) : [])
+    const standing: Standing = { stream, ids: new Set(asked.filter((id) => agreed.has(id))) }
+    this.#standing.add(standing)
+    this.#retryMs = FIRST_RETRY_MS
+    void stream.ended.then(() => this.#ended(standing))
+    for (const id of standing.ids) if (this.#missed.delete(id)) this.#onMissed(id)
+    this.#closeUnwanted()
+    const refused = this.#refuse(asked.filter((id) => !agreed.has(id)))
+    return new Map<string, Answer>([...refused, ...[...standing.ids].map((id) => [id, 'accepted'] as const)])
+  }
+
+  /** They are not asked for again until they are added again. */
+  #refuse(ids: readonly string[]): ReadonlyMap<string, Answer> {
+    for (const id of ids) this.#missed.delete(id)
+    return new Map(ids.map((id) => [id, 'refused']))
+  }
+
+  #closeUnwanted(): void {
+    for (const standing of this.#standing) {
+      if ([...standing.ids].some((id) => this.#ids.has(id))) continue
+      this.#standing.delete(standing)
+      standing.stream.close()
+    }
+  }
+
+  /** The server, or the connection, ended a stream. */
+  #ended(standing: Standing): void {
+    if (this.#standing.delete(standing)) this.#lose([...standing.ids])
+  }
+
+  #lose(ids: readonly string[]): ReadonlyMap<string, Answer> {
+    const wanted = ids.filter((id) => this.#ids.has(id))
+    for (const id of wanted) this.#missed.add(id)
+    if (wanted.length > 0) this.#retryLater()
+    return new Map(ids.map((id) => [id, 'lost']))
+  }
+
+  #retryLater(): void {
+    if (this.#isClosed || this.#retry !== undefined) return
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined
+      for (const id of this.#missed) if (this.#ids.has(id)) void this.#ask(id)
+    }, jittered(this.#retryMs)).unref()
+    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
+  }
+}
+
+export const jittered = (ms: number): number => ms * (0.5 + Math.random() / 2)

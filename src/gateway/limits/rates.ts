@@ -1,0 +1,153 @@
+/**
+ * Rate limits: of each principal and each toolset as a call comes in, of servers and tools once its route is known. What is not
+ * configured is not asked for: without limits of the first two kinds there is no layer, without any of the others no check.
+ */
+import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import type { Call, Handler, Layer, Outcome, Scope } from '../../rpc/call.ts'
+import { TokenBucket } from '../../rpc/rate.ts'
+import type { Rate } from '../../rpc/rate.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { METHODS } from '../../wire/protocol/methods.ts'
+
+/** One limit; `option` is how the configuration and the error call it. */
+export interface RateRule {
+  readonly option: string
+  readonly rate: Rate
+  readonly of:
+    | { readonly kind: 'principal' }
+    | { readonly kind: 'toolset'; readonly toolset: string }
+    | { readonly kind: 'server'; readonly server: string }
+    /** `original`: as the server calls it. */
+    | { readonly kind: 'tool'; readonly server: string; readonly original: string }
+}
+
+/** One limit as `ps` tells it. */
+export interface RateCount {
+  readonly option: string
+  readonly rate: string
+  /** Calls refused since the start. */
+  readonly refused: number
+}
+
+/** Above so many principals those that have been silent are forgotten: their buckets are full. */
+const MAX_PRINCIPALS = 10_000
+
+interface Limit {
+  readonly rule: RateRule
+  refused: number
+  /** By principal; one under the empty name for the rest. */
+  readonly buckets: Map<string, TokenBucket>
+}
+
+export class Rates {
+  readonly #clock: () => number
+  readonly #toolsetOf: (scope: Scope) => string | undefined
+  #limits: readonly Limit[] = []
+  #perPrincipal: Limit | undefined
+  #toolsets = new Map<string, Limit>()
+  #servers = new Map<string, Limit>()
+  #tools = new Map<string, Map<string, Limit>>()
+
+  /** `toolsetOf`: the toolset that a scope means; the names of several with blanks between. */
+  constructor(
+    rules: readonly RateRule[],
+    toolsetOf: (scope: Scope) => string | undefined,
+    clock: () => number = () => performance.now(),
+  ) {
+    this.#clock = clock
+    this.#toolsetOf = toolsetOf
+    this.apply(rules)
+  }
+
+  /** Other limits; one that stays the same goes on with what has been taken from it. */
+  apply(rules: readonly RateRule[]): void {
+    const before = new Map(this.#limits.map((limit) => [limit.rule.option, limit]))
+    const limitOf = (rule: RateRule): Limit => {
+      const same = before.get(rule.option)
+      return same?.rule.rate.text === rule.rate.text ? same : { rule, refused: same?.refused ?? 0, buckets: new Map() }
+    }
+    this.#limits = rules.map(limitOf)
+    this.#perPrincipal = this.#limits.find(({ rule }) => rule.of.kind === 'principal')
+    this.#toolsets = new Map()
+    this.#servers = new Map()
+    this.#tools = new Map()
+    for (const limit of this.#limits) {
+      const { of } = limit.rule
+      if (of.kind === 'toolset') this.#toolsets.set(of.toolset, limit)
+      else if (of.kind === 'server') this.#servers.set(of.server, limit)
+      else if (of.kind === 'tool') {
+        const tools = this.#tools.get(of.server) ?? new Map<string, Limit>()
+        this.#tools.set(of.server, tools.set(of.original, limit))
+      }
+    }
+  }
+
+  /** What the layer is for is configured. */
+  get limitsCallers(): boolean {
+    return this.#perPrincipal !== undefined || this.#toolsets.size > 0
+  }
+  /** What `checkRoute` is for is configured. */
+  get limitsRoutes(): boolean {
+    return this.#servers.size > 0 || this.#tools.size > 0
+  }
+
+  get counts(): readonly RateCount[] {
+    return this.#limits.map(({ rule, refused }) => ({ option: rule.option, rate: rule.rate.text, refused }))
+  }
+
+  /** Refuses what its principal or its toolset has no token for. Lists and tasks cost no server a thing, and none. */
+  readonly layer: Layer = (inner) => (call) => this.#enter(inner, call)
+
+  /** Throws `rate_limited` if the server, or this tool of it, has no token left; takes one of both else. */
+  checkRoute(call: Call, server: string, original: string): void {
+    const tool = call.method === 'tools/call' ? this.#tools.get(server)?.get(original) : undefined
+    this.#take([tool, this.#servers.get(server)], '')
+  }
+
+  #enter(inner: Handler, call: Call): Promise<Outcome> {
+    if (METHODS[call.method]?.way !== 'forward') return inner(call)
+    const { principal, scope } = call.caller
+    const names = this.#toolsets.size === 0 ? undefined : this.#toolsetOf(scope)
+    const toolsets = names?.split(' ').map((name) => this.#toolsets.get(name)) ?? []
+    try {
+      this.#take([principal === SHARED_PRINCIPAL ? undefined : this.#perPrincipal, ...toolsets], principal)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    return inner(call)
+  }
+
+  /** One token of each, or of none. */
+  #take(limits: readonly (Limit | undefined)[], principal: string): void {
+    const nowMs = this.#clock()
+    let longestMs = 0
+    let reached: Limit | undefined
+    for (const limit of limits) {
+      const waitMs = limit === undefined ? 0 : bucketOf(limit, principal, nowMs).waitMs(nowMs)
+      if (waitMs > longestMs) [longestMs, reached] = [waitMs, limit]
+    }
+    if (reached !== undefined) throw refuse(reached, longestMs)
+    for (const limit of limits) if (limit !== undefined) bucketOf(limit, principal, nowMs).take(nowMs)
+  }
+}
+
+const bucketOf = ({ buckets, rule }: Limit, principal: string, nowMs: number): TokenBucket => {
+  const key = rule.of.kind === 'principal' ? principal : ''
+  let bucket = buckets.get(key)
+  if (bucket !== undefined) return bucket
+  if (buckets.size >= MAX_PRINCIPALS) for (const [name, idle] of buckets) if (idle.isFull(nowMs)) buckets.delete(name)
+  bucket = new TokenBucket(rule.rate)
+  buckets.set(key, bucket)
+  return bucket
+}
+
+const refuse = (limit: Limit, waitMs: number): Failure => {
+  const { option, rate } = limit.rule
+  limit.refused++
+  return new Failure('rate_limited', `${option} (${rate.text}) is reached`, {
+    executed: 'no',
+    retryable: true,
+    retryAfterMs: Math.ceil(waitMs),
+    limit: option,
+  })
+}

@@ -1,0 +1,284 @@
+/**
+ * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
+ * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
+ */
+import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
+import type { Observable } from 'rxjs'
+import { buildCatalog, servesApps } from '../../catalog/catalog.ts'
+import type { Catalog, CatalogServer, CatalogSource } from '../../catalog/catalog.ts'
+import { Curator } from '../../catalog/curate/curated-inventory.ts'
+import { Grants } from '../../catalog/view/grants.ts'
+import { isSameOffer } from '../../catalog/inventory.ts'
+import type { Inventory } from '../../catalog/inventory.ts'
+import { LIST_FORMS, listForm } from '../../catalog/view/ready-entry.ts'
+import { summarise } from '../../catalog/lint/toolset-findings.ts'
+import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
+import { Toolsets } from '../../catalog/view/toolsets.ts'
+import { Views } from '../../catalog/view/view.ts'
+import type { Selection, View } from '../../catalog/view/view.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
+import type { SharedBy } from '../../downstream/environment.ts'
+import type { Caller, HostSession, Scope } from '../../rpc/call.ts'
+import { declaresApps } from '../../wire/protocol/apps.ts'
+import { isModernRevision, LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
+import type { Revision } from '../../wire/protocol/revisions.ts'
+import type { GatewayOptions } from '../options.ts'
+import { PersonalCatalogs } from './personal-catalogs.ts'
+import { SessionCatalogs } from './session-catalogs.ts'
+import { Watchers } from './watchers.ts'
+import type { ChangedList } from './watchers.ts'
+
+/** Kinds of hosts that may be listed something else than others. */
+type Kind = 'all' | 'apps' | 'legacy'
+const KINDS: readonly Kind[] = ['all', 'apps', 'legacy']
+
+/** Inventories that change together make one catalog. */
+const SETTLE_MS = 20
+
+/** Whoever looks: `capabilities` decide only whether it is a host that runs apps, `principal` and `session` whether it is listed something of its own. */
+export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'principal' | 'session'>>
+
+export class Feed {
+  readonly catalog$: BehaviorSubject<Catalog>
+  readonly #views = new Views()
+  readonly #curator = new Curator()
+  readonly #watchers = new Watchers((caller) => this.viewOf(caller))
+  #options: GatewayOptions
+  /** The same for hosts that run apps: another catalog only where a server makes a difference. */
+  #appsCatalog: Catalog
+  /** The same for legacy hosts: another catalog only where a server lists them something else. */
+  #legacyCatalog: Catalog
+  /** Views of the catalog in force: by scope, each with a place for every form of its lists. A call pays one look-up. */
+  #current = new Map<Scope, (View | undefined)[]>()
+  #toolsets: Toolsets
+  /** By what was granted. */
+  readonly #grants = new Map<string, Grants>()
+  readonly #sessions: SessionCatalogs
+  readonly #personal: PersonalCatalogs
+  /** Of callers whose links to a server are their principal's: all of them, or only those without a session. */
+  readonly #linked: Readonly<Record<'all' | 'withoutSession', PersonalCatalogs>>
+  /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
+  #unsettled: readonly Downstream[] | undefined
+
+  /** `reached` hears of each limit that was. */
+  constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions, reached: (option: string) => void) {
+    this.#options = options
+    this.#toolsets = new Toolsets(options.toolsets)
+    this.catalog$ = new BehaviorSubject(this.#build(downstreams$.value))
+    this.#appsCatalog = this.#legacyCatalog = this.catalog
+    this.#sessions = new SessionCatalogs(
+      () => this.#options,
+      this.#curator,
+      (session) => this.#watchers.look({ session }),
+    )
+    this.#personal = new PersonalCatalogs({
+      options: () => this.#options,
+      curator: this.#curator,
+      listed: (principal) => listedTo(principal, downstreams$.value),
+      changed: (principal) => this.#watchers.look({ principal }),
+      reached,
+    })
+    const linked = (): PersonalCatalogs =>
+      new PersonalCatalogs({
+        options: () => this.#options,
+        curator: this.#curator,
+        listed: () => NOTHING_OWN,
+        changed: (principal) => this.#watchers.look({ principal }),
+        reached,
+      })
+    this.#linked = { all: linked(), withoutSession: linked() }
+    downstreams$
+      .pipe(
+        switchMap((downstreams) =>
+          downstreams.length === 0
+            ? of(downstreams)
+            : combineLatest(
+                downstreams.flatMap(({ inventory$, appsInventory$, legacyInventory$ }) => [
+                  inventory$,
+                  appsInventory$,
+                  legacyInventory$,
+                ]),
+              ).pipe(map(() => downstreams)),
+        ),
+        tap((downstreams) => (this.#unsettled = downstreams)),
+        auditTime(SETTLE_MS),
+      )
+      .subscribe(() => this.#settle())
+  }
+
+  get catalog(): Catalog {
+    return this.catalog$.value
+  }
+
+  /** What one session alone is listed by a server; `undefined`: the same as everybody. */
+  sessionListed(key: string, session: HostSession, inventory: Inventory | undefined): void {
+    this.#sessions.set(session, key, inventory)
+  }
+
+  /** What a server lists to one principal alone. */
+  personalListed(key: string, principal: string, inventory: Inventory): void {
+    this.#personal.set(principal, key, inventory)
+  }
+
+  /** What a server lists to the callers that share one principal's link; `undefined`: the same as everybody. */
+  principalListed(key: string, { principal, hasSessions }: SharedBy, inventory: Inventory | undefined): void {
+    this.#linked.withoutSession.set(principal, key, inventory)
+    if (hasSessions || inventory === undefined) this.#linked.all.set(principal, key, inventory)
+  }
+
+  viewOf({ scope, revision, capabilities, principal, session }: Viewer): View {
+    this.#settle()
+    const kind = this.#kindOf(revision, capabilities)
+    const common = this.#commonOf(kind)
+    const signedIn = this.#personal.of(principal, common)
+    const linked = session === undefined ? this.#linked.withoutSession : this.#linked.all
+    const personal = linked.of(principal, signedIn?.catalog ?? common) ?? signedIn
+    const catalog = personal?.catalog ?? common
+    const own = session && this.#sessions.of(session, catalog)
+    if (own !== undefined) return this.#views.of(own, this.#selectionOf(scope, revision))
+    const current = personal?.views ?? this.#current
+    let views = current.get(scope)
+    if (views === undefined) current.set(scope, (views = []))
+    const place = LIST_FORMS.indexOf(listForm(revision)) + KINDS.indexOf(kind) * LIST_FORMS.length
+    return (views[place] ??= this.#views.of(catalog, this.#selectionOf(scope, revision)))
+  }
+
+  /** All that there is for this principal, whatever toolsets say: for the operator. */
+  whole(revision: Revision, principal?: string): View {
+    this.#settle()
+    const common = this.#commonOf(this.#kindOf(revision, undefined))
+    return this.#views.of(this.#personal.of(principal, common)?.catalog ?? common, { revision })
+  }
+
+  /** How each toolset fares with what there is now. `listing`: the command that lists the names there are. */
+  summaries(listing: string): readonly ToolsetSummary[] {
+    const viewOf = (toolset: string): View =>
+      this.#views.of(this.catalog, this.#selectionOf({ server: undefined, toolset }, LATEST_LEGACY))
+    return summarise(this.#toolsets, this.whole(LATEST_LEGACY), viewOf, listing)
+  }
+
+  get toolsets(): Toolsets {
+    return this.#toolsets
+  }
+
+  /** Whether the scope could see anything of this server, once something is known of it. */
+  reaches(scope: Scope, server: CatalogServer): boolean {
+    if (scope.server !== undefined && scope.server !== server.key) return false
+    if (this.grantsOf(scope)?.reads(server.key) === false) return false
+    return this.#toolsets.of(scope)?.mayHold(server, this.#options) ?? true
+  }
+
+  /** The lists that changed for this caller; told after the new catalog is in force (B128). Completes when the gateway stops. */
+  changes(caller: Caller): Observable<ChangedList> {
+    return this.#watchers.watch(caller)
+  }
+
+  /** Tells those callers of a changed list, whether it differs or not. */
+  announced(list: ChangedList, isMeant: (caller: Caller) => boolean): void {
+    this.#watchers.announce(list, isMeant)
+  }
+
+  /** Builds anew with other options. */
+  refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
+    this.#options = options
+    this.#toolsets = new Toolsets(options.toolsets)
+    this.#grants.clear()
+    this.#swap(downstreams)
+  }
+
+  /** Ends the streams of changes. The catalog goes on, for calls under way that wait for a server to become known. */
+  close(): void {
+    this.#watchers.close()
+  }
+
+  #selectionOf(scope: Scope, revision: Revision): Selection {
+    const { server } = scope
+    const limits = { toolset: this.#toolsets.of(scope), grants: this.grantsOf(scope) }
+    return server === undefined ? { revision, ...limits } : { only: server, revision, ...limits }
+  }
+
+  #kindOf(revision: Revision, capabilities: Caller['capabilities'] | undefined): Kind {
+    if (this.#legacyCatalog !== this.catalog && !isModernRevision(revision)) return 'legacy'
+    const isApps = this.#appsCatalog !== this.catalog && capabilities !== undefined && declaresApps(capabilities)
+    return isApps ? 'apps' : 'all'
+  }
+
+  #commonOf(kind: Kind): Catalog {
+    if (kind === 'all') return this.catalog
+    return kind === 'apps' ? this.#appsCatalog : this.#legacyCatalog
+  }
+
+  /** What its OAuth scopes let it see; `undefined`: they limit nothing. */
+  grantsOf({ granted }: Scope): Grants | undefined {
+    if (granted === undefined) return undefined
+    let grants = this.#grants.get(granted)
+    if (grants === undefined) this.#grants.set(granted, (grants = new Grants(granted, new Set(this.#options.scopes))))
+    return grants
+  }
+
+  #settle(): void {
+    if (this.#unsettled !== undefined) this.#swap(this.#unsettled)
+  }
+
+  #build(downstreams: readonly Downstream[], before?: Catalog): Catalog {
+    const sources = downstreams.map(({ options, inventory$ }) => this.#source(options, inventory$.value))
+    return buildCatalog(sources, this.#options, before)
+  }
+
+  #buildForApps(downstreams: readonly Downstream[], catalog: Catalog): Catalog {
+    const hasOwn = ({ inventory$, appsInventory$, options }: Downstream): boolean =>
+      servesApps(options, catalog) &&
+      inventory$.value !== undefined &&
+      appsInventory$.value !== undefined &&
+      appsInventory$.value.digest !== inventory$.value.digest
+    if (!downstreams.some(hasOwn)) return catalog
+    const sources = downstreams.map((downstream) =>
+      this.#source(downstream.options, (hasOwn(downstream) ? downstream.appsInventory$ : downstream.inventory$).value),
+    )
+    return buildCatalog(sources, this.#options, catalog)
+  }
+
+  #buildForLegacy(downstreams: readonly Downstream[], catalog: Catalog): Catalog {
+    const own = new Map(downstreams.map((downstream) => [downstream, legacyListsOf(downstream)]))
+    if ([...own.values()].every((inventory) => inventory === undefined)) return catalog
+    const sources = downstreams.map((downstream, at) => {
+      const inventory = own.get(downstream)
+      return inventory === undefined ? catalog.sources[at] : this.#source(downstream.options, inventory)
+    })
+    return buildCatalog(sources, this.#options, this.#legacyCatalog)
+  }
+
+  /** What the configuration leaves of what a server offers. */
+  #source(server: CatalogServer, inventory: Inventory | undefined): CatalogSource {
+    return { server, inventory: inventory && this.#curator.curate(inventory, server.curation) }
+  }
+
+  #swap(downstreams: readonly Downstream[]): void {
+    this.#unsettled = undefined
+    this.#current = new Map()
+    const catalog = this.#build(downstreams, this.catalog)
+    this.#appsCatalog = this.#buildForApps(downstreams, catalog)
+    this.#legacyCatalog = this.#buildForLegacy(downstreams, catalog)
+    this.catalog$.next(catalog)
+    this.#watchers.look()
+  }
+}
+
+/** What a server of both eras lists to legacy hosts, where that is not what it lists to all. */
+const legacyListsOf = ({ inventory$, legacyInventory$ }: Downstream): Inventory | undefined => {
+  const [all, legacy] = [inventory$.value, legacyInventory$.value]
+  if (legacy === undefined || legacy === all) return undefined
+  return all !== undefined && isSameOffer(all, legacy) ? undefined : legacy
+}
+
+const NOTHING_OWN: ReadonlyMap<string, Inventory> = new Map()
+
+/** By server key, of the connections that this principal has now. */
+const listedTo = (principal: string, downstreams: readonly Downstream[]): ReadonlyMap<string, Inventory> => {
+  const listed = new Map<string, Inventory>()
+  for (const { personal, options } of downstreams) {
+    const inventory = personal?.find(principal)?.inventory$.value
+    if (inventory !== undefined) listed.set(options.key, inventory)
+  }
+  return listed
+}

@@ -1,0 +1,46 @@
+/**
+ * Which part of the catalog a path and a credential mean; the same object for the same part, so that views are found by it. A
+ * toolset that is unknown, or that the credential may not choose, is no endpoint (DECISIONS 5; T-03).
+ */
+import type { Identity } from '../../auth/identity.ts'
+import { limitingScopes } from '../../catalog/view/grants.ts'
+import type { Toolsets } from '../../catalog/view/toolsets.ts'
+import { EVERYTHING } from '../../rpc/call.ts'
+import type { EndpointPath, Scope } from '../../rpc/call.ts'
+
+export class Scopes {
+  readonly #toolsets: Toolsets
+  readonly #asked: ReadonlySet<string>
+  /** Whether any of them limits what is shown: otherwise nothing is computed for a call. */
+  readonly #isLimited: boolean
+  readonly #made = new Map<string, Scope>()
+
+  /** `asked`: the OAuth scopes that hosts are asked for. */
+  constructor(toolsets: Toolsets, asked: readonly string[]) {
+    this.#toolsets = toolsets
+    this.#asked = new Set(asked)
+    this.#isLimited = limitingScopes([], this.#asked) !== undefined
+  }
+
+  /** `undefined`: for this caller there is nothing at that path. Whether the server exists is not asked here. */
+  of({ toolsets, scopes }: Identity, { server, toolset }: EndpointPath): Scope | undefined {
+    if (toolset !== undefined && (server !== undefined || !this.#toolsets.has(toolset))) return undefined
+    if (toolset !== undefined && toolsets?.includes(toolset) === false) return undefined
+    const granted = scopes === undefined || !this.#isLimited ? undefined : limitingScopes(scopes, this.#asked)
+    if (server !== undefined) return this.#make(server, toolsets?.join(' '), granted)
+    const chosen = toolset ?? toolsets?.[0]
+    if (toolsets !== undefined && (chosen === undefined || !this.#toolsets.has(chosen))) return undefined
+    return this.#make(undefined, chosen, granted)
+  }
+
+  #make(server: string | undefined, toolset: string | undefined, granted: string | undefined): Scope {
+    if (server === undefined && toolset === undefined && granted === undefined) return EVERYTHING
+    const key = `${server ?? ''}\n${toolset ?? ''}\n${granted ?? '-'}`
+    let scope = this.#made.get(key)
+    if (scope === undefined) {
+      scope = { server, ...(toolset !== undefined && { toolset }), ...(granted !== undefined && { granted }) }
+      this.#made.set(key, scope)
+    }
+    return scope
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Names that no list shows, under the prefix of a server whose lists are known: servers have tools that they do not list, and lists
+ * change between two calls. They are forwarded where rules on names alone allow it (BRIDGING 3.20; B278): what a lock, a hint, a `where`
+ * or a `confirm` would decide by the definition is not, nor is what the server lists and a rule leaves out.
+ */
+import { isPerUser } from '../../auth/oauth/options.ts'
+import type { CatalogServer } from '../../catalog/catalog.ts'
+import { decideName } from '../../catalog/curate/curated-filter.ts'
+import type { Route } from '../../catalog/view/routes.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
+import { SIGN_IN_TOOL } from '../../downstream/lists/sign-in-tool.ts'
+import type { Call } from '../../rpc/call.ts'
+import type { Feed } from '../lists/feed.ts'
+import type { LateOwner } from './late-names.ts'
+import { FRESH_WAIT_MS, within } from '../lists/lists.ts'
+
+type NamedKind = 'tools' | 'prompts'
+
+export interface UnlistedNamesSource {
+  readonly feed: Feed
+  /** The one server that a name can only belong to, by its form. */
+  readonly ownerOf: (call: Call) => LateOwner | undefined
+}
+
+export class UnlistedNames {
+  readonly #source: UnlistedNamesSource
+
+  constructor(source: UnlistedNamesSource) {
+    this.#source = source
+  }
+
+  /** Waits until the lists of the server are new enough to show the name, for a moment at most (B285). */
+  async refreshed(call: Call): Promise<void> {
+    const kind = kindOf(call)
+    const pending = kind && this.#source.ownerOf(call)?.downstream.freshen(call.caller, kind)
+    if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
+  }
+
+  /** Where the call goes, though no list names what it calls; `undefined`: it may not. */
+  routeOf(call: Call): Route | undefined {
+    const kind = kindOf(call)
+    const owner = kind && this.#source.ownerOf(call)
+    if (kind === undefined || owner === undefined || !this.#mayForward(call, kind, owner)) return undefined
+    return { serverKey: owner.downstream.options.key, original: owner.original, entry: undefined }
+  }
+
+  #mayForward({ caller }: Call, kind: NamedKind, { downstream, original }: LateOwner): boolean {
+    const { options } = downstream
+    if (!downstream.hasLists || downstream.lists(caller, kind, original)) return false
+    // Ours, and listed only while it is needed.
+    if (original === SIGN_IN_TOOL && isPerUser(options.credential)) return false
+    if (options.onChange === 'hold' || options.onChange === 'quarantine') return false
+    return isAllowed(options, kind, original) && this.#isInScope(caller.scope, options, kind, original)
+  }
+
+  /** Toolsets know names as they are under `/mcp`. */
+  #isInScope(scope: Call['caller']['scope'], server: CatalogServer, kind: NamedKind, original: string): boolean {
+    const { feed } = this.#source
+    const grants = feed.grantsOf(scope)
+    if (grants !== undefined && !(kind === 'tools' ? grants.writes(server.key) : grants.reads(server.key))) return false
+    const toolset = feed.toolsets.of(scope)
+    if (toolset === undefined) return true
+    const isBare = feed.catalog.naming.prefix === 'never'
+    const exposed = server.alias[original] ?? (isBare ? original : `${server.prefix}__${original}`)
+    return toolset.showsName(kind, server, exposed) && !toolset.isConfirmed(exposed)
+  }
+}
+
+/** Whether the filters of the server let the name through, and nothing else was said of it. */
+const isAllowed = ({ curation }: Downstream['options'], kind: NamedKind, original: string): boolean => {
+  if (curation === undefined) return true
+  if (kind === 'tools' && (curation.tools.hints.length > 0 || curation.edits.has(original))) return false
+  return decideName(curation[kind], original).isShown
+}
+
+const kindOf = ({ method, params }: Call): NamedKind | undefined => {
+  if (method === 'tools/call') return 'tools'
+  const isPrompt =
+    method === 'prompts/get' || (method === 'completion/complete' && params.object('ref')?.text('type') === 'ref/prompt')
+  return isPrompt ? 'prompts' : undefined
+}

@@ -1,0 +1,74 @@
+/**
+ * `requestState` on its way through us: what a server wants back is sealed together with who may bring it back, for which
+ * request, at which endpoint, and until when (BRIDGING 3.2; B061–B066). The server often sees one credential for all of us and cannot check that.
+ */
+import type { Seal } from '../../auth/seal.ts'
+import { digestOf } from '../../era/host/request-digest.ts'
+import { endpointKey, Refusal } from '../../rpc/call.ts'
+import type { Call, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
+
+const PURPOSE = 'requestState'
+
+interface Sealed {
+  readonly server: string
+  readonly original: string
+  readonly digest: string
+  readonly principal: string
+  readonly endpoint: string
+  /** Absent if there is none to bring back. */
+  readonly state?: string
+  /** Absent: the state is the server's own. */
+  readonly maker?: StateMaker
+}
+
+/** What a retry brought: the round, and the server it belongs to. */
+export interface OpenedRound {
+  readonly server: string
+  readonly original: string
+  readonly resume: Resume
+}
+
+export class Rounds {
+  readonly #seal: Seal
+  readonly #ttlMs: () => number
+
+  /** `ttlMs`: how long a host may take to answer a round. */
+  constructor(seal: Seal, ttlMs: () => number) {
+    this.#seal = seal
+    this.#ttlMs = ttlMs
+  }
+
+  /** Reads a modern host's retry; `undefined`: a first call. Throws -32602 for any state that is not this call's. */
+  open(call: Call): OpenedRound | undefined {
+    if (call.params.isAbsent('requestState')) return undefined
+    const token = call.params.text('requestState')
+    if (token === undefined) throw new Refusal(-32602, 'params.requestState must be a string')
+    const sealed = this.#seal.open(PURPOSE, token) as Sealed | undefined
+    const isOurs =
+      sealed !== undefined &&
+      sealed.principal === call.caller.principal &&
+      sealed.endpoint === endpointKey(call.caller.scope) &&
+      sealed.digest === digestOf(call)
+    if (!isOurs) throw new Refusal(-32602, 'invalid or expired requestState')
+    const { server, original, state, maker } = sealed
+    return { server, original, resume: { state, maker, responses: call.params.object('inputResponses')?.fresh() } }
+  }
+
+  /** Puts our wrapper in place of the server's state. Every round has one, so that a retry finds its server (BRIDGING 3.2). */
+  close(outcome: Outcome, call: Call, server: string, original: string): Outcome {
+    if (outcome.kind !== 'input_required') return outcome
+    const { result, state, maker } = outcome
+    const sealed: Sealed = {
+      server,
+      original,
+      digest: digestOf(call),
+      principal: call.caller.principal,
+      endpoint: endpointKey(call.caller.scope),
+      ...(state !== undefined && { state }),
+      ...(maker !== undefined && { maker }),
+    }
+    const token = this.#seal.seal(PURPOSE, sealed, this.#ttlMs())
+    result.set('requestState', JSON.stringify(token))
+    return { kind: 'input_required', result, state: token }
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * A call that fails because nobody has signed in, or with too few scopes: the host is asked to send its person there, in the way of
+ * its era, and the call goes on afterwards (BRIDGING 6.4; B239, B248). To the rounds of the host it looks like a question of the server.
+ */
+import type { SignIn, SignInEnd, SignIns } from '../../auth/oauth/sign-ins.ts'
+import type { Seal } from '../../auth/seal.ts'
+import type { Route } from '../../catalog/view/routes.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
+import { SIGN_IN_TOOL } from '../../downstream/lists/sign-in-tool.ts'
+import { elicitationIdFor } from '../../era/questions.ts'
+import { complete, ServerError } from '../../rpc/call.ts'
+import type { Call, Caller, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { METHODS } from '../../wire/protocol/methods.ts'
+import { join, Payload } from '../../wire/message/payload.ts'
+import { URL_REQUIRED } from './url-required.ts'
+
+const PURPOSE = 'sign-in'
+const KEY = 'sign-in'
+
+/** What stands in the way of the server's own round while a person signs in. */
+interface Sealed {
+  readonly id: string
+  /** Server key. */
+  readonly server: string
+  /** The call was of our own tool, which is listed no more once it has done its work. */
+  readonly isTool: boolean
+  readonly state?: string
+  readonly maker?: StateMaker
+  readonly responses?: string
+}
+
+export class SignInRounds {
+  readonly #signIns: SignIns
+  readonly #seal: Seal
+
+  constructor(signIns: SignIns, seal: Seal) {
+    this.#signIns = signIns
+    this.#seal = seal
+  }
+
+  /** Whether a person who signs in mends this. */
+  isNeeded(error: unknown): error is Failure {
+    return error instanceof Failure && error.facts.signIn === true
+  }
+
+  /** Whether the host comes back from a sign-in. */
+  isOurs(resume: Resume | undefined): boolean {
+    return resume?.maker === 'sign-in'
+  }
+
+  /** Where a call of our own tool comes back to. */
+  routeOf(resume: Resume | undefined): Route | undefined {
+    const sealed = this.isOurs(resume) ? this.#open(resume) : undefined
+    return sealed?.isTool === true
+      ? { serverKey: sealed.server, original: SIGN_IN_TOOL, entry: undefined, isSignIn: true }
+      : undefined
+  }
+
+  #open(resume: Resume | undefined): Sealed | undefined {
+    return this.#seal.open(PURPOSE, resume?.state ?? '') as Sealed | undefined
+  }
+
+  /**
+   * Waits until the person is through, or `withinMs` have passed. The round of the server that was interrupted, if there was one;
+   * or the outcome, if the person will not sign in.
+   */
+  async resume(
+    call: Call,
+    { options }: Downstream,
+  ): Promise<{ readonly resume: Resume | undefined } | { readonly outcome: Outcome }> {
+    const responses = call.resume?.responses
+    const sealed = this.#open(call.resume)
+    const action = responses?.object(KEY)?.text('action')
+    if (action === 'decline' || action === 'cancel')
+      return { outcome: ended(call, `${options.displayName}: the sign-in was declined`) }
+    const signIn = sealed && this.#signIns.find(sealed.id)
+    const end = signIn && (await endOf(signIn, options.timeouts.idleMs, call.signal))
+    if (end === 'failed') return { outcome: ended(call, `Signing in to ${options.displayName} did not work.`) }
+    if (sealed?.state === undefined && sealed?.responses === undefined) return { resume: undefined }
+    const own = sealed.responses === undefined ? undefined : Payload.at(Buffer.from(sealed.responses))
+    return { resume: { state: sealed.state, maker: sealed.maker, responses: own } }
+  }
+
+  /** How this host is told; throws where it can only be told by an error. `routed`: the call as the server was to have it. */
+  async ask(failure: Failure, call: Call, routed: Call, { options, credential }: Downstream): Promise<Outcome> {
+    const interactive = credential?.interactive
+    const { resume } = routed
+    const { caller } = call
+    if (interactive === undefined || interactive.principal !== caller.principal) throw failure.at(options)
+    const { signIn, url } = await this.#signIns.ask(interactive, options.displayName)
+    const message = `Sign in to ${options.displayName} is needed.`
+    if (!takesUrls(caller)) {
+      if (call.method !== 'tools/call') throw failure.at(options)
+      return ended(call, `Sign in to ${options.displayName} is needed: open ${url}`)
+    }
+    if (caller.session !== undefined && call.ask === undefined) throw this.#required(caller, signIn, options.key, url, message)
+    if (caller.session === undefined && METHODS[call.method]?.mayAskInput !== true) throw failure.at(options)
+    const sealed: Sealed = {
+      id: signIn.id,
+      server: options.key,
+      isTool: routed.target === SIGN_IN_TOOL,
+      ...(resume?.state !== undefined && { state: resume.state }),
+      ...(resume?.maker !== undefined && { maker: resume.maker }),
+      ...(resume?.responses !== undefined && { responses: join(resume.responses.parts()).toString() }),
+    }
+    const question = { method: 'elicitation/create', params: { mode: 'url', message, url } }
+    const result = Payload.of({ resultType: 'input_required', inputRequests: { [KEY]: question } })
+    return { kind: 'input_required', result, state: this.#seal.seal(PURPOSE, sealed), maker: 'sign-in' }
+  }
+
+  /** For a legacy host that cannot be asked now: it asks its person, hears when that is done, and calls again (-32042). */
+  #required({ session }: Caller, signIn: SignIn, key: string, url: string, message: string): ServerError {
+    const elicitationId = elicitationIdFor(session?.id ?? '', key, signIn.id)
+    signIn.onEnd((end) => {
+      if (end === 'done') session?.notify('notifications/elicitation/complete', Payload.of({ elicitationId }))
+    })
+    const elicitations = [{ mode: 'url', elicitationId, url, message }]
+    return new ServerError(URL_REQUIRED, message, Payload.of({ code: URL_REQUIRED, message, data: { elicitations } }))
+  }
+}
+
+const takesUrls = ({ capabilities, session, revision }: Caller): boolean =>
+  (capabilities['elicitation'] as { url?: unknown } | undefined)?.url !== undefined &&
+  (session === undefined || revision >= '2025-11-25')
+
+/** A tool's result says it to the model; other methods have only an error. */
+const ended = ({ method }: Call, text: string): Outcome => {
+  if (method !== 'tools/call') throw new Failure('auth_required', text, { executed: 'no' })
+  return complete(Payload.of({ content: [{ type: 'text', text }], isError: true }))
+}
+
+/** `undefined`: none in time. */
+const endOf = (signIn: SignIn, withinMs: number, signal: Call['signal']): Promise<SignInEnd | undefined> =>
+  new Promise((resolve) => {
+    const done = (end?: SignInEnd): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+      resolve(end)
+    }
+    const onAbort = (): void => done()
+    const timer = setTimeout(done, withinMs)
+    signal.addEventListener('abort', onAbort, { once: true })
+    signIn.onEnd(done)
+  })

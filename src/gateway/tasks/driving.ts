@@ -1,0 +1,151 @@
+/**
+ * Follows a task for a host that cannot: looks at it now and then, asks the host what the task wants to know, and returns what
+ * the call would have been answered with. Speaks the extension's words; a legacy server's link translates them (BRIDGING 3.17).
+ */
+import { complete, ServerError } from '../../rpc/call.ts'
+import type { Answer, Call, Handler, Outcome, Question } from '../../rpc/call.ts'
+import { Cancellation } from '../../rpc/cancellation.ts'
+import type { CancelSignal } from '../../rpc/cancellation.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { FailureKind } from '../../wire/message/failure.ts'
+import { Draft, join, Payload } from '../../wire/message/payload.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
+import { isTerminal, withTasks } from '../../wire/protocol/tasks.ts'
+
+const DEFAULT_POLL_MS = 1_000
+const MIN_POLL_MS = 20
+/** Longest time that a task may be given to be cancelled. */
+const CANCEL_MS = 60_000
+/** Looks in a row that may fail on the way. */
+const MAX_LOST_LOOKS = 5
+/** The longest a timer can be set to. */
+const LONGEST_MS = 2 ** 31 - 1
+const IS_FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'])
+
+/** What kept the host from answering, in words for its model. */
+class Declined extends Error {}
+
+/**
+ * The outcome of the call that became this task; `created` in modern words, with the server's own id. Cancels the task on the way
+ * out: when the host gives up, and after `maxMs`, whoever is thinking then.
+ */
+export const driveTask = async (created: Payload, call: Call, handle: Handler, maxMs: number): Promise<Outcome> => {
+  const id = created.text('taskId') ?? ''
+  const stop = new Cancellation()
+  const about = (method: string, responses?: Payload, signal: CancelSignal = stop): Promise<Outcome> =>
+    handle({
+      ...call,
+      method,
+      target: id,
+      params: Payload.of({ taskId: id }),
+      caller: { ...call.caller, session: undefined, revision: MODERN, capabilities: withTasks(call.caller.capabilities) },
+      resume: responses && { state: undefined, responses },
+      progressToken: undefined,
+      paramHeaders: [],
+      unknownHeaders: {},
+      signal,
+    })
+  const giveUp = (): void => stop.abort()
+  const timer = setTimeout(giveUp, Math.min(maxMs, LONGEST_MS))
+  if (call.signal.aborted) giveUp()
+  else call.signal.addEventListener('abort', giveUp)
+  const answered = new Set<string>()
+  const tell = statusTeller(call)
+  let task = created
+  let lost = 0
+  try {
+    for (; !isTerminal(task.text('status'));) {
+      tell(task.text('statusMessage'))
+      const responses = await answersTo(task, call, answered, stop)
+      if (responses !== undefined) await about('tasks/update', responses)
+      await pause(pollMs(task), stop)
+      try {
+        const { result } = await about('tasks/get')
+        task = Payload.at(join(result.parts()))
+        lost = 0
+      } catch (error) {
+        if (!(error instanceof Failure) || IS_FINAL.has(error.kind) || ++lost >= MAX_LOST_LOOKS) throw error
+      }
+    }
+    return outcomeOf(task)
+  } catch (error) {
+    if (!isTerminal(task.text('status')))
+      await about('tasks/cancel', undefined, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined)
+    if (error instanceof Declined)
+      return complete(Payload.of({ content: [{ type: 'text', text: error.message }], isError: true }))
+    const isLate = stop.aborted && !call.signal.aborted
+    throw isLate ? new Failure('timeout', 'the task took too long', { amount: Math.round(maxMs / 1000) }) : error
+  } finally {
+    clearTimeout(timer)
+    call.signal.removeEventListener('abort', giveUp)
+  }
+}
+
+const outcomeOf = (task: Payload): Outcome => {
+  const status = task.text('status')
+  if (status === 'cancelled')
+    return complete(Payload.of({ content: [{ type: 'text', text: 'the task was cancelled' }], isError: true }))
+  const result = task.object('result')
+  if (status === 'completed' && result !== undefined) return complete(Payload.at(join(result.parts())))
+  const error = task.object('error')
+  const code = error?.value('code')
+  const message = error?.text('message')
+  if (status !== 'failed' || error === undefined || !Number.isInteger(code) || message === undefined)
+    throw new Failure('bad_response', `a ${status} task without its ${status === 'failed' ? 'error' : 'result'}`)
+  throw new ServerError(code as number, message, Payload.at(join(error.parts())))
+}
+
+/** Answers to what the task asks and was not answered yet; elicitations one after the other, as a person answers dialogs. */
+const answersTo = async (task: Payload, call: Call, answered: Set<string>, stop: CancelSignal): Promise<Payload | undefined> => {
+  const requests = task.object('inputRequests')
+  const asked = (requests?.members ?? []).filter(({ key }) => !answered.has(key))
+  if (requests === undefined || asked.length === 0 || call.ask === undefined) return undefined
+  const responses = new Draft()
+  for (const { key } of asked) {
+    const request = requests.object(key)
+    const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
+    responses.set(key, responseOf(question.method, await unless(stop, call.ask(question))).parts())
+    answered.add(key)
+  }
+  return Payload.at(join(responses.parts()))
+}
+
+/** A dialog that failed counts as cancelled; nothing stands for a refused sampling or roots request. */
+const responseOf = (method: string, answer: Answer): Payload => {
+  if ('result' in answer) return answer.result
+  if (method === 'elicitation/create') return Payload.of({ action: 'cancel' })
+  throw new Declined(answer.error.text('message') ?? 'the host declined')
+}
+
+/** New status messages as progress, where the host asked for progress. */
+const statusTeller = (call: Call): ((message: string | undefined) => void) => {
+  let last: string | undefined
+  let progress = 0
+  return (message) => {
+    if (call.progressToken === undefined || message === undefined || message === last) return
+    last = message
+    call.notify('notifications/progress', Payload.of({ progressToken: 0, progress: ++progress, message }))
+  }
+}
+
+/** Never sooner than the server wants to be asked (B181). */
+const pollMs = (task: Payload): number => {
+  const asked = task.value('pollIntervalMs')
+  const ms = typeof asked === 'number' ? Math.max(asked, MIN_POLL_MS) : DEFAULT_POLL_MS
+  return Math.min(ms * (1 + Math.random() / 5), LONGEST_MS)
+}
+
+const pause = async (ms: number, stop: CancelSignal): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  await unless(stop, promise).finally(() => clearTimeout(timer))
+}
+
+/** Rejects as soon as `stop` is aborted. */
+const unless = <T>(stop: CancelSignal, work: Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(new Failure('cancelled', 'cancelled by the host'))
+    if (stop.aborted) return onAbort()
+    stop.addEventListener('abort', onAbort)
+    work.then(resolve, reject).finally(() => stop.removeEventListener('abort', onAbort))
+  })

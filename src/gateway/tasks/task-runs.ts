@@ -1,0 +1,96 @@
+/**
+ * One tool call at its server, as a task where both sides know tasks, or where the server insists: then we follow the task
+ * ourselves and the host gets the answer it waits for (BRIDGING 3.17).
+ */
+import type { Entry } from '../../catalog/inventory.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
+import { Refusal, ServerError } from '../../rpc/call.ts'
+import type { Call, Outcome } from '../../rpc/call.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import { isAtLeast } from '../../wire/protocol/revisions.ts'
+import { declaresTasks, runsToolsAsTasks, TASKS, withTasks } from '../../wire/protocol/tasks.ts'
+import { driveTask } from './driving.ts'
+
+type Support = 'required' | 'optional' | 'forbidden'
+
+/** `plain`: no task. `host`: the host follows it. `gateway`: we do. */
+type Plan = 'plain' | 'host' | 'gateway'
+
+export class TaskRuns {
+  readonly #offersTasks: () => boolean
+  readonly #supports = new WeakMap<Entry, Support>()
+
+  constructor(offersTasks: () => boolean) {
+    this.#offersTasks = offersTasks
+  }
+
+  /** Runs a routed call of any method; `entry`: the tool, where it is listed. */
+  run(call: Call, entry: Entry | undefined, downstream: Downstream): Promise<Outcome> {
+    if (call.method !== 'tools/call') return downstream.handle(call)
+    const plan = this.#planOf(call, entry, downstream)
+    const hasAsked = call.caller.session !== undefined && plan === 'host'
+    if (plan === 'plain') {
+      if (!call.params.isAbsent('task')) downstream.fidelity.note('taskIgnored', call)
+      call.params.delete('task')
+    } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
+    const mayInsist = downstream.eraFor(call.caller) !== 'legacy' && mayDrive(call, entry, downstream)
+    return plan === 'gateway' || mayInsist ? this.#drive(call, entry, plan, downstream) : downstream.handle(call)
+  }
+
+  async #drive(call: Call, entry: Entry | undefined, plan: Plan, downstream: Downstream): Promise<Outcome> {
+    try {
+      const outcome = await downstream.handle(call)
+      return plan === 'gateway' ? await this.#follow(outcome, call, downstream) : outcome
+    } catch (error) {
+      if (!isAskedForTasks(error) || !mayDrive(call, entry, downstream)) throw error
+      const able: Call = { ...call, caller: { ...call.caller, capabilities: withTasks(call.caller.capabilities) } }
+      return this.#follow(await downstream.handle(able), able, downstream)
+    }
+  }
+
+  async #follow(outcome: Outcome, call: Call, { fidelity, handle, options }: Downstream): Promise<Outcome> {
+    if (outcome.kind !== 'task') return outcome
+    fidelity.note('taskDriven', call)
+    return driveTask(outcome.result, call, handle, call.totalMs ?? options.timeouts.totalMs)
+  }
+
+  #planOf(call: Call, entry: Entry | undefined, downstream: Downstream): Plan {
+    const { session, revision, capabilities } = call.caller
+    const isAsked =
+      session !== undefined && this.#offersTasks() && isAtLeast(revision, '2025-11-25') && !call.params.isAbsent('task')
+    const support = runsToolsAsTasks(downstream.inventoryFor(call.caller)?.capabilities ?? {})
+      ? this.#supportOf(entry)
+      : 'forbidden'
+    if (isAsked && (support === 'forbidden' || isLimited(entry)))
+      throw new Refusal(-32601, `${call.target} cannot be called as a task`)
+    if (support === 'forbidden') return 'plain'
+    if (isAsked || (session === undefined && declaresTasks(capabilities))) return 'host'
+    return support === 'required' ? 'gateway' : 'plain'
+  }
+
+  #supportOf(entry: Entry | undefined): Support {
+    if (entry === undefined) return 'forbidden'
+    let support = this.#supports.get(entry)
+    if (support === undefined) this.#supports.set(entry, (support = readSupport(entry)))
+    return support
+  }
+}
+
+const readSupport = ({ raw }: Entry): Support => {
+  const support = Payload.at(raw).object('execution')?.text('taskSupport')
+  return support === 'required' || support === 'optional' ? support : 'forbidden'
+}
+
+/** -32021 for the extension: the server answers this call by a task or not at all ([ext tasks, Capability Negotiation]). */
+const isAskedForTasks = (error: unknown): boolean => {
+  if (!(error instanceof ServerError) || error.code !== -32021) return false
+  const data = error.error.value('data') as { requiredCapabilities?: { extensions?: Record<string, unknown> } } | undefined
+  return data?.requiredCapabilities?.extensions?.[TASKS] !== undefined
+}
+
+/** The result of a task passes us by another request, where nobody knows the limit: such a tool is never the host's task. */
+const isLimited = (entry: Entry | undefined): boolean => entry?.rule?.result !== undefined
+
+/** A modern host could declare the extension itself, and is told to, unless the configuration spares it that. */
+const mayDrive = ({ caller }: Call, entry: Entry | undefined, { options }: Downstream): boolean =>
+  isLimited(entry) || (!declaresTasks(caller.capabilities) && (caller.session !== undefined || options.driveTasks))

@@ -1,0 +1,182 @@
+/**
+ * Tasks on their way through: ids of ours to the hosts, ids of theirs to the servers, and each request about a task to the server
+ * that runs it, for nobody but the principal who made it (BRIDGING 3.17).
+ */
+import { TaskIds } from '../../auth/task-ids.ts'
+import type { Seal } from '../../auth/seal.ts'
+import { exposeResult } from '../../catalog/view/expose-result.ts'
+import { exposedUri } from '../../catalog/view/routes.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
+import type { Fleet } from '../../downstream/fleet.ts'
+import type { LinkOwner } from '../../downstream/link-owner.ts'
+import { tasksNotDeclared } from '../../era/host/modern-host.ts'
+import { project } from '../../era/host/projections.ts'
+import { relatedTask, relateTo } from '../../era/task-shapes.ts'
+import { complete, Refusal } from '../../rpc/call.ts'
+import type { Call, Caller, Outcome } from '../../rpc/call.ts'
+import { noteDenial, noteRoute } from '../../rpc/record.ts'
+import type { Affected } from '../../rpc/fidelity.ts'
+import { META } from '../../wire/protocol/meta.ts'
+import { join, Payload } from '../../wire/message/payload.ts'
+import { declaresTasks, isTerminal } from '../../wire/protocol/tasks.ts'
+import { Asked } from '../rounds/asked.ts'
+import type { Feed } from '../lists/feed.ts'
+import { TaskListeners } from './task-listeners.ts'
+import type { TaskSubscriber } from './task-listeners.ts'
+import { TaskRuns } from './task-runs.ts'
+import { askerOf, mayRenameUris, wordRequests } from '../rounds/wording.ts'
+
+/** A task as one host sees it, and where it runs. */
+interface Seen {
+  readonly downstream: Downstream
+  readonly original: string
+  readonly exposed: string
+  readonly caller: Caller
+}
+
+export class Tasks {
+  readonly #ids: TaskIds
+  readonly #feed: Feed
+  readonly #fleet: Pick<Fleet, 'find' | 'for'>
+  readonly #listeners = new TaskListeners()
+  readonly runs: TaskRuns
+
+  constructor(seal: Seal, feed: Feed, fleet: Pick<Fleet, 'find' | 'for'>, offersTasks: () => boolean) {
+    this.runs = new TaskRuns(offersTasks)
+    this.#ids = new TaskIds(seal)
+    this.#feed = feed
+    this.#fleet = fleet
+  }
+
+  /** `tasks/get`, `tasks/update`, `tasks/result`, `tasks/cancel`. */
+  async serve(call: Call): Promise<Outcome> {
+    const { caller, params } = call
+    if (caller.session === undefined && !declaresTasks(caller.capabilities)) throw tasksNotDeclared()
+    const seen = this.#open(caller, call.target)
+    if (seen === undefined) {
+      noteDenial(call, 'unknown')
+      throw new Refusal(-32602, 'invalid or expired task')
+    }
+    const { downstream, original } = seen
+    noteRoute(call, downstream.options.key, original)
+    params.set('taskId', JSON.stringify(original))
+    const asked = this.asked(call, downstream)
+    const responses = params.object('inputResponses')?.fresh()
+    const outcome = await downstream.handle({
+      ...call,
+      target: original,
+      resume: responses && { state: undefined, responses },
+      ask: asked.ask,
+    })
+    if (outcome.result instanceof Payload) this.#expose(outcome.result, call.method, seen)
+    return call.method === 'tasks/result' ? complete(project(outcome.result, call, downstream.fidelity, plainOutput)) : outcome
+  }
+
+  /** A server made a task of a call: from here on it has an id of ours. */
+  created(result: Payload, call: Call, downstream: Downstream): void {
+    const { caller } = call
+    const { key } = downstream.options
+    if (caller.session === undefined && downstream.link?.era === 'legacy') downstream.fidelity.note('taskByExtension', call)
+    const original = result.text('taskId') ?? ''
+    const exposed = this.#ids.expose(caller.principal, key, original)
+    if (caller.session !== undefined)
+      this.#listeners.created(caller.session, downstream.id, original, exposed, result.value('ttlMs'))
+    this.#expose(result, 'tools/call', { downstream, original, exposed, caller })
+  }
+
+  /** The questions of one call; those that belong to a task the host knows of name it as the host knows it (B182). */
+  asked(call: Call, downstream: Downstream, view = this.#feed.viewOf(call.caller)): Asked {
+    return new Asked(call, downstream, view, this.#ids)
+  }
+
+  /** Those of the ids that are this caller's. */
+  own(caller: Caller, ids: readonly string[]): string[] {
+    return ids.filter((id) => this.#open(caller, id) !== undefined)
+  }
+
+  follow(subscriber: TaskSubscriber, caller: Caller, id: string): void {
+    const seen = this.#open(caller, id)
+    if (seen !== undefined) this.#listeners.add(subscriber, { exposed: id, caller }, seen.downstream, seen.original)
+  }
+
+  release(subscriber: TaskSubscriber): void {
+    this.#listeners.release(subscriber)
+  }
+
+  restore(downstream: Parameters<TaskListeners['restore']>[0]): void {
+    this.#listeners.restore(downstream)
+  }
+
+  /** A server says that a task changed: whoever made it or follows it hears of it under his own id; `owner`: of its link. */
+  async changed(id: string, task: Payload, owner: LinkOwner | undefined): Promise<void> {
+    const downstream = this.#fleet.find(id)
+    const original = task.text('taskId')
+    if (downstream === undefined || original === undefined) return
+    const hasEnded = isTerminal(task.text('status'))
+    for (const { session, exposed, forget } of this.#listeners.creatorsOf(id, original)) {
+      if (owner !== undefined && !owner.sessions.has(session)) continue
+      const copy = task.fresh()
+      copy.set('taskId', JSON.stringify(exposed))
+      session.notify('notifications/tasks/status', copy)
+      if (hasEnded) forget()
+    }
+    for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(id, original)) {
+      if (owner !== undefined && owner.isolation !== 'shared' && owner.principal !== caller.principal) continue
+      const whole = task.has('ttlMs') ? task.fresh() : await lookAt(original, caller, downstream).catch(() => undefined)
+      if (whole === undefined) continue
+      this.#expose(whole, 'tasks/get', { downstream, original, exposed, caller })
+      subscriber.task?.(whole)
+      if (hasEnded) this.#listeners.over(subscriber, id, original)
+    }
+  }
+
+  #open(caller: Caller, exposed: string | undefined): Seen | undefined {
+    const opened = exposed === undefined ? undefined : this.#ids.open(caller.principal, exposed)
+    const downstream = opened && this.#fleet.for(opened.server, caller.principal)
+    if (exposed === undefined || opened === undefined || downstream === undefined) return undefined
+    const isInScope = caller.scope.server === undefined || caller.scope.server === opened.server
+    return isInScope && this.#feed.viewOf(caller).sees(opened.server)
+      ? { downstream, original: opened.original, exposed, caller }
+      : undefined
+  }
+
+  /** A task, or the result of one, as this host is to see it. */
+  #expose(result: Payload, method: string, { downstream, exposed, caller }: Seen): void {
+    const view = this.#feed.viewOf(caller)
+    if (result.has('taskId')) result.set('taskId', JSON.stringify(exposed))
+    result.delete('requestState')
+    const affected: Affected = { ref: 0, method: 'tools/call', caller }
+    wordRequests(result, askerOf(downstream, view, caller), caller, (deviation) => downstream.fidelity.note(deviation, affected))
+    const inner = method === 'tasks/result' ? result : result.object('result')
+    if (inner !== undefined) {
+      if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)
+      if (mayRenameUris(downstream, view)) exposeResult(inner, 'content', (uri) => exposedUri(view, downstream.options, uri))
+      if (method !== 'tasks/result') project(inner, affected, downstream.fidelity, plainOutput)
+    }
+    if (caller.session === undefined && method !== 'tools/call' && view.catalog.sources.length > 1)
+      result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
+  }
+}
+
+/** Results reach legacy hosts by `tasks/result` from legacy servers alone, and modern hosts in any shape. */
+const plainOutput = (): 'plain' => 'plain'
+
+/** All that the extension says of a task, where the server's own notification says less. */
+const lookAt = async (original: string, caller: Caller, downstream: Downstream): Promise<Payload> => {
+  const { result } = await downstream.handle({
+    ref: 0,
+    method: 'tasks/get',
+    target: original,
+    params: Payload.of({ taskId: original }),
+    caller,
+    resume: undefined,
+    signal: new AbortController().signal,
+    progressToken: undefined,
+    logLevel: undefined,
+    paramHeaders: [],
+    unknownHeaders: {},
+    notify: () => undefined,
+    ask: undefined,
+  })
+  return Payload.at(join(result.parts()))
+}

@@ -1,0 +1,111 @@
+/** One HTTP request before it is known what it says: where it came in, what it carries and takes, and how it is refused. */
+import type { Scope } from '../../rpc/call.ts'
+import type { HttpRequest, Unread } from '../../transport/http1/server/http-request.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import type { Failure } from '../../wire/message/failure.ts'
+import { errorMessage, errorObject } from '../../wire/message/message.ts'
+import { reached } from '../limits/admission.ts'
+import { note } from '../limits/denials.ts'
+import { JSON_TYPE } from '../exchange.ts'
+import { errorReply } from '../respond.ts'
+import type { Failed } from '../respond.ts'
+import type { ScopeChallenge } from '../exchange.ts'
+import type { Hub } from '../hub.ts'
+
+/** One request as far as its way in has been settled: path and credential. */
+export interface Entrance {
+  readonly request: HttpRequest
+  readonly principal: string
+  readonly scope: Scope
+  /** When the credential ends, wall clock in milliseconds; `Infinity`: never. */
+  readonly untilMs: number
+  /** What it is told where its scopes do not reach. */
+  readonly challenge: ScopeChallenge | undefined
+}
+
+export const EVENTS = 'text/event-stream'
+export const JSON_BODY = 'application/json'
+/** What the SDKs send, letter for letter: taken without being taken apart. */
+const USUAL_ACCEPT = 'application/json, text/event-stream'
+
+/** How long an answer may stay undecided: where scopes limit, whether they reach is known before a stream begins (BRIDGING 6.1). */
+export const decidedFirst = (streamAfterMs: number, { granted }: Scope): number =>
+  granted === undefined ? streamAfterMs : Math.max(1, streamAfterMs)
+
+/** The one form of body a web page cannot send elsewhere without being allowed to (T-02). */
+export const carriesJson = (request: HttpRequest): boolean => mediaType(request.header('content-type')) === JSON_BODY
+
+/**
+ * Refuses a body that is compressed or encoded in another way, before anything reads it: it is not undone here, and a body that one
+ * side takes as it is and another one decodes is two requests in one. True: it is refused, and answered.
+ */
+export const refuseEncoded = (hub: Pick<Hub, 'denied'>, request: HttpRequest): boolean => {
+  const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
+  if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return false
+  const text = 'a body with Content-Encoding is not taken: send it as it is'
+  hub.denied?.({ reason: 'invalid', status: 415, path: request.path, detail: text })
+  request.reply(415, { ...JSON_TYPE, 'Accept-Encoding': 'identity' }, errorMessage(undefined, errorObject(-32600, text)))
+  return true
+}
+
+const mediaType = (header: string | undefined): string =>
+  header === JSON_BODY ? header : ((header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '')
+
+/** Whether `Accept` covers a type; lenient with wildcards, and with hosts that send none. */
+export const accepts = (request: HttpRequest, type: string): boolean => {
+  const header = request.header('accept')
+  if (header === undefined) return false
+  if (header === USUAL_ACCEPT) return true
+  const [major] = type.split('/', 1)
+  return header.split(',').some((entry) => {
+    const range = mediaType(entry)
+    return range === type || range === '*/*' || range === `${major}/*`
+  })
+}
+
+/** What a host that is refused for our sake is told: why, and when to come again. Who takes more than its share gets 429 (T-32). */
+export const refuseBusy = (hub: Busy, entrance: Entrance, failure: Failure, message?: Envelope): void => {
+  const { limit = '', retryAfterMs = 1_000 } = failure.facts
+  const id = message?.kind === 'request' ? message.id : undefined
+  const status = limit.endsWith('_per_principal') ? 429 : 503
+  const failed: Failed = { id, era: 'legacy', method: '', ref: hub.nextRef(), word: (result) => result }
+  note(hub, entrance, status, failure.message, message)
+  const headers = { ...JSON_TYPE, 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
+  entrance.request.reply(status, headers, errorReply(failure, failed, hub).message)
+}
+
+type Busy = Pick<Hub, 'denied' | 'limits' | 'nextRef' | 'hideJson' | 'command'>
+
+/** Why the body of a request was not read. */
+export const refuseBody = (hub: Hub, entrance: Entrance, why: Unread): void => {
+  const { maxBodyBytes } = hub.options.limits
+  if (why === 'overloaded') return refuseBusy(hub, entrance, reached('limits.in_flight_bytes', hub.bodies.held.max))
+  hub.limits.hit('listen.limits.max_body')
+  refuse(hub, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
+}
+
+/** Answers with a JSON-RPC error, and has it written down. */
+export const refuse = (
+  hub: Pick<Hub, 'denied'>,
+  entrance: Entrance,
+  status: number,
+  code: number,
+  text: string,
+  message?: Envelope,
+): void => {
+  const id = message?.kind === 'request' ? message.id : undefined
+  note(hub, entrance, status, text, message)
+  entrance.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
+}
+
+/** The same without a body. */
+export const turnAway = (
+  hub: Pick<Hub, 'denied'>,
+  entrance: Entrance,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  message?: Envelope,
+): void => {
+  note(hub, entrance, status, undefined, message)
+  entrance.request.reply(status, headers)
+}

@@ -1,0 +1,377 @@
+/**
+ * The HTTP front: every path, and the one guard before all of them (BRIDGING 5, 5.1 row 1; T-01, T-04). What is not named here
+ * does not exist.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { LOCAL_ADMITTED } from '../../auth/identity.ts'
+import type { Admitted, Identity } from '../../auth/identity.ts'
+import type { Fetch } from '../../auth/oauth/safe-fetch.ts'
+import { revokedBy } from '../../auth/inbound/revocation.ts'
+import { serverKeyAt } from '../../auth/inbound/server-endpoints.ts'
+import type { EndpointKind } from '../../auth/inbound/server-endpoints.ts'
+import type { EndpointPath, Scope } from '../../rpc/call.ts'
+import type { Sweeper } from '../../rpc/sweeper.ts'
+import { ConnectionCaps } from '../../transport/http1/server/connection-caps.ts'
+import type { ConnectionLimits } from '../../transport/http1/server/connection-caps.ts'
+import { LINGER_MS, listenHttp } from '../../transport/http1/server/http-server.ts'
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import type { HttpServerOptions, Listening } from '../../transport/http1/server/http-server.ts'
+import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
+import { withinRequest } from '../boundary.ts'
+import { ConnectPages } from './sign-in-pages.ts'
+import { refuseEncoded, turnAway } from './entrance.ts'
+import type { Entrance } from './entrance.ts'
+import { connectionsWithin } from '../limits/gauges.ts'
+import { Guard } from './guard.ts'
+import { HttpListener } from './http-listener.ts'
+import type { Hub } from '../hub.ts'
+import { OriginGuard } from './origin-guard.ts'
+import { isLoopbackAddress } from './origins.ts'
+import type { Address, HostOptions } from '../options.ts'
+import type { OriginRules } from './origins.ts'
+import { Readiness } from './readiness.ts'
+import { SseListener } from './sse-listener.ts'
+
+const NAMELESS: EndpointPath = {}
+const CORS_HEADERS =
+  'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name, ' +
+  'traceparent, tracestate, baggage'
+const CORS_EXPOSED = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After'
+/** Seconds; no browser keeps the answer to a preflight longer. */
+const PREFLIGHT_MAX_AGE = '7200'
+/** How often it is looked whether a wait is over. */
+const LOOK_MS = 10
+const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
+
+export class Front {
+  readonly #hub: Hub
+  readonly #mcp: HttpListener
+  readonly #sse: SseListener
+  readonly #connect: ConnectPages
+  readonly #sweeper: Sweeper
+  readonly #caps: ConnectionCaps
+  readonly #fetch: Fetch
+  readonly #origins: OriginGuard
+  #rules: OriginRules
+  #prefix: string
+  #guard: Guard | undefined
+  /** By the address as configured. */
+  #listening = new Map<string, Listening>()
+  /** For browsers only. */
+  #door: Promise<Listening> | undefined
+  readonly #readiness = new Readiness()
+  #troubledMs = -Infinity
+
+  /** `fetch`: how authorization servers are asked. */
+  constructor(hub: Hub, sweeper: Sweeper, fetch: Fetch) {
+    this.#hub = hub
+    this.#origins = new OriginGuard(hub)
+    this.#mcp = new HttpListener(hub, sweeper)
+    this.#sse = new SseListener(hub)
+    this.#connect = new ConnectPages({
+      signIns: hub.signIns,
+      publicUrl: () => publicUrlOf(hub.options),
+      whose: () => this.#guard?.whose,
+      log: hub.log,
+      denied: () => hub.denied,
+    })
+    this.#sweeper = sweeper
+    this.#caps = new ConnectionCaps(() => connectionLimits(hub), hub.limits.hit)
+    this.#fetch = fetch
+    this.#guard = this.#guardOf(hub.options)
+    this.#rules = rulesOf(hub.options)
+    this.#prefix = prefixOf(hub.options)
+    sweeper.watch(this)
+  }
+
+  get sessionCount(): number {
+    return this.#mcp.sessionCount + this.#sse.sessionCount
+  }
+  get inFlight(): number {
+    return this.#mcp.inFlight + this.#sse.inFlight
+  }
+
+  /** The addresses bound, with the ports the system gave. */
+  get addresses(): readonly { readonly host: string; readonly port: number }[] {
+    return [...this.#listening.values()]
+  }
+
+  /**
+   * Origin, and path before ours, under which a browser reaches us. A gateway that listens nowhere, because its host came by a pipe, opens one port of the
+   * loopback address for the pages of sign-ins, and for nothing else.
+   */
+  async origin(): Promise<string> {
+    const publicUrl = publicUrlOf(this.#hub.options)
+    const [first] = this.#listening.values()
+    if (publicUrl !== undefined || first !== undefined) return publicUrl ?? originOf(first)
+    this.#door ??= listenHttp(DOOR, serverOptions(this.#hub.options), this.#hub.bodies, this.#caps, {
+      request: (request) => this.#onDoor(request),
+      trouble: (error) => this.#troubled(error),
+      reached: this.#hub.limits.hit,
+    })
+    // A port that could not be bound now may be bound later.
+    this.#door.catch(() => (this.#door = undefined))
+    return originOf(await this.#door)
+  }
+
+  #onDoor(request: HttpRequest): void {
+    withinRequest(request, this.#hub, () => {
+      if (this.#origins.refuses(request, this.#rules, true) || refuseEncoded(this.#hub, request)) return
+      this.#connect.handle(request)
+    })
+  }
+
+  /** Binds all addresses. Rejects with the system's error and leaves nothing bound. */
+  listen(): Promise<void> {
+    return this.rebind(this.#hub.options)
+  }
+
+  /**
+   * Serves the addresses that `options` name: those that stay are not touched, new ones are bound before old ones go. Rejects
+   * with the system's error and changes nothing then.
+   */
+  async rebind(options: HostOptions): Promise<void> {
+    const { addresses } = options
+    const before = this.#listening
+    const after = new Map<string, Listening>()
+    try {
+      for (const address of addresses) {
+        const name = nameOf(address)
+        const listening = before.get(name) ?? (await this.#bind(address, options))
+        if (listening !== undefined) after.set(name, listening)
+      }
+    } catch (error) {
+      const bound = [...after].filter(([name]) => !before.has(name))
+      await Promise.all(bound.map(([, listening]) => listening.close()))
+      throw error
+    }
+    this.#listening = after
+    this.#rules = rulesOf(options)
+    this.#prefix = prefixOf(options)
+    this.#authorize(this.#hub.options, options)
+    for (const [name, listening] of before) if (!after.has(name)) this.#retire(listening, options.drainMs)
+  }
+
+  /** What those have opened who could not come in any more ends now. */
+  #authorize(before: HostOptions, after: HostOptions): void {
+    if (isDeepStrictEqual([before.auth, before.path], [after.auth, after.path])) return
+    this.#guard = this.#guardOf(after)
+    const isRevoked = revokedBy(before.auth, after.auth)
+    this.#mcp.revoke(isRevoked)
+    this.#sse.revoke(isRevoked)
+  }
+
+  #guardOf({ auth, path }: HostOptions): Guard | undefined {
+    return auth && new Guard(auth, path, this.#fetch, this.#hub)
+  }
+
+  /** No new connections; what is under way has the drain time. */
+  #retire(listening: Listening, drainMs: number): void {
+    void listening.stopAccepting()
+    setTimeout(() => void listening.close(), drainMs).unref()
+  }
+
+  async #bind(address: Address, options: HostOptions): Promise<Listening | undefined> {
+    const isLoopback = isLoopbackAddress(address.host)
+    try {
+      return await listenHttp(address, serverOptions(options), this.#hub.bodies, this.#caps, {
+        request: (request) => withinRequest(request, this.#hub, () => this.#handle(request, isLoopback)),
+        trouble: (error) => this.#troubled(error),
+        reached: this.#hub.limits.hit,
+      })
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      // A machine without IPv6 still has its other loopback address.
+      const isNoIpv6 =
+        address.host === '::1' && options.addresses.length > 1 && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')
+      if (isNoIpv6) return undefined
+      throw Object.assign(error as Error, { address: nameOf(address), port: address.port })
+    }
+  }
+
+  /** One line says it for all connections of a second. */
+  #troubled(error: Error): void {
+    const nowMs = performance.now()
+    if (nowMs - this.#troubledMs < 1_000) return
+    this.#troubledMs = nowMs
+    this.#hub.log.warn({ error: error.message }, 'trouble with connections of hosts')
+  }
+
+  /**
+   * Not ready any more, and still serving until proxies have noticed (`reload.lame_duck`), or for `maxMs`. Each answer is the last on
+   * its connection, so that no proxy keeps one that is about to close.
+   */
+  async announceEnd(maxMs: number): Promise<void> {
+    const { lameDuckMs } = this.#hub.options
+    const startMs = performance.now()
+    this.#readiness.end()
+    for (const listening of this.#listening.values()) listening.endConnections()
+    const isOver = (): boolean => performance.now() - startMs >= maxMs || this.#readiness.isNoticed(lameDuckMs)
+    if (!isOver()) this.#hub.log.info({}, 'stopping: not ready any more, and serving on until proxies notice (reload.lame_duck)')
+    while (!isOver()) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
+
+  /** No new connections; resolves when what was on its way on open ones has come, and is taken. */
+  async stopAccepting(): Promise<void> {
+    await Promise.all([...this.#listening.values()].map((listening) => listening.stopAccepting()))
+    const endMs = performance.now() + LINGER_MS
+    while (this.#caps.open > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
+
+  /** No new requests; what is under way goes on. */
+  drain(): void {
+    this.#mcp.drain()
+    this.#sse.drain()
+  }
+
+  async close(): Promise<void> {
+    this.#sweeper.unwatch(this)
+    this.#mcp.close()
+    this.#sse.close()
+    const door = await this.#door
+    await Promise.all([...this.#listening.values(), ...(door === undefined ? [] : [door])].map((listening) => listening.close()))
+  }
+
+  sweep(): void {
+    this.#sse.sweep()
+  }
+
+  #handle(request: HttpRequest, isLoopback: boolean): void {
+    if (this.#prefix !== '') request.cutPrefix(this.#prefix)
+    const origin = request.header('origin')
+    if (this.#origins.refuses(request, this.#rules, isLoopback && !isHealthCheck(request))) return
+    if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)
+    if (this.#isHealthAsked(request)) return
+    if (request.method === 'OPTIONS') return request.reply(204, {})
+    if (refuseEncoded(this.#hub, request)) return
+    const guard = this.#guard
+    // Pages for people, who bring no credential but prove who they are on them.
+    if (request.path.startsWith('/connect/')) return this.#connect.handle(request)
+    if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
+    if (guard.serves(request)) return
+    const admitted = guard.check(request)
+    if (admitted instanceof Promise) void this.#routeLater(request, admitted)
+    else if (admitted !== undefined) this.#route(request, admitted)
+  }
+
+  async #routeLater(request: HttpRequest, verified: Promise<Admitted | undefined>): Promise<void> {
+    const admitted = await verified
+    if (admitted !== undefined) withinRequest(request, this.#hub, () => this.#route(request, admitted))
+  }
+
+  /** Whether we live and are ready is said to everybody: a word, no names. */
+  #isHealthAsked(request: HttpRequest): boolean {
+    if (!isHealthCheck(request)) return false
+    if (request.path === '/healthz') request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
+    else if (this.#readiness.probe()) request.reply(200, PLAIN_TEXT, [Buffer.from('ready\n')])
+    else request.reply(503, PLAIN_TEXT, [Buffer.from('stopping\n')])
+    return true
+  }
+
+  #route(request: HttpRequest, admitted: Admitted): void {
+    const { path, revisions } = this.#hub.options
+    const sse = this.#hub.options.sse && latestLegacyWithin(revisions) !== undefined
+    const { identity } = admitted
+    request.admitted()
+    const mcp = this.#scope(identity, endpointBelow(path, request.path) ?? serverAt(request.path, 'mcp'))
+    if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, admitted, mcp))
+    const stream = sse ? this.#scope(identity, endpointBelow('/sse', request.path) ?? serverAt(request.path, 'sse')) : undefined
+    if (stream !== undefined) {
+      const entrance = this.#entrance(request, admitted, stream)
+      return request.method === 'GET'
+        ? this.#sse.open(entrance, this.#prefix)
+        : turnAway(this.#hub, entrance, 405, { Allow: 'GET' })
+    }
+    const messages = sse
+      ? this.#scope(identity, endpointBelow('/messages', request.path) ?? serverAt(request.path, 'messages'))
+      : undefined
+    if (messages !== undefined) {
+      const entrance = this.#entrance(request, admitted, messages)
+      return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+    }
+    this.#hub.denied?.({ reason: 'path', status: 404, principal: identity.principal, path: request.path })
+    // The same for a toolset that does not exist, one that is not this caller's, and a path of chance (T-03).
+    request.reply(404, {})
+  }
+
+  #scope(identity: Identity, path: EndpointPath | undefined): Scope | undefined {
+    return path && this.#hub.core.scopeFor(identity, path)
+  }
+
+  #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): Entrance {
+    return { request, principal: identity.principal, scope, untilMs, challenge: this.#guard?.challenge }
+  }
+
+  /** CORS for listed origins only; preflights are answered before anything else (T-02). */
+  #allowOrigin(request: HttpRequest, origin: string): void {
+    const asked = request.header('access-control-request-headers') ?? ''
+    const params = asked
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name))
+    request.addHeaders({
+      'Access-Control-Allow-Origin': origin,
+      'Access-Control-Allow-Methods': 'GET, POST, DELETE',
+      'Access-Control-Allow-Headers': [CORS_HEADERS, ...params].join(', '),
+      'Access-Control-Expose-Headers': CORS_EXPOSED,
+      ...(request.method === 'OPTIONS' && { 'Access-Control-Max-Age': PREFLIGHT_MAX_AGE }),
+      Vary: 'Origin',
+    })
+  }
+}
+
+/** As configured, and never more than the descriptors leave room for (F-29). */
+const connectionLimits = ({ options: { limits }, maxDescriptors }: Hub): ConnectionLimits => {
+  const most = connectionsWithin(maxDescriptors)
+  return most < limits.maxConnections ? { ...limits, maxConnections: most } : limits
+}
+
+/** Hosts know the one of an OAuth gateway by its audience. */
+const publicUrlOf = ({ publicUrl, auth, path }: HostOptions): string | undefined => {
+  if (publicUrl !== undefined || auth?.oauth === undefined) return publicUrl
+  const { origin, pathname } = new URL(auth.oauth.audience)
+  return origin + pathname.slice(0, -path.length)
+}
+
+/** What a proxy has before our paths: `/gateway`, or nothing. */
+const prefixOf = (options: HostOptions): string => {
+  const url = publicUrlOf(options)
+  return url === undefined ? '' : new URL(url).pathname.replace(/\/$/, '')
+}
+
+const serverOptions = ({ limits, httpServer }: HostOptions): HttpServerOptions => ({ ...limits, httpServer })
+
+const DOOR: Address = { host: '127.0.0.1', port: 0 }
+
+/** An address that stands for all of them is no place to go to. */
+const originOf = ({ host, port }: Address): string => {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
+const serverAt = (path: string, kind: EndpointKind): EndpointPath | undefined => {
+  const server = serverKeyAt(path, kind)
+  return server === undefined ? undefined : { server }
+}
+
+/** `<base>` and `<base>/<toolset>`. */
+const endpointBelow = (base: string, path: string): EndpointPath | undefined => {
+  if (path === base) return NAMELESS
+  return path.startsWith(base) && path[base.length] === '/' ? { toolset: path.slice(base.length + 1) } : undefined
+}
+
+/** Besides the two paths, `OPTIONS /`: what HAProxy sends where its `option httpchk` names nothing. A preflight has an `Origin`. */
+const isHealthCheck = (request: HttpRequest): boolean =>
+  request.path === '/readyz' ||
+  request.path === '/healthz' ||
+  (request.path === '/' && request.method === 'OPTIONS' && request.header('origin') === undefined)
+
+const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
+
+const rulesOf = ({ allowedHosts, allowedOrigins, publicUrl }: HostOptions): OriginRules => {
+  const own = publicUrl === undefined ? undefined : new URL(publicUrl)
+  return {
+    allowedHosts: new Set([...allowedHosts, ...(own === undefined ? [] : [own.hostname])].map((host) => host.toLowerCase())),
+    allowedOrigins: new Set([...allowedOrigins, ...(own === undefined ? [] : [own.origin])]),
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * The one guard before all routes: what is not public takes a credential, on every request (BRIDGING 5.1 row 2, 6.1; T-04). It answers
+ * 401 and 403 itself, in words that say nothing of why, so that they tell a stranger nothing.
+ */
+import type { Unfit } from '../../auth/inbound/claims.ts'
+import type { Admitted } from '../../auth/identity.ts'
+import { Doorkeeper, DoorkeeperBusy } from '../../auth/inbound/doorkeeper.ts'
+import { entranceScopes, serverOfScope } from '../../auth/inbound/inbound-options.ts'
+import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
+import { isForResource, SKEW_MS } from '../../auth/inbound/claims.ts'
+import type { Fetch } from '../../auth/oauth/safe-fetch.ts'
+import type { SubjectTokens } from '../../auth/subject-tokens.ts'
+import { ProtectedResource } from '../../auth/inbound/protected-resource.ts'
+import type { Challenge } from '../../auth/inbound/protected-resource.ts'
+import { serverKeyAt } from '../../auth/inbound/server-endpoints.ts'
+import { digestOf } from '../../auth/inbound/static-tokens.ts'
+import type { HeadNotes, HttpRequest } from '../../transport/http1/server/http-request.ts'
+import type { Hub } from '../hub.ts'
+
+const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
+const QUERY_TOKEN = /(^|&)access_token=/
+const JSON_DOCUMENT = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
+const JSON_BODY = { 'Content-Type': 'application/json' }
+const SOON = { 'Retry-After': '2' }
+/** Why it is not is for the operator. */
+const UNFIT = 'a token is no good'
+/** Between two warnings about tokens that no caller of the issuer could come in with. */
+const SETUP_WARNING_MS = 60_000
+const NO_SCOPES: readonly string[] = []
+
+const REASONS = { 400: 'invalid', 401: 'unauthorized', 403: 'forbidden' } as const
+const TEXTS = {
+  invalid_token: 'a valid access token for this endpoint is needed',
+  invalid_request: 'an access token belongs in one Authorization header, and nowhere else',
+  insufficient_scope: 'the access token does not reach that far',
+} as const
+
+export class Guard {
+  readonly resource: ProtectedResource | undefined
+  readonly #doorkeeper: Doorkeeper
+  readonly #hub: Pick<Hub, 'log' | 'denied'>
+  readonly #entrance: readonly string[]
+  /** All that hosts are asked for. */
+  readonly #asked: ReadonlySet<string>
+  readonly #relaysMetadata: boolean
+  readonly #subjects: SubjectTokens
+  readonly #path: string
+  #warnedMs = -Infinity
+
+  /** `path`: of Streamable HTTP. */
+  constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied' | 'subjects'>) {
+    this.#subjects = hub.subjects
+    const { oauth } = auth
+    this.resource = oauth && new ProtectedResource(oauth, path)
+    this.#doorkeeper = new Doorkeeper(auth, fetch, (why) => this.#noteUnfit(why))
+    this.#hub = hub
+    this.#path = path
+    this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
+    this.#asked = new Set(oauth?.scopes)
+    this.#relaysMetadata = oauth?.relaysMetadata === true
+  }
+
+  /** What a host is told whose token does not reach as far as its request; `scopes`: all it takes beside those to come in (B238). */
+  readonly challenge = (path: string, scopes: readonly string[]): string =>
+    this.resource?.challenge(path, { error: 'insufficient_scope', scopes: [...this.#entrance, ...scopes] }) ??
+    plainChallenge('insufficient_scope')
+
+  /** Whose token a person shows on a page of ours; `undefined`: it is not good here. */
+  readonly whose = async (token: string): Promise<string | undefined> => {
+    const admitted = await this.#doorkeeper.admit(token)
+    if (admitted === undefined) return undefined
+    const { audiences, identity } = admitted
+    const isOurs =
+      audiences === undefined || this.resource === undefined || isForResource(audiences, this.resource.uriOf(this.#path))
+    return isOurs ? identity.principal : undefined
+  }
+
+  /** Documents that a host reads before it has a credential. False: this is none of them. */
+  serves(request: HttpRequest): boolean {
+    const { path } = request
+    if (!path.startsWith('/.well-known/')) return false
+    const document = this.resource?.documentAt(path)
+    const isRelayed = this.#relaysMetadata && path === ISSUER_METADATA
+    if (document === undefined && !isRelayed) {
+      this.#hub.denied?.({ reason: 'path', status: 404, path })
+      request.reply(404, {})
+    } else if (request.method !== 'GET') request.reply(405, { Allow: 'GET' })
+    else if (document === undefined) this.#relayMetadata(request)
+    else request.reply(200, JSON_DOCUMENT, [Buffer.from(document)])
+    return true
+  }
+
+  /** Whose request it is. `undefined`: it is refused, and answered. A promise only for a credential that was not known. */
+  check(request: HttpRequest): Admitted | undefined | Promise<Admitted | undefined> {
+    if (request.query !== '' && QUERY_TOKEN.test(request.query)) return this.#refuse(request, 400, 'invalid_request')
+    const credential = credentialOf(request)
+    if (credential === 'repeated') return this.#refuse(request, 400, 'invalid_request')
+    if (credential === undefined) return this.#refuse(request, 401, undefined)
+    const { token, digest } = credential
+    const found = this.#doorkeeper.admit(token, digest)
+    return found instanceof Promise ? this.#later(request, token, found) : this.#judge(request, token, found)
+  }
+
+  async #later(request: HttpRequest, token: string, verified: Promise<Admitted | undefined>): Promise<Admitted | undefined> {
+    let hasLeft = false
+    request.onDisconnect(() => (hasLeft = true))
+    try {
+      const admitted = this.#judge(request, token, await verified)
+      return hasLeft ? undefined : admitted
+    } catch (error) {
+      const status = error instanceof DoorkeeperBusy ? 429 : 503
+      this.#hub.log.warn({ error: (error as Error).message }, 'a token could not be verified')
+      this.#hub.denied?.({ reason: 'overloaded', status, path: request.path, detail: 'the token could not be verified' })
+      request.reply(status, SOON)
+      return undefined
+    }
+  }
+
+  /** Whether it is good here: for this endpoint, and with the scopes to come in. */
+  #judge(request: HttpRequest, token: string, admitted: Admitted | undefined): Admitted | undefined {
+    if (admitted === undefined) return this.#refuse(request, 401, 'invalid_token')
+    const { audiences, identity, untilMs } = admitted
+    const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
+    if (audiences !== undefined && uri !== undefined && !isForResource(audiences, uri)) {
+      this.#hub.log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
+      return this.#refuse(request, 401, 'invalid_token', undefined, identity.principal)
+    }
+    if (audiences !== undefined && this.#subjects.isWanted) {
+      if (Date.now() >= untilMs - SKEW_MS) return this.#refuseEnded(request, identity.principal)
+      this.#subjects.remember(identity.principal, token)
+    }
+    if (identity.scopes === undefined || this.#asked.size === 0) return admitted
+    const needed = this.#neededAt(request.path)
+    if (needed.every((scope) => reaches(identity.scopes, scope))) return admitted
+    return this.#refuse(request, 403, 'insufficient_scope', needed, identity.principal)
+  }
+
+  /**
+   * The minute after the end of a token is for clocks that differ. No authorization server exchanges such a token: its host is told to
+   * get another one, in place of calls that fail (F-27).
+   */
+  #refuseEnded(request: HttpRequest, principal: string): undefined {
+    this.#hub.log.debug({ reason: 'past its end, and to be exchanged' }, UNFIT)
+    return this.#refuse(request, 401, 'invalid_token', undefined, principal)
+  }
+
+  /** What a path takes, whoever asks; what an operation takes besides is known to the router. */
+  #neededAt(path: string): readonly string[] {
+    const server = serverKeyAt(path)
+    const scope = `mcp:${server}`
+    return server !== undefined && this.#asked.has(scope) ? [...this.#entrance, scope] : this.#entrance
+  }
+
+  #refuse(
+    request: HttpRequest,
+    status: 400 | 401 | 403,
+    error: Challenge['error'],
+    scopes: readonly string[] = this.resource?.advertised(request.path) ?? NO_SCOPES,
+    principal?: string,
+  ): undefined {
+    const { path } = request
+    this.#hub.log.debug({ path, status, error }, 'a request was refused')
+    this.#hub.denied?.({
+      reason: REASONS[status],
+      status,
+      path,
+      ...(principal !== undefined && { principal }),
+      detail: error ?? 'no token',
+    })
+    const challenge = this.resource?.challenge(request.path, { error, scopes }) ?? plainChallenge(error)
+    const body = { error: error ?? 'invalid_token', error_description: TEXTS[error ?? 'invalid_token'] }
+    request.reply(status, { ...JSON_BODY, 'WWW-Authenticate': challenge }, [Buffer.from(JSON.stringify(body))])
+    return undefined
+  }
+
+  /** A token that its issuer has signed and that stands for no caller is a matter of configuration: the operator must see it. */
+  #noteUnfit({ reason, isSetup }: Unfit): void {
+    const nowMs = performance.now()
+    if (!isSetup || nowMs - this.#warnedMs < SETUP_WARNING_MS) return this.#hub.log.debug({ reason }, UNFIT)
+    this.#warnedMs = nowMs
+    this.#hub.log.warn({ reason }, UNFIT)
+  }
+
+  #relayMetadata(request: HttpRequest): void {
+    this.#doorkeeper.issuerMetadata().then(
+      (text = '') => request.reply(200, JSON_DOCUMENT, [Buffer.from(text)]),
+      (error: unknown) => {
+        this.#hub.log.warn({ error: (error as Error).message }, 'the metadata of the authorization server cannot be relayed')
+        request.reply(503, SOON)
+      },
+    )
+  }
+}
+
+/** A broader scope implies the narrower one: who may write to a server may read from it. */
+const reaches = (granted: readonly string[] = NO_SCOPES, scope: string): boolean =>
+  granted.includes(scope) || (serverOfScope(scope) !== undefined && granted.includes(`${scope}:write`))
+
+/** The token of an `Authorization` header; `undefined`: there is none, or of another scheme. */
+const bearerOf = (header: string | undefined): string | undefined =>
+  header !== undefined && header.length > 7 && header.slice(0, 7).toLowerCase() === 'bearer ' ? header.slice(7).trim() : undefined
+
+/** A token is hashed once for all requests that bring it on one connection in the same head; whom it lets in is asked each time. */
+const credentialOf = (request: HttpRequest): HeadNotes['credential'] | 'repeated' => {
+  const { notes } = request
+  if (notes?.credential !== undefined) return notes.credential
+  // Of two, node:http takes the first, and a proxy before us may have judged the second.
+  if (request.count('authorization') > 1) return 'repeated'
+  const token = bearerOf(request.header('authorization'))
+  const credential = token === undefined ? undefined : { token, digest: digestOf(token) }
+  if (notes !== undefined) notes.credential = credential
+  return credential
+}
+
+/** Where there is no authorization server to name. */
+const plainChallenge = (error: Challenge['error']): string =>
+  error === undefined ? 'Bearer realm="trunkline"' : `Bearer realm="trunkline", error="${error}"`

@@ -1,0 +1,143 @@
+/**
+ * `/mcp` and `/servers/<key>/mcp`: both eras on one URL. What is checked, in which order, and which status answers is the
+ * ladder of BRIDGING 5.1; row numbers stand beside the checks.
+ */
+import { isModern } from '../../era/host/modern-host.ts'
+import { Cancellation } from '../../rpc/cancellation.ts'
+import type { Sweeper } from '../../rpc/sweeper.ts'
+import { EnvelopeError, readHostMessage } from '../../wire/message/envelope.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { IdTable } from '../../wire/message/id-table.ts'
+import { errorMessage, errorObject } from '../../wire/message/message.ts'
+import { isModernRevision, latestLegacyWithin } from '../../wire/protocol/revisions.ts'
+import { withinRequest } from '../boundary.ts'
+import { note } from '../limits/denials.ts'
+import { accepts, carriesJson, decidedFirst, EVENTS, JSON_BODY, refuse, refuseBody, refuseBusy, turnAway } from './entrance.ts'
+import type { Entrance } from './entrance.ts'
+import { JSON_TYPE, PostExchange } from '../exchange.ts'
+import type { Hub } from '../hub.ts'
+import { serveModern } from '../modern.ts'
+import { SessionRequests } from './session-requests.ts'
+
+export class HttpListener {
+  readonly #hub: Hub
+  readonly #sessions: SessionRequests
+  readonly #sweeper: Sweeper
+  /** Modern requests whose answer is not out yet. */
+  readonly #posts = new IdTable<PostExchange>()
+  #nextPost = 0
+  #isDraining = false
+
+  constructor(hub: Hub, sweeper: Sweeper) {
+    this.#hub = hub
+    this.#sessions = new SessionRequests(hub)
+    this.#sweeper = sweeper
+    sweeper.watch(this)
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.size
+  }
+  /** Requests that have not been answered. */
+  get inFlight(): number {
+    return this.#posts.size + this.#sessions.inFlight
+  }
+
+  /** Takes no new work from now on; what is under way goes on. */
+  drain(): void {
+    this.#isDraining = true
+  }
+
+  close(): void {
+    this.#sweeper.unwatch(this)
+    this.#sessions.endAll()
+    for (const post of this.#posts.values()) post.revoke()
+  }
+
+  /** Ends what these principals have opened. */
+  revoke(isRevoked: (principal: string) => boolean): void {
+    this.#sessions.revoke(isRevoked)
+    for (const post of this.#posts.values()) if (isRevoked(post.principal)) post.revoke()
+  }
+
+  sweep(): void {
+    const nowMs = performance.now()
+    for (const post of this.#posts.values()) post.sweep(nowMs, this.#hub.options.limits, this.#hub.limits)
+    this.#sessions.sweep(nowMs)
+  }
+
+  handle(entrance: Entrance): void {
+    const { request } = entrance
+    if (request.method === 'POST') this.#post(entrance)
+    else if (latestLegacyWithin(this.#hub.options.revisions) === undefined) turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+    else if (request.method === 'GET') this.#sessions.get(entrance)
+    else if (request.method === 'DELETE') this.#sessions.delete(entrance)
+    else turnAway(this.#hub, entrance, 405, { Allow: 'GET, POST, DELETE' })
+  }
+
+  #post(entrance: Entrance): void {
+    const { request } = entrance
+    const { limits } = this.#hub.options
+    if (!carriesJson(request)) return refuse(this.#hub, entrance, 415, -32600, 'Content-Type must be application/json')
+    if (!accepts(request, JSON_BODY) || !accepts(request, EVENTS))
+      return refuse(this.#hub, entrance, 406, -32600, 'Accept must list application/json and text/event-stream')
+    if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
+    request.readBody(limits.maxBodyBytes, (body) => {
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
+      withinRequest(request, this.#hub, () => this.#message(entrance, body))
+    })
+  }
+
+  #message(entrance: Entrance, body: Buffer): void {
+    const { request } = entrance
+    let message: Envelope
+    try {
+      if (this.#sessions.batch(entrance, body)) return
+      message = readHostMessage(body, this.#hub.options.limits)
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+      note(this.#hub, entrance, 400, error.message, undefined)
+      return request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
+    }
+    const version = request.header('mcp-protocol-version')
+    const namesModern = version !== undefined && isModernRevision(version)
+    // Row 9 stands before row 10: whoever brings a session or opens one is legacy, whatever the header says.
+    const isLegacy = message.method === 'initialize' || request.header('mcp-session-id') !== undefined
+    const { revisions } = this.#hub.options
+    const isLegacySpoken = latestLegacyWithin(revisions) !== undefined
+    if (isModern(message) || (namesModern && !isLegacy) || (!isLegacySpoken && message.method !== 'initialize'))
+      this.#modern(message, entrance)
+    else if (message.method === 'initialize' && message.kind === 'request') this.#sessions.initialize(message, entrance)
+    // Of a stateless host that says no version beside it (go-sdk): what it cancels has ended with its connection (BRIDGING 3.22).
+    else if (!isLegacy && message.kind === 'notification' && message.method === 'notifications/cancelled') request.reply(202, {})
+    else this.#sessions.message(message, entrance, version)
+  }
+
+  #modern(message: Envelope, entrance: Entrance): void {
+    const { request, principal, scope, untilMs, challenge } = entrance
+    if (message.kind === 'response') return refuse(this.#hub, entrance, 400, -32600, 'a modern host sends no responses')
+    if (message.kind === 'notification') return request.reply(202, {})
+    const refusal = this.#hub.admission.refuse(principal)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
+    const { streamAfterMs } = this.#hub.options
+    const abort = new Cancellation()
+    const exchange = new PostExchange(this.#nextPost++, {
+      request,
+      streamAfterMs: decidedFirst(streamAfterMs, scope),
+      pollAfterMs: Infinity,
+      log: undefined,
+      primes: false,
+      principal,
+      challenge,
+      // A call was allowed when it came; a stream of changes is allowed as long as its credential is good.
+      untilMs: message.method === 'subscriptions/listen' ? untilMs : Infinity,
+      onDone: (post) => this.#posts.delete(post.number),
+      // Closing the connection before the answer is how a modern host cancels (B138).
+      onDisconnect: () => abort.abort(),
+      onOrphaned: () => undefined,
+    })
+    this.#posts.set(exchange.number, exchange)
+    serveModern(message, { principal, scope, headers: request.headers(), pipe: undefined }, exchange, abort, this.#hub)
+  }
+}

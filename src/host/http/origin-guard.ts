@@ -1,0 +1,69 @@
+/**
+ * The first check of every request: `Host` and `Origin` (T-01). What it refuses, it answers, logs and reports to the audit log, with the
+ * option that would let the request in: behind a reverse proxy a refused `Host` is a missing line of the configuration, not an attack.
+ *
+ * The exception: `/healthz` and `/readyz` answer any `Host` (decision 0020), because health checks of proxies name none, or their own.
+ */
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import { errorMessage, errorObject } from '../../wire/message/message.ts'
+import { JSON_TYPE } from '../exchange.ts'
+import type { Hub } from '../hub.ts'
+import { isAllowedHost, isAllowedOrigin } from './origins.ts'
+import type { OriginRules } from './origins.ts'
+
+/** One log line in this time; it counts those that had none. */
+const LOG_EVERY_MS = 10_000
+/** More of a header is not repeated. */
+const MAX_SHOWN = 255
+
+interface Refused {
+  readonly header: 'Host' | 'Origin'
+  readonly value: string | undefined
+  readonly text: string
+}
+
+export class OriginGuard {
+  readonly #hub: Pick<Hub, 'log' | 'denied'>
+  readonly #clock: () => number
+  #loggedMs = -Infinity
+  #refusedCount = 0
+
+  constructor(hub: Pick<Hub, 'log' | 'denied'>, clock: () => number = () => performance.now()) {
+    this.#hub = hub
+    this.#clock = clock
+  }
+
+  /** True: the request was answered 403. `checksHost`: it came in at a loopback address and asks for more than our health. */
+  refuses(request: HttpRequest, rules: OriginRules, checksHost: boolean): boolean {
+    const refused = findRefused(request, rules, checksHost)
+    if (refused === undefined) return false
+    this.#log(refused, request.path)
+    this.#hub.denied?.({ reason: 'origin', status: 403, path: request.path, detail: refused.text })
+    request.reply(403, JSON_TYPE, errorMessage(undefined, errorObject(-32600, refused.text)))
+    return true
+  }
+
+  #log({ header, value, text }: Refused, path: string): void {
+    this.#refusedCount++
+    const nowMs = this.#clock()
+    if (nowMs - this.#loggedMs < LOG_EVERY_MS) return
+    this.#hub.log.warn({ [header.toLowerCase()]: value, path, count: this.#refusedCount }, `refused with 403: ${text}`)
+    this.#loggedMs = nowMs
+    this.#refusedCount = 0
+  }
+}
+
+const findRefused = (request: HttpRequest, rules: OriginRules, checksHost: boolean): Refused | undefined => {
+  const host = request.header('host')?.slice(0, MAX_SHOWN)
+  if (request.count('host') > 1) return { header: 'Host', value: host, text: 'more than one Host header' }
+  if (checksHost && !isAllowedHost(request.header('host'), rules)) {
+    const what = host === undefined ? 'a request without a Host header' : `Host ${JSON.stringify(host)}`
+    const remedy = 'list the names under which a reverse proxy passes requests on in listen.http.allowed_hosts'
+    return { header: 'Host', value: host, text: `${what} is not accepted on a loopback address: ${remedy}` }
+  }
+  const origin = request.header('origin')
+  if (isAllowedOrigin(origin, rules)) return undefined
+  const value = origin?.slice(0, MAX_SHOWN)
+  const text = `Origin ${JSON.stringify(value)} is not accepted: list the origins of web pages in listen.http.allowed_origins`
+  return { header: 'Origin', value, text }
+}

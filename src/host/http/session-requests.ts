@@ -1,0 +1,277 @@
+/**
+ * Requests of legacy hosts over Streamable HTTP: sessions, their streams and what is resumed on them. Row numbers are those of
+ * BRIDGING 5.1.
+ */
+import { readInitialize } from '../../era/host/legacy-host.ts'
+import type { Introduction } from '../../era/host/legacy-host.ts'
+import { isSameEndpoint, Refusal } from '../../rpc/call.ts'
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { resultMessage } from '../../wire/message/message.ts'
+import { isLegacyRevision, isRevision, isWithin } from '../../wire/protocol/revisions.ts'
+import { isAnswered, readBatch, serveBatch } from '../session/batch.ts'
+import type { BatchOutlet } from '../session/batch.ts'
+import { note } from '../limits/denials.ts'
+import { accepts, decidedFirst, EVENTS, refuse, refuseBusy, turnAway } from './entrance.ts'
+import type { Entrance } from './entrance.ts'
+import { EventBudget } from '../session/event-budget.ts'
+import { EventLog } from '../session/event-log.ts'
+import { JSON_TYPE, PostExchange } from '../exchange.ts'
+import type { Hub } from '../hub.ts'
+import { announceAll, announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
+import { errorReply } from '../respond.ts'
+import { Session } from '../session/session.ts'
+import { Sessions } from '../session/sessions.ts'
+import type { HttpSession } from '../session/sessions.ts'
+import { initializeAnswer, whenReady } from '../welcome.ts'
+
+/** The same for a session that has ended as for one that never was (T-05). */
+const GONE = 'Session not found: it has ended (listen.limits.session_idle, session_max), or never was'
+const EVENT_LIMITS = 'listen.limits.events, event_bytes, session_event_bytes, event_age, event_log'
+
+/** The way back of a batch to which nothing is said. */
+const TAKEN: BatchOutlet = { isStream: false, message: () => undefined, answer: () => undefined, end: () => undefined }
+
+export class SessionRequests {
+  readonly #hub: Hub
+  readonly #sessions: Sessions
+  /** What can be resumed, of all sessions. */
+  readonly #budget: EventBudget
+  #nextPost = 0
+
+  constructor(hub: Hub) {
+    this.#hub = hub
+    this.#sessions = new Sessions(
+      () => hub.options.limits,
+      hub.limits,
+      ({ id }) => hub.sessionIds.end(id),
+    )
+    this.#budget = new EventBudget(() => hub.options.limits.maxTotalEventBytes, hub.limits)
+  }
+
+  get size(): number {
+    return this.#sessions.size
+  }
+  /** Requests that have not been answered. */
+  get inFlight(): number {
+    return this.#sessions.inFlight
+  }
+
+  sweep(nowMs: number): void {
+    this.#sessions.sweep(nowMs)
+  }
+
+  endAll(): void {
+    this.#sessions.endAll()
+  }
+
+  /** Ends the sessions of these principals. */
+  revoke(isRevoked: (principal: string) => boolean): void {
+    this.#sessions.revoke(isRevoked)
+  }
+
+  /** Opens a session. */
+  initialize(message: Envelope, entrance: Entrance): void {
+    const { request, principal, scope } = entrance
+    const id = message.id ?? 'null'
+    const refusal = this.#hub.admission.refuseSession()
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
+    try {
+      const introduction = readInitialize(message, this.#hub.options.revisions)
+      const { session } = this.#add(introduction, entrance, this.#hub.sessionIds.mint(introduction, principal, scope))
+      whenReady(initializeAnswer(session.caller, this.#hub), (result) =>
+        request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, resultMessage(id, result)),
+      )
+    } catch (error) {
+      if (error instanceof Failure) return refuseBusy(this.#hub, entrance, error, message)
+      const ref = this.#hub.nextRef()
+      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result }, this.#hub)
+      const status = error instanceof Refusal ? error.status : 503
+      note(this.#hub, entrance, status, String(error), message)
+      request.reply(status, JSON_TYPE, reply.message)
+    }
+  }
+
+  /** Any other message; `version`: the header. */
+  message(message: Envelope, entrance: Entrance, version: string | undefined): void {
+    const { request } = entrance
+    const held = this.#session(entrance, message)
+    if (held === undefined) return
+    if (version !== undefined && !(isRevision(version) && isWithin(version, this.#hub.options.revisions)))
+      return refuse(this.#hub, entrance, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+    if (message.kind !== 'request') {
+      hearLegacy(message, held.session, this.#hub)
+      return request.reply(202, {})
+    }
+    const refusal = this.#hub.admission.refuse(held.session.principal)
+    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
+    serveLegacy(message, held.session, this.#exchange(held, entrance), this.#hub)
+  }
+
+  /** Row 8. False: this is no array. Throws what refuses the whole of it. */
+  batch(entrance: Entrance, body: Buffer): boolean {
+    const { request } = entrance
+    const held = this.#find(entrance)
+    const elements = readBatch(body, held?.session, this.#hub.options.limits)
+    if (elements === undefined || held === undefined) return false
+    const exchange = isAnswered(elements) ? this.#exchange(held, entrance) : TAKEN
+    serveBatch(elements, held.session, exchange, this.#hub, false)
+    if (exchange === TAKEN) request.reply(202, {})
+    return true
+  }
+
+  /** Opens the standalone stream, or resumes one. */
+  get(entrance: Entrance): void {
+    const { request } = entrance
+    if (!accepts(request, EVENTS)) return refuse(this.#hub, entrance, 406, -32600, 'Accept must list text/event-stream')
+    if (request.header('mcp-session-id') === undefined && isModernVersion(request))
+      return turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+    const held = this.#session(entrance)
+    if (held === undefined) return
+    const lastEventId = request.header('last-event-id')
+    if (lastEventId === undefined) this.#openStandalone(held, request)
+    // What an earlier process sent is kept by none: the stream goes on with what comes.
+    else if (held.isReopened && held.session.log?.after(lastEventId) === undefined) this.#openStandalone(held, request)
+    else this.#resume(held, entrance, lastEventId)
+  }
+
+  /** Ends a session. */
+  delete(entrance: Entrance): void {
+    if (entrance.request.header('mcp-session-id') === undefined && isModernVersion(entrance.request))
+      return turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+    const held = this.#session(entrance)
+    if (held === undefined) return
+    this.#sessions.end(held)
+    entrance.request.reply(200, {})
+  }
+
+  #exchange(held: HttpSession, { request, challenge }: Entrance): PostExchange {
+    const { options } = this.#hub
+    const { elicitation, sampling, roots } = held.session.capabilities
+    const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
+    const exchange = new PostExchange(this.#nextPost++, {
+      request,
+      streamAfterMs: decidedFirst(mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs, held.session.scope),
+      pollAfterMs: options.pollAfterMs,
+      log: held.session.log,
+      primes: held.session.revision >= '2025-11-25',
+      principal: held.session.principal,
+      challenge,
+      untilMs: Infinity,
+      onDone: (post) => held.posts.delete(post.number),
+      onOrphaned: (post) => held.session.abandon(post),
+    })
+    held.posts.set(exchange.number, exchange)
+    return exchange
+  }
+
+  /** Row 9. Answers itself, and returns nothing, where there is no such session. */
+  #session(entrance: Entrance, message?: Envelope): HttpSession | undefined {
+    const { request } = entrance
+    if (request.header('mcp-session-id') === undefined) {
+      refuse(
+        this.#hub,
+        entrance,
+        400,
+        -32600,
+        'Mcp-Session-Id is missing: send initialize first, or describe the request by params._meta',
+        message,
+      )
+      return undefined
+    }
+    const held = this.#find(entrance)
+    if (held === undefined) refuse(this.#hub, entrance, 404, -32600, GONE, message)
+    return held
+  }
+
+  /** The session a request names, if it is its principal's and of this endpoint; it sees from now on what this credential may see. */
+  #find(entrance: Entrance): HttpSession | undefined {
+    const { request, principal, scope, untilMs } = entrance
+    const id = request.header('mcp-session-id')
+    const held = id === undefined ? undefined : (this.#sessions.find(id, principal) ?? this.#reopen(id, entrance))
+    if (held === undefined || !isSameEndpoint(held.session.scope, scope)) return undefined
+    held.untilMs = Math.max(held.untilMs, untilMs)
+    held.session.see(scope)
+    return held
+  }
+
+  #add(introduction: Introduction, { principal, scope, untilMs }: Entrance, id: string): HttpSession {
+    const session = new Session(introduction, principal, scope, this.#hub.admission, id)
+    const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
+    const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
+    session.log = new EventLog(limits, this.#budget, this.#hub.limits)
+    const held = this.#sessions.add(session, untilMs)
+    announceChanges(session, this.#hub)
+    return held
+  }
+
+  /** Takes up a session of an earlier process (B276). Its links are opened when it calls; what is listed may be another. */
+  #reopen(id: string, entrance: Entrance): HttpSession | undefined {
+    const { sessionIds, options, log } = this.#hub
+    const reopened = sessionIds.reopen(id, entrance.principal, entrance.scope)
+    if (reopened === undefined || !isWithin(reopened.introduction.revision, options.revisions)) return undefined
+    let held: HttpSession
+    try {
+      held = this.#add(reopened.introduction, entrance, id)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      log.warn({ kind: error.kind }, `a session of an earlier process is not taken up: ${error.message}`)
+      return undefined
+    }
+    const { session } = held
+    session.startedMs -= Date.now() - reopened.issuedMs
+    session.initialized()
+    held.isReopened = true
+    announceAll(session)
+    return held
+  }
+
+  /** The standalone stream: list changes, updates, what belongs to no request. A second one replaces the first. */
+  #openStandalone(held: HttpSession, request: HttpRequest, resumed?: string): void {
+    const { session } = held
+    const { log } = session
+    if (log === undefined) return
+    const events = request.openEvents({})
+    const name = resumed ?? log.open()
+    const before = held.stream
+    held.stream = { events, name }
+    before?.events.end()
+    if (resumed === undefined && session.revision >= '2025-11-25') events.prime(log.append(name, []))
+    const detach = session.attach({ send: (parts) => events.message(parts, log.append(name, parts)), flow: events })
+    events.onClose(() => {
+      detach()
+      if (held.stream?.events === events) held.stream = undefined
+    })
+  }
+
+  /** What followed on the stream of that event, then the rest of it (B202). */
+  #resume(held: HttpSession, entrance: Entrance, lastEventId: string): void {
+    const { request } = entrance
+    const { log } = held.session
+    const missed = log?.after(lastEventId)
+    if (log === undefined || missed === undefined)
+      return refuse(
+        this.#hub,
+        entrance,
+        400,
+        -32600,
+        `that event is not kept any more (${EVENT_LIMITS}): the stream cannot be resumed`,
+      )
+    const post = held.posts.values().find((candidate) => candidate.name === missed.stream)
+    if (post === undefined && !missed.isEnded) {
+      this.#openStandalone(held, request, missed.stream)
+      for (const event of missed.events) held.stream?.events.message(event.parts, event.id)
+      return
+    }
+    const events = request.openEvents({})
+    for (const event of missed.events) events.message(event.parts, event.id)
+    if (post === undefined) events.end()
+    else post.resume(events)
+  }
+}
+
+const isModernVersion = (request: HttpRequest): boolean => {
+  const version = request.header('mcp-protocol-version')
+  return version !== undefined && !isLegacyRevision(version)
+}

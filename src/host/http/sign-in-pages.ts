@@ -1,0 +1,199 @@
+/**
+ * The pages behind a sign-in link: who is asked to consent to what, and where the browser comes back to (BRIDGING 6.3.5, 6.4; B248,
+ * T-08). Consent is bound to the browser that gave it: a link that was sent to somebody else leads to nothing of the sender's.
+ *
+ *     GET /connect/<id>        the question, and a mark for this browser
+ *     POST /connect/<id>       consent; off to the authorization server
+ *     GET /connect/callback    back, in the same browser, once
+ *     GET /connect/client.json who we are, for authorization servers that read it
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { clientMetadata } from '../../auth/oauth/registration.ts'
+import type { SignIn, SignIns } from '../../auth/oauth/sign-ins.ts'
+import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import type { DenialReason } from '../../rpc/record.ts'
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import { cleanMessage } from '../../wire/protocol/label.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { Hub, Log } from '../hub.ts'
+import { notePage, questionPage } from './pages.ts'
+
+const CALLBACK = '/connect/callback'
+const MAX_FORM_BYTES = 16 * 1024
+const MARK = /^[\w-]{43}$/
+const PAGE_HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+  'X-Frame-Options': 'DENY',
+  'X-Content-Type-Options': 'nosniff',
+  // With "no-referrer" a browser would post the form as from nowhere.
+  'Referrer-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+}
+/** What a status says of why, to the audit log. */
+const REASONS: Readonly<Record<number, DenialReason>> = { 403: 'forbidden', 404: 'path' }
+const NOT_YOURS = 'This link is not for you. Open it only if you have asked for it yourself.'
+const GONE = 'This link is not good any more. Go back to your application and try again.'
+
+export interface ConnectSource {
+  readonly signIns: SignIns
+  /** `https://gateway.example.com`, where that is how browsers reach us. */
+  readonly publicUrl: () => string | undefined
+  /** Finds out whose credential a person shows; `undefined`: nobody is asked for one here, and all are the shared principal. */
+  readonly whose: () => ((token: string) => Promise<string | undefined>) | undefined
+  readonly log: Log
+  /** Hears of whoever is turned away (audit); `undefined`: nobody keeps a record. */
+  readonly denied: () => Hub['denied']
+}
+
+export class ConnectPages {
+  readonly #source: ConnectSource
+  readonly #key = randomBytes(32)
+
+  constructor(source: ConnectSource) {
+    this.#source = source
+  }
+
+  /** Whatever is below `/connect/`. */
+  handle(request: HttpRequest): void {
+    const [, rest] = /^\/connect\/([\w.-]{1,64})$/.exec(request.path) ?? []
+    if (rest === undefined) this.#refuse(request, 404)
+    else if (rest === 'client.json') this.#document(request)
+    else if (rest === 'callback') void this.#callback(request)
+    else if (request.method === 'GET') this.#ask(request, rest)
+    else if (request.method === 'POST') this.#consent(request, rest)
+    else this.#refuse(request, 405, { Allow: 'GET, POST' })
+  }
+
+  #document(request: HttpRequest): void {
+    const base = this.#source.publicUrl()
+    const id = base === undefined ? undefined : documentAt(base)
+    if (id === undefined) return this.#refuse(request, 404)
+    const document = { client_id: id, ...clientMetadata(`${base}${CALLBACK}`, 'none') }
+    request.reply(200, { 'Content-Type': 'application/json' }, [Buffer.from(JSON.stringify(document))])
+  }
+
+  #ask(request: HttpRequest, id: string): void {
+    const signIn = this.#source.signIns.find(id)
+    if (signIn === undefined) return this.#note(request, 404, GONE)
+    const browser = this.#browserOf(request) ?? randomBytes(32).toString('base64url')
+    const asksProof = this.#source.whose() !== undefined
+    if (!asksProof && signIn.principal !== SHARED_PRINCIPAL) return this.#note(request, 403, NOT_YOURS)
+    request.addHeaders({ 'Set-Cookie': this.#cookie(browser) })
+    const page = questionPage({
+      id,
+      name: cleanMessage(signIn.displayName),
+      mark: this.#mark(id, browser),
+      asksProof,
+    })
+    request.reply(200, PAGE_HEADERS, [Buffer.from(page)])
+  }
+
+  #consent(request: HttpRequest, id: string): void {
+    request.readBody(MAX_FORM_BYTES, (body) => {
+      const signIn = this.#source.signIns.find(id)
+      const browser = this.#browserOf(request)
+      const form = new URLSearchParams(body?.toString())
+      if (signIn === undefined) return this.#note(request, 404, GONE)
+      if (browser === undefined || !isEqual(form.get('mark') ?? '', this.#mark(id, browser)))
+        return this.#note(request, 403, 'This page was not opened in this browser. Open the link again.')
+      void this.#depart(request, signIn, browser, form.get('proof') ?? '')
+    })
+  }
+
+  async #depart(request: HttpRequest, signIn: SignIn, browser: string, proof: string): Promise<void> {
+    const { id, displayName } = signIn
+    try {
+      // A link may have been sent to somebody else: whoever goes on must be whom it was made for (B248).
+      if (!(await this.#isOwner(signIn, proof))) return this.#note(request, 403, NOT_YOURS)
+      const url = await this.#source.signIns.depart(id, browser, documentAt)
+      if (url === undefined) return this.#note(request, 404, GONE)
+      request.reply(303, { ...PAGE_HEADERS, Location: url })
+    } catch (error) {
+      this.#failed(request, error, `The way to ${displayName} is not open: its authorization server cannot be used.`)
+    }
+  }
+
+  async #callback(request: HttpRequest): Promise<void> {
+    if (request.method !== 'GET') return this.#refuse(request, 405, { Allow: 'GET' })
+    try {
+      const signIn = await this.#source.signIns.arrive(new URLSearchParams(request.query), this.#browserOf(request))
+      if (signIn === undefined) return this.#note(request, 400, GONE)
+      this.#source.log.info({ server: signIn.displayName, principal: signIn.principal }, 'signed in')
+      this.#note(request, 200, `Signed in to ${cleanMessage(signIn.displayName)}. You can close this window.`)
+    } catch (error) {
+      this.#failed(request, error, 'Signing in did not work. Go back to your application and try again.')
+    }
+  }
+
+  /** What went wrong is for the log: the other side words it, and may not be who it says it is. */
+  #failed(request: HttpRequest, error: unknown, text: string): void {
+    const reason = error instanceof Failure ? error.message : String(error)
+    this.#source.log.warn({ reason }, 'a sign-in failed')
+    this.#note(request, 502, text)
+  }
+
+  #refuse(request: HttpRequest, status: 404 | 405, headers: Readonly<Record<string, string>> = {}): void {
+    this.#denied(request, status)
+    request.reply(status, headers)
+  }
+
+  /** Without the id of the link, which is half of what leads through. */
+  #denied({ path }: HttpRequest, status: number, detail?: string): void {
+    this.#source.denied()?.({
+      reason: REASONS[status] ?? 'invalid',
+      status,
+      path: path === CALLBACK ? path : '/connect',
+      ...(detail !== undefined && { detail }),
+    })
+  }
+
+  #note(request: HttpRequest, status: number, text: string): void {
+    if (status >= 400) this.#denied(request, status, text)
+    request.reply(status, PAGE_HEADERS, [Buffer.from(notePage(text))])
+  }
+
+  /** By a credential of the principal, or the code that the command line shows the operator. */
+  async #isOwner({ principal, code }: SignIn, proof: string): Promise<boolean> {
+    const whose = this.#source.whose()
+    if (whose === undefined) return principal === SHARED_PRINCIPAL
+    if (principal === SHARED_PRINCIPAL) return isEqual(proof, code)
+    return proof !== '' && (await whose(proof)) === principal
+  }
+
+  get #isSecure(): boolean {
+    return this.#source.publicUrl()?.startsWith('https:') === true
+  }
+
+  get #cookieName(): string {
+    return this.#isSecure ? '__Host-trunkline-browser' : 'trunkline-browser'
+  }
+
+  #cookie(browser: string): string {
+    return `${this.#cookieName}=${browser}; Path=/; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`
+  }
+
+  #browserOf(request: HttpRequest): string | undefined {
+    const name = `${this.#cookieName}=`
+    const values = (request.header('cookie') ?? '').split(';').flatMap((pair) => {
+      const text = pair.trim()
+      return text.startsWith(name) ? text.slice(name.length) : []
+    })
+    return values.length === 1 && MARK.test(values[0]) ? values[0] : undefined
+  }
+
+  /** What only a page of ours, opened in this browser, can bring back. */
+  #mark(id: string, browser: string): string {
+    return createHmac('sha256', this.#key).update(`${id} ${browser}`).digest('base64url')
+  }
+}
+
+/** In a time that does not tell how much was right. */
+const isEqual = (given: string, own: string): boolean => {
+  const [a, b] = [Buffer.from(given), Buffer.from(own)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** Where our metadata document stands: only what the world can read over https can be named by. */
+export const documentAt = (base: string): string | undefined =>
+  base.startsWith('https:') ? `${base}/connect/client.json` : undefined

@@ -1,0 +1,80 @@
+/**
+ * Whether new work is taken: how many calls are in flight, of everybody and of one principal, what they hold, and what overload
+ * sheds. Asked and told for every call, so it is integers only; principals are counted where there is a credential.
+ */
+import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { Hub } from '../hub.ts'
+
+/** How soon a host that is refused should come again, ms. */
+const RETRY_AFTER_MS = 1_000
+/** Principals remembered that have nothing in flight: taking them in and out for every call would be dear. */
+const MAX_KEPT = 10_000
+/** What `end` gives back: nothing is held any more. */
+export const NOTHING: number = -1
+
+export class Admission {
+  readonly #hub: Pick<Hub, 'options' | 'overload' | 'bodies'>
+  readonly #byPrincipal = new Map<string, number>()
+  #inFlight = 0
+
+  constructor(hub: Pick<Hub, 'options' | 'overload' | 'bodies'>) {
+    this.#hub = hub
+  }
+
+  /** Calls under way, of all hosts. */
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  /** Why a call of this principal is not taken now; `undefined`: it is. The failure's `limit` names the option. */
+  refuse(principal: string): Failure | undefined {
+    const { maxInFlight, maxInFlightPerPrincipal } = this.#hub.options.limits
+    if (this.#hub.overload.shedding === 2) return this.shed()
+    if (this.#inFlight >= maxInFlight) return reached('listen.limits.in_flight', maxInFlight)
+    if (this.#hub.bodies.held.isFull) return reached('limits.in_flight_bytes', this.#hub.bodies.held.max)
+    if (principal === SHARED_PRINCIPAL || (this.#byPrincipal.get(principal) ?? 0) < maxInFlightPerPrincipal) return undefined
+    return reached('listen.limits.in_flight_per_principal', maxInFlightPerPrincipal)
+  }
+
+  /** Why no new session is opened now; `undefined`: one may be. */
+  refuseSession(): Failure | undefined {
+    return this.#hub.overload.shedding > 0 ? this.shed() : undefined
+  }
+
+  /** What overload refuses, with the reason. */
+  shed(): Failure {
+    const { reason, limit } = this.#hub.overload
+    return overloaded(reason, limit)
+  }
+
+  begin(principal: string, bytes: number): void {
+    this.#inFlight++
+    this.#hub.bodies.held.add(bytes)
+    if (principal !== SHARED_PRINCIPAL) this.#byPrincipal.set(principal, (this.#byPrincipal.get(principal) ?? 0) + 1)
+  }
+
+  end(principal: string, bytes: number): number {
+    this.#inFlight--
+    this.#hub.bodies.held.release(bytes)
+    if (principal !== SHARED_PRINCIPAL) this.#leave(principal)
+    return NOTHING
+  }
+
+  #leave(principal: string): void {
+    this.#byPrincipal.set(principal, (this.#byPrincipal.get(principal) ?? 1) - 1)
+    if (this.#byPrincipal.size <= MAX_KEPT) return
+    for (const [idle, count] of this.#byPrincipal) if (count === 0) this.#byPrincipal.delete(idle)
+  }
+}
+
+/** A limit of ours, by the path of its option and its value. */
+export const reached = (limit: string, value: number): Failure => overloaded(`${limit} (${value}) reached`, limit)
+
+const overloaded = (message: string, limit: string | undefined): Failure =>
+  new Failure('overloaded', message, {
+    executed: 'no',
+    retryable: true,
+    retryAfterMs: RETRY_AFTER_MS,
+    ...(limit !== undefined && { limit }),
+  })

@@ -1,0 +1,56 @@
+/** Requests that are turned away where they come in, as the audit log hears of them; whoever calls answers them. */
+import type { Scope } from '../../rpc/call.ts'
+import type { DenialReason } from '../../rpc/record.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { Entrance } from '../http/entrance.ts'
+import type { Hub } from '../hub.ts'
+
+type Hearer = Pick<Hub, 'denied'>
+
+/** What a status says of why. */
+const REASONS: Readonly<Record<number, DenialReason>> = { 404: 'session', 413: 'too_large', 429: 'overloaded', 503: 'overloaded' }
+
+/** An HTTP request that gets this status. */
+export const note = (
+  { denied }: Hearer,
+  { request, principal, scope }: Entrance,
+  status: number,
+  detail: string | undefined,
+  message: Pick<Envelope, 'method'> | undefined,
+): void => {
+  if (denied === undefined) return
+  const session = request.header('mcp-session-id')
+  denied({
+    reason: REASONS[status] ?? 'invalid',
+    status,
+    principal,
+    ...toolsetOf(scope),
+    path: request.path,
+    ...(message !== undefined && { method: message.method }),
+    ...(session !== undefined && { session }),
+    ...(detail !== undefined && { detail }),
+  })
+}
+
+/** A message that failed before it was a call. */
+export const noteError = (
+  { denied }: Hearer,
+  error: unknown,
+  {
+    principal,
+    scope,
+    session,
+  }: { readonly principal: string; readonly scope: Scope; readonly session?: { readonly id: string } },
+  method?: string,
+): void =>
+  denied?.({
+    reason: error instanceof Failure && error.kind === 'overloaded' ? 'overloaded' : 'invalid',
+    principal,
+    ...toolsetOf(scope),
+    ...(method !== undefined && { method }),
+    ...(session !== undefined && { session: session.id }),
+    detail: error instanceof Error ? error.message : String(error),
+  })
+
+const toolsetOf = ({ toolset }: Scope): { readonly toolset?: string } => (toolset === undefined ? {} : { toolset })

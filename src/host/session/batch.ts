@@ -1,0 +1,134 @@
+/**
+ * Batches of 2025-03-26 hosts: many messages sent as one JSON array ([2025-03-26 basic/index], Batching; BRIDGING 5.1 row 8).
+ * Each element is served as if it had come alone; the answers leave as one array, or one by one where a stream carries them.
+ */
+import { isModern } from '../../era/host/modern-host.ts'
+import { EnvelopeError, readHostMessage, splitBatch } from '../../wire/message/envelope.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { errorMessage, errorObject } from '../../wire/message/message.ts'
+import type { Parts } from '../../wire/message/payload.ts'
+import { withinMessage } from '../boundary.ts'
+import { noteError } from '../limits/denials.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Hub } from '../hub.ts'
+import { hearLegacy, serveLegacy } from '../legacy.ts'
+import type { HostLimits } from '../options.ts'
+import type { Session } from './session.ts'
+
+/** The one revision that has batches. */
+const REVISION = '2025-03-26'
+/** Such an element means what only its own era knows, and is not served as one of the session's. */
+const MODERN_ELEMENT = 'a request of 2026-07-28 must not be part of a batch'
+const MAX_BATCH = 'listen.limits.max_batch'
+
+/** What an element turned out to be: a message, or why it is none. */
+export type BatchElement = Envelope | EnvelopeError
+
+/**
+ * The elements, if this is an array; `undefined` if it is not. Throws `EnvelopeError` for an array that is refused as a whole:
+ * from a session of another revision, empty, too long, or with `initialize` inside (B206, B207).
+ */
+export const readBatch = (
+  bytes: Buffer,
+  session: Session | undefined,
+  limits: HostLimits,
+): readonly BatchElement[] | undefined => {
+  const spans = splitBatch(bytes, limits)
+  if (spans === undefined) return undefined
+  const refuse = (why: string, limit?: string): EnvelopeError => new EnvelopeError(-32600, why, undefined, { limit })
+  if (session?.revision !== REVISION) throw refuse(`batches belong to sessions of ${REVISION}`)
+  if (spans.length === 0) throw refuse('the batch is empty')
+  if (spans.length > limits.maxBatch) throw refuse(`the batch exceeds ${MAX_BATCH} (${limits.maxBatch})`, MAX_BATCH)
+  const elements = spans.map((span) => readElement(span, limits))
+  if (elements.some((element) => !(element instanceof EnvelopeError) && element.method === 'initialize'))
+    throw refuse('initialize must not be part of a batch')
+  return elements
+}
+
+const readElement = (bytes: Buffer, limits: HostLimits): BatchElement => {
+  try {
+    return readHostMessage(bytes, limits)
+  } catch (error) {
+    if (error instanceof EnvelopeError) return error
+    throw error
+  }
+}
+
+/** Whether anything in it is answered: otherwise it is only taken. */
+export const isAnswered = (elements: readonly BatchElement[]): boolean =>
+  elements.some((element) => element instanceof EnvelopeError || element.kind === 'request')
+
+/** The way back of a whole batch; `isStream`: answers may leave before the last one is there. */
+export interface BatchOutlet extends Exchange {
+  readonly isStream: boolean
+}
+
+/** Serves all elements; `onePerId`: a second request under an id in flight is refused (shared ways back). */
+export const serveBatch = (
+  elements: readonly BatchElement[],
+  session: Session,
+  outlet: BatchOutlet,
+  hub: Hub,
+  onePerId: boolean,
+): void => {
+  const answered = elements.filter((element) => element instanceof EnvelopeError || element.kind === 'request')
+  const answers = new Answers(outlet, answered.length)
+  const refuse = (error: EnvelopeError): void => {
+    noteError(hub, error, { ...session.caller, session })
+    answers.refuse(error)
+  }
+  for (const element of elements) {
+    if (element instanceof EnvelopeError) refuse(element)
+    else if (element.kind !== 'request') withinMessage(hub, element, () => hearLegacy(element, session, hub))
+    else if (isModern(element)) refuse(new EnvelopeError(-32600, MODERN_ELEMENT, element.id))
+    else if (onePerId && session.isRunning(element.id ?? ''))
+      refuse(new EnvelopeError(-32600, `a request with id ${element.id} is under way`, element.id))
+    else serveLegacy(element, session, answers.exchange(), hub)
+  }
+}
+
+/** Collects what the elements are answered with, until all are. */
+class Answers {
+  readonly #outlet: BatchOutlet
+  #held: Parts[] = []
+  #missing: number
+
+  constructor(outlet: BatchOutlet, count: number) {
+    this.#outlet = outlet
+    this.#missing = count
+  }
+
+  exchange(): Exchange {
+    return {
+      message: (parts, key) => this.#outlet.message(parts, key),
+      answer: (parts) => this.#take(parts),
+      end: () => this.#take(undefined),
+    }
+  }
+
+  refuse({ id, code, message }: EnvelopeError): void {
+    this.#take(errorMessage(id, errorObject(code, message)))
+  }
+
+  #take(parts: Parts | undefined): void {
+    this.#missing--
+    if (parts !== undefined) this.#held.push(parts)
+    if (this.#missing === 0) return this.#finish()
+    if (!this.#outlet.isStream) return
+    for (const parts of this.#held.splice(0)) this.#outlet.message(parts)
+  }
+
+  #finish(): void {
+    const last = this.#held.at(-1)
+    if (last === undefined) return this.#outlet.end()
+    if (!this.#outlet.isStream) return this.#outlet.answer(arrayOf(this.#held), 200)
+    for (const parts of this.#held.slice(0, -1)) this.#outlet.message(parts)
+    this.#outlet.answer(last, 200)
+  }
+}
+
+const arrayOf = (messages: readonly Parts[]): Parts => [
+  Buffer.from('['),
+  ...messages.flatMap((parts, at) => (at === 0 ? parts : [Buffer.from(','), ...parts])),
+  Buffer.from(']'),
+]

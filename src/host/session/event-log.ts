@@ -1,0 +1,178 @@
+/**
+ * What was sent on the streams of one legacy session, kept for a while so that a stream that broke can go on where it stopped
+ * ([2025-11-25 basic/transports, Resumability and Redelivery]; BRIDGING 5.1). An event id names its stream, so nothing of
+ * another stream can be replayed. Where a limit is reached, progress that later progress of its token has overtaken is dropped first.
+ */
+import { byteLength } from '../../wire/message/payload.ts'
+import type { Parts } from '../../wire/message/payload.ts'
+import type { LimitCounts } from '../../rpc/limit-counts.ts'
+import type { EventBudget } from './event-budget.ts'
+
+export interface EventLogLimits {
+  readonly maxEvents: number
+  readonly maxStreamBytes: number
+  readonly maxSessionBytes: number
+  readonly maxAgeMs: number
+}
+
+export interface LoggedEvent {
+  readonly id: string
+  readonly parts: Parts
+}
+
+interface Kept extends LoggedEvent {
+  readonly sequence: number
+  readonly bytes: number
+  readonly atMs: number
+  /** Worth less than a later event of the same stream and key. */
+  readonly key: string | undefined
+}
+
+interface Stream {
+  readonly events: Kept[]
+  bytes: number
+  next: number
+  /** Ended streams are kept for resumption until they are too old. */
+  endedAtMs: number | undefined
+}
+
+export class EventLog {
+  readonly #limits: EventLogLimits
+  /** Of all sessions together. */
+  readonly #budget: EventBudget
+  readonly #counts: Pick<LimitCounts, 'passed'>
+  readonly #streams = new Map<string, Stream>()
+  #bytes = 0
+  #nextStream = 1
+  #isClosed = false
+
+  constructor(limits: EventLogLimits, budget: EventBudget, counts: Pick<LimitCounts, 'passed'>) {
+    this.#limits = limits
+    this.#budget = budget
+    this.#counts = counts
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** A new stream's name. */
+  open(): string {
+    const name = (this.#nextStream++).toString(36)
+    if (!this.#isClosed) this.#streams.set(name, { events: [], bytes: 0, next: 0, endedAtMs: undefined })
+    return name
+  }
+
+  /** Keeps one event and returns its id. `key`: where there is no room, earlier events of it are dropped before others. */
+  append(name: string, parts: Parts, key?: string): string {
+    const stream = this.#streams.get(name)
+    if (stream === undefined) return `${name}-0`
+    const sequence = stream.next++
+    const id = `${name}-${sequence}`
+    const bytes = byteLength(parts)
+    stream.events.push({ id, parts, sequence, bytes, atMs: performance.now(), key })
+    this.#weigh(stream, bytes)
+    this.#trim(stream)
+    this.#budget.makeRoom()
+    return id
+  }
+
+  /**
+   * What followed `eventId` on its own stream. `undefined`: no such stream is kept. A `standing` stream whose event is gone
+   * goes on from the oldest kept one.
+   */
+  after(
+    eventId: string,
+  ): { readonly stream: string; readonly events: readonly LoggedEvent[]; readonly isEnded: boolean } | undefined {
+    const match = /^([0-9a-z]{1,12})-(\d{1,15})$/.exec(eventId)
+    const name = match?.[1] ?? ''
+    const stream = this.#streams.get(name)
+    const sequence = Number(match?.[2])
+    if (stream === undefined || sequence >= stream.next) return undefined
+    return {
+      stream: name,
+      events: stream.events.filter((event) => event.sequence > sequence),
+      isEnded: stream.endedAtMs !== undefined,
+    }
+  }
+
+  end(name: string): void {
+    const stream = this.#streams.get(name)
+    if (stream !== undefined) stream.endedAtMs = performance.now()
+  }
+
+  /** Forgets a stream at once: everything on it has arrived. */
+  forget(name: string): void {
+    const stream = this.#streams.get(name)
+    if (stream === undefined) return
+    this.#weigh(stream, -stream.bytes)
+    this.#streams.delete(name)
+  }
+
+  /** The session is over: nothing is kept from now on. */
+  close(): void {
+    this.#isClosed = true
+    for (const name of this.#streams.keys()) this.forget(name)
+  }
+
+  /** Makes room for other sessions; false: nothing is left. A stream that has ended and lost its answer is not kept (400). */
+  dropOldest(): boolean {
+    for (const [name, stream] of this.#streams) {
+      if (stream.events.length === 0) continue
+      this.#drop(stream, overtaken(stream.events) ?? 0)
+      if (stream.events.length === 0 && stream.endedAtMs !== undefined) this.#streams.delete(name)
+      return true
+    }
+    return false
+  }
+
+  sweep(nowMs: number): void {
+    for (const [name, stream] of this.#streams) {
+      if (stream.endedAtMs !== undefined && nowMs - stream.endedAtMs >= this.#limits.maxAgeMs) {
+        this.#counts.passed('listen.limits.event_age')
+        this.forget(name)
+      } else
+        while (stream.events[0] !== undefined && nowMs - stream.events[0].atMs >= this.#limits.maxAgeMs) {
+          this.#counts.passed('listen.limits.event_age')
+          this.#drop(stream, 0)
+        }
+    }
+  }
+
+  #trim(stream: Stream): void {
+    const { maxEvents, maxStreamBytes, maxSessionBytes } = this.#limits
+    const over = (): string | undefined => {
+      if (stream.events.length > maxEvents) return 'listen.limits.events'
+      if (stream.bytes > maxStreamBytes) return 'listen.limits.event_bytes'
+      return this.#bytes > maxSessionBytes ? 'listen.limits.session_event_bytes' : undefined
+    }
+    for (let limit = over(); limit !== undefined && stream.events.length > 1; limit = over()) {
+      this.#counts.passed(limit)
+      this.#drop(stream, overtaken(stream.events) ?? 0)
+    }
+  }
+
+  #drop(stream: Stream, index: number): void {
+    const [event] = stream.events.splice(index, 1)
+    if (event !== undefined) this.#weigh(stream, -event.bytes)
+  }
+
+  #weigh(stream: Stream, bytes: number): void {
+    stream.bytes += bytes
+    this.#bytes += bytes
+    this.#budget.weigh(this, bytes)
+  }
+}
+
+/** Index of the oldest event with a later one of its key. */
+const overtaken = (events: readonly Kept[]): number | undefined => {
+  const later = new Set<string>()
+  let found: number | undefined
+  for (let at = events.length - 1; at >= 0; at--) {
+    const key = events[at]?.key
+    if (key === undefined) continue
+    if (later.has(key)) found = at
+    later.add(key)
+  }
+  return found
+}

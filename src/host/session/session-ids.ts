@@ -1,0 +1,136 @@
+/**
+ * Ids of legacy sessions over HTTP. An id holds, sealed, what the host said at `initialize` and where: so a later process with the same
+ * key takes the session up again, because many hosts never initialize a second time (BRIDGING 5.1; B276).
+ *
+ *     id = seal("session", [revision, capabilities, clientInfo, principal, server, toolset, issued, 128 random bits])
+ *
+ * The seal adds a version, the key's id and the expiry. What a process has ended is on a short list on disk until it would have expired,
+ * so that it stays ended.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Seal } from '../../auth/seal.ts'
+import type { Introduction } from '../../era/host/legacy-host.ts'
+import { isSameEndpoint } from '../../rpc/call.ts'
+import type { Capabilities, Scope } from '../../rpc/call.ts'
+import { isLegacyRevision } from '../../wire/protocol/revisions.ts'
+import type { Log } from '../hub.ts'
+
+/** An id is a header of every request: what is longer is not sealed, and ends with the process. */
+const MAX_ID_LENGTH = 1024
+const RANDOM_BYTES = 16
+/** Of an id that is not sealed. */
+const RANDOM_LENGTH = 22
+const PURPOSE = 'session'
+/** Where sessions have no end. */
+const LONGEST_MS = 365 * 24 * 3_600_000
+/** Ended sessions that are kept; the oldest go first. */
+const MAX_ENDED = 10_000
+/** The list of ended sessions is written at most this often, the first time at once. */
+const WRITE_GAP_MS = 1_000
+
+/** A session of an earlier process. */
+export interface Reopened {
+  readonly introduction: Introduction
+  /** Wall clock in milliseconds. */
+  readonly issuedMs: number
+}
+
+export interface SessionIdsOptions {
+  readonly seal: Seal
+  /** Of state; `undefined`: what has ended is not known to a later process. */
+  readonly folder: string | undefined
+  /** How long a session may last, in milliseconds (`listen.limits.session_max`). */
+  readonly maxMs: () => number
+  readonly log: Pick<Log, 'warn'>
+}
+
+export class SessionIds {
+  readonly #options: SessionIdsOptions
+  readonly #file: string | undefined
+  /** By digest of the id: until when it would have been good, wall clock in milliseconds. */
+  readonly #ended: Map<string, number>
+  #writtenMs = -Infinity
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: SessionIdsOptions) {
+    this.#options = options
+    this.#file = options.folder === undefined ? undefined : join(options.folder, 'ended-sessions.json')
+    this.#ended = this.#file === undefined ? new Map() : readEnded(this.#file)
+  }
+
+  /** An id for a new session. */
+  mint({ revision, capabilities, clientInfo }: Introduction, principal: string, { server, toolset }: Scope): string {
+    const random = randomBytes(RANDOM_BYTES).toString('base64url')
+    for (const said of [clientInfo ?? null, null]) {
+      const facts = [revision, capabilities, said, principal, server ?? null, toolset ?? null, Date.now(), random]
+      const id = this.#options.seal.seal(PURPOSE, facts, this.#ttlMs)
+      if (id.length <= MAX_ID_LENGTH) return id
+    }
+    return random
+  }
+
+  /** The session that this id was made for, if it was made for this caller at this endpoint and has not ended. */
+  reopen(id: string, principal: string, scope: Scope): Reopened | undefined {
+    if (id.length > MAX_ID_LENGTH || this.#ended.has(digestOf(id))) return undefined
+    const facts = this.#options.seal.open(PURPOSE, id)
+    if (!Array.isArray(facts)) return undefined
+    const [revision, capabilities, clientInfo, owner, server, toolset, issuedMs] = facts as unknown[]
+    const sealed: Scope = {
+      server: (server as string | null) ?? undefined,
+      ...(toolset !== null && { toolset: toolset as string }),
+    }
+    if (typeof revision !== 'string' || !isLegacyRevision(revision)) return undefined
+    if (owner !== principal || !isSameEndpoint(sealed, scope)) return undefined
+    const introduction: Introduction = { revision, capabilities: capabilities as Capabilities, clientInfo, hops: 0 }
+    return { introduction, issuedMs: issuedMs as number }
+  }
+
+  /** The session has ended for good. */
+  end(id: string): void {
+    if (id.length === RANDOM_LENGTH) return
+    const [oldest] = this.#ended.keys()
+    if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest)
+    this.#ended.set(digestOf(id), Date.now() + this.#ttlMs)
+    const waitMs = this.#writtenMs + WRITE_GAP_MS - performance.now()
+    if (waitMs <= 0) this.#write()
+    else this.#timer ??= setTimeout(() => this.#write(), waitMs).unref()
+  }
+
+  /** Writes what is not written yet. */
+  close(): void {
+    if (this.#timer !== undefined) this.#write()
+  }
+
+  get #ttlMs(): number {
+    return Math.min(this.#options.maxMs(), LONGEST_MS)
+  }
+
+  #write(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#writtenMs = performance.now()
+    if (this.#file === undefined) return
+    const nowMs = Date.now()
+    for (const [digest, untilMs] of this.#ended) if (untilMs <= nowMs) this.#ended.delete(digest)
+    try {
+      writeFileSync(`${this.#file}.new`, JSON.stringify([...this.#ended]), { mode: 0o600 })
+      renameSync(`${this.#file}.new`, this.#file)
+    } catch (error) {
+      this.#options.log.warn({ file: this.#file, error: String(error) }, 'ended sessions cannot be written down')
+    }
+  }
+}
+
+const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)
+
+/** A file that is missing or broken lists nothing. */
+const readEnded = (file: string): Map<string, number> => {
+  try {
+    const entries = JSON.parse(readFileSync(file, 'utf8')) as [string, number][]
+    return new Map(entries.filter(([digest, untilMs]) => typeof digest === 'string' && untilMs > Date.now()))
+  } catch {
+    return new Map()
+  }
+}

@@ -1,0 +1,333 @@
+/**
+ * What a legacy host told us once, and the ways to reach it: the streams of its requests, and one way for what belongs to no
+ * request. The surprise: a host may use one id for several requests at a time, so ids only ever find the newest (B266).
+ */
+import { randomBytes } from 'node:crypto'
+import type { Introduction } from '../../era/host/legacy-host.ts'
+import { cancelledParams } from '../../rpc/connection.ts'
+import type { Cancel } from '../../rpc/cancellation.ts'
+import { isBridge } from '../../rpc/call.ts'
+import type { Answer, Caller, Capabilities, Flow, HostSession, Question, Refusal, Scope } from '../../rpc/call.ts'
+import { idKey } from '../../wire/message/envelope.ts'
+import type { Envelope, Id } from '../../wire/message/envelope.ts'
+import type { Failure } from '../../wire/message/failure.ts'
+import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
+import { isLogLevel, reaches } from '../../wire/protocol/methods.ts'
+import type { LogLevel } from '../../wire/protocol/methods.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import type { JsonObject, Parts } from '../../wire/message/payload.ts'
+import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
+import type { Admission } from '../limits/admission.ts'
+import type { EventLog } from './event-log.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Subscriber } from '../hub.ts'
+
+/** A host's request that is under way. */
+export interface Running {
+  readonly id: Id
+  readonly exchange: Exchange
+  readonly abort: Cancel
+  /** Answers it with an error. */
+  readonly fail: (error: unknown) => void
+  readonly method: string
+  /** Of the request as it came. */
+  readonly bytes: number
+  /** Its answer is out: whatever still comes for it goes the session's own way. */
+  isOver: boolean
+  /** How to take back what the host was asked for it and has not answered, once it has been asked anything. */
+  questions: Set<() => void> | undefined
+}
+
+/** A question that the host has not answered. */
+interface Open {
+  readonly settle: (answer: Answer) => void
+  readonly progress: Question['progress']
+}
+
+/** Where messages go that belong to no request. */
+export interface Outlet {
+  readonly flow?: Flow | undefined
+  send(parts: Parts): void
+}
+
+/** A host that has not said `initialized` by then counts as one that cannot be asked. */
+const INITIALIZED_WAIT_MS = 10_000
+const CHANGES = new Set([
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+])
+
+const COMPLETED = 'notifications/elicitation/complete'
+const MAX_WAITING = 32
+
+export class Session implements HostSession, Subscriber {
+  /** Holds 128 random bits: what the host presents over HTTP, and nothing it could guess (B197). */
+  readonly id: string
+  readonly principal: string
+  readonly revision: LegacyRevision
+  readonly capabilities: Capabilities
+  /** This session as whoever calls; another once it may see another part. */
+  caller: Caller
+  startedMs = performance.now()
+  logLevel: LogLevel | undefined
+  /** What was streamed to it, where its transport can resume. */
+  log: EventLog | undefined
+  activeMs = performance.now()
+  /** Runs when it sees another part than before. */
+  onSee: (() => void) | undefined
+  /** Oldest first; at most `in_flight_per_session`, so that looking through it is the fastest way to find one. */
+  readonly #running: Running[] = []
+  /** Made when first needed, like the next: most sessions are never asked, and there may be ten thousand. */
+  #questions: Map<Id, Open> | undefined
+  /** A list of one from its first on: an empty one that is added to has room for seventeen. */
+  #endCallbacks: (() => void)[] | undefined
+  readonly #admission: Pick<Admission, 'begin' | 'end'>
+  #outlet: Outlet | undefined
+  /** What could not be told yet: list changes, at most one of a kind, and visits that are done. */
+  #waiting: Map<string, Parts> | undefined
+  #nextQuestion = 1
+  /** Part of the ids of questions: a late answer to a process before, which the session has outlived, is an answer to none of ours. */
+  #questionTag: string | undefined
+  /** The host has said `initialized`; before that its questions wait here, by their ids, with how to send them. */
+  #isInitialized = false
+  #held: Map<Id, () => void> | undefined
+  #isEnded = false
+
+  constructor(
+    introduction: Introduction,
+    principal: string,
+    scope: Scope,
+    admission: Pick<Admission, 'begin' | 'end'>,
+    id = randomBytes(16).toString('base64url'),
+  ) {
+    this.id = id
+    this.#admission = admission
+    this.revision = introduction.revision
+    this.capabilities = introduction.capabilities
+    this.principal = principal
+    const { revision, capabilities } = introduction
+    const told = isBridge(scope) ? { clientInfo: introduction.clientInfo } : undefined
+    this.caller = { principal, revision, capabilities, scope, session: this, ...told }
+  }
+
+  get scope(): Scope {
+    return this.caller.scope
+  }
+
+  /** What the credential of its latest request may see. */
+  see(scope: Scope): void {
+    if (scope.granted === this.scope.granted) return
+    this.caller = { ...this.caller, scope }
+    this.onSee?.()
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+  get inFlight(): number {
+    return this.#running.length
+  }
+  get isStalled(): boolean {
+    return this.#outlet?.flow?.isStalled === true || this.#running.some(({ exchange }) => exchange.flow?.isStalled === true)
+  }
+  get hasOutlet(): boolean {
+    return this.#outlet !== undefined
+  }
+
+  /** The host has said `initialized`: from now on it may be asked (B028). */
+  initialized(): void {
+    const held = this.#held
+    this.#isInitialized = true
+    this.#held = undefined
+    for (const send of held?.values() ?? []) send()
+  }
+
+  /** From now on unsolicited messages go here; the newest wins. Returns how to take it away again. */
+  attach(outlet: Outlet): () => void {
+    this.#outlet = outlet
+    for (const parts of this.#waiting?.values() ?? []) outlet.send(parts)
+    this.#waiting = undefined
+    return () => {
+      if (this.#outlet === outlet) this.#outlet = undefined
+    }
+  }
+
+  /** Where what belongs to this request goes now: its own stream, or after its answer the session's way. */
+  outletOf({ exchange, isOver }: Running): Outlet | undefined {
+    return isOver ? this.#outlet : { send: (parts) => exchange.message(parts) }
+  }
+
+  notify(method: string, params: JsonObject | undefined): void {
+    if (method === 'notifications/message' && !this.#hears(params)) return
+    const parts = notificationMessage(method, params?.parts())
+    if (this.#outlet !== undefined) this.#outlet.send(parts)
+    else if (CHANGES.has(method)) (this.#waiting ??= new Map()).set(method, parts)
+    else if (method === COMPLETED) this.#tellCompleted(parts)
+  }
+
+  /** Without a way of its own it goes where the host was asked to visit, or waits for a way (B088). */
+  #tellCompleted(parts: Parts): void {
+    const asked = this.#running.findLast(({ questions }) => questions !== undefined)
+    if (asked !== undefined) return asked.exchange.message(parts)
+    this.#waiting ??= new Map()
+    if (this.#waiting.size < MAX_WAITING) this.#waiting.set(`${COMPLETED} ${this.#nextQuestion++}`, parts)
+  }
+
+  updated(params: Payload): void {
+    this.notify('notifications/resources/updated', params)
+  }
+
+  /** Whether a log message is as severe as the host asked for; before it asked, servers choose (BRIDGING 3.11). */
+  hears(level: string | undefined): boolean {
+    return this.logLevel === undefined || isBridge(this.scope) || !isLogLevel(level) || reaches(level, this.logLevel)
+  }
+
+  ask(question: Question): Promise<Answer> {
+    return this.#ask(this.#outlet, question)
+  }
+
+  /** Asks on the stream of one request; once that is over, whoever still thinks about it need not any more. */
+  askDuring(running: Running, question: Question): Promise<Answer> {
+    return this.#ask(this.outletOf(running), question, running.isOver ? undefined : (running.questions ??= new Set()))
+  }
+
+  /** Settles with an error answer if there is no way to ask, if the question is taken back, or when the session ends. */
+  #ask(outlet: Outlet | undefined, question: Question, open?: Set<() => void>): Promise<Answer> {
+    if (outlet === undefined || this.#isEnded) return Promise.resolve(noAnswer('the host cannot be reached now'))
+    return new Promise((resolve) => {
+      const id = `"q${(this.#questionTag ??= randomBytes(6).toString('base64url'))}-${this.#nextQuestion++}"`
+      const withdraw = (notice?: Payload): void => {
+        open?.delete(withdraw)
+        if (this.#questions?.delete(id) !== true) return
+        const parts = cancelledParams(id, 'not needed any more', notice)
+        if (this.#held?.delete(id) !== true) outlet.send(notificationMessage('notifications/cancelled', parts))
+        resolve(noAnswer('the question was taken back'))
+      }
+      this.#questions ??= new Map()
+      const settle = (answer: Answer): void => {
+        open?.delete(withdraw)
+        resolve(answer)
+      }
+      this.#questions.set(id, { settle, progress: question.progress })
+      // The id names the question among all of this session's, so it is its progress token, too.
+      if (question.progress !== undefined) question.params?.setIn('_meta', 'progressToken', id)
+      open?.add(withdraw)
+      question.onWithdrawn?.(withdraw)
+      const send = (): void => outlet.send(requestMessage(id, question.method, question.params?.parts()))
+      if (this.#isInitialized) send()
+      else this.#hold(id, send)
+    })
+  }
+
+  #hold(id: Id, send: () => void): void {
+    this.#held ??= new Map()
+    this.#held.set(id, send)
+    const giveUp = (): void => {
+      if (this.#held?.delete(id) === true) this.#answer(id, noAnswer('the host has not said notifications/initialized'))
+    }
+    setTimeout(giveUp, INITIALIZED_WAIT_MS).unref()
+  }
+
+  /** The host answers one of our questions; late and foreign answers are dropped. */
+  settle(message: Envelope): void {
+    const { id, result, error } = message
+    if (id === undefined) return
+    if (result !== undefined) this.#answer(id, { result })
+    else if (error !== undefined) this.#answer(id, { error })
+  }
+
+  #answer(id: Id, answer: Answer): void {
+    const open = this.#questions?.get(id)
+    this.#questions?.delete(id)
+    open?.settle(answer)
+  }
+
+  begin(running: Running): void {
+    this.#running.push(running)
+    this.#admission.begin(this.principal, running.bytes)
+  }
+
+  finish(running: Running): void {
+    this.activeMs = performance.now()
+    for (const withdraw of running.questions ?? []) withdraw()
+    running.isOver = true
+    if (!remove(this.#running, running)) return
+    this.#admission.end(this.principal, running.bytes)
+  }
+
+  isRunning(id: Id): boolean {
+    const key = idKey(id)
+    return this.#running.some((each) => idKey(each.id) === key)
+  }
+
+  /** `notifications/cancelled`: ends the newest request of that id, if there is one. */
+  cancel(notice: Payload | undefined): void {
+    const id: Id | undefined = notice?.raw('requestId')?.toString()
+    if (id === undefined) return
+    const key = idKey(id)
+    const running = this.#running.findLast((each) => idKey(each.id) === key)
+    if (running === undefined) return
+    this.finish(running)
+    running.abort.abort(notice)
+    running.exchange.end()
+  }
+
+  /** `notifications/progress`: how far the host is with the answer to one of our questions (B274). */
+  progress(params: Payload | undefined): void {
+    const token = params?.raw('progressToken')?.toString()
+    if (params !== undefined && token !== undefined) this.#questions?.get(token)?.progress?.(params)
+  }
+
+  /** Gives up the request of this exchange: nobody came back for its answer. */
+  abandon(exchange: Exchange): void {
+    const running = this.#running.find((each) => each.exchange === exchange)
+    if (running === undefined) return
+    this.finish(running)
+    running.abort.abort()
+    exchange.end()
+  }
+
+  /** Time that passed while the process was stopped does not count. */
+  forgive(ms: number): void {
+    this.activeMs += ms
+    this.startedMs += ms
+  }
+
+  onEnd(callback: () => void): void {
+    if (this.#isEnded) callback()
+    else if (this.#endCallbacks === undefined) this.#endCallbacks = [callback]
+    else this.#endCallbacks.push(callback)
+  }
+
+  /** `why`: what its requests under way are answered with; nothing where the host itself ends it. */
+  end(why?: Failure | Refusal): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    for (const running of this.#running.splice(0)) {
+      this.#admission.end(this.principal, running.bytes)
+      if (why !== undefined) running.fail(why)
+      running.abort.abort()
+      running.exchange.end()
+    }
+    for (const { settle } of this.#questions?.values() ?? []) settle(noAnswer('the session has ended'))
+    this.#questions = undefined
+    this.#held = undefined
+    for (const callback of this.#endCallbacks ?? []) callback()
+  }
+
+  #hears(params: JsonObject | undefined): boolean {
+    return this.hears(params instanceof Payload ? params.text('level') : undefined)
+  }
+}
+
+/** False if it was not there. Unlike `splice` it makes nothing, for it runs with every call. */
+const remove = <T>(list: T[], item: T): boolean => {
+  const at = list.indexOf(item)
+  if (at === -1) return false
+  for (let next = at + 1; next < list.length; next++) list[next - 1] = list[next]
+  list.pop()
+  return true
+}
+
+const noAnswer = (message: string): Answer => ({ error: Payload.of({ code: -32603, message }) })

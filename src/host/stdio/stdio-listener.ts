@@ -1,0 +1,236 @@
+/**
+ * One host on a pipe: both eras on the same line, one id space (BRIDGING 5.1, stdio upstream). Nothing but messages is ever
+ * written, and no request before the host has sent `initialize`.
+ */
+import { hopsIn } from '../../era/gateways.ts'
+import { readInitialize } from '../../era/host/legacy-host.ts'
+import { isModern } from '../../era/host/modern-host.ts'
+import { isBridge, Refusal } from '../../rpc/call.ts'
+import type { Capabilities, Scope } from '../../rpc/call.ts'
+import { EnvelopeError, idKey, readHostMessage } from '../../wire/message/envelope.ts'
+import { Cancellation } from '../../rpc/cancellation.ts'
+import type { Cancel } from '../../rpc/cancellation.ts'
+import type { Envelope, Id } from '../../wire/message/envelope.ts'
+import { errorMessage, errorObject, notificationMessage, resultMessage } from '../../wire/message/message.ts'
+import { META, PER_EXCHANGE } from '../../wire/protocol/meta.ts'
+import type { Parts } from '../../wire/message/payload.ts'
+import { RELAY } from '../../wire/protocol/relay.ts'
+import { readBatch, serveBatch } from '../session/batch.ts'
+import { UNREAD, withinMessage } from '../boundary.ts'
+import { noteError } from '../limits/denials.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Hub } from '../hub.ts'
+import { announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
+import { serveModern } from '../modern.ts'
+import { errorReply } from '../respond.ts'
+import { Session } from '../session/session.ts'
+import { initializeAnswer, whenReady } from '../welcome.ts'
+
+/** The part of a pipe that is needed here. */
+export interface Pipe {
+  write(parts: Parts): void
+  readonly isStalled: boolean
+}
+
+export interface StdioOptions {
+  readonly principal: string
+  readonly scope: Scope
+  /** Told once, by the host's first message of either era. */
+  readonly introduced: (host: IntroducedHost) => void
+  /** An attached `trunkline stdio` is at the other end, which goes on with the next process. */
+  readonly isRelay?: boolean
+}
+
+/** What the one host of the pipe said first. */
+export interface IntroducedHost {
+  readonly capabilities: Capabilities
+  /** If its first message was `initialize`. */
+  readonly session: Session | undefined
+  /** Gateways before us. */
+  readonly hops: number
+  /** Only at a bridge, whose server is told. */
+  readonly clientInfo?: unknown
+}
+
+export class StdioListener {
+  readonly #hub: Hub
+  readonly #pipe: Pipe
+  readonly #options: StdioOptions
+  /** Modern requests under way, and how to give them up. */
+  /** By `idKey`. */
+  readonly #modern = new Map<Id, Cancel>()
+  #session: Session | undefined
+  #isIntroduced = false
+  readonly #holding = Promise.withResolvers<void>()
+
+  constructor(pipe: Pipe, options: StdioOptions, hub: Hub) {
+    this.#pipe = pipe
+    this.#options = options
+    this.#hub = hub
+  }
+
+  /** Requests that have not been answered. */
+  get inFlight(): number {
+    return this.#modern.size + (this.#session?.inFlight ?? 0)
+  }
+
+  /** One line of the host. */
+  receive(line: Buffer): void {
+    withinMessage(
+      this.#hub,
+      UNREAD,
+      () => this.#line(line),
+      (parts) => this.#pipe.write(parts),
+    )
+  }
+
+  /** A line over the limit was not kept; whoever sent it is told, by id where that could be seen. */
+  overflow(id: Id | undefined): void {
+    const { maxBodyBytes } = this.#hub.options.limits
+    this.#hub.limits.hit('listen.limits.max_body')
+    const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
+    this.#note(new Error(text))
+    this.#pipe.write(errorMessage(id, errorObject(-32600, text)))
+  }
+
+  /** The gateway is about to stop. Resolves when no request follows on this pipe; at once where that cannot be asked for. */
+  drain(): Promise<void> {
+    if (this.#options.isRelay !== true) return Promise.resolve()
+    this.#pipe.write(notificationMessage(RELAY.draining))
+    return this.#holding.promise
+  }
+
+  close(): void {
+    for (const abort of this.#modern.values()) abort.abort()
+    this.#session?.end()
+  }
+
+  #line(line: Buffer): void {
+    let message: Envelope
+    try {
+      if (this.#batch(line)) return
+      message = readHostMessage(line, this.#hub.options.limits)
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+      this.#note(error)
+      return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
+    }
+    const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
+    withinMessage(this.#hub, message, serve, (parts) => this.#pipe.write(parts))
+  }
+
+  /** False: this line is no array. */
+  #batch(line: Buffer): boolean {
+    const session = this.#session
+    const elements = readBatch(line, session, this.#hub.options.limits)
+    if (elements === undefined || session === undefined) return false
+    serveBatch(elements, session, { ...this.#exchange(), isStream: false }, this.#hub, true)
+    return true
+  }
+
+  #request(message: Envelope): void {
+    const id = message.id ?? 'null'
+    if (this.#modern.has(idKey(id)) || this.#session?.isRunning(id) === true)
+      return this.#refuse(message, id, -32600, `a request with id ${id} is under way`)
+    if (isModern(message)) return this.#serveModern(message, id)
+    if (message.method === 'initialize' && this.#session === undefined) return this.#initialize(message, id)
+    if (this.#session !== undefined) return serveLegacy(message, this.#session, this.#exchange(), this.#hub)
+    const meta = message.params?.object('_meta')
+    if (PER_EXCHANGE.some((key) => meta?.has(key) === true))
+      return this.#refuse(message, id, -32602, `params._meta["${META.version}"] is missing`)
+    this.#refuse(message, id, -32600, `send initialize first, or describe the request by params._meta["${META.version}"]`)
+  }
+
+  #serveModern(message: Envelope, id: Id): void {
+    const { principal, scope } = this.#options
+    const abort = new Cancellation()
+    const key = idKey(id)
+    const done = (): void => {
+      this.#modern.delete(key)
+    }
+    const exchange: Exchange = {
+      message: (parts) => this.#pipe.write(parts),
+      answer: (parts) => {
+        done()
+        this.#pipe.write(parts)
+      },
+      end: done,
+      flow: this.#pipe,
+    }
+    this.#modern.set(key, abort)
+    const meta = message.params?.object('_meta')
+    this.#introduce((meta?.value(META.capabilities) ?? {}) as Capabilities, undefined, hopsIn(meta), meta?.value(META.clientInfo))
+    serveModern(
+      message,
+      { principal, scope, headers: undefined, pipe: this.#options.isRelay === true ? 'relay' : 'host' },
+      exchange,
+      abort,
+      this.#hub,
+    )
+  }
+
+  #initialize(message: Envelope, id: Id): void {
+    const { principal, scope } = this.#options
+    try {
+      const introduction = readInitialize(message, this.#hub.options.revisions)
+      const session = new Session(introduction, principal, scope, this.#hub.admission)
+      this.#session = session
+      session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })
+      this.#introduce(session.capabilities, session, introduction.hops, introduction.clientInfo)
+      whenReady(initializeAnswer(session.caller, this.#hub), (result) => {
+        this.#pipe.write(resultMessage(id, result))
+        announceChanges(session, this.#hub)
+      })
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      this.#note(error, message.method)
+      const reply = errorReply(
+        error,
+        {
+          id,
+          era: 'legacy',
+          method: message.method,
+          ref: this.#hub.nextRef(),
+          word: (result) => result,
+        },
+        this.#hub,
+      )
+      this.#pipe.write(reply.message)
+    }
+  }
+
+  /** A cancellation means whatever request in flight has that id, of either era. */
+  #hear(message: Envelope): void {
+    if (message.method === RELAY.holding && this.#options.isRelay === true) return this.#holding.resolve()
+    const id = message.method === 'notifications/cancelled' ? message.params?.raw('requestId')?.toString() : undefined
+    const key = id === undefined ? undefined : idKey(id)
+    const abort = key === undefined ? undefined : this.#modern.get(key)
+    if (abort !== undefined && key !== undefined) {
+      this.#modern.delete(key)
+      abort.abort(message.params)
+    } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
+  }
+
+  #introduce(capabilities: Capabilities, session: Session | undefined, hops: number, clientInfo: unknown): void {
+    if (this.#isIntroduced) return
+    this.#isIntroduced = true
+    const isTold = isBridge(this.#options.scope) && clientInfo !== undefined
+    this.#options.introduced({ capabilities, session, hops, ...(isTold && { clientInfo }) })
+  }
+
+  #exchange(): Exchange {
+    const write = (parts: Parts): void => this.#pipe.write(parts)
+    return { message: write, answer: write, end: () => undefined, flow: this.#pipe }
+  }
+
+  #refuse(message: Envelope, id: Id, code: number, text: string): void {
+    this.#note(new Error(text), message.method)
+    this.#pipe.write(errorMessage(id, errorObject(code, text)))
+  }
+
+  #note(error: Error, method?: string): void {
+    const { principal, scope } = this.#options
+    noteError(this.#hub, error, { principal, scope, ...(this.#session !== undefined && { session: this.#session }) }, method)
+  }
+}

@@ -1,0 +1,53 @@
+/** Bytes that one server sent as one unit (a body, the data of an event) become messages: one, or those of a batch. */
+import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../../wire/message/envelope.ts'
+import type { Envelope, Id } from '../../wire/message/envelope.ts'
+
+/** What was no message, and the id it carried if that could be read. */
+export interface Garbage {
+  readonly reason: string
+  /** The first 200 bytes, as text. */
+  readonly sample: string
+  readonly id: Id | undefined
+}
+
+/** Whoever the messages are for. */
+export interface Recipient {
+  receive(message: Envelope): void
+  refuse(garbage: Garbage): void
+}
+
+/** A message begins with it; a batch does not. */
+export const OPEN_BRACE = 0x7b
+
+/** Tells `recipient` of each message, in order; batches come from servers of 2025-03-26 and before. */
+export const readIncoming = (bytes: Buffer, recipient: Recipient): void => {
+  // Only `[` needs the look for a batch: a message begins with a brace.
+  if (bytes[0] === OPEN_BRACE) return readOne(bytes, recipient)
+  let batch: Buffer[] | undefined
+  try {
+    batch = splitBatch(bytes)
+  } catch (error) {
+    return recipient.refuse(garbageOf(bytes, error))
+  }
+  for (const each of batch ?? [bytes]) readOne(each, recipient)
+}
+
+const readOne = (bytes: Buffer, recipient: Recipient): void => {
+  let message: Envelope
+  try {
+    message = readServerMessage(bytes)
+  } catch (error) {
+    return recipient.refuse(garbageOf(bytes, error))
+  }
+  recipient.receive(message)
+}
+
+/** An unexpected error costs the message that caused it, like any other (B271). */
+const garbageOf = (bytes: Buffer, error: unknown): Garbage => {
+  if (!(error instanceof EnvelopeError))
+    return { reason: `unexpected error: ${String(error)}`, sample: sampleOf(bytes), id: undefined }
+  return { reason: error.message, sample: sampleOf(bytes), id: error.id && numberedId(error.id) }
+}
+
+/** Enough of a message to recognize it in a log. */
+export const sampleOf = (bytes: Buffer): string => bytes.toString('utf8', 0, 200)

@@ -1,0 +1,120 @@
+/**
+ * The one URL of a Streamable HTTP server, and the headers that every request to it carries: the configured ones, the session
+ * that the server opened, the revision that the handshake agreed on.
+ */
+import { isModernRevision } from '../../wire/protocol/revisions.ts'
+import type { Revision } from '../../wire/protocol/revisions.ts'
+import type { Bearer, Outgoing } from './channel.ts'
+import type { HttpClient, HttpRequest } from '../http1/client/http-client.ts'
+import { Reply } from '../http1/client/http-reply.ts'
+import type { HeadWatcher, ReplyEvents } from '../http1/client/http-reply.ts'
+import type { ReplyHead } from '../http1/client/reply-head.ts'
+
+const ACCEPTED = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+
+export class McpEndpoint implements HeadWatcher {
+  readonly #client: HttpClient
+  readonly #url: URL
+  readonly #static: Readonly<Record<string, string>>
+  readonly #maxMessageBytes: number
+  readonly #bearer: Bearer | undefined
+  /** The proof that `#postHeaders` were made with. */
+  #sent: string | undefined
+  #session: string | undefined
+  #revision: Revision | undefined
+  /** What every POST carries: made anew when the session or the revision became known. */
+  #postHeaders: Readonly<Record<string, string>> | undefined
+
+  /** `headers` go to the origin of `url` and nowhere else; the protocol's own headers win over them. */
+  constructor(
+    client: HttpClient,
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    maxMessageBytes: number,
+    bearer: Bearer | undefined,
+  ) {
+    this.#client = client
+    this.#url = url
+    this.#bearer = bearer
+    this.#static = lowerCased(headers)
+    this.#maxMessageBytes = maxMessageBytes
+  }
+
+  get hasSession(): boolean {
+    return this.#session !== undefined
+  }
+
+  get isModern(): boolean {
+    return this.#revision !== undefined && isModernRevision(this.#revision)
+  }
+
+  setRevision(revision: Revision): void {
+    this.#revision = revision
+    this.#postHeaders = undefined
+  }
+
+  /**
+   * Sends one message. The first legacy answer that names a session is the one to `initialize`; modern requests (they have
+   * `Mcp-Method`) open none, whatever the server says.
+   */
+  post(message: Outgoing, events: ReplyEvents): Reply {
+    const more = message.headers
+    const mayOpenSession = this.#session === undefined && more?.['mcp-method'] === undefined
+    const proof = this.#bearer?.value
+    if (this.#postHeaders === undefined || proof !== this.#sent) this.#postHeaders = { ...this.#headers(), ...ACCEPTED }
+    this.#sent = proof
+    const headers = this.#postHeaders
+    const request: HttpRequest = { method: 'POST', url: this.#url, headers, ownHeaders: more, body: message.parts }
+    return this.#open(request, events, mayOpenSession ? this : undefined)
+  }
+
+  /** The head of an answer that may open the session. */
+  onHead({ status, headers }: ReplyHead): void {
+    const session = headers['mcp-session-id']
+    if (status >= 300 || typeof session !== 'string' || this.#session !== undefined) return
+    this.#session = session
+    this.#postHeaders = undefined
+  }
+
+  /** Opens the standalone stream, or resumes the one on which the event `lastEventId` came. */
+  get(lastEventId: string | undefined, events: ReplyEvents): Reply {
+    const headers = { ...this.#headers(), accept: 'text/event-stream' }
+    const resuming = lastEventId === undefined ? headers : { ...headers, 'last-event-id': lastEventId }
+    return this.#open({ method: 'GET', url: this.#url, headers: resuming }, events)
+  }
+
+  /** Ends the session, if there is one, within `timeoutMs`; whatever the server says to that is fine. */
+  leave(timeoutMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (!this.hasSession) return Promise.resolve()
+    const reply = this.#open(
+      { method: 'DELETE', url: this.#url, headers: this.#headers() },
+      { onEvent: () => undefined, onEnd: () => resolve(), onError: () => resolve() },
+    )
+    const timer = setTimeout(resolve, timeoutMs)
+    return promise.finally(() => {
+      clearTimeout(timer)
+      reply.abort()
+    })
+  }
+
+  #open(request: HttpRequest, events: ReplyEvents, watcher?: HeadWatcher): Reply {
+    return new Reply(this.#client, request, this.#maxMessageBytes, events, watcher)
+  }
+
+  #headers(): Record<string, string> {
+    const headers: Record<string, string> = { ...this.#static }
+    const proof = this.#bearer?.value
+    if (proof !== undefined) headers['authorization'] = proof
+    if (this.#session !== undefined) headers['mcp-session-id'] = this.#session
+    if (this.#revision !== undefined) headers['mcp-protocol-version'] = this.#revision
+    return headers
+  }
+}
+
+/** Header names are the same in any case; a record's keys are not. */
+export const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> => {
+  const lower: Record<string, string> = {}
+  for (const name in headers) lower[name.toLowerCase()] = headers[name] ?? ''
+  return lower
+}

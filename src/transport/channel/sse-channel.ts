@@ -1,0 +1,267 @@
+/**
+ * HTTP+SSE ([2024-11-05 basic/transports]): one GET stream on which the server says everything, one URI to which we POST.
+ *
+ * That URI is the server's to choose, and our credentials go there: it must be of the same origin (BRIDGING 5.2).
+ */
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { Revision } from '../../wire/protocol/revisions.ts'
+import type { SseEvent } from '../../wire/framing/sse.ts'
+import type { Bearer, Channel, ChannelEvents, Outgoing } from './channel.ts'
+import type { HttpClient } from '../http1/client/http-client.ts'
+import { failureOfStatus } from '../http1/client/http-failure.ts'
+import { Reply, tooLarge } from '../http1/client/http-reply.ts'
+import { OPEN_BRACE, readIncoming, sampleOf } from './incoming.ts'
+import type { Garbage, Recipient } from './incoming.ts'
+import { lowerCased } from './mcp-endpoint.ts'
+import type { ReplyHead } from '../http1/client/reply-head.ts'
+import { DEFAULT_GATE_MS, SendGate } from './send-gate.ts'
+
+export interface SseOptions {
+  readonly maxMessageBytes: number
+  /** Until the `endpoint` event, from the GET on. */
+  readonly endpointTimeoutMs: number
+  /** How long messages wait for the server to take `notifications/initialized`. */
+  readonly gateMs: number
+  /** After an answer too long to keep, which does not tell whose it was, how long all requests of the time have left. */
+  readonly unclaimedMs: number
+}
+
+export const DEFAULT_SSE: SseOptions = {
+  maxMessageBytes: 16 * 1024 * 1024,
+  endpointTimeoutMs: 10_000,
+  gateMs: DEFAULT_GATE_MS,
+  unclaimedMs: 5_000,
+}
+
+const POSTED = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+
+interface Pending {
+  isSent: boolean
+  /** A host's call: its response goes to that host alone. */
+  readonly isCall: boolean
+}
+
+export class SseChannel implements Channel, Recipient {
+  readonly kind = 'sse'
+  readonly #client: HttpClient
+  readonly #url: URL
+  readonly #options: SseOptions
+  readonly #gate: SendGate
+  readonly #bearer: Bearer | undefined
+  readonly #closed = Promise.withResolvers<Failure | undefined>()
+  readonly #opened = Promise.withResolvers<void>()
+  /** Requests without their response. */
+  readonly #pending = new Map<string, Pending>()
+  /** The event that is read has answered a host's call. */
+  #answersCall = false
+  readonly #posts = new Set<Reply>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  #headers: Readonly<Record<string, string>>
+  /** What every POST carries: made anew when the revision or the proof is another. */
+  #postHeaders: Readonly<Record<string, string>> | undefined
+  /** The proof that `#postHeaders` were made with. */
+  #sent: string | undefined
+  #events: ChannelEvents | undefined
+  #stream: Reply | undefined
+  #endpoint: URL | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isOver = false
+
+  /** `headers` and `bearer` go to the origin of `url` and nowhere else. */
+  constructor(
+    client: HttpClient,
+    url: URL,
+    headers: Readonly<Record<string, string>> = {},
+    options: Partial<SseOptions> = {},
+    bearer?: Bearer,
+  ) {
+    this.#client = client
+    this.#bearer = bearer
+    this.#url = url
+    this.#headers = lowerCased(headers)
+    this.#options = { ...DEFAULT_SSE, ...options }
+    this.#gate = new SendGate(this.#options.gateMs)
+  }
+
+  get closed(): Promise<Failure | undefined> {
+    return this.#closed.promise
+  }
+
+  /** Resolves when the server has named its endpoint. */
+  open(events: ChannelEvents): Promise<void> {
+    this.#events = events
+    const { endpointTimeoutMs, maxMessageBytes } = this.#options
+    const late = new Failure('timeout', `no endpoint event within ${endpointTimeoutMs} ms`, { executed: 'no', retryable: true })
+    this.#timer = setTimeout(() => this.#end(late), endpointTimeoutMs)
+    const stream = new Reply(
+      this.#client,
+      { method: 'GET', url: this.#url, headers: { ...this.#proven(), accept: 'text/event-stream' } },
+      maxMessageBytes,
+      {
+        onEvent: (event) => this.#onEvent(event, stream.url),
+        onEnd: (head) => this.#end(endOf(head)),
+        onError: (failure) => this.#end(failure),
+        // The stream is everybody's: it outlives one bad message.
+        onOversize: () => this.#oversize(),
+      },
+    )
+    this.#stream = stream
+    return this.#opened.promise
+  }
+
+  /** What the handshake agreed on; servers of the first revision do not look at it. */
+  setRevision(revision: Revision): void {
+    this.#headers = { ...this.#headers, 'mcp-protocol-version': revision }
+    this.#postHeaders = undefined
+  }
+
+  send(message: Outgoing): boolean {
+    const { id } = message
+    if (this.#isOver || this.#endpoint === undefined) {
+      const failure = new Failure('lost', 'the channel is not open', { executed: 'no' })
+      if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, failure))
+      return true
+    }
+    const endpoint = this.#endpoint
+    if (id !== undefined) this.#pending.set(String(id), { isSent: false, isCall: message.isRelayed === true })
+    this.#gate.pass(id !== undefined, { start: () => this.#post(message, endpoint) })
+    return true
+  }
+
+  /** There is nothing to close: the response, if it still comes, is dropped by whoever knows the ids. */
+  pause(id: number | undefined): (() => void) | undefined {
+    return id === undefined ? this.#stream?.pause() : undefined
+  }
+
+  abandon(id: number): void {
+    this.#pending.delete(String(id))
+  }
+
+  close(): Promise<void> {
+    this.#end(undefined)
+    return Promise.resolve()
+  }
+
+  #end(reason: Failure | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#gate.close()
+    this.#stream?.abort()
+    for (const post of this.#posts) post.abort()
+    const why = reason?.message ?? 'the channel was closed'
+    for (const [id, { isSent }] of this.#pending)
+      this.#events?.lost(Number(id), new Failure('lost', why, { executed: isSent ? 'unknown' : 'no' }))
+    this.#pending.clear()
+    if (this.#stream !== undefined) this.#opened.reject(reason ?? new Failure('lost', why, { executed: 'no' }))
+    this.#closed.resolve(reason)
+  }
+
+  #onEvent({ event, data }: SseEvent, from: URL): void {
+    if (this.#endpoint === undefined) {
+      if (event !== 'endpoint')
+        return this.#end(new Failure('protocol', `the first event is "${event}", not "endpoint"`, { executed: 'no' }))
+      const endpoint = resolveEndpoint(data.toString(), from)
+      if (endpoint === undefined)
+        return this.#end(new Failure('protocol', 'the endpoint is not of the same origin', { executed: 'no' }))
+      clearTimeout(this.#timer)
+      this.#endpoint = endpoint
+      this.#opened.resolve()
+    } else if (event === 'message' && data.length > 0) {
+      this.#answersCall = false
+      readIncoming(data, this)
+      // A batch holds messages to others as well.
+      if (this.#answersCall && data[0] === OPEN_BRACE) this.#client.bodies.relayed(data)
+    }
+  }
+
+  /** A message of the stream. */
+  receive(message: Envelope): void {
+    if (message.kind === 'response' && message.id !== undefined) {
+      this.#answersCall = this.#pending.get(message.id)?.isCall === true
+      this.#pending.delete(message.id)
+    }
+    this.#events?.receive(message)
+  }
+
+  refuse({ reason, sample, id }: Garbage): void {
+    this.#events?.garbage(reason, sample)
+    if (id !== undefined) this.#lose(id, new Failure('bad_response', `the response is unusable: ${reason}`))
+  }
+
+  #oversize(): void {
+    const failure = tooLarge(this.#options.maxMessageBytes)
+    this.#events?.garbage(failure.message, '')
+    const ids = [...this.#pending.keys()]
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      for (const id of ids) this.#lose(id, failure)
+    }, this.#options.unclaimedMs)
+    this.#timers.add(timer)
+  }
+
+  #lose(id: string, failure: Failure): void {
+    if (this.#pending.delete(id)) this.#events?.lost(Number(id), failure)
+  }
+
+  /** The headers of every request, with the proof as it is now. */
+  #proven(): Readonly<Record<string, string>> {
+    const proof = this.#bearer?.value
+    return proof === undefined ? this.#headers : { ...this.#headers, authorization: proof }
+  }
+
+  #post(message: Outgoing, endpoint: URL): void {
+    const id = message.id === undefined ? undefined : String(message.id)
+    // Abandoned while it waited.
+    const pending = id === undefined ? undefined : this.#pending.get(id)
+    if (id !== undefined && pending === undefined) return
+    if (pending !== undefined) pending.isSent = true
+    const proof = this.#bearer?.value
+    if (this.#postHeaders === undefined || proof !== this.#sent) this.#postHeaders = { ...this.#proven(), ...POSTED }
+    this.#sent = proof
+    const headers = this.#postHeaders
+    const done = (): void => {
+      this.#posts.delete(post)
+      if (id === undefined) this.#gate.open()
+    }
+    const refused = (failure: Failure, sample: string): void => {
+      done()
+      if (id === undefined) this.#events?.garbage(`a message without an id was not taken: ${failure.message}`, sample)
+      else this.#lose(id, failure)
+    }
+    const post = new Reply(
+      this.#client,
+      { method: 'POST', url: endpoint, headers, body: message.parts },
+      this.#options.maxMessageBytes,
+      {
+        onHead: (head) => {
+          if (head.status < 300 && id === undefined) this.#gate.open()
+        },
+        onEvent: () => undefined,
+        onEnd: (head, body) =>
+          head.status < 300 ? done() : refused(failureOfStatus(head, false, Date.now(), body), sampleOf(body)),
+        onError: (failure) => refused(failure, ''),
+      },
+    )
+    this.#posts.add(post)
+  }
+}
+
+/** Where the messages go; `undefined` unless it is of the origin of `from` and carries no user information (T-10). */
+const resolveEndpoint = (text: string, from: URL): URL | undefined => {
+  const base = new URL(from.href)
+  base.username = ''
+  base.password = ''
+  const endpoint = URL.parse(text, base.href)
+  const isSafe = endpoint?.origin === base.origin && endpoint.username === '' && endpoint.password === ''
+  return isSafe ? endpoint : undefined
+}
+
+const endOf = (head: ReplyHead): Failure => {
+  if (head.status >= 300) return failureOfStatus(head, false, Date.now())
+  if (head.form !== 'sse')
+    return new Failure('bad_response', 'the server did not open an event stream', { executed: 'no', status: head.status })
+  return new Failure('lost', 'the server closed the event stream', { retryable: true })
+}

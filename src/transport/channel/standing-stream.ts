@@ -1,0 +1,98 @@
+/**
+ * The standalone GET stream of a legacy Streamable HTTP server, kept open: messages that belong to no request of ours
+ * ([2025-11-25 basic/transports], Listening for Messages from the Server).
+ */
+import type { Failure } from '../../wire/message/failure.ts'
+import type { SseEvent } from '../../wire/framing/sse.ts'
+import { failureOfStatus } from '../http1/client/http-failure.ts'
+import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
+import { asEventId, waitBefore } from './reconnect.ts'
+import type { ReconnectOptions } from './reconnect.ts'
+import type { ReplyHead } from '../http1/client/reply-head.ts'
+
+export interface StreamPorts {
+  get(lastEventId: string | undefined, events: ReplyEvents): Reply
+  message(bytes: Buffer): void
+  /** A message over the cap was skipped: opening the stream again would only bring it again. */
+  oversize(): void
+  /** The server answers 404 where there was a stream before: the session is gone. */
+  expired(failure: Failure): void
+}
+
+export class StandingStream {
+  readonly #ports: StreamPorts
+  readonly #options: ReconnectOptions
+  readonly #offered = Promise.withResolvers<boolean>()
+  #reply: Reply | undefined
+  #timer: NodeJS.Timeout | undefined
+  #lastEventId: string | undefined
+  #retryMs: number | undefined
+  #tries = 0
+  #wasOpen = false
+  #isOver = false
+
+  constructor(ports: StreamPorts, options: ReconnectOptions) {
+    this.#ports = ports
+    this.#options = options
+  }
+
+  /** Settles with the server's first clear word on it: a stream, or none offered. Also when stopped before that: none. */
+  get isOffered(): Promise<boolean> {
+    return this.#offered.promise
+  }
+
+  open(): void {
+    if (this.#isOver) return
+    this.#reply = this.#ports.get(this.#lastEventId, {
+      onHead: (head) => {
+        if (!isStream(head)) return
+        this.#wasOpen = true
+        this.#offered.resolve(true)
+      },
+      onEvent: (event) => this.#onEvent(event),
+      onEnd: (head) => this.#onEnd(head),
+      onError: () => this.#again(this.#retryMs),
+      onOversize: () => this.#ports.oversize(),
+    })
+  }
+
+  /** Reads no more until the returned function is called. */
+  pause(): (() => void) | undefined {
+    return this.#reply?.pause()
+  }
+
+  stop(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#reply?.abort()
+    this.#offered.resolve(false)
+  }
+
+  #onEvent(event: SseEvent): void {
+    this.#tries = 0
+    this.#lastEventId = asEventId(event.id) ?? this.#lastEventId
+    this.#retryMs = event.retry ?? this.#retryMs
+    if (event.event === 'message' && event.data.length > 0) this.#ports.message(event.data)
+  }
+
+  #onEnd(head: ReplyHead): void {
+    if (this.#isOver) return
+    if (isStream(head)) return this.#again(this.#retryMs)
+    // Many servers route nothing but POST: a first 404 says no more than that, and the next POST would find out.
+    const failure = failureOfStatus(head, this.#wasOpen, Date.now())
+    // Whatever else a server that had a stream says: calls go on, and without the stream its messages would be lost unnoticed.
+    // It may also be our last event that it does not know.
+    if (!failure.retryable && head.status < 500) this.#lastEventId = undefined
+    const isTriedAgain = failure.retryable || head.status >= 500 || (this.#wasOpen && failure.kind !== 'session_expired')
+    if (isTriedAgain) return this.#again(failure.facts.retryAfterMs ?? this.#retryMs)
+    this.stop()
+    if (failure.kind === 'session_expired') this.#ports.expired(failure)
+  }
+
+  #again(retryMs: number | undefined): void {
+    if (this.#isOver) return
+    this.#timer = setTimeout(() => this.open(), waitBefore(this.#tries++, retryMs, this.#options))
+  }
+}
+
+const isStream = (head: ReplyHead): boolean => head.form === 'sse' && head.status < 300

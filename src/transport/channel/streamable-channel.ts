@@ -1,0 +1,260 @@
+/**
+ * Streamable HTTP toward one server, in both eras: every message is a POST of its own, every request has its own way back.
+ * The legacy form adds a session, a standalone GET stream and resumption; the modern one uses none of them, and closing a
+ * request's stream is its cancellation.
+ */
+import type { Envelope, Id } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { IdTable } from '../../wire/message/id-table.ts'
+import type { Revision } from '../../wire/protocol/revisions.ts'
+import type { Bearer, Channel, ChannelEvents, Outgoing } from './channel.ts'
+import type { BodyPool } from '../body-pool.ts'
+import type { HttpClient } from '../http1/client/http-client.ts'
+import { failureOfStatus } from '../http1/client/http-failure.ts'
+import { tooLarge } from '../http1/client/http-reply.ts'
+import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
+import { readIncoming, sampleOf } from './incoming.ts'
+import type { Garbage, Recipient } from './incoming.ts'
+import { McpEndpoint } from './mcp-endpoint.ts'
+import { rawExchange } from './raw-exchange.ts'
+import type { RawAnswer } from './raw-exchange.ts'
+import { DEFAULT_RECONNECT } from './reconnect.ts'
+import { RequestExchange } from './request-exchange.ts'
+import type { ExchangePorts, ResumeOptions } from './request-exchange.ts'
+import { DEFAULT_GATE_MS, SendGate } from './send-gate.ts'
+import { StandingStream } from './standing-stream.ts'
+
+export interface StreamableOptions extends ResumeOptions {
+  readonly maxMessageBytes: number
+  /** For the DELETE that ends the session. */
+  readonly closeTimeoutMs: number
+  /** How long messages wait for the server to take `notifications/initialized`. */
+  readonly gateMs: number
+  /** The sweep that closes streams of answered requests comes this often. */
+  readonly lingerMs: number
+}
+
+export const DEFAULT_STREAMABLE: StreamableOptions = {
+  ...DEFAULT_RECONNECT,
+  maxResumes: 5,
+  maxMessageBytes: 16 * 1024 * 1024,
+  closeTimeoutMs: 2_000,
+  gateMs: DEFAULT_GATE_MS,
+  lingerMs: 1_000,
+}
+
+/** Of an id that is one of ours. */
+const MAX_DIGITS = 15
+
+export class StreamableChannel implements Channel, ExchangePorts {
+  readonly kind = 'http'
+  readonly #endpoint: McpEndpoint
+  readonly #bodies: BodyPool
+  readonly #options: StreamableOptions
+  readonly #gate: SendGate
+  readonly #closed = Promise.withResolvers<Failure | undefined>()
+  /** Requests without their response, by id. */
+  readonly #pending = new IdTable<RequestExchange>()
+  /** Answered requests whose streams have not ended yet. */
+  readonly #lingering = new IdTable<RequestExchange>()
+  #lingerTimer: NodeJS.Timeout | undefined
+  /** Ends whatever else is open: notifications and raw exchanges. */
+  readonly #loose = new Set<() => void>()
+  #stream: StandingStream | undefined
+  #events: ChannelEvents | undefined
+  #closing: Promise<void> | undefined
+
+  /** `headers` and `bearer` go to the origin of `url` and nowhere else. */
+  constructor(
+    client: HttpClient,
+    url: URL,
+    headers: Readonly<Record<string, string>> = {},
+    options: Partial<StreamableOptions> = {},
+    bearer?: Bearer,
+  ) {
+    this.#options = { ...DEFAULT_STREAMABLE, ...options }
+    this.#bodies = client.bodies
+    this.#endpoint = new McpEndpoint(client, url, headers, this.#options.maxMessageBytes, bearer)
+    this.#gate = new SendGate(this.#options.gateMs)
+  }
+
+  get closed(): Promise<Failure | undefined> {
+    return this.#closed.promise
+  }
+
+  /** Connects nothing: there is no connection to a Streamable HTTP server, only requests. */
+  open(events: ChannelEvents): Promise<void> {
+    this.#events = events
+    return Promise.resolve()
+  }
+
+  /** What the handshake agreed on: `MCP-Protocol-Version` of everything from now on. */
+  setRevision(revision: Revision): void {
+    this.#endpoint.setRevision(revision)
+  }
+
+  send(message: Outgoing): boolean {
+    const { id } = message
+    if (this.#closing !== undefined) {
+      if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, notOpen()))
+    } else if (id === undefined) this.#gate.pass(false, { start: () => this.#notify(message) })
+    else {
+      const exchange = new RequestExchange(id, message, this, this.#options)
+      this.#pending.set(id, exchange)
+      this.#gate.pass(true, exchange)
+    }
+    return true
+  }
+
+  pause(id: number | undefined): (() => void) | undefined {
+    return id === undefined ? this.#stream?.pause() : this.#pending.get(id)?.pause()
+  }
+
+  abandon(id: number): void {
+    this.#pending.delete(id)?.abort()
+  }
+
+  /**
+   * Opens the standalone GET stream and keeps it open; resolves with whether the server offers one. A session that turns out
+   * to be gone ends the channel with `session_expired`.
+   */
+  openStream(): Promise<boolean> {
+    if (this.#closing !== undefined) return Promise.resolve(false)
+    if (this.#stream === undefined) {
+      const everybody: Recipient = { receive: (message) => this.#receive(message), refuse: (garbage) => this.garbage(garbage) }
+      const ports = {
+        get: this.#endpoint.get.bind(this.#endpoint),
+        message: (bytes: Buffer) => readIncoming(bytes, everybody),
+        oversize: () => this.#events?.garbage(tooLarge(this.#options.maxMessageBytes).message, ''),
+        expired: (failure: Failure) => void (this.#closing ??= this.#shut(failure)),
+      }
+      this.#stream = new StandingStream(ports, this.#options)
+      this.#stream.open()
+    }
+    return this.#stream.isOffered
+  }
+
+  /** One POST outside of the channel's bookkeeping, for the era probe and the handshake; it does take up the session. */
+  exchange(message: Outgoing, timeoutMs: number): Promise<RawAnswer> {
+    if (this.#closing !== undefined) return Promise.reject(notOpen())
+    const raw = rawExchange(this.#endpoint, message, timeoutMs)
+    const stop = (): void => raw.stop()
+    this.#loose.add(stop)
+    return raw.answer.finally(() => this.#loose.delete(stop))
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#shut(undefined))
+  }
+
+  async #shut(reason: Failure | undefined): Promise<void> {
+    this.#stream?.stop()
+    clearTimeout(this.#lingerTimer)
+    const unanswered = this.#pending.values()
+    this.#pending.clear()
+    for (const exchange of [...unanswered, ...this.#lingering.values()]) exchange.abort()
+    this.#gate.close()
+    for (const stop of this.#loose) stop()
+    for (const { id, isSent } of unanswered)
+      this.#events?.lost(id, new Failure('lost', 'the channel was closed', { executed: isSent ? 'unknown' : 'no' }))
+    if (reason === undefined) await this.#endpoint.leave(this.#options.closeTimeoutMs)
+    this.#closed.resolve(reason)
+  }
+
+  /** The following are for the exchanges of this channel. */
+  get hasSession(): boolean {
+    return this.#endpoint.hasSession
+  }
+
+  post(message: Outgoing, events: ReplyEvents): Reply {
+    return this.#endpoint.post(message, events)
+  }
+
+  resume(lastEventId: string, events: ReplyEvents): Reply | undefined {
+    return this.#endpoint.isModern ? undefined : this.#endpoint.get(lastEventId, events)
+  }
+
+  receive(message: Envelope, exchange: RequestExchange): void {
+    this.#receive(message, exchange.id)
+  }
+
+  relayed(body: Buffer): void {
+    this.#bodies.relayed(body)
+  }
+
+  garbage({ reason, sample }: Garbage): void {
+    this.#events?.garbage(reason, sample)
+  }
+
+  ended(exchange: RequestExchange, failure: Failure | undefined): void {
+    const { id } = exchange
+    this.#lingering.delete(id)
+    const wasPending = this.#pending.delete(id) !== undefined
+    if (failure !== undefined && wasPending) this.#events?.lost(id, failure)
+  }
+
+  #receive(message: Envelope, during?: number): void {
+    const answered = message.kind === 'response' ? this.#pending.delete(numberOf(message.id)) : undefined
+    if (answered !== undefined) {
+      this.#linger(answered)
+      answered.answered()
+    }
+    this.#events?.receive(message, during)
+  }
+
+  /** Most streams end together with the response; the sweep closes those that would go on holding a connection. */
+  #linger(exchange: RequestExchange): void {
+    this.#lingering.set(exchange.id, exchange)
+    this.#lingerTimer ??= setTimeout(() => this.#endLingering(), this.#options.lingerMs).unref()
+  }
+
+  #endLingering(): void {
+    this.#lingerTimer = undefined
+    const ended = this.#lingering.values()
+    this.#lingering.clear()
+    for (const exchange of ended) {
+      if (exchange.isStreaming) this.#linger(exchange)
+      else exchange.abort()
+    }
+  }
+
+  /** A notification or a response: taken with a 2xx, and that is all the server may say. */
+  #notify(message: Outgoing): void {
+    const done = (): void => {
+      this.#loose.delete(stop)
+      this.#gate.open()
+    }
+    const refused = (failure: Failure, sample: string): void => {
+      done()
+      this.#events?.garbage(`a message without an id was not taken: ${failure.message}`, sample)
+    }
+    const reply = this.#endpoint.post(message, {
+      onHead: (head) => {
+        if (head.status >= 300) return
+        if (head.form === 'sse') reply.abort()
+        done()
+      },
+      onEvent: () => undefined,
+      onEnd: (head, body) => {
+        if (head.status >= 300) refused(failureOfStatus(head, false, Date.now(), body), sampleOf(body))
+      },
+      onError: (failure) => refused(failure, ''),
+    })
+    const stop = (): void => reply.abort()
+    this.#loose.add(stop)
+  }
+}
+
+/** An id of ours; `"1"` is none, nor is anything else that we do not write. */
+const numberOf = (id: Id | undefined): number => {
+  if (id === undefined || id.length === 0 || id.length > MAX_DIGITS) return NaN
+  let number = 0
+  for (let at = 0; at < id.length; at++) {
+    const digit = id.charCodeAt(at) - 0x30
+    if (digit < 0 || digit > 9) return NaN
+    number = number * 10 + digit
+  }
+  return number
+}
+
+const notOpen = (): Failure => new Failure('lost', 'the channel is closed', { executed: 'no' })

@@ -1,0 +1,239 @@
+/**
+ * One HTTP request out, its answer back in callbacks: the small interface every HTTP transport here is written against, and
+ * its form on undici's `Pool.dispatch`.
+ *
+ * The surprise: bodies have no time-out at all. A quiet stream is normal in MCP; whoever waits brings a watchdog.
+ */
+import type { Dispatcher } from 'undici'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Failure } from '../../../wire/message/failure.ts'
+import { join } from '../../../wire/message/payload.ts'
+import type { Parts } from '../../../wire/message/payload.ts'
+import { BodyPool } from '../../body-pool.ts'
+import { originOfProxy } from './proxy-rules.ts'
+import { replyHead } from './reply-head.ts'
+import type { ReplyHead } from './reply-head.ts'
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly url: URL
+  /** Names in lower case. One object for many requests is read only once. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Those of this request alone; they win. */
+  readonly ownHeaders?: Readonly<Record<string, string>> | undefined
+  readonly body?: Parts | undefined
+  /** Milliseconds until the head of the answer must be there; absent: no limit. */
+  readonly headersTimeoutMs?: number
+}
+
+/**
+ * What comes back, in this order: one head, chunks, then one `onEnd` or `onError`; `onError` may come at any time. Nothing
+ * comes before `request` has returned, and nothing after `abort()`. A chunk is lent until `onData` returns: keep copies.
+ */
+export interface HttpHandler {
+  onHead(head: ReplyHead): void
+  onData(chunk: Buffer): void
+  onEnd(): void
+  /** `unreachable` (not executed) if nothing was written yet, else `lost`. */
+  onError(failure: Failure): void
+}
+
+export interface HttpExchange {
+  /** Ends it at once: the connection is closed unless the answer is complete. */
+  abort(): void
+  /** Stops reading; the server feels it once the buffers on the way are full. */
+  pause(): void
+  resume(): void
+}
+
+export interface HttpClient {
+  /** Where the bodies of big replies lie. */
+  readonly bodies: BodyPool
+  request(request: HttpRequest, handler: HttpHandler): HttpExchange
+  /** Breaks what is running and closes all connections. */
+  close(): Promise<void>
+}
+
+/** How the certificate of a server is checked, and what proves to it who we are; PEM. */
+export interface TlsSettings {
+  /** Trusted in place of those that Node trusts. */
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+  /** The name in the server's certificate, and in SNI, in place of the URL's host. */
+  readonly serverName: string | undefined
+}
+
+export interface HttpClientOptions {
+  readonly connectTimeoutMs: number
+  /** What all requests go through, with user name and password in it; `https:` URLs by CONNECT, `http:` URLs as they are. */
+  readonly proxy: URL | undefined
+  readonly tls: TlsSettings | undefined
+}
+
+export const DEFAULT_HTTP_CLIENT: HttpClientOptions = { connectTimeoutMs: 10_000, proxy: undefined, tls: undefined }
+
+/** Keeps one pool of connections per origin, one request at a time on each connection. */
+export class UndiciClient implements HttpClient {
+  readonly #pools = new Map<string, Dispatcher>()
+  readonly #options: HttpClientOptions
+  readonly bodies: BodyPool
+  #isClosed = false
+
+  constructor(options: Partial<HttpClientOptions> = {}, bodies = new BodyPool()) {
+    this.#options = { ...DEFAULT_HTTP_CLIENT, ...options }
+    this.bodies = bodies
+  }
+
+  request(request: HttpRequest, handler: HttpHandler): HttpExchange {
+    const { url } = request
+    const exchange = new Exchange(handler, this.#options.proxy)
+    const options: Dispatcher.DispatchOptions = {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: request.method,
+      headers: { 'accept-encoding': 'identity', ...request.headers, ...request.ownHeaders },
+      body: request.body === undefined ? null : join(request.body),
+      // Said here as well: the pool that undici keeps of a proxy has time-outs of its own.
+      bodyTimeout: 0,
+      headersTimeout: request.headersTimeoutMs ?? 0,
+    }
+    const pool = this.#pools.get(url.origin)
+    if (pool !== undefined) pool.dispatch(options, exchange)
+    else void this.#dispatch(url.origin, options, exchange)
+    return exchange
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const pools = [...this.#pools.values()]
+    this.#pools.clear()
+    await Promise.all(pools.map((pool) => pool.destroy()))
+  }
+
+  /** undici is loaded when somebody is reached by it: most machines' servers never are, and it is a fifth of the heap. */
+  async #dispatch(origin: string, options: Dispatcher.DispatchOptions, exchange: Exchange): Promise<void> {
+    const { Pool, ProxyAgent } = await import('undici')
+    if (this.#isClosed || exchange.isOver) return exchange.refuse()
+    let pool = this.#pools.get(origin)
+    if (pool === undefined) {
+      const { connectTimeoutMs, proxy, tls } = this.#options
+      const settings = { pipelining: 1, connectTimeout: connectTimeoutMs, allowH2: false } as const
+      const connect = tls === undefined ? {} : tlsOptions(tls)
+      pool =
+        proxy === undefined
+          ? new Pool(origin, { ...settings, connect })
+          : new ProxyAgent({
+              ...settings,
+              uri: proxy.href,
+              requestTls: connect,
+              // A proxy that takes a CONNECT and never answers it.
+              clientFactory: (proxyOrigin, more) => new Pool(proxyOrigin, { ...more, headersTimeout: connectTimeoutMs }),
+            })
+      this.#pools.set(origin, pool)
+    }
+    pool.dispatch(options, exchange)
+  }
+}
+
+class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
+  readonly #handler: HttpHandler
+  #controller: Dispatcher.DispatchController | undefined
+  #isOver = false
+  readonly #proxy: URL | undefined
+
+  constructor(handler: HttpHandler, proxy: URL | undefined) {
+    this.#handler = handler
+    this.#proxy = proxy
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** It was never dispatched. */
+  refuse(): void {
+    this.#fail(unreachable(new Error('the client was closed')))
+  }
+
+  abort(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#controller?.abort(new Error('aborted'))
+  }
+
+  pause(): void {
+    this.#controller?.pause()
+  }
+
+  resume(): void {
+    this.#controller?.resume()
+  }
+
+  /** A connection is there and the request is about to be written. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#isOver) controller.abort(new Error('aborted'))
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (this.#isOver || status < 200) return
+    this.#handler.onHead(replyHead(status, headers))
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#isOver) this.#handler.onData(chunk)
+  }
+
+  onResponseEnd(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#handler.onEnd()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    // undici reports an unusable request while it is still being dispatched.
+    if (this.#controller === undefined) queueMicrotask(() => this.#fail(unreachable(error, this.#proxy)))
+    else if (isProxyRefusal(error, this.#proxy)) this.#fail(unreachable(error, this.#proxy))
+    else this.#fail(interrupted(error))
+  }
+
+  #fail(failure: Failure): void {
+    if (this.#isOver) return
+    this.abort()
+    this.#handler.onError(failure)
+  }
+}
+
+const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : error.name)
+
+/** No connection, or nothing that could be written: the server has not seen the request. */
+export const unreachable = (error: Error, proxy?: URL): Failure => {
+  const through =
+    proxy === undefined ? '' : ` through the proxy ${originOfProxy(proxy)} (servers.<key>.proxy, HTTPS_PROXY or HTTP_PROXY)`
+  const facts = { executed: 'no', retryable: true } as const
+  return new Failure('unreachable', `cannot connect${through}: ${codeOf(error)}: ${error.message}`, facts, error)
+}
+
+/** A proxy that asks for a password answers in place of the server, with the code that undici has for wrong arguments. */
+const isProxyRefusal = (error: Error, proxy: URL | undefined): boolean =>
+  proxy !== undefined && codeOf(error) === 'UND_ERR_INVALID_ARG' && error.message.includes('407')
+
+const tlsOptions = ({ ca, cert, key, serverName }: TlsSettings) => ({
+  ...(ca !== undefined && { ca }),
+  ...(cert !== undefined && { cert }),
+  ...(key !== undefined && { key }),
+  ...(serverName !== undefined && { servername: serverName }),
+})
+
+/** It broke after something was written. */
+export const interrupted = (error: Error): Failure => {
+  const code = codeOf(error)
+  if (code === 'UND_ERR_HEADERS_TIMEOUT') return headersLate(error)
+  if (code === 'ResponseError')
+    return new Failure('bad_response', `the server did not speak HTTP/1.1: ${error.message}`, {}, error)
+  return new Failure('lost', `the connection broke: ${code}: ${error.message}`, {}, error)
+}
+
+export const headersLate = (cause?: Error): Failure =>
+  new Failure('timeout', 'no answer within the time for its headers', {}, cause)

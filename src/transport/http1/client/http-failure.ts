@@ -1,0 +1,85 @@
+/** What an HTTP status of a server means to the request that met it (BRIDGING 7.2). */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Failure } from '../../../wire/message/failure.ts'
+import { cleanLabel } from '../../../wire/protocol/label.ts'
+import type { FailureFacts, FailureKind } from '../../../wire/message/failure.ts'
+
+export interface HttpHead {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+}
+
+const KINDS: Readonly<Record<number, FailureKind>> = {
+  401: 'auth_required',
+  403: 'forbidden',
+  404: 'not_found',
+  405: 'not_found',
+  410: 'not_found',
+  413: 'too_large',
+  429: 'rate_limited',
+  431: 'too_large',
+}
+const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
+
+/** True if a response without our id in the body of this status still answers our request: the status itself says no more. */
+export const bodyMayAnswer = ({ status }: HttpHead): boolean => status >= 400 && status !== 403 && !RETRYABLE.has(status)
+
+/**
+ * True if the status decides whatever the body says: signing in, more scopes, waiting, a session that is gone.
+ * `session`: the request carried a session id.
+ */
+export const statusDecides = (head: HttpHead, session: boolean): boolean =>
+  head.status === 401 || head.status === 429 || (head.status === 404 && session) || needsScope(head)
+
+/**
+ * The failure of a request that was answered with `head` and nothing better. `now` is wall-clock milliseconds; `body` is quoted: it is
+ * mostly the error page of a proxy, which says what no status does.
+ */
+export const failureOfStatus = (head: HttpHead, session: boolean, now: number, body: Buffer = NOTHING): Failure => {
+  const { status, headers } = head
+  const retryAfterMs = readRetryAfter(headers['retry-after'], now)
+  const kind: FailureKind = needsScope(head)
+    ? 'scope_required'
+    : status === 404 && session
+      ? 'session_expired'
+      : status >= 500
+        ? 'downstream_error'
+        : (KINDS[status] ?? 'bad_response')
+  // 303 points at the result of what was done.
+  const executed = status < 300 || status === 303 || status >= 500 ? 'unknown' : 'no'
+  const retryable = RETRYABLE.has(status)
+  const challenge = status === 401 || status === 403 ? headers['www-authenticate'] : undefined
+  const facts: FailureFacts = { executed, retryable, status, ...(challenge !== undefined && { challenge }) }
+  const text = `the server answered HTTP ${status}${quoteOf(body)}`
+  return new Failure(kind, text, retryAfterMs === undefined ? facts : { ...facts, retryAfterMs })
+}
+
+const NOTHING = Buffer.alloc(0)
+/** What of a body is looked at, in bytes, and quoted of its text, in characters. */
+const MAX_READ = 16 * 1024
+const MAX_QUOTED = 200
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: ' ', '#39': "'", '#x27': "'" }
+
+/** `: "text"` of a page without its markup, or nothing. */
+const quoteOf = (body: Buffer): string => {
+  const text = body
+    .toString('utf8', 0, MAX_READ)
+    .replace(/<(script|style|head|title)\b[^]*?<\/\1\s*>|<!--[^]*?-->/gi, ' ')
+    .replace(/<[a-z!/?][^>]*>/gi, ' ')
+    .replace(/&([a-z]+|#39|#x27);/gi, (entity, name: string) => ENTITIES[name.toLowerCase()] ?? entity)
+    .replace(/\s+/g, ' ')
+  const characters = Array.from(cleanLabel(text).trim())
+  if (characters.length === 0) return ''
+  return `: "${characters.slice(0, MAX_QUOTED).join('')}${characters.length > MAX_QUOTED ? '…' : ''}"`
+}
+
+const needsScope = ({ status, headers }: HttpHead): boolean =>
+  status === 403 && /\berror="?insufficient_scope\b/i.test(headers['www-authenticate'] ?? '')
+
+/** `Retry-After` in milliseconds from `now`: seconds or a date ([RFC 9110] 10.2.3). */
+const readRetryAfter = (value: string | undefined, now: number): number | undefined => {
+  if (value === undefined) return undefined
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
+  const at = Date.parse(value)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
+}

@@ -1,0 +1,338 @@
+/**
+ * One HTTP request and its whole reply: redirects followed where that is safe, SSE taken apart into events, any other body
+ * collected under the cap. What the reply means is for the channel to say.
+ */
+import { Failure } from '../../../wire/message/failure.ts'
+import { cleanLabel } from '../../../wire/protocol/label.ts'
+import { SseDecoder } from '../../../wire/framing/sse.ts'
+import type { SseEvent } from '../../../wire/framing/sse.ts'
+import { BIG_BYTES } from '../../body-pool.ts'
+import type { ResultSource, StreamedResult } from '../../../wire/result/streamed-result.ts'
+import { ContentDecoder } from './content-decoder.ts'
+import type { HttpClient, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
+import type { ReplyHead } from './reply-head.ts'
+
+/** In this order: head, events, one end or failure. Nothing comes after `abort()`. */
+export interface ReplyEvents {
+  onHead?(head: ReplyHead): void
+  onEvent(event: SseEvent): void
+  /** Whether a big JSON body may be taken as it comes; else it is collected. */
+  readonly mayStream?: boolean
+  /** The beginning of such a body. */
+  stream?(bytes: Buffer, source: ResultSource): StreamedResult | 'more' | undefined
+  /** More of what was taken has come. */
+  onStreamed?(): void
+  /** `body` is empty for SSE, and for what is neither JSON nor short. */
+  onEnd(head: ReplyHead, body: Buffer): void
+  onError(failure: Failure): void
+  /** An event over the cap was skipped. Absent: the reply fails with `too_large`. */
+  onOversize?(): void
+}
+
+const MIB = 1024 * 1024
+/** A body that is not JSON is read only as far as an error page goes. */
+const MAX_OTHER_BYTES = 64 * 1024
+const MAX_REDIRECTS = 3
+/** Smaller bodies are collected. */
+const STREAM_FROM_BYTES = 64 * 1024
+/** Bodies from here on pass as they come; smaller ones only once their server pauses: one that keeps coming is cheaper whole. */
+const STREAM_AT_ONCE_BYTES = 4 * MIB
+const PAUSE_MS = 5
+/** So long after its first byte such a body passes as it comes, however steadily. */
+const HELD_MS = 25
+/**
+ * A body that does not say its length is collected so far, which is the default of `limits.max_message`: one that turns out to be over
+ * that limit ends in `too_large`. Beyond it, under a raised limit, it passes as it comes, and breaks where it crosses the limit.
+ */
+const STREAM_UNKNOWN_ABOVE_BYTES = 16 * MIB
+const EMPTY = Buffer.alloc(0)
+
+/** Who is told of the head of an accepted reply before the others are. */
+export interface HeadWatcher {
+  onHead(head: ReplyHead): void
+}
+
+/** Sends `request`; same-origin 307 and 308 are followed three times, every other redirect fails. */
+export class Reply implements HttpHandler {
+  readonly #client: HttpClient
+  readonly #events: ReplyEvents
+  readonly #watcher: HeadWatcher | undefined
+  readonly #maxMessageBytes: number
+  #request: HttpRequest
+  #exchange: HttpExchange
+  #redirects = 0
+  #head: ReplyHead | undefined
+  #decoder: SseDecoder | undefined
+  /** Of an encoded body: what it is decoded by. */
+  #content: ContentDecoder | undefined
+  /** Room for all of a body whose length is known, else for what has come. */
+  #body: Buffer = EMPTY
+  #size = 0
+  /** What of it counts as held: all of a big one. */
+  #held = 0
+  #mayStream = false
+  /** Runs out when a body of a known length pauses, or has been held for long enough. */
+  #patience: NodeJS.Timeout | undefined
+  #firstMs = 0
+  #length = 0
+  #streamed: StreamedResult | undefined
+  #isOver = false
+
+  constructor(client: HttpClient, request: HttpRequest, maxMessageBytes: number, events: ReplyEvents, watcher?: HeadWatcher) {
+    this.#client = client
+    this.#watcher = watcher
+    this.#request = request
+    this.#maxMessageBytes = maxMessageBytes
+    this.#events = events
+    this.#exchange = client.request(request, this)
+  }
+
+  /** Where the reply comes from, after redirects. */
+  get url(): URL {
+    return this.#request.url
+  }
+
+  abort(): void {
+    this.#exchange.abort()
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#release()
+    this.#streamed?.fail(new Failure('lost', 'the connection was given up'))
+  }
+
+  /** Reads no more until the returned function is called. */
+  pause(): () => void {
+    const content = this.#content
+    this.#exchange.pause()
+    content?.pause()
+    return () => {
+      this.#exchange.resume()
+      content?.resume()
+    }
+  }
+
+  onHead(head: ReplyHead): void {
+    const { status, form, length, encoding } = head
+    if (status >= 300 && status < 400) return this.#redirect(status, head.headers.location)
+    this.#head = head
+    if (form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
+    if (encoding !== undefined && !this.#decodeContent(encoding, status)) return
+    if (form === 'sse') this.#decoder = this.#decode()
+    // The length of an encoded body says nothing of what it will be.
+    else if (form === 'json' && encoding === undefined) this.#expect(status, length)
+    if (this.#isOver) return
+    this.#watcher?.onHead(head)
+    this.#events.onHead?.(head)
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#isOver) return
+    if (this.#content === undefined) this.#onContent(chunk)
+    else this.#content.push(chunk)
+  }
+
+  #onContent(chunk: Buffer): void {
+    if (this.#isOver) return
+    if (this.#decoder !== undefined) return this.#decoder.push(chunk, true)
+    if (this.#streamed !== undefined) return this.#pass(chunk, this.#streamed)
+    if (this.#mayStream && this.#size === 0 && this.#length >= STREAM_AT_ONCE_BYTES && this.#begins(chunk)) return
+    this.#keep(chunk)
+    if (this.#patience !== undefined) this.#waitOn(this.#patience)
+    if (this.#head?.form === 'json' && this.#size > this.#maxMessageBytes) this.#tooLarge()
+    else if (this.#mayStream && this.#size > STREAM_UNKNOWN_ABOVE_BYTES) this.#begins(this.#body.subarray(0, this.#size))
+    else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
+      this.#exchange.abort()
+      this.#size = 0
+      this.#finish()
+    }
+  }
+
+  onEnd(): void {
+    if (this.#content === undefined) this.#finish()
+    else if (!this.#isOver) this.#content.end()
+  }
+
+  #finish(): void {
+    if (this.#isOver || this.#head === undefined) return
+    this.#isOver = true
+    this.#release()
+    this.#streamed?.finish()
+    this.#events.onEnd(this.#head, this.#streamed === undefined ? this.#collected() : EMPTY)
+  }
+
+  onError(failure: Failure): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#release()
+    this.#streamed?.fail(failure)
+    this.#events.onError(failure)
+  }
+
+  #expect(status: number, length: number): void {
+    this.#mayStream = status === 200 && this.#events.mayStream === true && (length === 0 || length >= STREAM_FROM_BYTES)
+    this.#length = length
+    if (length === 0 || (this.#mayStream && length >= STREAM_AT_ONCE_BYTES) || !this.#mayHold(length)) return
+    this.#body = this.#client.bodies.lease(length)
+    if (this.#mayStream) this.#patience = setTimeout(() => this.#paused(), PAUSE_MS)
+  }
+
+  /** More has come: the pause begins again, but for a body that has been held for long. */
+  #waitOn(patience: NodeJS.Timeout): void {
+    const nowMs = performance.now()
+    if (this.#firstMs === 0) this.#firstMs = nowMs
+    if (nowMs - this.#firstMs < HELD_MS - PAUSE_MS) patience.refresh()
+  }
+
+  /** The server has more to say, and takes its time: the host gets what there is. */
+  #paused(): void {
+    if (this.#size === 0 || !this.#begins(this.#body.subarray(0, this.#size))) this.#patience?.refresh()
+  }
+
+  /** False: the encoding is not known, and the reply has failed. */
+  #decodeContent(encoding: string, status: number): boolean {
+    const fail = (why: string, cause?: Error): void => {
+      this.#exchange.abort()
+      this.onError(new Failure('bad_response', why, { status }, cause))
+    }
+    this.#content = ContentDecoder.of(encoding, {
+      onData: (piece) => this.#onContent(piece),
+      onEnd: () => this.#finish(),
+      onError: (error) => fail(`the answer is not what its Content-Encoding (${encoding}) says: ${error.message}`, error),
+      onFull: (isFull) => (isFull ? this.#exchange.pause() : this.#exchange.resume()),
+    })
+    if (this.#content === undefined) fail(`the answer is encoded (${encoding}), which was not asked for and is not known`)
+    return this.#content !== undefined
+  }
+
+  /** Whether the body passes as it comes, now that this much of it is there. */
+  #begins(bytes: Buffer): boolean {
+    const source = { pause: () => this.#exchange.pause(), resume: () => this.#exchange.resume(), abort: () => this.abort() }
+    const begun = this.#events.stream?.(bytes, source)
+    if (begun === 'more') return false
+    this.#mayStream = false
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+    if (begun === undefined) {
+      if (this.#length > this.#body.length && this.#mayHold(this.#length)) this.#grow(this.#client.bodies.lease(this.#length))
+      return false
+    }
+    this.#streamed = begun
+    this.#release()
+    this.#body = EMPTY
+    this.#size = bytes.length
+    return true
+  }
+
+  #pass(chunk: Buffer, streamed: StreamedResult): void {
+    this.#size += chunk.length
+    if (this.#size > this.#maxMessageBytes) return this.#tooLarge()
+    this.#events.onStreamed?.()
+    streamed.push(chunk)
+  }
+
+  /** One copy where the length was known; where not, the room doubles. */
+  #keep(chunk: Buffer): void {
+    const size = this.#size + chunk.length
+    if (size > this.#body.length) {
+      const room = this.#size === 0 ? size : Math.max(2 * this.#body.length, size)
+      if (!this.#mayHold(room)) return
+      const { bodies } = this.#client
+      const before = this.#body
+      this.#grow(bodies.lease(room))
+      bodies.giveBack(before)
+    }
+    chunk.copy(this.#body, this.#size)
+    this.#size = size
+  }
+
+  /** Small bodies are not worth counting. False: there is no room for this one, and the reply has failed. */
+  #mayHold(bytes: number): boolean {
+    if (this.#isOver) return false
+    const more = bytes - this.#held
+    if (bytes < BIG_BYTES || more <= 0) return true
+    const { held } = this.#client.bodies
+    if (!held.hasRoomFor(more)) {
+      this.#exchange.abort()
+      this.#body = EMPTY
+      const limit = 'limits.in_flight_bytes'
+      const words = `an answer of ${bytes} bytes has no room: ${limit} (${held.max}) reached twice over`
+      this.onError(new Failure('overloaded', words, { limit }))
+      return false
+    }
+    held.add(more)
+    this.#held = bytes
+    return true
+  }
+
+  /** Nothing is waited for or held any more. */
+  #release(): void {
+    clearTimeout(this.#patience)
+    this.#content?.destroy()
+    this.#client.bodies.held.release(this.#held)
+    this.#held = 0
+  }
+
+  #collected(): Buffer {
+    return this.#size === this.#body.length ? this.#body : this.#body.subarray(0, this.#size)
+  }
+
+  #grow(room: Buffer): void {
+    this.#body.copy(room, 0, 0, this.#size)
+    this.#body = room
+  }
+
+  #decode(): SseDecoder {
+    return new SseDecoder({
+      maxEventBytes: this.#maxMessageBytes,
+      memory: this.#client.bodies,
+      onEvent: (event) => {
+        if (!this.#isOver) this.#events.onEvent(event)
+      },
+      onOversize: () => {
+        if (this.#events.onOversize === undefined) this.#tooLarge()
+        else this.#events.onOversize()
+      },
+    })
+  }
+
+  /** The credentials and the body go nowhere but to the origin they were meant for. */
+  #redirect(status: number, location: string | undefined): void {
+    this.#exchange.abort()
+    const from = this.#request.url
+    const to = URL.parse(location ?? '', from.href)
+    const isSafe = (status === 307 || status === 308) && location !== undefined && to?.origin === from.origin
+    if (!isSafe || ++this.#redirects > MAX_REDIRECTS) {
+      const facts = { status, executed: status === 303 ? 'unknown' : 'no' } as const
+      const why = isSafe ? 'too many redirects' : 'only 307 and 308 within the same origin are followed'
+      return this.onError(
+        new Failure('bad_response', `the server answered HTTP ${status} to ${shownLocation(location, to)}: ${why}`, facts),
+      )
+    }
+    to.username = from.username
+    to.password = from.password
+    this.#request = { ...this.#request, url: to }
+    this.#exchange = this.#client.request(this.#request, this)
+  }
+
+  #tooLarge(): void {
+    if (this.#isOver) return
+    this.#exchange.abort()
+    this.#body = EMPTY
+    this.onError(tooLarge(this.#maxMessageBytes))
+  }
+}
+
+/** Where a redirect leads, without user information and query, which may hold secrets. */
+export const shownLocation = (location: string | undefined, url: URL | null): string => {
+  if (location === undefined || location === '') return 'nowhere (no Location)'
+  return JSON.stringify(
+    url === null ? cleanLabel(location).slice(0, 200) : `${url.protocol}//${url.host}${url.pathname}`.slice(0, 200),
+  )
+}
+
+/** A message from the server over the cap. */
+export const tooLarge = (maxMessageBytes: number): Failure =>
+  new Failure('too_large', `a message exceeds limits.max_message (${maxMessageBytes} bytes)`, {
+    amount: maxMessageBytes / MIB,
+    limit: 'limits.max_message',
+  })

@@ -1,0 +1,187 @@
+/**
+ * HTTP/1.1 to `http://` origins on bare sockets: what most servers of one machine are reached by. It costs about half of what
+ * undici costs per call (docs/benchmarks.md); everything else, `https://` above all, stays with undici.
+ *
+ * One request at a time on a connection, and never a second try: a request that was written may have been executed.
+ */
+import type { Failure } from '../../../wire/message/failure.ts'
+import type { Parts } from '../../../wire/message/payload.ts'
+import type { BodyPool } from '../../body-pool.ts'
+import { DEFAULT_HTTP_CLIENT, headersLate, interrupted, unreachable } from './http-client.ts'
+import type { HttpClient, HttpClientOptions, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
+import { NetConnection } from './net-connection.ts'
+import type { ConnectionUser } from './net-connection.ts'
+import { RequestHead } from './request-head.ts'
+import type { ResponseHead } from './response-head.ts'
+import { WriteBatch } from '../../write-batch.ts'
+
+const READ_BUFFER_BYTES = 64 * 1024
+/** Free connections are looked at this often. */
+const SWEEP_MS = 1_000
+
+interface Origin {
+  readonly host: string
+  readonly port: number
+  /** The one used last is at the end, and is used next. */
+  readonly free: NetConnection[]
+}
+
+/** What requests have in common that share their headers, their method and their URL. */
+interface Route {
+  readonly head: RequestHead
+  readonly origin: Origin
+}
+
+export class NetClient implements HttpClient {
+  readonly bodies: BodyPool
+  readonly #options: HttpClientOptions
+  readonly #others: HttpClient
+  readonly #origins = new Map<string, Origin>()
+  readonly #connections = new Set<NetConnection>()
+  readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
+  readonly #batch = new WriteBatch()
+  /** By the headers that many requests share. */
+  #routes = new WeakMap<HttpRequest['headers'], Route>()
+  #sweepTimer: NodeJS.Timeout | undefined
+
+  /** `others` serves the origins that are not `http://`; it is closed with this one. */
+  constructor(others: HttpClient, options: Partial<HttpClientOptions> = {}) {
+    this.#others = others
+    this.bodies = others.bodies
+    this.#options = { ...DEFAULT_HTTP_CLIENT, ...options }
+  }
+
+  request(request: HttpRequest, handler: HttpHandler): HttpExchange {
+    const known = this.#routes.get(request.headers)
+    const isKnown = known !== undefined && known.head.fits(request)
+    if (!isKnown && request.url.protocol !== 'http:') return this.#others.request(request, handler)
+    const exchange = new Exchange(handler)
+    try {
+      const { head, origin } = isKnown ? known : this.#route(request)
+      const bytes = head.write(request)
+      exchange.begin(this.#connection(origin), bytes, request.headersTimeoutMs)
+    } catch (error) {
+      queueMicrotask(() => exchange.fail(unreachable(error as Error)))
+    }
+    return exchange
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweepTimer)
+    this.#sweepTimer = undefined
+    this.#origins.clear()
+    this.#routes = new WeakMap()
+    for (const connection of this.#connections) connection.break(new Error('the client was closed'))
+    await this.#others.close()
+  }
+
+  /** A free connection to the origin, or a new one; callers bound how many there are (`limits.concurrency`). */
+  #connection(origin: Origin): NetConnection {
+    const nowMs = performance.now()
+    for (let free = origin.free.pop(); free !== undefined; free = origin.free.pop()) {
+      if (free.isUsable(nowMs)) return free
+      free.destroy()
+    }
+    const connection = new NetConnection(origin.host, origin.port, {
+      connectTimeoutMs: this.#options.connectTimeoutMs,
+      readBuffer: this.#readBuffer,
+      batch: this.#batch,
+      onFree: (connection, isUsable) => {
+        if (isUsable) return void origin.free.push(connection)
+        this.#connections.delete(connection)
+        const at = origin.free.indexOf(connection)
+        if (at !== -1) origin.free.splice(at, 1)
+      },
+    })
+    this.#connections.add(connection)
+    this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
+    return connection
+  }
+
+  #route(request: HttpRequest): Route {
+    const route = { head: new RequestHead(request), origin: this.#origin(request.url) }
+    this.#routes.set(request.headers, route)
+    return route
+  }
+
+  #origin(url: URL): Origin {
+    let origin = this.#origins.get(url.host)
+    if (origin === undefined) {
+      // An IPv6 address stands in brackets in a URL and without them everywhere else.
+      const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+      origin = { host, port: url.port === '' ? 80 : Number(url.port), free: [] }
+      this.#origins.set(url.host, origin)
+    }
+    return origin
+  }
+
+  #sweep(): void {
+    const nowMs = performance.now()
+    for (const { free } of this.#origins.values())
+      for (const connection of free) if (!connection.isUsable(nowMs)) connection.destroy()
+    if (this.#connections.size > 0) return
+    clearInterval(this.#sweepTimer)
+    this.#sweepTimer = undefined
+  }
+}
+
+class Exchange implements HttpExchange, ConnectionUser {
+  readonly #handler: HttpHandler
+  #connection: NetConnection | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isOver = false
+
+  constructor(handler: HttpHandler) {
+    this.#handler = handler
+  }
+
+  begin(connection: NetConnection, request: Parts, headersTimeoutMs: number | undefined): void {
+    this.#connection = connection
+    if (headersTimeoutMs !== undefined) this.#timer = setTimeout(() => this.fail(headersLate()), headersTimeoutMs)
+    connection.send(request, this)
+  }
+
+  abort(): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#connection?.destroy()
+  }
+
+  pause(): void {
+    if (!this.#isOver) this.#connection?.pause()
+  }
+
+  resume(): void {
+    if (!this.#isOver) this.#connection?.resume()
+  }
+
+  onHead(head: ResponseHead): void {
+    clearTimeout(this.#timer)
+    this.#handler.onHead(head)
+  }
+
+  onData(bytes: Buffer): void {
+    if (!this.#isOver) this.#handler.onData(bytes)
+  }
+
+  onDone(): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#handler.onEnd()
+  }
+
+  onBroken(error: Error, isWritten: boolean): void {
+    this.fail(isWritten ? interrupted(error) : unreachable(error))
+  }
+
+  fail(failure: Failure): void {
+    if (this.#isOver) return
+    this.abort()
+    this.#handler.onError(failure)
+  }
+
+  #end(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+  }
+}

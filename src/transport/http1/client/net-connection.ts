@@ -1,0 +1,186 @@
+/**
+ * One connection to an `http://` origin, with at most one exchange on it.
+ *
+ *   connecting ─▶ writing, reading ─▶ complete ─▶ idle ─▶ writing …
+ *        │                │                         └─ closed by the server, or idle too long
+ *        └─ unreachable   └─ lost: whatever was written may have been executed, so nothing is ever written twice
+ */
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import type { Parts } from '../../../wire/message/payload.ts'
+import type { ResponseHead } from './response-head.ts'
+import { ResponseReader } from './response-reader.ts'
+import type { ResponseEvents } from './response-reader.ts'
+import type { WriteBatch } from '../../write-batch.ts'
+
+/** What a connection tells whoever has it. */
+export interface ConnectionUser extends ResponseEvents {
+  /** The response is complete. */
+  onDone(): void
+  /** `isWritten`: a byte of the request may have reached the server. Nothing comes afterwards. */
+  onBroken(error: Error, isWritten: boolean): void
+}
+
+export interface NetConnectionOptions {
+  readonly connectTimeoutMs: number
+  /** Memory that every read goes through; may be shared, as reads are handled at once. */
+  readonly readBuffer: Buffer
+  /** Takes small requests. */
+  readonly batch: WriteBatch
+  /** The connection has become free, or (`false`) is gone. */
+  onFree(connection: NetConnection, isUsable: boolean): void
+}
+
+/** Servers that do not say how long they keep a connection: node:http takes 5 s. */
+const DEFAULT_IDLE_MS = 4_000
+/** Given up this much before the server does, so that no request crosses its close. */
+const IDLE_MARGIN_MS = 1_000
+const MAX_IDLE_MS = 60_000
+
+export class NetConnection implements ResponseEvents {
+  readonly #socket: Socket
+  readonly #options: NetConnectionOptions
+  readonly #reader = new ResponseReader()
+  readonly #connectTimer: NodeJS.Timeout
+  #user: ConnectionUser | undefined
+  #isWritten = false
+  #isPaused = false
+  /** A small request that waits for the end of this turn. */
+  #batched: Uint8Array | undefined
+  readonly #writeBatched = (): void => this.#flush()
+  #error: Error | undefined
+  /** Monotonic time until which it may be used again. */
+  #usableUntilMs = Infinity
+  #idleMs = DEFAULT_IDLE_MS
+
+  constructor(host: string, port: number, options: NetConnectionOptions) {
+    this.#options = options
+    this.#socket = connect({
+      host,
+      port,
+      noDelay: true,
+      // Reads into one buffer: no allocation per read, and no stream machinery between the socket and the parser. Half of what
+      // reading 1 MB costs.
+      onread: { buffer: options.readBuffer, callback: (length, buffer) => this.#read(buffer as Buffer, length) },
+    })
+    this.#connectTimer = setTimeout(() => {
+      this.#socket.destroy(Object.assign(new Error('no connection within the time for it'), { code: 'ETIMEDOUT' }))
+    }, options.connectTimeoutMs)
+    this.#socket.once('connect', () => clearTimeout(this.#connectTimer))
+    this.#socket.on('error', (error) => (this.#error = error))
+    this.#socket.on('end', () => this.#ended())
+    this.#socket.on('close', () => this.#closed())
+  }
+
+  /** False: closed, or about to be closed by the server. */
+  isUsable(nowMs: number): boolean {
+    return this.#socket.writable && nowMs < this.#usableUntilMs
+  }
+
+  /** Sends a request, one in a single piece together with what else this turn sends; its response goes to `user`. */
+  send(request: Parts, user: ConnectionUser): void {
+    this.#user = user
+    this.#reader.begin(this)
+    this.#usableUntilMs = Infinity
+    if (this.#socket.connecting) this.#socket.once('connect', () => this.#write(request))
+    else this.#write(request)
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#socket.resume()
+  }
+
+  /** Ends it at once; its user hears nothing more. */
+  destroy(): void {
+    this.#user = undefined
+    // What was sent is sent: a cancellation is often the last thing before its connection is closed.
+    this.#flush()
+    this.#socket.destroy()
+  }
+
+  /** Ends it at once; its user hears why. */
+  break(error: Error): void {
+    this.#flush()
+    this.#socket.destroy(error)
+  }
+
+  onHead(head: ResponseHead): void {
+    this.#idleMs = head.keptMs === undefined ? DEFAULT_IDLE_MS : Math.min(head.keptMs - IDLE_MARGIN_MS, MAX_IDLE_MS)
+    this.#user?.onHead(head)
+  }
+
+  onData(bytes: Buffer): void {
+    this.#user?.onData(bytes)
+  }
+
+  #write(request: Parts): void {
+    if (this.#user === undefined) return
+    if (request.length === 1) {
+      this.#batched = request[0]
+      return this.#options.batch.add(this.#writeBatched)
+    }
+    const socket = this.#socket
+    this.#isWritten = true
+    socket.cork()
+    for (const part of request) socket.write(part)
+    socket.uncork()
+  }
+
+  #flush(): void {
+    const bytes = this.#batched
+    if (bytes === undefined) return
+    this.#batched = undefined
+    // The server closed it in this very turn: nothing was written, and that is certain.
+    if (this.#socket.destroyed) return
+    this.#isWritten = true
+    this.#socket.write(bytes)
+  }
+
+  #read(buffer: Buffer, length: number): boolean {
+    // Nothing was asked: the server breaks the protocol, or says why it closes.
+    if (this.#user === undefined) this.#socket.destroy()
+    else {
+      try {
+        this.#reader.push(buffer, length)
+      } catch (error) {
+        this.#socket.destroy(error as Error)
+        return true
+      }
+      if (this.#reader.isDone) this.#done()
+    }
+    return true
+  }
+
+  #done(): void {
+    const user = this.#user
+    if (user === undefined) return
+    this.#user = undefined
+    this.#isWritten = false
+    if (this.#isPaused) this.resume()
+    this.#usableUntilMs = performance.now() + this.#idleMs
+    const isKept = this.#reader.keepsAlive && this.#idleMs > 0
+    if (!isKept) this.#socket.destroy()
+    this.#options.onFree(this, isKept)
+    user.onDone()
+  }
+
+  #ended(): void {
+    if (this.#user === undefined) this.#socket.destroy()
+    else if (this.#reader.finish()) this.#done()
+    else this.#socket.destroy(Object.assign(new Error('the server closed the connection'), { code: 'ECONNRESET' }))
+  }
+
+  #closed(): void {
+    clearTimeout(this.#connectTimer)
+    const user = this.#user
+    this.#user = undefined
+    this.#options.onFree(this, false)
+    user?.onBroken(this.#error ?? new Error('the connection was closed'), this.#isWritten)
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Which requests of ours go through an HTTP proxy: one proxy for each scheme, and hosts that are excepted (`NO_PROXY`). The forms of
+ * exceptions are those of curl, Go and Node together: `*`, `example.com` with its subdomains, `.example.com`, `*.example.com` (the
+ * subdomains alone), addresses, `10.0.0.0/8`, each with a `:port` or without.
+ *
+ * This machine is always excepted: no proxy reaches our loopback address, and some would connect to their own.
+ */
+import { BlockList, isIP, isIPv6 } from 'node:net'
+import { isLoopbackHost } from '../../loopback.ts'
+
+export interface ProxyRules {
+  /** Of `http:` URLs; absolute, with user name and password where the proxy takes them. */
+  readonly http: string | undefined
+  /** Of `https:` URLs. */
+  readonly https: string | undefined
+  /** As in `NO_PROXY`, one entry each, in lower case. */
+  readonly except: readonly string[]
+}
+
+export const NO_PROXIES: ProxyRules = { http: undefined, https: undefined, except: [] }
+
+/** The proxy of a URL; `undefined`: it is connected to directly. */
+export const proxyFor = (url: URL, { http, https, except }: ProxyRules): URL | undefined => {
+  const proxy = url.protocol === 'https:' ? https : http
+  const host = url.hostname.replace(/^\[|\]$|\.$/g, '').toLowerCase()
+  if (proxy === undefined || isLoopbackHost(host) || host.endsWith('.localhost')) return undefined
+  const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
+  return except.some((entry) => covers(entry, host, port)) ? undefined : new URL(proxy)
+}
+
+/** Scheme, host and port: what may be shown of a proxy. */
+export const originOfProxy = ({ protocol, host }: URL): string => `${protocol}//${host}`
+
+const covers = (entry: string, host: string, port: string): boolean => {
+  const [, bracketed, plain, only] = /^(?:\[(.+)\]|([^:]*|.*:.*:.*?))(?::(\d+))?$/.exec(entry) ?? []
+  const name = (bracketed ?? plain ?? '').replace(/\.$/, '')
+  if (name === '' || (only !== undefined && only !== port)) return false
+  if (name === '*') return true
+  const [address = '', bits] = name.split('/', 2)
+  if (isIP(address) !== 0) return coversAddress(address, bits, host)
+  if (name.startsWith('*.')) return host.endsWith(name.slice(1))
+  const domain = name.replace(/^\./, '')
+  return host === domain || host.endsWith(`.${domain}`)
+}
+
+const coversAddress = (address: string, bits: string | undefined, host: string): boolean => {
+  const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+  const width = family === 'ipv6' ? 128 : 32
+  const length = bits === undefined ? width : Number(bits)
+  if (isIP(host) === 0 || !Number.isInteger(length) || length < 0 || length > width) return false
+  const list = new BlockList()
+  list.addSubnet(address, length, family)
+  return list.check(host, isIPv6(host) ? 'ipv6' : 'ipv4')
+}

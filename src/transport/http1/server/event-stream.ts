@@ -1,0 +1,140 @@
+/** A stream of server-sent events to one host, as the body of an answer. */
+import { byteLength, join, toParts } from '../../../wire/message/payload.ts'
+import type { Parts } from '../../../wire/message/payload.ts'
+import { COMMENT, encodeEvent } from '../../../wire/framing/sse.ts'
+import { BIG_BYTES } from '../../body-pool.ts'
+import type { BodyPool } from '../../body-pool.ts'
+import type { HeldBytes } from '../../held-bytes.ts'
+import type { AnswerBody, OnTaken } from './http-request.ts'
+
+/** What may wait for a host before whoever speaks to it alone is no longer read. */
+const STALLED_BYTES = 256 * 1024
+
+/** Events to one host. A host that does not read loses its stream, never its neighbours (F-21). */
+export class EventStream {
+  readonly #response: AnswerBody
+  readonly #bodies: BodyPool
+  readonly #held: HeldBytes
+  #stalledSinceMs: number | undefined
+  /** What waits since it stalled. */
+  #waiting = 0
+  #lastWriteMs = performance.now()
+  #isBrokenOff = false
+
+  constructor(response: AnswerBody, bodies: BodyPool) {
+    this.#response = response
+    this.#bodies = bodies
+    this.#held = bodies.held
+    response.on('drain', () => this.#drained())
+    response.on('close', () => this.#drained())
+    response.on('error', () => undefined)
+  }
+
+  /** The host takes less than it is given: much waits for it. */
+  get isStalled(): boolean {
+    return this.#response.writableLength > STALLED_BYTES && !this.#response.destroyed
+  }
+
+  get isOpen(): boolean {
+    return !this.#isBrokenOff && !this.#response.writableEnded && !this.#response.destroyed
+  }
+
+  onClose(callback: () => void): void {
+    this.#response.on('close', callback)
+  }
+
+  /**
+   * One JSON-RPC message. Clients that look for a name know this one only (B281). `id`: from where the stream can be resumed; a log of events
+   * refers to `parts` then, and their memory is not used again.
+   */
+  message(parts: Parts, id?: string): void {
+    const event = encodeEvent({ event: 'message', data: parts, ...(id !== undefined && { id }) })
+    const bytes = byteLength(event)
+    if (bytes < BIG_BYTES) return this.#write(join(event))
+    this.#writeParts(event, bytes, (error) => {
+      if (!error && id === undefined) this.#bodies.release(event)
+    })
+  }
+
+  /** The first event of HTTP+SSE: where messages are posted to. */
+  endpoint(uri: string): void {
+    this.#write(join(encodeEvent({ event: 'endpoint', data: toParts(uri) })))
+  }
+
+  /** An id to resume from, before anything is sent ([2025-11-25 basic/transports]). */
+  prime(id: string): void {
+    this.#write(join(encodeEvent({ id, data: [] })))
+  }
+
+  /** The stream is complete. */
+  end(): void {
+    if (this.isOpen) this.#response.end()
+  }
+
+  /** Ends it for the client to resume after `retryMs`. Nothing else sends `retry`: parsers exist that fail on it (B281). */
+  endForPolling(retryMs: number): void {
+    this.#write(join(encodeEvent({ retry: retryMs, data: [] })))
+    this.end()
+  }
+
+  /**
+   * Closes the connection after what was written, without the mark that ends a body: the client sees a stream that broke, and opens
+   * another one. Clients exist that take a stream which ends cleanly for one that is quiet (BRIDGING 3.22).
+   */
+  breakOff(): void {
+    if (!this.isOpen) return
+    this.#isBrokenOff = true
+    this.#response.breakOff()
+  }
+
+  /** Keeps the stream alive while it is quiet, and ends it when its host has stopped reading: then the option that says so. */
+  sweep(limits: { keepAliveMs: number; stallMs: number; maxQueuedBytes: number }): string | undefined {
+    if (this.#response.destroyed) return undefined
+    const nowMs = performance.now()
+    const isStalled = this.#stalledSinceMs !== undefined && nowMs - this.#stalledSinceMs >= limits.stallMs
+    if (isStalled || this.#response.writableLength > this.#largest + limits.maxQueuedBytes) {
+      this.#response.destroy()
+      return isStalled ? 'listen.limits.write_stall' : 'listen.limits.max_queued'
+    }
+    if (this.isOpen && nowMs - this.#lastWriteMs >= limits.keepAliveMs) this.#write(COMMENT)
+    return undefined
+  }
+
+  #drained(): void {
+    this.#stalledSinceMs = undefined
+    this.#held.release(this.#waiting)
+    this.#waiting = 0
+  }
+
+  /** Bytes of the largest message still queued: a big answer alone is no reason to cut its host off. */
+  #largest = 0
+
+  #write(bytes: Uint8Array): void {
+    if (!this.isOpen) return
+    this.#lastWriteMs = performance.now()
+    this.#account(this.#response.write(bytes), bytes.length)
+  }
+
+  /** A big event in one write of its parts: they are not copied. */
+  #writeParts(parts: Parts, bytes: number, taken: OnTaken): void {
+    if (!this.isOpen) return
+    this.#lastWriteMs = performance.now()
+    const last = parts.length - 1
+    let isTaken = true
+    this.#response.cork()
+    for (const [at, part] of parts.entries()) isTaken = this.#response.write(part, at === last ? taken : undefined)
+    this.#response.uncork()
+    this.#account(isTaken, bytes)
+  }
+
+  #account(isTaken: boolean, bytes: number): void {
+    if (isTaken) {
+      this.#largest = 0
+      return
+    }
+    this.#largest = Math.max(this.#largest, bytes)
+    this.#waiting += bytes
+    this.#held.add(bytes)
+    this.#stalledSinceMs ??= this.#lastWriteMs
+  }
+}

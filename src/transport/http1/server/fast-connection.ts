@@ -1,0 +1,235 @@
+/**
+ * A connection of a host as long as only plain requests come on it, one at a time. Whatever else comes is node:http's, with the bytes
+ * that have been read and all that follow; a host can see no difference.
+ *
+ *   idle ─▶ part of a head ─▶ request under way, its body coming ─▶ answered ─▶ the rest of its body, unread ─▶ idle …
+ *     └──────────┴── not plain, more than one at a time, too slow ──────┴─▶ node:http, for good
+ */
+import type { Socket } from 'node:net'
+import { refuse } from './connection-caps.ts'
+import { tellStalled } from './http-request.ts'
+import type { Shared } from './http-request.ts'
+import { PlainHead } from './fast-head.ts'
+import type { BodyPart } from './fast-head.ts'
+import { PlainRequest } from './fast-request.ts'
+import { RequestBody } from './request-body.ts'
+import type { WriteRoom } from './write-room.ts'
+
+/** Whoever has begun a request, or not, for so long, ms: node:http knows what to say to the slow. Times are up to a sweep old. */
+const SLOW_MS = 2_000
+/** Longer than the host was told, by a second at least, so that none of its requests crosses our close, as node:http does. */
+const IDLE_MARGIN_MS = 2_000
+
+/** Of what becomes a head, or a body in chunks: more pieces than any usual client needs. */
+const MAX_PIECES = 8
+
+/** What may come before its turn; more is not read yet. */
+const MAX_EARLY_BYTES = 64 * 1024
+
+/** What the plain connections of one listener use. */
+export interface PlainShared extends Shared {
+  readonly room: WriteRoom
+  readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
+  readonly maxHeaderLines: number
+  /** Until all of a request is there. */
+  readonly requestTimeoutMs: number
+  /** Time of the last sweep, monotonic. */
+  readonly nowMs: number
+  /** `Date: …`, for this second. */
+  readonly date: string
+  /** It is not ours any more: `early` is what was read of it. */
+  handOver(connection: PlainConnection, socket: Socket, early: Buffer): void
+  closed(connection: PlainConnection): void
+  /** Its request did not become complete in time: answers so and closes it. `isReading`: its body was asked for. */
+  refuseSlow(socket: Socket, isReading: boolean): void
+}
+
+export class PlainConnection {
+  readonly #socket: Socket
+  readonly #shared: PlainShared
+  /** Of the request before: mostly that of the next one too. */
+  #head: PlainHead | undefined
+  /** Part of a head, or of a body in chunks. */
+  #begun: Buffer | undefined
+  /** The pieces that it came in. */
+  #pieces = 0
+  #request: PlainRequest | undefined
+  /** Of a request under way, or answered already: not all of it has come. */
+  #body: RequestBody | undefined
+  /** Came while a request was under way. */
+  #early: Buffer | undefined
+  #isAnswered = false
+  #isProven = false
+  #sinceMs: number
+
+  constructor(socket: Socket, shared: PlainShared) {
+    this.#socket = socket
+    this.#shared = shared
+    this.#sinceMs = shared.nowMs
+    socket.on('data', this.#onData)
+    socket.on('end', this.#onEnd)
+    socket.on('error', ignore)
+    socket.on('close', this.#onClose)
+  }
+
+  /** The last answer has been given and no request has begun. */
+  get isIdle(): boolean {
+    return this.#request === undefined && this.#begun === undefined && this.#body === undefined
+  }
+
+  /** Closes it if nothing is under way. */
+  closeIdle(): void {
+    if (this.isIdle) this.#end()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  sweep(nowMs: number): void {
+    const { keepAliveTimeoutMs, requestTimeoutMs, writeStallMs } = this.#shared
+    const forMs = nowMs - this.#sinceMs
+    if (this.#body !== undefined) {
+      if (forMs >= requestTimeoutMs) this.#refuseSlow(this.#body)
+      return
+    }
+    if (this.#request !== undefined) return
+    if (this.#socket.writableLength > 0) {
+      if (forMs < writeStallMs) return
+      tellStalled(this.#shared)
+      this.#socket.destroy()
+    } else if (!this.#isAnswered || this.#begun !== undefined) {
+      if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? NOTHING)
+    } else if (forMs >= keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
+  }
+
+  /** A request on it was admitted. */
+  proven(): void {
+    if (this.#isProven) return
+    this.#isProven = true
+    this.#shared.caps.proven(this.#socket)
+  }
+
+  /** The answer to its request is out; `isKept`: another may follow. */
+  answered(isKept: boolean): void {
+    this.#request = undefined
+    this.#isAnswered = true
+    const body = this.#body
+    if (body === undefined) this.#sinceMs = this.#shared.nowMs
+    else body.discard()
+    if (!isKept || !this.#socket.writable) this.#end()
+    else if (this.#early !== undefined) this.#handOver(this.#early)
+    else if (this.#shared.ending.isEnding) this.#end()
+    // Who does not take its answers is not asked for more requests.
+    else if (this.#socket.writableNeedDrain) this.#rest()
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    const rest = this.#body === undefined ? chunk : this.#pushBody(this.#body, chunk)
+    if (rest === undefined) return
+    if (this.#request !== undefined) {
+      this.#early = this.#early === undefined ? rest : Buffer.concat([this.#early, rest])
+      if (this.#early.length > MAX_EARLY_BYTES) this.#socket.pause()
+      return
+    }
+    const begun = this.#begun
+    const bytes = begun === undefined ? rest : Buffer.concat([begun, rest])
+    const body = this.#bodyIn(bytes)
+    if (body === 'more' && this.#pieces < MAX_PIECES) this.#wait(bytes)
+    else if (body === 'more' || body === undefined) this.#handOver(bytes)
+    else this.#serve(body)
+  }
+
+  /** What came behind the body, if anything. */
+  #pushBody(body: RequestBody, chunk: Buffer): Buffer | undefined {
+    const taken = body.push(chunk)
+    if (!body.isComplete) return undefined
+    this.#body = undefined
+    this.#sinceMs = this.#shared.nowMs
+    return taken < chunk.length ? chunk.subarray(taken) : undefined
+  }
+
+  #bodyIn(bytes: Buffer): Buffer | BodyPart | 'more' | undefined {
+    let body = this.#head?.bodyIn(bytes)
+    if (body === undefined) {
+      const head = PlainHead.read(bytes)
+      if (head === 'more' || head === undefined) return head
+      if (head.lines > this.#shared.maxHeaderLines || head.size > this.#shared.maxHeaderBytes) return undefined
+      this.#head = head
+      body = head.bodyIn(bytes)
+    }
+    return body === 'beyond' ? undefined : body
+  }
+
+  #wait(bytes: Buffer): void {
+    if (this.#pieces++ === 0) this.#sinceMs = this.#shared.nowMs
+    this.#begun = bytes
+  }
+
+  #serve(came: Buffer | BodyPart): void {
+    this.#begun = undefined
+    this.#pieces = 0
+    if (this.#head === undefined) return
+    const body = Buffer.isBuffer(came) ? came : this.#expect(came)
+    this.#request = new PlainRequest(this.#head, body, this, this.#socket, this.#shared)
+    this.#shared.events.request(this.#request)
+  }
+
+  /** The request is served from its head on, as by node:http: who is refused is not waited for. */
+  #expect({ part, length }: BodyPart): RequestBody {
+    this.#sinceMs = this.#shared.nowMs
+    return (this.#body = new RequestBody(part, length, this.#socket, this.#shared.bodies.held))
+  }
+
+  #rest(): void {
+    this.#socket.pause()
+    this.#socket.once('drain', () => this.#socket.resume())
+  }
+
+  /** Closes it once what was written is out; what comes behind the last answer is not read (RFC 9112, 9.6). */
+  #end(): void {
+    this.#socket.off('data', this.#onData)
+    this.#socket.resume()
+    this.#socket.destroySoon()
+  }
+
+  #refuseSlow(body: RequestBody): void {
+    const { isAwaited } = body
+    this.#breakOff(body)
+    this.#shared.refuseSlow(this.#socket, isAwaited)
+  }
+
+  /** The rest of it will not be read. */
+  #breakOff(body: RequestBody): void {
+    this.#body = undefined
+    body.release()
+    this.#socket.off('data', this.#onData)
+  }
+
+  #handOver(early: Buffer): void {
+    const socket = this.#socket
+    socket.off('data', this.#onData)
+    socket.off('end', this.#onEnd)
+    socket.off('error', ignore)
+    socket.off('close', this.#onClose)
+    this.#shared.handOver(this, socket, early)
+  }
+
+  /** As node:http: who says no more is not answered any more, and half a request is none. */
+  readonly #onEnd = (): void => {
+    if (this.#body !== undefined) this.#breakOff(this.#body)
+    else if (this.#begun === undefined) return void this.#socket.end()
+    this.#begun = undefined
+    refuse(this.#socket, 400, '')
+  }
+
+  readonly #onClose = (): void => {
+    this.#shared.closed(this)
+    this.#body?.release()
+    this.#request?.disconnected()
+  }
+}
+
+const NOTHING = Buffer.alloc(0)
+const ignore = (): void => undefined

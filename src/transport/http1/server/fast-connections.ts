@@ -1,0 +1,95 @@
+/** The connections of one listener on which only plain requests have come so far, and what they share. */
+import type { Socket } from 'node:net'
+import type { Shared } from './http-request.ts'
+import { PlainConnection } from './fast-connection.ts'
+import type { PlainShared } from './fast-connection.ts'
+import { WriteRoom } from './write-room.ts'
+
+const SWEEP_MS = 1_000
+/** Whole answers are shorter (`http-request.ts`), and their heads have room. */
+const ROOM_BYTES = 72 * 1024
+
+export interface PlainOptions {
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
+  readonly maxHeaderLines: number
+}
+
+export class PlainConnections implements PlainShared {
+  readonly caps: Shared['caps']
+  readonly batch: Shared['batch']
+  readonly bodies: Shared['bodies']
+  readonly writeStallMs: number
+  readonly events: Shared['events']
+  readonly ending: Shared['ending']
+  readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
+  readonly maxHeaderLines: number
+  readonly requestTimeoutMs: number
+  readonly refuseSlow: PlainShared['refuseSlow']
+  readonly room = new WriteRoom(ROOM_BYTES)
+  readonly #connections = new Set<PlainConnection>()
+  /** Gives a connection to node:http. */
+  readonly #accept: (socket: Socket) => void
+  readonly #timer: NodeJS.Timeout
+  #nowMs = performance.now()
+  #date = new Date().toUTCString()
+
+  constructor(options: PlainOptions, shared: Shared, accept: (socket: Socket) => void, refuseSlow: PlainShared['refuseSlow']) {
+    this.caps = shared.caps
+    this.batch = shared.batch
+    this.bodies = shared.bodies
+    this.writeStallMs = shared.writeStallMs
+    this.events = shared.events
+    this.ending = shared.ending
+    this.keepAliveTimeoutMs = options.keepAliveTimeoutMs
+    this.maxHeaderBytes = options.maxHeaderBytes
+    this.maxHeaderLines = options.maxHeaderLines
+    this.requestTimeoutMs = options.requestTimeoutMs
+    this.refuseSlow = refuseSlow
+    this.#accept = accept
+    this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.headersTimeoutMs)).unref()
+  }
+
+  get nowMs(): number {
+    return this.#nowMs
+  }
+  get date(): string {
+    return this.#date
+  }
+
+  add(socket: Socket): void {
+    this.#connections.add(new PlainConnection(socket, this))
+  }
+
+  handOver(connection: PlainConnection, socket: Socket, early: Buffer): void {
+    this.#connections.delete(connection)
+    // What is put back comes first, once somebody listens again.
+    socket.pause()
+    if (early.length > 0) socket.unshift(early)
+    this.#accept(socket)
+    socket.resume()
+  }
+
+  closed(connection: PlainConnection): void {
+    this.#connections.delete(connection)
+  }
+
+  /** What is under way goes on. */
+  closeIdle(): void {
+    for (const connection of this.#connections) connection.closeIdle()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    for (const connection of this.#connections) connection.destroy()
+  }
+
+  #sweep(): void {
+    this.#nowMs = performance.now()
+    this.#date = new Date().toUTCString()
+    for (const connection of this.#connections) connection.sweep(this.#nowMs)
+  }
+}

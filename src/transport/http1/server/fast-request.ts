@@ -1,0 +1,138 @@
+/** A plain request, whose body may still be coming, and its answer on the connection that it came by. */
+import type { Socket } from 'node:net'
+import type { Parts } from '../../../wire/message/payload.ts'
+import { HttpRequest } from './http-request.ts'
+import type { HeadNotes, Headers, AnswerBody, Unread } from './http-request.ts'
+import type { PlainConnection, PlainShared } from './fast-connection.ts'
+import type { PlainHead } from './fast-head.ts'
+import { PlainResponse } from './fast-response.ts'
+import type { RequestBody } from './request-body.ts'
+import { STATUS_TEXTS } from './status-texts.ts'
+
+/** What may be in a value, as node:http has it. */
+const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+
+export class PlainRequest extends HttpRequest {
+  readonly #head: PlainHead
+  readonly #body: Buffer | RequestBody
+  readonly #connection: PlainConnection
+  readonly #socket: Socket
+  readonly #plain: PlainShared
+  #isAnswered = false
+  #response: PlainResponse | undefined
+  #onDisconnect: (() => void) | undefined
+
+  constructor(head: PlainHead, body: Buffer | RequestBody, connection: PlainConnection, socket: Socket, shared: PlainShared) {
+    super(head.target, shared)
+    this.#head = head
+    this.#body = body
+    this.#connection = connection
+    this.#socket = socket
+    this.#plain = shared
+  }
+
+  get method(): string {
+    return this.#head.method
+  }
+  get notes(): HeadNotes {
+    return this.#head.notes
+  }
+
+  header(name: string): string | undefined {
+    const { headers } = this.#head
+    return Object.hasOwn(headers, name) ? headers[name] : undefined
+  }
+
+  count(name: string): number {
+    return Object.hasOwn(this.#head.headers, name) ? 1 : 0
+  }
+
+  headers(): Headers {
+    return this.#head.headers
+  }
+
+  onDisconnect(callback: () => void): void {
+    const before = this.#onDisconnect
+    this.#onDisconnect =
+      before === undefined
+        ? callback
+        : () => {
+            before()
+            callback()
+          }
+  }
+
+  disconnected(): void {
+    this.#response?.destroy()
+    this.#onDisconnect?.()
+  }
+
+  readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {
+    const body = this.#body
+    if (!Buffer.isBuffer(body))
+      return body.read(maxBytes, (read) => (Buffer.isBuffer(read) ? done(read) : this.#refuseBody(read, done)))
+    if (body.length <= maxBytes) return done(body)
+    this.#refuseBody('too_large', done)
+  }
+
+  admitted(): void {
+    this.#connection.proven()
+  }
+
+  fail(): void {
+    if (this.#isAnswered) this.#socket.destroy()
+    else this.reply(500, { Connection: 'close' })
+  }
+
+  protected get canAnswer(): boolean {
+    return !this.#isAnswered && !this.#socket.destroyed
+  }
+
+  protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
+    const isKept = this.#isKept(headers)
+    const head = this.#headOf(status, headers, isKept, length)
+    this.#isAnswered = true
+    this.shared.batch.add(() => {
+      // The host has said that it says no more: its connection is about to close.
+      if (!this.#socket.writable) return
+      this.#plain.room.write(this.#socket, head, body, length)
+      this.#connection.answered(isKept)
+    })
+  }
+
+  protected begin(status: number, headers: Headers, length?: number): AnswerBody {
+    const isKept = this.#isKept(headers)
+    const head = this.#headOf(status, headers, isKept, length)
+    this.#isAnswered = true
+    const response = new PlainResponse(this.#socket, head, length === undefined)
+    response.on('error', () => undefined)
+    response.once('finish', () => this.#connection.answered(isKept))
+    this.#response = response
+    return response
+  }
+
+  #refuseBody(reason: Unread, done: (body: Unread) => void): void {
+    this.addHeaders({ Connection: 'close' })
+    done(reason)
+  }
+
+  #isKept(headers: Headers): boolean {
+    return headers.Connection === undefined && !this.#plain.ending.isEnding
+  }
+
+  /** Everything up to the body, in the order of node:http; without `length`, the body comes in chunks. */
+  #headOf(status: number, headers: Headers, isKept: boolean, length: number | undefined): string {
+    let head = `HTTP/1.1 ${status} ${STATUS_TEXTS[status]}\r\n`
+    for (const name in headers) {
+      const value = headers[name] ?? ''
+      if (NO_VALUE.test(value)) throw new TypeError(`a header of an answer cannot say what ${name} would have said`)
+      head += `${name}: ${value}\r\n`
+    }
+    if (length !== undefined) head += `Content-Length: ${length}\r\n`
+    const { date, keepAliveTimeoutMs } = this.#plain
+    head += `Date: ${date}\r\n`
+    if (isKept) head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}\r\n`
+    else if (headers.Connection === undefined) head += 'Connection: close\r\n'
+    return length === undefined ? `${head}Transfer-Encoding: chunked\r\n\r\n` : `${head}\r\n`
+  }
+}

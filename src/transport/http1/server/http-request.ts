@@ -1,0 +1,181 @@
+/**
+ * What one request of a host can do, whoever read it: be read within a limit, be answered in one write, or become a stream of
+ * events. It knows HTTP; what the bytes mean is the `host/` room's.
+ */
+import type { Parts } from '../../../wire/message/payload.ts'
+import { byteLength } from '../../../wire/message/payload.ts'
+import type { BodyPool } from '../../body-pool.ts'
+import { BodyWriter } from './body-writer.ts'
+import type { ConnectionCaps } from './connection-caps.ts'
+import { EventStream } from './event-stream.ts'
+import type { WriteBatch } from '../../write-batch.ts'
+
+/** Below this a reply is joined and written at once; above, its slices go out as they are. */
+export const JOIN_BELOW_BYTES = 64 * 1024
+
+const EVENT_HEADERS = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-cache, no-transform',
+  'X-Accel-Buffering': 'no',
+}
+
+const NOTHING: Parts = []
+
+export type Headers = Readonly<Record<string, string>>
+
+/** What a listener tells. */
+export interface ListenerEvents {
+  request(request: HttpRequest): void
+  /** A connection could not be taken, as when no descriptor is left (F-29), or was given up; the others go on. */
+  trouble(error: Error): void
+  /** A limit was reached, by the path of its option. */
+  reached(option: string): void
+}
+
+/** What all requests of one listener use. */
+export interface Shared {
+  /** Learns on which connections a request was admitted. */
+  readonly caps: Pick<ConnectionCaps, 'proven'>
+  /** Takes small replies. */
+  readonly batch: WriteBatch
+  /** Where big replies of servers lie until they are written. */
+  readonly bodies: BodyPool
+  /** A host that takes nothing of an answer for so long loses its connection. */
+  readonly writeStallMs: number
+  readonly events: ListenerEvents
+  /** Whether answers are the last ones on their connections. */
+  readonly ending: { isEnding: boolean }
+}
+
+/** Why a body was not read: it exceeds its own limit, or what all of them may hold together. */
+export type Unread = 'too_large' | 'overloaded'
+
+/** What is found out about a head, kept for the requests that follow with the same one on the same connection. */
+export interface HeadNotes {
+  /** A bearer token, and its SHA-256. */
+  credential: { readonly token: string; readonly digest: Buffer } | undefined
+}
+
+/** The system has taken what was written, or `error` says why it has not. */
+export type OnTaken = (error?: Error | null) => void
+
+/** The way of an answer whose body goes out in pieces: as much of a stream as is used of it. */
+export interface AnswerBody {
+  readonly destroyed: boolean
+  readonly writableEnded: boolean
+  readonly writableLength: number
+  write(bytes: Uint8Array, onTaken?: OnTaken): boolean
+  end(onTaken?: OnTaken): unknown
+  destroy(): unknown
+  /** Closes the connection once what was written is out, without the mark of an end. */
+  breakOff(): void
+  cork(): void
+  uncork(): void
+  flushHeaders(): void
+  /** `timeout` comes when the connection was silent for so long; 0: never. */
+  setTimeout(ms: number): unknown
+  on(event: 'close' | 'drain' | 'error' | 'timeout', listener: () => void): unknown
+  once(event: 'close' | 'drain', listener: () => void): unknown
+}
+
+export abstract class HttpRequest {
+  abstract readonly method: string
+  /** `undefined`: there is no place to keep any. */
+  abstract readonly notes: HeadNotes | undefined
+  #path: string
+  readonly query: string
+  protected readonly shared: Shared
+  #extraHeaders: Headers | undefined
+
+  /** `target`: path and query. */
+  constructor(target: string, shared: Shared) {
+    this.shared = shared
+    const mark = target.indexOf('?')
+    this.#path = mark === -1 ? target : target.slice(0, mark)
+    this.query = mark === -1 ? '' : target.slice(mark + 1)
+  }
+
+  /** Without query. */
+  get path(): string {
+    return this.#path
+  }
+
+  /** Forgets what a proxy has before our paths, and did not take away. */
+  cutPrefix(prefix: string): void {
+    if (this.#path.startsWith(prefix) && this.#path[prefix.length] === '/') this.#path = this.#path.slice(prefix.length)
+  }
+
+  /** A header's value; names in lower case. Repeated ones are joined as node:http does. */
+  abstract header(name: string): string | undefined
+  /** How often a header came; more than one `Host` is a smuggling attempt. */
+  abstract count(name: string): number
+  /** All headers, by their names in lower case. */
+  abstract headers(): Headers
+  /** Runs when the host has gone before the answer was complete. */
+  abstract onDisconnect(callback: () => void): void
+  /** Reads the body; calls back with the reason once it must not be read to its end (the connection is then not kept). */
+  abstract readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void
+  /** The caller may come in: its connection is not closed in favour of another one. */
+  abstract admitted(): void
+  /** Ends what cannot be answered any more: with 500 where nothing was said yet, else by breaking the stream visibly. */
+  abstract fail(): void
+
+  protected abstract get canAnswer(): boolean
+  /** Status, headers and a body of `length` bytes together. */
+  protected abstract sendWhole(status: number, headers: Headers, body: Parts, length: number): void
+  /** Status and headers, and the way of a body that follows; without `length`, nobody knows yet how long it will be. */
+  protected abstract begin(status: number, headers: Headers, length?: number): AnswerBody
+
+  /** Headers for whatever is answered (CORS). */
+  addHeaders(headers: Headers): void {
+    this.#extraHeaders = { ...this.#extraHeaders, ...headers }
+  }
+
+  /** The whole answer in one write. */
+  reply(status: number, headers: Headers, body: Parts = NOTHING): void {
+    if (!this.canAnswer) return
+    const length = byteLength(body)
+    if (length < JOIN_BELOW_BYTES) this.sendWhole(status, this.#all(headers), body, length)
+    else this.#sendBig(this.begin(status, this.#all(headers), length), body, length)
+  }
+
+  /** Answers with a body that is written as it is made; `onFull` and `onDrained` say whether the host takes it. */
+  replyInPieces(status: number, headers: Headers, onFull: () => void, onDrained: () => void): BodyWriter {
+    const { bodies, writeStallMs: stallMs } = this.shared
+    const onStalled = (): void => tellStalled(this.shared)
+    return new BodyWriter(this.begin(status, this.#all(headers)), bodies, { onFull, onDrained, stallMs, onStalled })
+  }
+
+  /** Answers 200 with a stream of events. */
+  openEvents(headers: Headers): EventStream {
+    const response = this.begin(200, this.#all({ ...EVENT_HEADERS, ...headers }))
+    response.flushHeaders()
+    return new EventStream(response, this.shared.bodies)
+  }
+
+  #all(headers: Headers): Headers {
+    return this.#extraHeaders === undefined ? headers : { ...this.#extraHeaders, ...headers }
+  }
+
+  #sendBig(response: AnswerBody, body: Parts, length: number): void {
+    const { writeStallMs, bodies } = this.shared
+    response.setTimeout(writeStallMs)
+    response.on('timeout', () => {
+      tellStalled(this.shared)
+      response.destroy()
+    })
+    bodies.held.add(length)
+    response.once('close', () => bodies.held.release(length))
+    response.cork()
+    for (const part of body) response.write(part)
+    response.end((error) => {
+      if (!error) bodies.release(body)
+    })
+  }
+}
+
+/** A host took nothing of an answer for too long. */
+export const tellStalled = ({ events, writeStallMs }: Shared): void => {
+  events.reached('listen.limits.write_stall')
+  events.trouble(new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
+}

@@ -1,0 +1,152 @@
+/** A request as node:http has read it. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { latin1Of } from '../../../wire/message/payload.ts'
+import type { Parts } from '../../../wire/message/payload.ts'
+import { HttpRequest } from './http-request.ts'
+import type { Headers, AnswerBody, Shared, Unread } from './http-request.ts'
+
+const LAST: Headers = { Connection: 'close' }
+
+/** What node:http makes of each request's answer here. */
+export interface NodeResponse extends ServerResponse {
+  /** What was written is in the socket, unless an earlier answer of the connection is still on its way: then nothing is. */
+  breakOff(): void
+}
+
+export class NodeRequest extends HttpRequest {
+  readonly method: string
+  readonly notes = undefined
+  readonly #request: IncomingMessage
+  readonly #response: NodeResponse
+  /** Connections on which a body is coming slowly. */
+  readonly #reading: Set<Socket>
+
+  constructor(request: IncomingMessage, response: NodeResponse, shared: Shared, reading: Set<Socket>) {
+    super(request.url ?? '/', shared)
+    this.#request = request
+    this.#response = response
+    this.#reading = reading
+    this.method = request.method ?? ''
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  count(name: string): number {
+    const { rawHeaders } = this.#request
+    let count = 0
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const sent = rawHeaders[at]
+      if (sent?.length === name.length && sent.toLowerCase() === name) count++
+    }
+    return count
+  }
+
+  headers(): Headers {
+    const { headers } = this.#request
+    // Only cookies to be set come as a list, and they belong into responses.
+    if (headers['set-cookie'] === undefined) return headers as Headers
+    const found: Record<string, string> = {}
+    for (const name of Object.keys(headers)) found[name] = this.header(name) ?? ''
+    return found
+  }
+
+  onDisconnect(callback: () => void): void {
+    this.#response.on('close', () => {
+      if (!this.#response.writableFinished) callback()
+    })
+  }
+
+  readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {
+    const request = this.#request
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return this.#refuseBody('too_large', done)
+    // Most bodies came together with their heads, and are there when this turn's parsing is over: read at once, they take no
+    // listeners and no flowing.
+    process.nextTick(() => {
+      const body = request.read() as Buffer | null
+      if (!request.complete || request.readableLength > 0) this.#collect(body, maxBytes, done)
+      else if (body !== null && body.length > maxBytes) this.#refuseBody('too_large', done)
+      else done(body ?? Buffer.alloc(0))
+    })
+  }
+
+  admitted(): void {
+    this.shared.caps.proven(this.#request.socket)
+  }
+
+  fail(): void {
+    if (this.#response.headersSent) this.#response.destroy()
+    else this.reply(500, { Connection: 'close' })
+  }
+
+  protected get canAnswer(): boolean {
+    return !this.#response.headersSent && !this.#response.destroyed
+  }
+
+  protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
+    const response = this.#response
+    response.writeHead(status, { ...headers, ...this.#lastHeaders(), 'Content-Length': length })
+    if (length === 0) return void response.end()
+    // node:http puts a head and latin1 text into one write; of a head and bytes it makes two pieces.
+    const text = latin1Of(body)
+    this.shared.batch.add(() => response.end(text, 'latin1'))
+  }
+
+  protected begin(status: number, headers: Headers, length?: number): AnswerBody {
+    const response = this.#response
+    const all = { ...headers, ...this.#lastHeaders() }
+    response.writeHead(status, length === undefined ? all : { ...all, 'Content-Length': length })
+    return response
+  }
+
+  #lastHeaders(): Headers | undefined {
+    return this.shared.ending.isEnding ? LAST : undefined
+  }
+
+  /** The rest of a body of which `first` has come. */
+  #collect(first: Buffer | null, maxBytes: number, done: (body: Buffer | Unread) => void): void {
+    const request = this.#request
+    const { bodies } = this.shared
+    let chunks = first === null ? [] : [first]
+    let size = first?.length ?? 0
+    let isRefused = size > maxBytes
+    if (isRefused) return this.#refuseBody('too_large', done)
+    bodies.held.add(size)
+    this.#reading.add(request.socket)
+    const release = (): void => {
+      this.#reading.delete(request.socket)
+      bodies.held.release(size)
+      size = 0
+      chunks = []
+    }
+    request.on('data', (chunk: Buffer) => {
+      if (isRefused) return
+      const isTooLarge = size + chunk.length > maxBytes
+      isRefused = isTooLarge || bodies.held.isFull
+      if (isRefused) {
+        release()
+        return this.#refuseBody(isTooLarge ? 'too_large' : 'overloaded', done)
+      }
+      size += chunk.length
+      bodies.held.add(chunk.length)
+      chunks.push(chunk)
+    })
+    request.on('end', () => {
+      if (isRefused) return
+      const body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size)
+      release()
+      done(body)
+    })
+    request.on('error', () => undefined)
+    request.once('close', release)
+  }
+
+  #refuseBody(reason: Unread, done: (body: Unread) => void): void {
+    this.addHeaders({ Connection: 'close' })
+    this.#request.resume()
+    done(reason)
+  }
+}

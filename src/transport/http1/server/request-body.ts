@@ -1,0 +1,106 @@
+/**
+ * The body of a request that we read ourselves, of a stated length, of which not all has come with the head. Until it is asked for, little
+ * of it is kept and no more read; while it is read it counts as held, as with node:http.
+ */
+import type { HeldBytes } from '../../held-bytes.ts'
+import type { Unread } from './http-request.ts'
+
+/** Kept of a body that has not been asked for yet. */
+const MAX_UNASKED_BYTES = 64 * 1024
+
+/** The connection it comes by. */
+export interface BodySource {
+  pause(): void
+  resume(): void
+}
+
+export class RequestBody {
+  readonly #source: BodySource
+  readonly #held: HeldBytes
+  #pieces: Buffer[] = []
+  #kept = 0
+  /** Bytes that have not come. */
+  #missing: number
+  #counted = 0
+  #done: ((body: Buffer | Unread) => void) | undefined
+  /** What comes is thrown away. */
+  #isDiscarded = false
+
+  constructor(part: Buffer, length: number, source: BodySource, held: HeldBytes) {
+    this.#source = source
+    this.#held = held
+    this.#missing = length - part.length
+    if (part.length > 0) this.#keep(part)
+  }
+
+  /** All of it has come, whether it was kept or not. */
+  get isComplete(): boolean {
+    return this.#missing === 0
+  }
+  /** It was asked for and is not there yet. */
+  get isAwaited(): boolean {
+    return this.#done !== undefined
+  }
+
+  /** Calls back once, with the body or with why it was not read. */
+  read(maxBytes: number, done: (body: Buffer | Unread) => void): void {
+    if (this.#kept + this.#missing > maxBytes) return this.#refuse('too_large', done)
+    if (this.isComplete) return done(this.#take())
+    this.#done = done
+    this.#count(this.#kept)
+    this.#source.resume()
+  }
+
+  /** Takes what belongs to it; returns how many bytes of `chunk` that is. */
+  push(chunk: Buffer): number {
+    const piece = chunk.length <= this.#missing ? chunk : chunk.subarray(0, this.#missing)
+    this.#missing -= piece.length
+    if (this.#isDiscarded) return piece.length
+    this.#keep(piece)
+    const done = this.#done
+    if (done === undefined) {
+      if (this.#kept > MAX_UNASKED_BYTES) this.#source.pause()
+    } else if (this.#held.isFull) this.#refuse('overloaded', done)
+    else {
+      this.#count(piece.length)
+      if (this.isComplete) done(this.#take())
+    }
+    return piece.length
+  }
+
+  /** It is not wanted any more: what is still to come is read and thrown away. */
+  discard(): void {
+    this.#isDiscarded = true
+    this.release()
+    this.#source.resume()
+  }
+
+  /** It will never be complete, or is not wanted. */
+  release(): void {
+    this.#held.release(this.#counted)
+    this.#counted = this.#kept = 0
+    this.#pieces = []
+    this.#done = undefined
+  }
+
+  #keep(piece: Buffer): void {
+    this.#pieces.push(piece)
+    this.#kept += piece.length
+  }
+
+  #count(bytes: number): void {
+    this.#held.add(bytes)
+    this.#counted += bytes
+  }
+
+  #refuse(reason: Unread, done: (body: Unread) => void): void {
+    this.discard()
+    done(reason)
+  }
+
+  #take(): Buffer {
+    const [pieces, size] = [this.#pieces, this.#kept]
+    this.release()
+    return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, size)
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * A host's pipe: lines in, one line per message out, over any pair of streams (our own stdin and stdout, or a socket that
+ * stands for them). It knows lines only; what they say is read above.
+ */
+import { Socket } from 'node:net'
+import type { Readable, Writable } from 'node:stream'
+import { Failure } from '../../wire/message/failure.ts'
+import { LineFramer } from '../../wire/framing/lines.ts'
+import type { Parts } from '../../wire/message/payload.ts'
+import type { BodyPool } from '../body-pool.ts'
+import { LineWriter } from './line-writer.ts'
+
+export interface HostPipeOptions {
+  /** One line from the host, in bytes. */
+  readonly maxLineBytes: number
+  /** What may wait to be read by the host. More than a stream of HTTP may hold: here all answers to all calls share one pipe. */
+  readonly maxQueuedBytes: number
+  /** A host that reads nothing for so long is given up (F-21). */
+  readonly stallMs: number
+  /** How long `close` waits until what was written has been taken. */
+  readonly closeMs: number
+  /** Where big messages lie until they are written. */
+  readonly bodies?: BodyPool
+}
+
+const MIB = 1024 * 1024
+/** What may wait for the host before whoever speaks to it alone is no longer read. */
+const STALLED_BYTES = MIB
+
+export const DEFAULT_HOST_PIPE: HostPipeOptions = {
+  maxLineBytes: 4 * MIB,
+  maxQueuedBytes: 64 * MIB,
+  stallMs: 10_000,
+  closeMs: 1000,
+}
+
+export interface HostPipeEvents {
+  /** A line without its LF; never empty, not yet looked into. */
+  line(bytes: Buffer): void
+  /** A line was over the limit: its beginning and its end, in which `readEnds` may find the id. */
+  overflow(head: Buffer, tail: Buffer): void
+  /** Nothing more will come, once: `undefined` at the end of the input, else why the host was given up. */
+  ended(failure: Failure | undefined): void
+}
+
+export class HostPipe {
+  readonly #input: Readable
+  readonly #output: Writable
+  readonly #options: HostPipeOptions
+  readonly #writer: LineWriter
+  #events: HostPipeEvents | undefined
+  #hasEnded = false
+  #closing: Promise<void> | undefined
+
+  constructor(input: Readable, output: Writable, options: Partial<HostPipeOptions> = {}) {
+    this.#input = input
+    this.#output = output
+    this.#options = { ...DEFAULT_HOST_PIPE, ...options }
+    const { maxQueuedBytes, stallMs, bodies } = this.#options
+    const onStall = (): void => this.#end(new Failure('lost', `the host read nothing for ${stallMs / 1000} s`))
+    // A stream in memory hands on the bytes themselves: when they have been read is not known.
+    const isSystem = output instanceof Socket
+    this.#writer = new LineWriter(output, {
+      maxQueuedBytes,
+      slowBytes: maxQueuedBytes,
+      stallMs,
+      onStall,
+      ...(bodies && isSystem && { bodies }),
+    })
+  }
+
+  /** Begins to read. */
+  open(events: HostPipeEvents): void {
+    this.#events = events
+    const framer = new LineFramer(
+      { line: (bytes) => events.line(bytes), overflow: () => {}, discarded: (head, tail) => events.overflow(head, tail) },
+      { maxBytes: this.#options.maxLineBytes },
+    )
+    this.#input.on('data', (chunk: Buffer) => framer.push(chunk))
+    this.#input.once('end', () => {
+      framer.end()
+      this.#end(undefined)
+    })
+    this.#input.once('close', () => this.#end(undefined))
+    this.#input.on('error', (error) => this.#end(new Failure('lost', `reading from the host: ${error.message}`, {}, error)))
+    this.#output.on('error', (error) => this.#end(new Failure('lost', `writing to the host: ${error.message}`, {}, error)))
+  }
+
+  /** Much waits for the host. */
+  get isStalled(): boolean {
+    return this.#writer.queuedBytes > STALLED_BYTES && !this.#hasEnded
+  }
+
+  /** Queues one message; once the host is gone it is dropped. */
+  write(parts: Parts): void {
+    if (this.#closing !== undefined || this.#writer.write(parts) !== 'full') return
+    this.#end(new Failure('lost', `the host does not read: ${this.#options.maxQueuedBytes / MIB} MiB wait for it`))
+  }
+
+  /** Stops reading and ends the output; resolves when the host has taken everything, at the latest after `closeMs`. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    this.#writer.flush()
+    this.#hasEnded = true
+    this.#input.destroy()
+    await new Promise<void>((resolve) => {
+      const late = setTimeout(resolve, this.#options.closeMs)
+      const done = (): void => {
+        clearTimeout(late)
+        resolve()
+      }
+      this.#output.once('close', done)
+      this.#output.end(done)
+    })
+    this.#writer.dispose()
+  }
+
+  #end(failure: Failure | undefined): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    this.#events?.ended(failure)
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * A channel over the pipes of a process that we start: one message per line on its stdin and stdout ([2026-07-28
+ * basic/transports/stdio]); what it prints on stderr is kept for people and never taken as failure (B228).
+ */
+import { Failure } from '../../wire/message/failure.ts'
+import { BodyPool } from '../body-pool.ts'
+import type { Channel, ChannelEvents, Outgoing } from '../channel/channel.ts'
+import type { Launcher } from './launcher.ts'
+import { LineWriter } from '../pipe/line-writer.ts'
+import { PipeReader } from '../pipe/pipe-reader.ts'
+import type { PipeReaderOptions } from '../pipe/pipe-reader.ts'
+import type { Launch, ProcessTree, StderrOptions } from './process-group.ts'
+
+export interface ChildProcessOptions extends PipeReaderOptions {
+  readonly launch: Launch
+  readonly launcher: Launcher
+  /** Where long lines are. */
+  readonly bodies: BodyPool
+  /** What waits to be read by the process; a message beyond is refused as `overloaded`. */
+  readonly maxQueuedBytes: number
+  /** What may wait before `send` says that the process is slow. */
+  readonly slowBytes: number
+  /** A process that reads nothing for so long is given up. */
+  readonly stallMs: number
+  /** After the exit, how long stdout is read to its end. */
+  readonly drainMs: number
+  /** When one half of the pipe has gone, how long the exit may take to follow. */
+  readonly exitMs: number
+  /** A line of stderr, at most 100 a second, and how many were skipped before it. */
+  readonly onStderr?: (line: string, skipped: number) => void
+  readonly stderr?: StderrOptions
+}
+
+const MIB = 1024 * 1024
+/** So many lines that are no messages within that time mean that the process is beyond use (F-05). */
+const MAX_GARBAGE = 100
+const GARBAGE_WINDOW_MS = 10_000
+
+export const DEFAULT_CHILD_PROCESS: Omit<ChildProcessOptions, 'launch' | 'launcher' | 'bodies' | 'onStderr' | 'stderr'> = {
+  maxMessageBytes: 16 * MIB,
+  unclaimedMs: 5000,
+  maxQueuedBytes: 4 * MIB,
+  slowBytes: MIB,
+  stallMs: 30_000,
+  drainMs: 200,
+  exitMs: 1000,
+}
+
+export class ChildProcessChannel implements Channel {
+  readonly kind = 'pipe'
+  readonly closed: Promise<Failure | undefined>
+  readonly #options: ChildProcessOptions
+  readonly #settle: (failure: Failure | undefined) => void
+  #tree: ProcessTree | undefined
+  #reader: PipeReader | undefined
+  #writer: LineWriter | undefined
+  #halfClosed: NodeJS.Timeout | undefined
+  #opening: Promise<void> | undefined
+  #closing: Promise<void> | undefined
+  #hasEnded = false
+  #garbageMs: number[] = []
+
+  constructor(options: Pick<ChildProcessOptions, 'launch' | 'launcher'> & Partial<ChildProcessOptions>) {
+    this.#options = { ...DEFAULT_CHILD_PROCESS, bodies: new BodyPool(), ...options }
+    const { promise, resolve } = Promise.withResolvers<Failure | undefined>()
+    this.closed = promise
+    this.#settle = resolve
+  }
+
+  /** The process, once it is spawned: its pid, age, exit and last words. */
+  get process(): Pick<ProcessTree, 'pid' | 'startedAt' | 'exit' | 'outputBytes' | 'stderrTail'> | undefined {
+    return this.#tree
+  }
+
+  /** Resolves when the process is spawned, which says nothing about what it is. Rejects with `spawn_failed`. */
+  open(events: ChannelEvents): Promise<void> {
+    return (this.#opening ??= this.#open(events))
+  }
+
+  /** Throws `Failure('overloaded')` when the queue is full and `Failure('exited')` when there is no process. */
+  send(message: Outgoing): boolean {
+    if (this.#writer === undefined || this.#hasEnded || this.#closing !== undefined)
+      throw new Failure('exited', `${this.#options.launch.command} is not running`, { executed: 'no' })
+    const taken = this.#writer.write(message.parts)
+    if (taken === 'full') {
+      const why = `the server does not read: ${this.#options.maxQueuedBytes / MIB} MiB wait for it`
+      throw new Failure('overloaded', why, { executed: 'no', retryable: true })
+    }
+    if (message.id !== undefined) this.#reader?.expect(message.id, message.isRelayed)
+    return taken === 'ok'
+  }
+
+  abandon(id: number): void {
+    this.#reader?.forget(id)
+  }
+
+  pause(id: number | undefined): (() => void) | undefined {
+    const stdout = this.#tree?.stdout
+    if (id !== undefined || stdout === undefined || this.#hasEnded) return undefined
+    stdout.pause()
+    return () => void stdout.resume()
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #open(events: ChannelEvents): Promise<void> {
+    const { launcher, launch, onStderr, stderr } = this.#options
+    try {
+      if (this.#closing !== undefined) throw new Failure('exited', 'the channel was closed', { executed: 'no' })
+      this.#tree = await launcher(launch, { ...(onStderr && { onStderr }), ...(stderr && { stderr }) })
+      this.#connect(this.#tree, events)
+    } catch (error) {
+      this.#end(error as Failure)
+      throw error
+    }
+  }
+
+  #connect(tree: ProcessTree, events: ChannelEvents): void {
+    const { maxQueuedBytes, slowBytes, stallMs } = this.#options
+    const garbage = (reason: string, sample: string): void => {
+      events.garbage(reason, sample)
+      if (this.#countGarbage() >= MAX_GARBAGE) this.#giveUp(tree, `wrote ${MAX_GARBAGE} lines that are no messages`)
+    }
+    const reader = new PipeReader(
+      { receive: (message, during) => events.receive(message, during), lost: (id, failure) => events.lost(id, failure), garbage },
+      this.#options,
+      this.#options.bodies,
+    )
+    const onStall = (): void => this.#giveUp(tree, `read nothing for ${stallMs / 1000} s`)
+    this.#reader = reader
+    this.#writer = new LineWriter(tree.stdin, { maxQueuedBytes, slowBytes, stallMs, onStall })
+    tree.stdout.on('data', (chunk: Buffer) => reader.push(chunk))
+    tree.stdout.once('end', () => {
+      reader.end()
+      this.#expectExit(tree, 'closed its stdout')
+    })
+    tree.stdin.once('error', () => this.#expectExit(tree, 'closed its stdin'))
+    void this.#watch(tree)
+  }
+
+  /** Lines of the last ten seconds that were no messages, this one included. */
+  #countGarbage(): number {
+    const nowMs = performance.now()
+    this.#garbageMs = [...this.#garbageMs.filter((at) => nowMs - at < GARBAGE_WINDOW_MS), nowMs]
+    return this.#garbageMs.length
+  }
+
+  /** Answers that were written before the exit come first (F-09). */
+  async #watch(tree: ProcessTree): Promise<void> {
+    await tree.exited
+    tree.stdout.resume()
+    await tree.drained(this.#options.drainMs)
+    this.#end(this.#closing === undefined ? tree.failure() : undefined)
+    tree.release()
+  }
+
+  /** Half of the pipe has gone. The exit says why, if it comes; a process that lives on is of no use. */
+  #expectExit(tree: ProcessTree, what: string): void {
+    if (tree.exit !== undefined || this.#closing !== undefined || this.#hasEnded) return
+    this.#halfClosed ??= setTimeout(() => {
+      if (tree.exit === undefined) this.#giveUp(tree, what)
+    }, this.#options.exitMs)
+  }
+
+  /** The owner is told at once; the process is stopped in its own time, for which `close` waits. */
+  #giveUp(tree: ProcessTree, what: string): void {
+    this.#end(new Failure('lost', `${this.#options.launch.command} ${what}`, { retryable: true }))
+    void tree.stop()
+  }
+
+  /** The one end; settles `closed`. */
+  #end(failure: Failure | undefined): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    clearTimeout(this.#halfClosed)
+    this.#writer?.dispose()
+    this.#reader?.[Symbol.dispose]()
+    this.#settle(failure)
+  }
+
+  async #close(): Promise<void> {
+    await this.#opening?.catch(() => {})
+    this.#writer?.flush()
+    await this.#tree?.stop()
+    if (this.#tree?.exit === undefined) this.#end(undefined)
+    await this.closed
+    this.#tree?.release()
+  }
+}

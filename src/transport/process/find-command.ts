@@ -1,0 +1,73 @@
+/**
+ * Which file a command names, looked up as the kernel would, before anything is spawned: behind a wrapper a missing command
+ * would only show as the wrapper's own failure.
+ */
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { delimiter, join, resolve } from 'node:path'
+import { Failure } from '../../wire/message/failure.ts'
+import type { Launch } from './process-group.ts'
+
+/** What `execvp` searches when there is no PATH. */
+const PATH_OF_EXECVP = '/bin:/usr/bin'
+
+/** The absolute path of the command; throws `Failure('spawn_failed')` with ENOENT or EACCES in its message. */
+export const findCommand = async (launch: Launch): Promise<string> => {
+  await expectFolder(launch.cwd)
+  const path = launch.env['PATH'] ?? PATH_OF_EXECVP
+  const folders = launch.command.includes('/') ? [''] : path.split(delimiter)
+  const states: FileState[] = []
+  for (const folder of folders) {
+    const file = resolve(launch.cwd, join(folder, launch.command))
+    const state = await stateOf(file)
+    if (state === 'runs') return file
+    states.push(state)
+  }
+  const reason = states.includes('EACCES')
+    ? 'EACCES: no permission to run it; make it executable (chmod +x), or name its interpreter as command'
+    : `ENOENT: not found; ${remedyFor(launch.command, launch.cwd)}`
+  throw new Failure('spawn_failed', `spawn ${launch.command}: ${reason}`, { executed: 'no' })
+}
+
+/** What brings a program that configurations often name. */
+const BROUGHT_BY: Readonly<Record<string, string>> = {
+  npx: 'install Node.js',
+  node: 'install Node.js',
+  uvx: 'install uv',
+  uv: 'install uv',
+  python: 'install Python, or write python3',
+  docker: 'install Docker',
+  bunx: 'install Bun',
+  deno: 'install Deno',
+}
+
+const remedyFor = (command: string, cwd: string): string => {
+  const [program, ...words] = command.split(/\s+/)
+  if (words.length > 0 && program !== '') return `command is one program: write command: ${program}, args: [${words.join(', ')}]`
+  if (command.includes('/')) return `correct the path, which counts from ${cwd}`
+  const brought = Object.hasOwn(BROUGHT_BY, command) ? BROUGHT_BY[command] : 'install it'
+  return `${brought}, or write its full path (it is looked for in the PATH of trunkline; which ${command} shows where it is)`
+}
+
+type FileState = 'runs' | 'EACCES' | 'ENOENT'
+
+const stateOf = async (file: string): Promise<FileState> => {
+  try {
+    if (!(await stat(file)).isFile()) return 'EACCES'
+    await access(file, constants.X_OK)
+    return 'runs'
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'EACCES' : 'ENOENT'
+  }
+}
+
+const expectFolder = async (cwd: string): Promise<void> => {
+  const isFolder = await stat(cwd).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+  if (!isFolder)
+    throw new Failure('spawn_failed', `spawn: the working directory ${cwd} does not exist (ENOENT); create it, or correct cwd`, {
+      executed: 'no',
+    })
+}

@@ -1,0 +1,93 @@
+/**
+ * Starts processes: a file and its arguments, never a shell (T-12), in a group of their own, with exactly the environment
+ * given (T-13), written down in the pid journal, and on Linux bound to our own life by `setpriv --pdeathsig` (F-23).
+ */
+import { execFile, spawn } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { promisify } from 'node:util'
+import { Failure } from '../../wire/message/failure.ts'
+import { findCommand } from './find-command.ts'
+import type { PidJournal } from './pid-journal.ts'
+import { pipesOf, startTimeOf } from './process-table.ts'
+import { DEFAULT_STOP_TIMES, ProcessTree } from './process-group.ts'
+import type { Launch, ProcessTreeOptions, StopTimes } from './process-group.ts'
+
+export interface LauncherOptions {
+  /** Where `setpriv` is looked for: our own PATH. Without it children are not bound to our life. */
+  readonly path?: string
+  readonly journal?: Pick<PidJournal, 'add' | 'remove'>
+  readonly stop?: StopTimes
+  readonly platform?: NodeJS.Platform
+}
+
+/** Spawns; rejects with `Failure('spawn_failed')`, retryable only where waiting may mend it. */
+export type Launcher = (launch: Launch, events?: Pick<ProcessTreeOptions, 'onStderr' | 'stderr'>) => Promise<ProcessTree>
+
+export const createLauncher = (options: LauncherOptions = {}): Launcher => {
+  const { path, journal, stop = DEFAULT_STOP_TIMES, platform = process.platform } = options
+  const isPosix = platform !== 'win32'
+  let wrapper: Promise<readonly string[]> | undefined
+  return async (launch, events = {}) => {
+    wrapper ??= platform === 'linux' && path !== undefined ? findWrapper(path) : Promise.resolve([])
+    const [file, ...args] = [...(await wrapper), isPosix ? await findCommand(launch) : launch.command, ...launch.args]
+    const child = await spawned(launch, file, args, isPosix)
+    const pid = child.pid!
+    const tree = new ProcessTree(child, pid, { name: launch.command, isGroup: isPosix, stop, ...events })
+    if (journal !== undefined) await record(tree, journal)
+    return tree
+  }
+}
+
+const spawned = (launch: Launch, file: string, args: string[], detached: boolean): Promise<ChildProcessWithoutNullStreams> =>
+  new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => reject(asFailure(launch, error as NodeJS.ErrnoException))
+    try {
+      const child = spawn(file, args, {
+        cwd: launch.cwd,
+        // A copy: Node writes to it (NODE_V8_COVERAGE), and a configuration is frozen.
+        env: { ...launch.env },
+        shell: false,
+        detached,
+        stdio: 'pipe',
+        windowsHide: true,
+      })
+      child.once('error', fail)
+      child.once('spawn', () => {
+        child.off('error', fail)
+        resolve(child)
+      })
+    } catch (error) {
+      fail(error)
+    }
+  })
+
+/** Out of processes, memory or descriptors: later there may be some. */
+const PASSING: ReadonlySet<string | undefined> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'])
+
+const asFailure = (launch: Launch, error: NodeJS.ErrnoException): Failure =>
+  new Failure(
+    'spawn_failed',
+    `spawn ${launch.command}: ${error.message}`,
+    { executed: 'no', retryable: PASSING.has(error.code) },
+    error,
+  )
+
+const record = async (tree: ProcessTree, journal: Pick<PidJournal, 'add' | 'remove'>): Promise<void> => {
+  // A child that cannot be looked at now is not recorded; it is served all the same.
+  const startTime = await startTimeOf(tree.pid).catch(() => undefined)
+  if (startTime === undefined || tree.exit !== undefined) return
+  journal.add({ pid: tree.pid, startTime, pipes: pipesOf(tree.pid) })
+  void tree.exited.then(() => journal.remove(tree.pid))
+}
+
+/** `setpriv` with what makes the kernel kill the child when we die; nothing where it is missing or too simple (busybox). */
+const findWrapper = async (path: string): Promise<readonly string[]> => {
+  const name = { command: 'setpriv', args: [], env: { PATH: path }, cwd: '/' }
+  try {
+    const file = await findCommand(name)
+    await promisify(execFile)(file, ['--pdeathsig', 'SIGKILL', file, '--version'], { timeout: 5000 })
+    return [file, '--pdeathsig', 'SIGKILL']
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * A downstream server's process and everything it starts: one process group, spawned, watched and stopped as one.
+ *
+ * Serves servers that are spoken to over their pipes and servers that are started here but spoken to at their URL. The
+ * surprise: only `exit` is waited for, never `close`, which does not come while a grandchild holds a pipe (F-01).
+ */
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import type { Socket } from 'node:net'
+import type { Readable, Writable } from 'node:stream'
+import { Failure } from '../../wire/message/failure.ts'
+import { OutputTail, statedReason } from './output-tail.ts'
+
+/** What to start. */
+export interface Launch {
+  readonly command: string
+  readonly args: readonly string[]
+  /** The whole environment; nothing is added (T-13) but what Node itself hands on to every child (`NODE_V8_COVERAGE`). */
+  readonly env: Readonly<Record<string, string>>
+  /** Absolute path. */
+  readonly cwd: string
+}
+
+export interface StopTimes {
+  /** From the end of stdin to SIGTERM. */
+  readonly eofMs: number
+  /** From SIGTERM to SIGKILL. */
+  readonly termMs: number
+  /** From SIGKILL until a process that even then does not go is left alone. */
+  readonly killMs: number
+}
+
+export const DEFAULT_STOP_TIMES: StopTimes = { eofMs: 2000, termMs: 3000, killMs: 1000 }
+
+export interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** What is kept of stderr. */
+export interface StderrOptions {
+  readonly maxBytes: number
+  /** An older line was dropped for newer ones. */
+  readonly onDropped: () => void
+}
+
+export interface ProcessTreeOptions {
+  /** For messages: the command as configured. */
+  readonly name: string
+  /** Whether the process leads a group of its own, as all do but on Windows. */
+  readonly isGroup: boolean
+  readonly stop: StopTimes
+  /** A line of stderr, at most 100 a second, and how many were skipped before it. */
+  readonly onStderr?: (line: string, skipped: number) => void
+  readonly stderr?: StderrOptions
+}
+
+/** How the wrapper that a `Launcher` may put in front says that it could not start the command. */
+const WRAPPER_FAILED = /^setpriv: failed to execute /
+
+export class ProcessTree {
+  readonly pid: number
+  /** Wall clock, ms. */
+  readonly startedAt = Date.now()
+  readonly stdin: Writable
+  /** Read by the owner, or handed to `drainStdout`. */
+  readonly stdout: Readable
+  /** Resolves when the process has exited, whoever still holds its pipes. */
+  readonly exited: Promise<Exit>
+  readonly #child: ChildProcessWithoutNullStreams
+  readonly #options: ProcessTreeOptions
+  readonly #stderr: OutputTail
+  #exit: Exit | undefined
+  #stopping: Promise<void> | undefined
+
+  /** `child` has been spawned. */
+  constructor(child: ChildProcessWithoutNullStreams, pid: number, options: ProcessTreeOptions) {
+    this.#child = child
+    this.#options = options
+    this.pid = pid
+    this.stdin = child.stdin
+    this.stdout = child.stdout
+    this.#stderr = new OutputTail({ ...options.stderr, ...(options.onStderr && { onLine: options.onStderr }) })
+    child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
+    child.stderr.once('end', () => this.#stderr.end())
+    // A pipe that breaks is told by the exit, or by the owner of stdin.
+    for (const stream of [child.stdin, child.stdout, child.stderr, child]) stream.on('error', () => {})
+    this.exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        this.#exit = { code, signal }
+        this.#signal('SIGKILL')
+        resolve(this.#exit)
+      })
+    })
+  }
+
+  /** How it ended; `undefined` while it runs. */
+  get exit(): Exit | undefined {
+    return this.#exit
+  }
+
+  /** Bytes it has written to stdout and stderr so far. */
+  get outputBytes(): number {
+    return bytesRead(this.#child.stdout) + bytesRead(this.#child.stderr)
+  }
+
+  /** The last lines of stderr, oldest first. */
+  stderrTail(count: number): string[] {
+    return this.#stderr.last(count)
+  }
+
+  /** Treats stdout as one more stderr: for a server that is spoken to at its URL. */
+  drainStdout(): void {
+    this.stdout.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
+  }
+
+  /** After the exit: resolves when stdout and stderr have been read to their ends, at the latest after `ms`. */
+  async drained(ms: number): Promise<void> {
+    await within(ms, Promise.all([ended(this.stdout), ended(this.#child.stderr)]))
+  }
+
+  /** Why it ended, once it has: `spawn_failed` if the command could not even be executed. */
+  failure(): Failure {
+    const lines = this.stderrTail(STATED_WITHIN)
+    const last = lines.at(-1) ?? ''
+    if (WRAPPER_FAILED.test(last))
+      return new Failure('spawn_failed', `spawn ${this.#options.name}: ${last.replace(WRAPPER_FAILED, '')}`, { executed: 'no' })
+    const { code, signal } = this.#exit ?? { code: null, signal: null }
+    const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
+    const reason = statedReason(lines)
+    return new Failure('exited', `${this.#options.name} ${how}${reason === undefined ? '' : `: ${reason}`}`, { retryable: true })
+  }
+
+  /** End of stdin, SIGTERM, SIGKILL, each to the whole group (B229, F-10); resolves when nothing of it is left. */
+  stop(): Promise<void> {
+    return (this.#stopping ??= this.#stop())
+  }
+
+  /** Lets go of the pipes, which a process outside of the group may still hold. */
+  release(): void {
+    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream.destroy()
+  }
+
+  async #stop(): Promise<void> {
+    const { eofMs, termMs, killMs } = this.#options.stop
+    this.stdin.end()
+    if (!(await within(eofMs, this.exited))) {
+      this.#signal('SIGTERM')
+      if (!(await within(termMs, this.exited))) {
+        this.#signal('SIGKILL')
+        await within(killMs, this.exited)
+      }
+    }
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    try {
+      process.kill(this.#options.isGroup ? -this.pid : this.pid, signal)
+    } catch {
+      // Nobody is left to hear it.
+    }
+  }
+}
+
+/** Lines of stderr in which the reason of the end is looked for: a stack trace fits. */
+const STATED_WITHIN = 60
+
+/** Whether `work` was done within `ms`. */
+const within = async (ms: number, work: Promise<unknown>): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), ms)))
+  const done = await Promise.race([late, work.then(() => true)])
+  clearTimeout(timer)
+  return done
+}
+
+/** The pipes of a child are sockets, which count; the type of `spawn` does not say so. */
+const bytesRead = (pipe: Readable): number => (pipe as Partial<Pick<Socket, 'bytesRead'>>).bytesRead ?? 0
+
+const ended = (stream: Readable): Promise<void> =>
+  new Promise((resolve) => {
+    if (stream.readableEnded || stream.destroyed) resolve()
+    else stream.once('end', resolve).once('close', resolve)
+  })

@@ -1,0 +1,113 @@
+/**
+ * One message per line, as every pipe of MCP carries them ([2026-07-28 basic/transports/stdio]): bytes to lines and back.
+ *
+ * How the bytes were cut into chunks never shows. A line over the limit is not kept: its beginning is reported at once, its
+ * end when its newline has come, so that the owner can find out whose answer it was.
+ */
+import { Gathered } from './gathered.ts'
+import type { Memory } from './gathered.ts'
+import type { Parts } from '../message/payload.ts'
+
+export interface LineHandler {
+  /** A complete line without its LF or CR LF; never empty. */
+  line(bytes: Buffer): void
+  /** A line went over the limit; `head` is its beginning. What follows of it is thrown away. */
+  overflow(head: Buffer): void
+  /** That line has ended; `tail` is its end. */
+  discarded(head: Buffer, tail: Buffer): void
+}
+
+export interface LineLimits {
+  /** Bytes of a line, without its LF. */
+  readonly maxBytes: number
+  /** How much of the beginning of a longer line is kept; never more than `maxBytes`. */
+  readonly headBytes?: number
+  /** For lines that come in pieces. */
+  readonly memory?: Memory
+}
+
+const LF = 10
+const CR = 13
+const HEAD_BYTES = 4096
+const TAIL_BYTES = 256
+
+export class LineFramer {
+  readonly #handler: LineHandler
+  readonly #maxBytes: number
+  readonly #headBytes: number
+  readonly #gathered: Gathered
+  /** Of a line over the limit: its beginning, and its end so far. */
+  #head: Buffer | undefined
+  #tail: Buffer = Buffer.alloc(0)
+
+  constructor(handler: LineHandler, limits: LineLimits) {
+    this.#handler = handler
+    this.#maxBytes = limits.maxBytes
+    this.#gathered = new Gathered(limits.memory)
+    this.#headBytes = Math.min(limits.headBytes ?? HEAD_BYTES, limits.maxBytes)
+  }
+
+  push(chunk: Buffer): void {
+    let start = 0
+    for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
+      const piece = chunk.subarray(start, end)
+      start = end + 1
+      if (this.#gathered.length === 0 && this.#head === undefined && piece.length <= this.#maxBytes) this.#deliver(piece)
+      else this.#finish(piece)
+    }
+    if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start))
+  }
+
+  /** The stream has ended; what came behind the last LF counts as a line. */
+  end(): void {
+    this.#finish(Buffer.alloc(0))
+  }
+
+  #keep(piece: Buffer): void {
+    const gathered = this.#gathered
+    if (this.#head !== undefined) {
+      this.#tail = lastBytes([this.#tail, piece], TAIL_BYTES)
+    } else if (gathered.length + piece.length > this.#maxBytes) {
+      const pieces = [gathered.bytes, piece]
+      this.#head = Buffer.concat(pieces, Math.min(this.#headBytes, gathered.length + piece.length))
+      this.#tail = lastBytes(pieces, TAIL_BYTES)
+      gathered.drop()
+      this.#handler.overflow(this.#head)
+    } else gathered.add(piece)
+  }
+
+  #finish(piece: Buffer): void {
+    this.#keep(piece)
+    const head = this.#head
+    this.#head = undefined
+    if (head === undefined) this.#deliver(this.#gathered.take())
+    else this.#handler.discarded(head, this.#tail)
+  }
+
+  #deliver(line: Buffer): void {
+    const bytes = line.at(-1) === CR ? line.subarray(0, -1) : line
+    if (bytes.length > 0) this.#handler.line(bytes)
+  }
+}
+
+const lastBytes = (pieces: readonly Buffer[], count: number): Buffer => {
+  const kept: Buffer[] = []
+  let missing = count
+  for (let index = pieces.length - 1; index >= 0 && missing > 0; index--) {
+    const piece = pieces[index].subarray(-missing)
+    kept.unshift(piece)
+    missing -= piece.length
+  }
+  return Buffer.concat(kept)
+}
+
+const NEWLINE = Buffer.from('\n')
+
+/**
+ * A message as one line (B226). LF and CR can only stand between the tokens of pretty-printed JSON; they become spaces, in a
+ * copy, so that the bytes of the original stay what they are.
+ */
+export const toLine = (parts: Parts): Parts => [...parts.map(onOneLine), NEWLINE]
+
+const onOneLine = (part: Uint8Array): Uint8Array =>
+  part.includes(LF) || part.includes(CR) ? part.map((byte) => (byte === LF || byte === CR ? 0x20 : byte)) : part

@@ -1,0 +1,189 @@
+/**
+ * Server-Sent Events, both ways, on bytes.
+ *
+ * The surprise: the data of an event stays a slice of the chunk it came in where one chunk held it, unless that is memory which its owner
+ * uses again. A line that comes in many chunks is gathered as they come.
+ */
+import { Gathered } from './gathered.ts'
+import type { Memory } from './gathered.ts'
+import type { Parts } from '../message/payload.ts'
+
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
+const SPACE = 0x20
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
+const NEWLINE = Buffer.from('\n')
+const END_OF_EVENT = Buffer.from('\n\n')
+const EMPTY = Buffer.alloc(0)
+
+/**
+ * A comment line: keeps a quiet stream open, carries nothing ([2026-07-28 basic/transports/streamable-http]). No empty line follows it:
+ * the parser of the Java SDK requests one line more for a comment and none for an empty line, so 256 pairs would stop its reading.
+ */
+export const COMMENT: Uint8Array = Buffer.from(':\n')
+
+export interface SseEvent {
+  /** `message` where the stream named none. */
+  readonly event: string
+  /** The data lines joined with LF; empty for an event that has only an id or a retry. */
+  readonly data: Buffer
+  /** The id this event itself carries. */
+  readonly id: string | undefined
+  /** Milliseconds to wait before reconnecting, if this event says so. */
+  readonly retry: number | undefined
+}
+
+export interface SseDecoderOptions {
+  /** Bytes of one event as it stands in the stream, comments left out. */
+  readonly maxEventBytes: number
+  /** For lines that come in pieces. */
+  readonly memory?: Memory
+  /** Called for every event that carries data, an id or a retry. */
+  onEvent(event: SseEvent): void
+  /** An event went over the cap. It is dropped; decoding goes on with the next one. */
+  onOversize(): void
+}
+
+/** Decodes a stream however it is cut; an event that the end of the stream cuts short is never delivered [HTML, Server-sent events]. */
+export class SseDecoder {
+  readonly #options: SseDecoderOptions
+  /** The line that has begun. */
+  readonly #held: Gathered
+  /** Its bytes, also of a line that is not kept. */
+  #heldBytes = 0
+  #lines: Buffer[] = []
+  /** Bytes of the event's lines so far. */
+  #eventBytes = 0
+  #event = ''
+  #id: string | undefined
+  #retry: number | undefined
+  #isFirstLine = true
+  #skipsLf = false
+  #isOversize = false
+
+  constructor(options: SseDecoderOptions) {
+    this.#options = options
+    this.#held = new Gathered(options.memory)
+  }
+
+  /** `isReused`: its memory is the owner's again when this returns. */
+  push(chunk: Buffer, isReused = false): void {
+    if (chunk.length === 0) return
+    let at = this.#skipsLf && chunk[0] === LF ? 1 : 0
+    this.#skipsLf = false
+    let lf = chunk.indexOf(LF, at)
+    let cr = chunk.indexOf(CR, at)
+    while (lf !== -1 || cr !== -1) {
+      const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf
+      this.#endLine(chunk.subarray(at, end), isReused)
+      at = end + 1
+      if (end === cr) {
+        if (at === chunk.length) this.#skipsLf = true
+        else if (chunk[at] === LF) at++
+        cr = chunk.indexOf(CR, at)
+      }
+      if (lf !== -1 && lf < at) lf = chunk.indexOf(LF, at)
+    }
+    if (at < chunk.length) this.#hold(chunk.subarray(at), isReused)
+  }
+
+  #hold(piece: Buffer, isReused: boolean): void {
+    this.#heldBytes += piece.length
+    if (this.#isOversize) return
+    if (this.#eventBytes + this.#heldBytes > this.#options.maxEventBytes) this.#drop()
+    else this.#held.add(piece, isReused)
+  }
+
+  #endLine(last: Buffer, isReused: boolean): void {
+    const isBlank = last.length + this.#heldBytes === 0
+    if (!this.#isOversize && this.#eventBytes + this.#heldBytes + last.length > this.#options.maxEventBytes) this.#drop()
+    if (this.#isOversize) {
+      this.#heldBytes = 0
+      if (isBlank) this.#isOversize = false
+      return
+    }
+    let line = last
+    const mustCopy = isReused && this.#heldBytes === 0
+    if (this.#heldBytes > 0) {
+      this.#held.add(last)
+      line = this.#held.take()
+      this.#heldBytes = 0
+    }
+    if (this.#isFirstLine) {
+      this.#isFirstLine = false
+      if (line.subarray(0, 3).equals(BOM)) line = line.subarray(3)
+    }
+    if (line.length === 0) this.#dispatch()
+    else if (line[0] !== COLON) {
+      this.#eventBytes += line.length
+      this.#field(line, mustCopy)
+    }
+  }
+
+  #field(line: Buffer, mustCopy: boolean): void {
+    const colon = line.indexOf(COLON)
+    const end = colon === -1 ? line.length : colon
+    // No field has a longer name.
+    if (end > 5) return
+    const value = colon === -1 ? EMPTY : line.subarray(line[end + 1] === SPACE ? end + 2 : end + 1)
+    const name = line.toString('latin1', 0, end)
+    if (name === 'data') this.#lines.push(mustCopy ? Buffer.from(value) : value)
+    else if (name === 'event') this.#event = value.toString()
+    else if (name === 'id' && !value.includes(0)) this.#id = value.toString()
+    else if (name === 'retry') {
+      const text = value.toString('latin1')
+      if (/^[0-9]+$/.test(text)) this.#retry = Number(text)
+    }
+  }
+
+  #dispatch(): void {
+    const event = { event: this.#event || 'message', data: this.#data(), id: this.#id, retry: this.#retry }
+    const isBare = this.#lines.length === 0 && event.id === undefined && event.retry === undefined
+    this.#reset()
+    if (!isBare) this.#options.onEvent(event)
+  }
+
+  #data(): Buffer {
+    const [first, ...more] = this.#lines
+    if (first === undefined) return EMPTY
+    return more.length === 0 ? first : Buffer.concat([first, ...more.flatMap((line) => [NEWLINE, line])])
+  }
+
+  #drop(): void {
+    this.#isOversize = true
+    this.#held.drop()
+    this.#reset()
+    this.#options.onOversize()
+  }
+
+  #reset(): void {
+    this.#lines = []
+    this.#eventBytes = 0
+    this.#event = ''
+    this.#id = undefined
+    this.#retry = undefined
+  }
+}
+
+/**
+ * One event with one data line. CR and LF in `data` become spaces: in JSON they stand only between tokens. `id` and `event`
+ * must be free of line ends.
+ */
+export const encodeEvent = (event: { data: Parts; id?: string; event?: string; retry?: number }): Parts => {
+  const head =
+    (event.event === undefined ? '' : `event: ${event.event}\n`) +
+    (event.id === undefined ? '' : `id: ${event.id}\n`) +
+    (event.retry === undefined ? '' : `retry: ${event.retry}\n`)
+  return [Buffer.from(`${head}data: `), ...event.data.map(onOneLine), END_OF_EVENT]
+}
+
+const onOneLine = (part: Uint8Array): Uint8Array => {
+  let lf = part.indexOf(LF)
+  let cr = part.indexOf(CR)
+  if (lf === -1 && cr === -1) return part
+  const copy = Uint8Array.from(part)
+  for (; lf !== -1; lf = copy.indexOf(LF, lf)) copy[lf] = SPACE
+  for (; cr !== -1; cr = copy.indexOf(CR, cr)) copy[cr] = SPACE
+  return copy
+}

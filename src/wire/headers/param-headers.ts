@@ -1,0 +1,172 @@
+/**
+ * `x-mcp-header` annotations and the `Mcp-Param-*` headers they ask for ([2026-07-28 basic/transports/streamable-http], Custom
+ * Headers). Schemas and arguments are read where they lie, as bytes; an annotation counts only where a schema may stand, so a
+ * property or a default value that happens to be called `x-mcp-header` is none.
+ */
+import { isCaseVariant } from '../protocol/deciding-keys.ts'
+import { decodeHeaderValue, encodeHeaderValue } from './header-value.ts'
+import { cutMembers, edited, elementsAt, lastMember, membersAt } from '../message/members.ts'
+import type { Edit } from '../message/members.ts'
+import { stringAt } from '../message/payload.ts'
+import { DATA_KEYWORDS, NAME_MAPS } from '../protocol/schema-keywords.ts'
+import type { Member, Span } from '../json/scan.ts'
+
+/** A tool parameter that is mirrored into `Mcp-Param-<name>`; `path` is the chain of `properties` keys leading to it. */
+export interface ParamHeader {
+  readonly name: string
+  readonly path: readonly string[]
+  readonly type: 'string' | 'integer' | 'boolean'
+}
+
+const ANNOTATION = 'x-mcp-header'
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+/** What the annotations of an `inputSchema` ask for, or the first reason why the tool must not be listed (B220). */
+export const readParamHeaders = (inputSchema: Buffer): { headers: readonly ParamHeader[] } | { invalid: string } => {
+  const { headers, bad } = readAnnotations(inputSchema, 0)
+  return bad[0] === undefined ? { headers } : { invalid: bad[0].reason }
+}
+
+/** A tool's JSON without the `x-mcp-header` members that break the rules; the valid ones stay. The same buffer if all are valid. */
+export const withoutBadAnnotations = (raw: Buffer): Buffer => {
+  const schema = lastMember(membersAt(raw, 0), 'inputSchema')
+  if (schema === undefined) return raw
+  const edits = readAnnotations(raw, schema.start).bad.flatMap((bad) => bad.edits)
+  return edited(raw, edits)
+}
+
+/** The headers of one call, by name in lower case, from the final `arguments`. Absent and null parameters have none, nor have unsafe integers. */
+export const headersFor = (headers: readonly ParamHeader[], args: Buffer | undefined): Record<string, string> => {
+  const found: Record<string, string> = {}
+  for (const header of headers) {
+    const text = headerText(args, header.path)
+    if (text !== undefined) found[`mcp-param-${header.name.toLowerCase()}`] = encodeHeaderValue(text)
+  }
+  return found
+}
+
+/**
+ * Why the value of a mirrored parameter is not certain, in words for a -32600 answer: on the path to it a key is repeated, or stands
+ * there in another case as well, so that a server may read another value than its header says (T-20, T-21).
+ */
+export const ambiguousParam = (headers: readonly ParamHeader[], args: Buffer): string | undefined => {
+  for (const { path } of headers) {
+    let value: Span | undefined = { start: 0, end: args.length }
+    for (const name of path) {
+      const members: readonly Member[] = value === undefined ? [] : membersAt(args, value.start)
+      const same = members.filter(({ key }) => key === name)
+      const variant = members.find(({ key }) => isCaseVariant(key, name))
+      if (variant !== undefined)
+        return `the argument ${JSON.stringify(variant.key)} differs from ${JSON.stringify(name)} only in case`
+      if (same.length > 1) return `the argument ${JSON.stringify(name)} is repeated`
+      value = same[0]
+    }
+  }
+  return undefined
+}
+
+/**
+ * What is wrong with the `Mcp-Param-*` headers of a request (names in lower case), in words for a -32020 answer; `undefined` if
+ * nothing is. A parameter that is absent or null has no header, and may have none (BRIDGING 5.1 row 15).
+ */
+export const checkParamHeaders = (
+  headers: readonly ParamHeader[],
+  args: Buffer | undefined,
+  requestHeaders: Readonly<Record<string, string | string[] | undefined>>,
+): string | undefined => {
+  for (const { name, path, type } of headers) {
+    const text = headerText(args, path)
+    const field = `Mcp-Param-${name}`
+    const sent = requestHeaders[field.toLowerCase()]
+    if (text === undefined) {
+      if (sent !== undefined && isMissing(args, path))
+        return `the header ${field} is sent without the parameter ${path.join('.')}`
+      continue
+    }
+    if (sent === undefined) return `the header ${field} is missing`
+    const decoded = typeof sent === 'string' ? decodeHeaderValue(sent) : undefined
+    if (decoded === undefined) return `the header ${field} cannot be decoded`
+    const isEqual =
+      decoded === text || (type === 'integer' && /^-?\d+(?:\.\d+)?$/.test(decoded) && Number(decoded) === Number(text))
+    if (!isEqual) return `the header ${field} differs from the parameter ${path.join('.')}`
+  }
+  return undefined
+}
+
+const valueAt = (args: Buffer | undefined, path: readonly string[]): Span | undefined => {
+  let value: Span | undefined = args && { start: 0, end: args.length }
+  for (const key of path) value = value && args && lastMember(membersAt(args, value.start), key)
+  return value
+}
+
+/** Absent, or null. */
+const isMissing = (args: Buffer | undefined, path: readonly string[]): boolean => {
+  const value = valueAt(args, path)
+  return value === undefined || args?.[value.start] === 0x6e
+}
+
+/** The value at the path as header text, not yet encoded. */
+const headerText = (args: Buffer | undefined, path: readonly string[]): string | undefined => {
+  const value = valueAt(args, path)
+  if (value === undefined || args === undefined) return undefined
+  const first = args[value.start]
+  if (first === 0x22) return stringAt(args, value)
+  const text = args.toString('latin1', value.start, value.end)
+  if (first === 0x74 || first === 0x66) return text
+  const number = first === 0x6e || first === 0x7b || first === 0x5b ? Number.NaN : Number(text)
+  if (!Number.isFinite(number) || (Number.isInteger(number) && !Number.isSafeInteger(number))) return undefined
+  return String(number)
+}
+
+interface Annotations {
+  readonly headers: ParamHeader[]
+  readonly bad: { readonly reason: string; readonly edits: Edit[] }[]
+}
+
+const readAnnotations = (bytes: Buffer, start: number): Annotations => {
+  const found: Annotations = { headers: [], bad: [] }
+  const mayHold = bytes.includes(ANNOTATION) || bytes.includes('\\u')
+  if (mayHold) readSchema(bytes, start, [], found)
+  return found
+}
+
+/** Walks the schema at `start`; `path` is `undefined` where it is not reached through `properties` alone. */
+const readSchema = (bytes: Buffer, start: number, path: readonly string[] | undefined, found: Annotations): void => {
+  for (const element of elementsAt(bytes, start)) readSchema(bytes, element.start, undefined, found)
+  const members = membersAt(bytes, start)
+  if (members.some((member) => member.key === ANNOTATION)) judge(bytes, members, path, found)
+  for (const member of members) {
+    if (member.key === ANNOTATION || DATA_KEYWORDS.has(member.key)) continue
+    if (!NAME_MAPS.has(member.key)) readSchema(bytes, member.start, undefined, found)
+    else
+      for (const child of membersAt(bytes, member.start))
+        readSchema(bytes, child.start, childPath(path, member.key, child.key), found)
+  }
+}
+
+const childPath = (path: readonly string[] | undefined, keyword: string, key: string): readonly string[] | undefined =>
+  path !== undefined && keyword === 'properties' ? [...path, key] : undefined
+
+const judge = (bytes: Buffer, members: readonly Member[], path: readonly string[] | undefined, found: Annotations): void => {
+  const annotations = members.filter((member) => member.key === ANNOTATION)
+  const typeMember = lastMember(members, 'type')
+  const type = typeMember && stringAt(bytes, typeMember)
+  const name = stringAt(bytes, annotations[0])
+  const refuse = (reason: string): void => {
+    const place = path === undefined || path.length === 0 ? '' : ` of ${path.join('.')}`
+    found.bad.push({
+      reason: `${ANNOTATION}${place} ${reason}`,
+      edits: cutMembers(members, (member) => member.key === ANNOTATION),
+    })
+  }
+  if (path === undefined || path.length === 0) return refuse('stands where no chain of "properties" leads')
+  if (annotations.length > 1) return refuse('is repeated')
+  if (name === undefined || !TOKEN.test(name)) return refuse('is not a header token')
+  if (!isParamType(type)) return refuse(`needs the type string, integer or boolean, not ${type ?? 'none'}`)
+  const isTaken = found.headers.some((header) => header.name.toLowerCase() === name.toLowerCase())
+  if (isTaken) return refuse(`repeats the name "${name}"`)
+  found.headers.push({ name, path, type })
+}
+
+const isParamType = (type: string | undefined): type is ParamHeader['type'] =>
+  type === 'string' || type === 'integer' || type === 'boolean'

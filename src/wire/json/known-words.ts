@@ -1,0 +1,64 @@
+/**
+ * The protocol's own words, found by their bytes. Most keys and many short values of a message are among them: looking one up
+ * takes a tenth of the time of making a string, and strings that are the same object compare at once.
+ */
+import { META } from '../protocol/meta.ts'
+import { METHODS } from '../protocol/methods.ts'
+import { LEGACY_REVISIONS, MODERN_REVISIONS } from '../protocol/revisions.ts'
+
+interface Word {
+  readonly text: string
+  readonly bytes: Buffer
+  /** Another word in the same slot. */
+  readonly next: Word | undefined
+}
+
+const WORDS: readonly string[] = `
+  jsonrpc 2.0 id method params result error code message data
+  _meta progressToken progress total name arguments uri ref cursor level logger
+  requestState inputResponses inputRequests task resultType complete ttlMs cacheScope
+  content isError structuredContent contents messages type text image audio resource resource_link
+  mimeType annotations title description role`
+  .trim()
+  .split(/\s+/)
+  .concat(Object.values(META), Object.keys(METHODS), LEGACY_REVISIONS, MODERN_REVISIONS)
+
+/** Each once, and as the engine keeps the names of members: the same object as a literal of the code, which makes comparing free. */
+const interned = (texts: readonly string[]): readonly string[] =>
+  Object.keys(Object.fromEntries(texts.map((text) => [text, true])))
+
+const SLOTS = 256
+
+/** Length, first and last byte tell almost all words apart. */
+const slotOf = (length: number, first: number, last: number): number => (length * 13 + first * 5 + last * 5) & (SLOTS - 1)
+
+const bySlot = (): readonly (Word | undefined)[] => {
+  const slots = Array.from<Word | undefined>({ length: SLOTS })
+  for (const text of interned(WORDS)) {
+    const bytes = Buffer.from(text, 'latin1')
+    const slot = slotOf(bytes.length, bytes[0], bytes[bytes.length - 1])
+    slots[slot] = { text, bytes, next: slots[slot] }
+  }
+  return slots
+}
+const BY_SLOT = bySlot()
+
+/** The word that stands from `start` to `end`, if it is one. */
+export const wordAt = (bytes: Buffer, start: number, end: number): string | undefined => {
+  if (start >= end) return undefined
+  let word = BY_SLOT[slotOf(end - start, bytes[start], bytes[end - 1])]
+  while (word !== undefined && !isAt(word.bytes, bytes, start, end)) word = word.next
+  return word?.text
+}
+
+/** Each with its quotes and the colon behind it. */
+const KEYS: ReadonlyMap<string, Buffer> = new Map(WORDS.map((word) => [word, Buffer.from(`"${word}":`)]))
+
+/** A member's key as it is written. */
+export const keyBytes = (key: string): Buffer => KEYS.get(key) ?? Buffer.from(`${JSON.stringify(key)}:`)
+
+const isAt = (word: Buffer, bytes: Buffer, start: number, end: number): boolean => {
+  if (word.length !== end - start) return false
+  for (let at = word.length - 1; at >= 0; at--) if (word[at] !== bytes[start + at]) return false
+  return true
+}

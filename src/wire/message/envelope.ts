@@ -1,0 +1,218 @@
+/**
+ * One scan over one message: what kind it is, its id, its method, and where params, result and error stand.
+ *
+ * The scan checks the JSON and the limits, refuses repeated keys and keys in another case where they decide
+ * (`deciding-keys.ts`), and leaves everything else as spans of the bytes that came. Null is absent, as many libraries write it
+ * (BRIDGING 3.22, B282).
+ */
+import { isUtf8 } from 'node:buffer'
+import { intoBlocks } from './content-blocks.ts'
+import { ENVELOPE_KEYS, ERROR_KEYS, META_KEYS, PARAMS_KEYS, REF_KEYS, RESULT_KEYS } from '../protocol/deciding-keys.ts'
+import { lastMember, membersAt } from './members.ts'
+import { readEnds } from './message-ends.ts'
+import { Payload, stringAt } from './payload.ts'
+import { Scanner } from '../json/scan.ts'
+import { ScanError } from '../json/scan-error.ts'
+import type { Into, Member, ScanLimits, Span } from '../json/scan.ts'
+
+/**
+ * A JSON-RPC id as the JSON text it came in: `"1"` (with quotes) is not `1`. Echoing it is writing it again. Where two of a peer's
+ * are compared, or one is a key, `idKey` removes the escapes.
+ */
+export type Id = string
+
+/**
+ * The same text for every spelling of an id (B269): a peer may write `"a\/b"` in its request and `"a/b"` in what it says of it later.
+ * Numbers stay as they came.
+ */
+export const idKey = (id: Id): Id => (id.includes('\\') ? JSON.stringify(JSON.parse(id)) : id)
+
+export interface Envelope {
+  /** The message as it came. */
+  readonly bytes: Buffer
+  readonly kind: 'request' | 'notification' | 'response'
+  /** Of a request or response; `undefined` for an error response to something unreadable. */
+  readonly id: Id | undefined
+  readonly method: string
+  /** `params` if it is an object. */
+  readonly params: Payload | undefined
+  /** `result` if it is an object: MCP knows no other result. */
+  readonly result: Payload | undefined
+  readonly error: Payload | undefined
+}
+
+/** Why a message could not be taken; `id` is echoed when it could be read. */
+export class EnvelopeError extends Error {
+  readonly code: -32700 | -32600
+  readonly id: Id | undefined
+  /** The option whose limit it exceeds. */
+  readonly limit: string | undefined
+  constructor(
+    code: -32700 | -32600,
+    message: string,
+    id: Id | undefined,
+    facts: { limit?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
+    this.limit = facts.limit
+    this.name = 'EnvelopeError'
+    this.code = code
+    this.id = id
+  }
+}
+
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+/** Only `null` begins with it. */
+const NULL = 0x6e
+
+/** Reads one message from a host: everything is checked. Throws `EnvelopeError`. */
+export const readHostMessage = (bytes: Buffer, limits: ScanLimits): Envelope => read(withoutBom(bytes), { limits, strict: true })
+
+/**
+ * Reads one message from a configured server: its structure is checked, its payload relayed. The id of a response is the number
+ * that we sent, also where the server wrote it as text or with a fraction (B288). Throws `EnvelopeError`.
+ */
+export const readServerMessage = (bytes: Buffer): Envelope => {
+  const message = read(withoutBom(bytes), { strict: false })
+  if (message.kind !== 'response' || message.id === undefined) return message
+  const id = numberedId(message.id)
+  return id === message.id ? message : { ...message, id }
+}
+
+/** An id or token that we gave as a number, in the way we wrote it; any other is returned as it is. */
+export const numberedId = (id: Id): Id => {
+  if (isDigits(id)) return id
+  const number = NUMBER_AS_TEXT.test(id) ? Number(id.startsWith('"') ? id.slice(1, -1) : id) : Number.NaN
+  return Number.isSafeInteger(number) && number >= 0 ? String(number) : id
+}
+
+/** `"41"`, `41.0`, `4.1e1`. */
+const NUMBER_AS_TEXT = /^(?:"(?:0|[1-9]\d{0,14})"|\d{1,15}(?:\.\d{1,15})?(?:[eE]\+?\d{1,2})?)$/
+
+const isDigits = (id: Id): boolean => {
+  for (let at = 0; at < id.length; at++) if (id.charCodeAt(at) < 0x30 || id.charCodeAt(at) > 0x39) return false
+  return true
+}
+
+/** A byte order mark is no part of JSON, and some write one ([RFC 8259 8.1]: may be ignored). */
+const withoutBom = (bytes: Buffer): Buffer =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
+
+/** The messages of a JSON-RPC batch ([2025-03-26 basic/index]), or `undefined` if this is a single message. */
+export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undefined => {
+  const text = withoutBom(bytes)
+  const scanner = new Scanner(text, limits === undefined ? { strict: false } : { limits })
+  if (scanner.peek() !== OPEN_BRACKET) return undefined
+  try {
+    const spans = scanner.elements()
+    scanner.expectEnd()
+    return spans.map((span) => text.subarray(span.start, span.end))
+  } catch (error) {
+    throw asEnvelopeError(error)
+  }
+}
+
+const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }): Envelope => {
+  if (!isUtf8(bytes)) throw new EnvelopeError(-32700, 'the message is not UTF-8', undefined)
+  try {
+    const scanner = new Scanner(bytes, options)
+    const first = scanner.peek()
+    if (first === OPEN_BRACKET) throw new EnvelopeError(-32600, 'batches are not part of this revision', undefined)
+    if (first !== OPEN_BRACE) refuseScalar(scanner)
+    const members = scanner.members(intoMessage, ENVELOPE_KEYS)
+    scanner.expectEnd()
+    return classify(bytes, members)
+  } catch (error) {
+    throw asEnvelopeError(error, bytes)
+  }
+}
+
+const intoMessage: Into = (key, scanner) => {
+  if (key === 'params') return scanner.object(intoParams, PARAMS_KEYS)
+  if (key === 'result') return scanner.object(intoResult, RESULT_KEYS)
+  return key === 'error' ? scanner.object(undefined, ERROR_KEYS) : undefined
+}
+const intoParams: Into = (key, scanner) => {
+  if (key === '_meta') return scanner.object(undefined, META_KEYS)
+  return key === 'ref' ? scanner.object(undefined, REF_KEYS) : undefined
+}
+const intoResult: Into = (key, scanner, keyStart) =>
+  key === '_meta' ? scanner.object(undefined, META_KEYS) : intoBlocks(key, scanner, keyStart)
+
+/** JSON, but no message: another mistake than no JSON at all ([JSON-RPC 2.0, 5.1]). */
+const refuseScalar = (scanner: Scanner): never => {
+  scanner.skip()
+  scanner.expectEnd()
+  throw new EnvelopeError(-32600, 'a message is a JSON object', undefined)
+}
+
+const classify = (bytes: Buffer, members: readonly Member[]): Envelope => {
+  let version: Member | undefined
+  let idMember: Member | undefined
+  let methodMember: Member | undefined
+  let params: Member | undefined
+  let result: Member | undefined
+  let error: Member | undefined
+  for (const member of members) {
+    const { key } = member
+    if (key === 'jsonrpc') version = member
+    else if (key === 'id') idMember = member
+    else if (bytes[member.start] === NULL) continue
+    else if (key === 'method') methodMember = member
+    else if (key === 'params') params = member
+    else if (key === 'result') result = member
+    else if (key === 'error') error = member
+  }
+  const id = idMember && idText(bytes, idMember)
+  const refuse = (message: string): EnvelopeError => new EnvelopeError(-32600, message, id)
+  if (version === undefined || stringAt(bytes, version) !== '2.0') throw refuse('jsonrpc must be "2.0"')
+  if (methodMember !== undefined) {
+    const method = stringAt(bytes, methodMember)
+    if (method === undefined) throw refuse('method must be a string')
+    if (result ?? error) throw refuse('a message has either a method or an outcome')
+    if (idMember !== undefined && id === undefined) throw refuse('id must be a string or a number')
+    const payload = objectOf(bytes, params)
+    if (params !== undefined && payload === undefined) throw refuse('params must be an object')
+    const kind = id === undefined ? 'notification' : 'request'
+    return { bytes, kind, id, method, params: payload, result: undefined, error: undefined }
+  }
+  if ((result === undefined) === (error === undefined)) throw refuse('a message has a method, a result or an error')
+  const outcome = { result: objectOf(bytes, result), error: objectOf(bytes, error) }
+  if (outcome.result === undefined && outcome.error === undefined) throw refuse('result and error must be objects')
+  if (outcome.result !== undefined && id === undefined) throw refuse('a result needs the id of its request')
+  return { bytes, kind: 'response', id, method: '', params: undefined, ...outcome }
+}
+
+const objectOf = (bytes: Buffer, member: Member | undefined): Payload | undefined =>
+  member?.members && new Payload(bytes, member, member.members)
+
+const idText = (bytes: Buffer, span: Span): Id | undefined => {
+  const first = bytes[span.start]
+  const isString = first === 0x22
+  const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39)
+  return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined
+}
+
+/** What is read again to find the id of a message that is refused: a larger one may be a bomb, and is asked at its ends only (T-24). */
+const MAX_READ_BYTES = 64 * 1024
+const END_BYTES = 4 * 1024
+
+/** The id of a message that is JSON but not acceptable, so that the refusal can carry it. */
+const findId = (bytes: Buffer): Id | undefined => {
+  if (bytes.length > MAX_READ_BYTES) return readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES)).id
+  try {
+    const id = lastMember(membersAt(bytes, 0), 'id')
+    return id && idText(bytes, id)
+  } catch {
+    return undefined
+  }
+}
+
+/** `bytes`: of the message, where it may tell its id. */
+const asEnvelopeError = (error: unknown, bytes?: Buffer): unknown => {
+  if (!(error instanceof ScanError)) return error
+  const isJson = error.kind !== 'syntax'
+  const id = isJson && bytes !== undefined ? findId(bytes) : undefined
+  return new EnvelopeError(isJson ? -32600 : -32700, error.message, id, { limit: error.limit, cause: error })
+}

@@ -1,0 +1,370 @@
+/**
+ * A JSON object on its way through: the bytes it came as, and the few changes it leaves with.
+ *
+ * `parts()` yields slices of the original bytes with the changes between them, so whatever was not changed leaves exactly as
+ * it came: number text, key order, white space (BRIDGING 2.6). Changes are kept as text to put in place of a member, text to
+ * put in front, and replacements of spans deeper inside.
+ */
+import type { DecidingKeys } from '../protocol/deciding-keys.ts'
+import { isDeeperThan } from '../json/deep-value.ts'
+import { Scanner } from '../json/scan.ts'
+import { ScanError } from '../json/scan-error.ts'
+import type { Member, Span } from '../json/scan.ts'
+import { Splice } from './splice.ts'
+import { decodeString } from '../json/tokens.ts'
+import { keyBytes, wordAt } from '../json/known-words.ts'
+
+/** A message to send, or a piece of one: slices of what came, and our own pieces between them. */
+export type Parts = readonly Uint8Array[]
+
+/** An object that ends up in a message; `set` and `delete` work on its top-level members. */
+export interface JsonObject {
+  has(key: string): boolean
+  /** Whether it is without the member, or came with `null` for it, which many libraries write for the same (BRIDGING 3.22). */
+  isAbsent(key: string): boolean
+  /** Puts a member; `json` is its value as JSON text. */
+  set(key: string, json: string | Uint8Array | Parts): void
+  /** Puts a member inside the object member `outer`, which is made if it is missing. */
+  setIn(outer: string, key: string, json: string | Uint8Array): void
+  delete(key: string): void
+  parts(): Parts
+}
+
+const isParts = (value: string | Uint8Array | Parts): value is Parts => Array.isArray(value)
+export const toParts = (json: string | Uint8Array | Parts): Parts =>
+  typeof json === 'string' ? [Buffer.from(json)] : isParts(json) ? json : [json]
+
+export const byteLength = (parts: Parts): number => {
+  let total = 0
+  for (const part of parts) total += part.length
+  return total
+}
+
+export const join = (parts: Parts): Buffer => {
+  if (parts.length === 1) return bufferOf(parts[0])
+  const joined = Buffer.allocUnsafe(byteLength(parts))
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return joined
+}
+
+/** The same bytes as a string of one character per byte: cheaper to append to text that is written as latin1 than a buffer is. */
+export const latin1Of = (parts: Parts): string => {
+  let text = ''
+  for (const part of parts) text += part.length === 1 ? String.fromCharCode(part[0]) : bufferOf(part).toString('latin1')
+  return text
+}
+
+const bufferOf = (part: Uint8Array): Buffer =>
+  Buffer.isBuffer(part) ? part : Buffer.from(part.buffer, part.byteOffset, part.byteLength)
+
+interface Edit extends Span {
+  readonly parts: Parts
+}
+
+/** What a member was given for a value, or a new member has for one. */
+type Made = Parts | Draft
+/** Given to a member that is left out. An object: comparing one with the others costs nothing. */
+const CUT: Parts = []
+/** Of a value that is parsed: it is compared and written by recursion. */
+const MAX_VALUE_LEVELS = 512
+/** No index. */
+const NONE = -1
+
+const COMMA = Buffer.from(',')
+const OPEN = Buffer.from('{')
+const CLOSE = Buffer.from('}')
+const OPEN_BRACE = 0x7b
+/** Only `null` begins with it. */
+const NULL = 0x6e
+
+export class Payload implements JsonObject {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+  readonly members: readonly Member[]
+  /** New values, each at the index of its member. */
+  #changed: (Made | undefined)[] | undefined
+  /** New members, put in front of the others. */
+  #added: Map<string, Made> | undefined
+  #edits: Edit[] | undefined
+  /** Members that were asked for as objects, at their index. */
+  #nested: (Payload | undefined)[] | undefined
+
+  constructor(bytes: Buffer, span: Span, members: readonly Member[]) {
+    this.bytes = bytes
+    this.start = span.start
+    this.end = span.end
+    this.members = members
+  }
+
+  /** Reads the object that starts at `start`; `deciding`: keys that it may hold once and in one case. Throws `ScanError`. */
+  static at(bytes: Buffer, start = 0, deciding?: DecidingKeys): Payload {
+    const scanner = new Scanner(bytes, { start, strict: false })
+    scanner.peek()
+    const from = scanner.position
+    const members = scanner.members(undefined, deciding)
+    return new Payload(bytes, { start: from, end: scanner.position }, members)
+  }
+
+  /** An object made by us. */
+  static of(value: object): Payload {
+    return Payload.at(Buffer.from(JSON.stringify(value)))
+  }
+
+  /** Of a repeated key the last, as a JSON parser reads it. */
+  member(key: string): Member | undefined {
+    const index = this.#indexOf(key)
+    return index === NONE ? undefined : this.members[index]
+  }
+
+  #indexOf(key: string): number {
+    const { members } = this
+    for (let index = members.length - 1; index >= 0; index--) if (members[index].key === key) return index
+    return NONE
+  }
+
+  has(key: string): boolean {
+    const index = this.#indexOf(key)
+    return index === NONE ? this.#added?.has(key) === true : this.#changed?.[index] !== CUT
+  }
+
+  isAbsent(key: string): boolean {
+    const index = this.#indexOf(key)
+    if (index === NONE) return !this.has(key)
+    const made = this.#changed?.[index]
+    return made === CUT || (made === undefined && this.bytes[this.members[index].start] === NULL)
+  }
+
+  /** The value's bytes as they came, or `undefined`. */
+  raw(key: string): Buffer | undefined {
+    const member = this.member(key)
+    return member && this.bytes.subarray(member.start, member.end)
+  }
+
+  /** The value's bytes as they will leave: a changed member counts as changed. */
+  final(key: string): Buffer | undefined {
+    const made = this.#made(key)
+    if (made === CUT) return undefined
+    return made === undefined ? this.raw(key) : join(partsOf(made))
+  }
+
+  /** The value as text if it came as a string, else `undefined`. */
+  text(key: string): string | undefined {
+    const member = this.member(key)
+    return member && stringAt(this.bytes, member)
+  }
+
+  /**
+   * The value parsed, for small members whose shape we own. Throws `ScanError` where a lenient scan took for JSON what is none, and
+   * for more levels than what reads the value can walk.
+   */
+  value(key: string): unknown {
+    const member = this.member(key)
+    if (member === undefined) return undefined
+    if (isDeeperThan(this.bytes, member, MAX_VALUE_LEVELS))
+      throw new ScanError('limit', `the value of ${JSON.stringify(key)} has more than ${MAX_VALUE_LEVELS} levels`, member.start)
+    try {
+      return JSON.parse(this.bytes.toString('utf8', member.start, member.end))
+    } catch (cause) {
+      throw new ScanError('syntax', `the value of ${JSON.stringify(key)} is no JSON`, member.start, { cause })
+    }
+  }
+
+  /** A member that is an object, as a payload of its own; its changes become part of this one's. */
+  object(key: string): Payload | undefined {
+    const index = this.#indexOf(key)
+    if (index === NONE) return undefined
+    const known = this.#nested?.[index]
+    if (known !== undefined) return known
+    const member = this.members[index]
+    if (this.bytes[member.start] !== OPEN_BRACE) return undefined
+    const nested =
+      member.members === undefined ? Payload.at(this.bytes, member.start) : new Payload(this.bytes, member, member.members)
+    this.#nested ??= places(this.members)
+    this.#nested[index] = nested
+    return nested
+  }
+
+  set(key: string, json: string | Uint8Array | Parts): void {
+    this.#put(this.#indexOf(key), key, toParts(json))
+  }
+
+  /** Puts a member inside the object member `outer`, which is created if it is missing or no object. */
+  setIn(outer: string, key: string, json: string | Uint8Array): void {
+    const made = this.#made(outer)
+    const inner = made === undefined ? this.object(outer) : undefined
+    if (inner !== undefined) return inner.set(key, json)
+    const draft = made instanceof Draft ? made : made === undefined || made === CUT ? new Draft() : Draft.from(made)
+    draft.set(key, json)
+    this.#put(this.#indexOf(outer), outer, draft)
+  }
+
+  delete(key: string): void {
+    const index = this.#indexOf(key)
+    if (index === NONE) this.#added?.delete(key)
+    else this.#put(index, key, CUT)
+  }
+
+  /** Replaces a span somewhere inside a value. */
+  replace(span: Span, json: string | Uint8Array | Parts): void {
+    ;(this.#edits ??= []).push({ start: span.start, end: span.end, parts: toParts(json) })
+  }
+
+  /** With its changes made, for what has to read them: the same object where there are none. */
+  settled(): Payload {
+    return this.#isAsItCame ? this : Payload.at(join(this.parts()))
+  }
+
+  /** A copy without changes, for another use of the same bytes. */
+  fresh(): Payload {
+    return new Payload(this.bytes, this, this.members)
+  }
+
+  parts(): Parts {
+    if (this.#isAsItCame) return [this.bytes.subarray(this.start, this.end)]
+    const splice = new Splice(this.bytes)
+    this.#write(splice)
+    return splice.parts()
+  }
+
+  get #isAsItCame(): boolean {
+    if (this.#changed !== undefined || this.#added !== undefined || this.#edits !== undefined) return false
+    if (this.#nested !== undefined)
+      for (const nested of this.#nested) if (nested !== undefined && !nested.#isAsItCame) return false
+    return true
+  }
+
+  /** What was put in place of the member, or as a new one. */
+  #made(key: string): Made | undefined {
+    const index = this.#indexOf(key)
+    return index === NONE ? this.#added?.get(key) : this.#changed?.[index]
+  }
+
+  #put(index: number, key: string, made: Made): void {
+    if (index !== NONE) {
+      const changed = (this.#changed ??= places(this.members))
+      changed[index] = made
+      // No reader is to find an earlier value of a repeated key.
+      for (let earlier = index - 1; earlier >= 0; earlier--) if (this.members[earlier].key === key) changed[earlier] = CUT
+    } else if (made !== CUT) (this.#added ??= new Map()).set(key, made)
+  }
+
+  #write(splice: Splice): void {
+    const { members } = this
+    const changed = this.#changed
+    this.#edits?.sort((a, b) => a.start - b.start)
+    splice.keep(this.start, this.start + 1)
+    this.#writeAdded(splice, changed === undefined ? members.length > 0 : isAnyKept(changed))
+    let at = this.start + 1
+    let previous = NONE
+    for (let index = 0; index < members.length; index++) {
+      const made = changed?.[index]
+      if (made === CUT) continue
+      const member = members[index]
+      // Between neighbours stands what stood there; where a member was left out, one comma.
+      if (previous === NONE) at = index === 0 ? at : member.keyStart
+      else if (previous !== index - 1) {
+        splice.put(COMMA)
+        at = member.keyStart
+      }
+      this.#copy(splice, at, member.start)
+      const nested = this.#nested?.[index]
+      if (made !== undefined) for (const part of partsOf(made)) splice.put(part)
+      else if (nested !== undefined) nested.#write(splice)
+      else this.#copy(splice, member.start, member.end)
+      at = member.end
+      previous = index
+    }
+    const last = members[members.length - 1]
+    this.#copy(splice, last === undefined ? at : last.end, this.end)
+  }
+
+  #writeAdded(splice: Splice, more: boolean): void {
+    if (this.#added === undefined) return
+    let left = this.#added.size
+    for (const [key, made] of this.#added) {
+      splice.put(keyBytes(key))
+      for (const part of partsOf(made)) splice.put(part)
+      if (--left > 0 || more) splice.put(COMMA)
+    }
+  }
+
+  /** The bytes from `from` to `to`, with the replacements that fall between. */
+  #copy(splice: Splice, from: number, to: number): void {
+    if (this.#edits === undefined) return splice.keep(from, to)
+    let at = from
+    for (const edit of this.#edits) {
+      if (edit.start < at || edit.end > to) continue
+      splice.keep(at, edit.start)
+      for (const part of edit.parts) splice.put(part)
+      at = edit.end
+    }
+    splice.keep(at, to)
+  }
+}
+
+const isAnyKept = (changed: readonly unknown[]): boolean => {
+  for (const made of changed) if (made !== CUT) return true
+  return false
+}
+
+const partsOf = (made: Made): Parts => (made instanceof Draft ? made.parts() : made)
+
+/** A place for something at the index of each member. */
+const places = <T>(members: readonly Member[]): (T | undefined)[] => members.map(() => undefined)
+
+/** The text of the JSON string at `span`; `undefined` if it is no string. Throws `ScanError` for an invalid escape. */
+export const stringAt = (bytes: Buffer, span: Span): string | undefined => {
+  if (bytes[span.start] !== 0x22) return undefined
+  const word = wordAt(bytes, span.start + 1, span.end - 1)
+  if (word !== undefined) return word
+  return decodeString(bytes, span.start + 1, span.end - 1)
+}
+
+/** An object that we compose ourselves, member by member. */
+export class Draft implements JsonObject {
+  readonly #members = new Map<string, Parts>()
+
+  has(key: string): boolean {
+    return this.#members.has(key)
+  }
+
+  isAbsent(key: string): boolean {
+    return !this.#members.has(key)
+  }
+
+  set(key: string, json: string | Uint8Array | Parts): void {
+    this.#members.set(key, toParts(json))
+  }
+
+  setIn(outer: string, key: string, json: string | Uint8Array): void {
+    const inner = this.#members.get(outer)
+    const draft = inner === undefined ? new Draft() : Draft.from(inner)
+    draft.set(key, json)
+    this.set(outer, draft.parts())
+  }
+
+  /** The members of an object that is already text. */
+  static from(parts: Parts): Draft {
+    const draft = new Draft()
+    const payload = Payload.at(join(parts))
+    for (const member of payload.members) draft.set(member.key, payload.bytes.subarray(member.start, member.end))
+    return draft
+  }
+
+  delete(key: string): void {
+    this.#members.delete(key)
+  }
+
+  parts(): Parts {
+    if (this.#members.size === 0) return [Buffer.from('{}')]
+    const out: Uint8Array[] = []
+    for (const [key, parts] of this.#members) out.push(out.length === 0 ? OPEN : COMMA, keyBytes(key), ...parts)
+    out.push(CLOSE)
+    return out
+  }
+}

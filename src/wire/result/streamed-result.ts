@@ -1,0 +1,231 @@
+/**
+ * The result of a tool call that passes on while it still comes (DECISIONS 4): a response of a server whose `content` has begun is
+ * a `Payload` of the members before it, and a stream of everything behind.
+ *
+ *     {"jsonrpc":"2.0","id":7,"result":{"isError":false,"content":[{"type":"text","text":"…"}],"_meta":{}}}
+ *     └────────── checked at the end ──┘└─ the payload ─┘└── passes as it comes ──────────────┘ └ held, edited
+ *
+ * Changes are made as on any other payload, and before `pipe`. A member that is set or deleted is left out wherever it comes later;
+ * one that is changed inside is held until it is whole. The surprise: what nobody changes is checked for closed strings, matching
+ * brackets and UTF-8 only, since by the time a deeper mistake could be seen its beginning has left.
+ */
+import { isUtf8 } from 'node:buffer'
+import { EnvelopeError, readServerMessage } from '../message/envelope.ts'
+import type { Envelope, Id } from '../message/envelope.ts'
+import { Failure } from '../message/failure.ts'
+import { join, Payload } from '../message/payload.ts'
+import type { Parts } from '../message/payload.ts'
+import { findContent } from './result-head.ts'
+import type { HeadPlace } from './result-head.ts'
+import { ResultWalk } from './result-walk.ts'
+import { ScanError } from '../json/scan-error.ts'
+
+/** Where the result goes. Bytes are lent until `write` returns; after `end` or `fail` nothing comes. */
+export interface ResultSink {
+  write(bytes: Uint8Array): void
+  end(): void
+  fail(failure: Failure): void
+}
+
+/** How a stream ended: whole, broken, or because nobody wanted the rest. */
+export type StreamEnd = 'complete' | 'aborted' | Failure
+
+/** The server's side of the stream. */
+export interface ResultSource {
+  pause(): void
+  resume(): void
+  /** Nobody wants the rest. */
+  abort(): void
+}
+
+export class StreamedResult extends Payload {
+  readonly #id: Id
+  readonly #before: Buffer
+  readonly #separator: string
+  readonly #source: ResultSource
+  /** What has come and was not passed on, because nobody has said where to. */
+  #waiting: Buffer[]
+  #sink: ResultSink | undefined
+  /** How it ended before that. */
+  #end: 'complete' | Failure | undefined
+  #isDone = false
+  #bytes: number
+  #onOver: ((bytes: number, end: StreamEnd) => void) | undefined
+  readonly #cut = new Set<string>()
+  readonly #late = new Map<string, Map<string, string | Uint8Array>>()
+  #editBlock: ((block: Payload) => void) | undefined
+  #walk: ResultWalk | undefined
+
+  private constructor(bytes: Buffer, at: HeadPlace, id: Id, source: ResultSource) {
+    const head = bytes.toString('latin1', at.resultStart, at.keyStart).trimEnd()
+    const isEmpty = head === '{'
+    const whole = Payload.at(Buffer.from(`${isEmpty ? head : head.slice(0, -1)}}`, 'latin1'))
+    super(whole.bytes, whole, whole.members)
+    this.#id = id
+    this.#before = Buffer.from(bytes.subarray(0, at.resultStart))
+    this.#separator = bytes.toString('latin1', at.resultStart + head.length, at.keyStart)
+    this.#source = source
+    this.#waiting = [Buffer.from(bytes.subarray(at.keyStart))]
+    this.#bytes = at.keyStart
+  }
+
+  /**
+   * Reads the beginning of the response to request `id`. `more`: it may become one that streams; `undefined`: it is to be read
+   * whole, as it is no result whose `content` has begun, or the member `after` has not come before that.
+   */
+  static begin(bytes: Buffer, id: Id, source: ResultSource, after?: string): StreamedResult | 'more' | undefined {
+    const at = findContent(bytes)
+    if (at === 'more' || at === undefined || !isUtf8(bytes.subarray(0, at.keyStart))) return at === 'more' ? at : undefined
+    const result = new StreamedResult(bytes, at, id, source)
+    return after === undefined || result.member(after) !== undefined ? result : undefined
+  }
+
+  /** As a message of its own, of which the rest is to come. */
+  get envelope(): Envelope {
+    return {
+      bytes: this.bytes,
+      kind: 'response',
+      id: this.#id,
+      method: '',
+      params: undefined,
+      result: this,
+      error: undefined,
+    }
+  }
+
+  /** Calls back with each content block that may hold a URI, before it passes on. */
+  editBlocks(edit: (block: Payload) => void): void {
+    this.#editBlock = edit
+  }
+
+  /** Calls back once, when nothing more comes; `bytes`: of the message, as far as it came. */
+  onOver(callback: (bytes: number, end: StreamEnd) => void): void {
+    this.#onOver = callback
+  }
+
+  override has(key: string): boolean {
+    return key === 'content' || super.has(key)
+  }
+
+  override set(key: string, json: string | Uint8Array | Parts): void {
+    this.#cut.add(key)
+    super.set(key, json)
+  }
+
+  override delete(key: string): void {
+    this.#cut.add(key)
+    super.delete(key)
+  }
+
+  override setIn(outer: string, key: string, json: string | Uint8Array): void {
+    if (this.member(outer) !== undefined) return super.setIn(outer, key, json)
+    let late = this.#late.get(outer)
+    if (late === undefined) this.#late.set(outer, (late = new Map()))
+    late.set(key, json)
+  }
+
+  override parts(): Parts {
+    throw new Error('a streamed result has no parts: pipe it, or collect it')
+  }
+
+  /** Sends everything to `sink`, as it comes. Once. */
+  pipe(sink: ResultSink): void {
+    this.#sink = sink
+    const changes = { cut: this.#cut, late: this.#late, editBlock: this.#editBlock }
+    const seen = this.members.map(({ key }) => key)
+    this.#walk = new ResultWalk(changes, seen, (bytes) => sink.write(bytes))
+    const head = join(super.parts())
+    const hasMembers = head.length > 2
+    sink.write(head.subarray(0, -1))
+    sink.write(Buffer.from(`${hasMembers ? ',' : ''}${this.#separator}`, 'latin1'))
+    const waiting = this.#waiting
+    this.#waiting = []
+    // First, as the sink may be full of what waits.
+    if (this.#end === undefined) this.#source.resume()
+    for (const chunk of waiting) this.push(chunk)
+    if (this.#end === 'complete') this.finish()
+    else if (this.#end !== undefined) this.fail(this.#end)
+  }
+
+  /** The whole result, once it is there. Rejects with the `Failure` that broke it. */
+  collect(): Promise<Parts> {
+    return new Promise((resolve, reject) => {
+      const parts: Buffer[] = []
+      this.pipe({
+        write: (bytes) => void parts.push(Buffer.from(bytes)),
+        end: () => resolve([Buffer.concat(parts)]),
+        fail: reject,
+      })
+    })
+  }
+
+  /** The place it goes to is full, or has room again. */
+  pause(): void {
+    if (!this.#isDone) this.#source.pause()
+  }
+  resume(): void {
+    if (!this.#isDone) this.#source.resume()
+  }
+
+  /** Nobody wants it any more. */
+  abort(): void {
+    if (!this.#isDone) this.#over('aborted')
+    this.#source.abort()
+  }
+
+  /** More of the message has come; `chunk` is lent. */
+  push(chunk: Buffer): void {
+    if (this.#isDone) return
+    if (this.#walk === undefined) return void this.#waiting.push(Buffer.from(chunk))
+    this.#bytes += chunk.length
+    try {
+      this.#walk.push(chunk)
+    } catch (error) {
+      if (!(error instanceof ScanError)) throw error
+      this.#source.abort()
+      this.fail(new Failure('bad_response', `the response is unusable: ${error.message}`))
+    }
+  }
+
+  /** The message is complete, as far as the server is concerned. */
+  finish(): void {
+    if (this.#isDone) return
+    if (this.#sink === undefined) {
+      this.#end ??= 'complete'
+      return
+    }
+    const reason = this.#incomplete()
+    if (reason !== undefined) return this.fail(new Failure('bad_response', `the response is unusable: ${reason}`))
+    this.#over('complete')
+    this.#sink.end()
+  }
+
+  /** The rest will not come. */
+  fail(failure: Failure): void {
+    if (this.#isDone) return
+    if (this.#sink === undefined) {
+      this.#end ??= failure
+      return
+    }
+    this.#over(failure)
+    this.#sink.fail(failure)
+  }
+
+  #over(end: StreamEnd): void {
+    this.#isDone = true
+    this.#onOver?.(this.#bytes, end)
+  }
+
+  /** What is around the result is a response to our request, like any other. */
+  #incomplete(): string | undefined {
+    const tail = this.#walk?.tail
+    if (tail === undefined) return 'it ends in the middle'
+    try {
+      const { id } = readServerMessage(Buffer.concat([this.#before, Buffer.from('{}'), tail]))
+      return id === this.#id ? undefined : `it answers ${id}`
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      return error.message
+    }
+  }
+}
