@@ -1,6 +1,6 @@
 /** What another configuration would change of a running gateway, before it does: nothing is applied, started or learned here. */
 import { isDeepStrictEqual } from 'node:util'
-import { buildCatalog } from '../catalog/catalog.ts'
+import { buildCatalog } from '../catalog/build-catalog.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { Curator } from '../catalog/curate/curated-inventory.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'

@@ -6,12 +6,9 @@
 import { runsToolsAsTasks } from '../wire/protocol/tasks.ts'
 import type { Curation } from './curation.ts'
 import type { Entry, Inventory, LeftOut, ListKind } from './inventory.ts'
-import { mergeList } from './merge.ts'
-import type { Part } from './merge.ts'
 import { uriMode } from './names/naming.ts'
 import type { NamingOptions } from './names/naming.ts'
-import { indexRefused } from './refused.ts'
-import type { Refused } from './refused.ts'
+import type { UriTemplate } from './names/templates.ts'
 
 /** What the catalog needs to know of a configured server; each `ServerOptions` is one. */
 export interface CatalogServer {
@@ -45,6 +42,22 @@ export interface Exposed {
   readonly entry: Entry
   /** Exposed name, URI or URI template. */
   readonly exposed: string
+}
+
+/** What one source has in a merged list. */
+export interface Part {
+  /** As its inventory has them. */
+  readonly entries: readonly Entry[]
+  /** As they are listed. */
+  readonly rows: readonly Exposed[]
+  /** Every entry has the exposed form it is to have, which depends on nothing but its server: its rows hold until another claims one. */
+  readonly isOwn: boolean
+}
+
+/** What of one server is kept from hosts. */
+export interface Refused {
+  readonly uris: ReadonlySet<string>
+  readonly templates: readonly UriTemplate[]
 }
 
 export interface Problem {
@@ -98,30 +111,3 @@ export const servesApps = (server: CatalogServer, { sources }: Catalog): boolean
 /** Whether a server's word on its tools' `execution` holds: without the capability it means nothing, whatever it says. */
 export const runsTasks = ({ inventory }: CatalogSource, { naming }: Catalog): boolean =>
   naming.tasks !== false && runsToolsAsTasks(inventory?.capabilities ?? {})
-
-/**
- * Merges inventories; `sources` in configuration order, keys and prefixes unique. What is as it was in the catalog `before` is taken over
- * from there, which changes nothing but the work: a change of one server costs little more among many than alone.
- */
-export const buildCatalog = (sources: readonly CatalogSource[], naming: CatalogOptions, before?: Catalog): Catalog => {
-  const byPrefix = new Map(sources.map(({ server }) => [server.prefix, server]))
-  const tools = mergeList('tools', sources, naming, before)
-  const resources = mergeList('resources', sources, naming, before)
-  const templates = mergeList('templates', sources, naming, before)
-  const prompts = mergeList('prompts', sources, naming, before)
-  const merged = [tools, resources, templates, prompts]
-  const own = sources.flatMap(({ server, inventory }) =>
-    (inventory?.leftOut ?? []).map((left) => ({ ...left, server: server.key })),
-  )
-  return {
-    sources,
-    naming,
-    byPrefix,
-    lists: { tools: tools.rows, resources: resources.rows, templates: templates.rows, prompts: prompts.rows },
-    parts: { tools: tools.parts, resources: resources.parts, templates: templates.parts, prompts: prompts.parts },
-    index: { tools: tools.index, resources: resources.index, templates: templates.index, prompts: prompts.index },
-    problems: merged.flatMap((list) => list.problems),
-    leftOut: [...own, ...merged.flatMap((list) => list.leftOut)],
-    refused: indexRefused(own),
-  }
-}

@@ -1,9 +1,14 @@
 /** What is believed of a tool, where a policy asks: of a server that is trusted its annotations, else what the specification assumes. */
 import { Payload } from '../wire/message/payload.ts'
-import type { Exposed } from './catalog.ts'
 
 export type HintName = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'
 export type Hints = Readonly<Partial<Record<HintName, boolean | undefined>>>
+
+/** A tool of which a hint is asked: whether its server is trusted, its definition, and what the operator says of it. */
+interface HintedTool {
+  readonly server: { readonly trusted: boolean | undefined }
+  readonly entry: { readonly raw: Buffer; readonly told?: Hints | undefined }
+}
 
 /** What [2026-07-28 schema, ToolAnnotations] says of a tool that says nothing. */
 const ASSUMED: Readonly<Record<HintName, boolean>> = {
@@ -18,7 +23,7 @@ const HINTS = Object.keys(ASSUMED) as HintName[]
  * Whether the hint holds of this tool; `told`: what the operator says of it where the caller looks, beside what he says of it at its
  * server. He is always believed.
  */
-export const holds = (hint: HintName, { server, entry }: Exposed, told: Hints = {}): boolean =>
+export const holds = (hint: HintName, { server, entry }: HintedTool, told: Hints = {}): boolean =>
   believed(hint, { ...(server.trusted === true && hintsOf(entry.raw)), ...entry.told, ...told })
 
 /** Whether the hint holds of a tool of which this is known, and believed. */

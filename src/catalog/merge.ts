@@ -1,19 +1,9 @@
 /** One list of all servers, under exposed names: who owns what, and in which order it is listed (BRIDGING 4.2 to 4.4). */
-import type { Catalog, CatalogServer, CatalogSource, Exposed, LeftOutOf, Problem } from './catalog.ts'
+import type { Catalog, CatalogServer, CatalogSource, Exposed, LeftOutOf, Part, Problem } from './catalog.ts'
 import type { Entry, Inventory, ListKind } from './inventory.ts'
 import { exposeNames, uriMode } from './names/naming.ts'
 import type { NamingOptions } from './names/naming.ts'
 import { exposeListed, prefixUri, restoreUri } from './names/uris.ts'
-
-/** What one source has in a merged list. */
-export interface Part {
-  /** As its inventory has them. */
-  readonly entries: readonly Entry[]
-  /** As they are listed. */
-  readonly rows: readonly Exposed[]
-  /** Every entry has the exposed form it is to have, which depends on nothing but its server: its rows hold until another claims one. */
-  readonly isOwn: boolean
-}
 
 export interface MergedList {
   readonly rows: readonly Exposed[]

@@ -2,15 +2,8 @@
  * URIs that a policy keeps from hosts (`lock.on_change`), also where no list is needed to ask for one: the exposed form of a URI
  * would do else. A template that is kept back keeps its URIs back, unless another one that is listed makes them, too.
  */
-import type { Catalog, LeftOutOf } from './catalog.ts'
+import type { Catalog, LeftOutOf, Refused } from './catalog.ts'
 import { matchesTemplate, parseTemplate } from './names/templates.ts'
-import type { UriTemplate } from './names/templates.ts'
-
-/** What of one server is kept from hosts. */
-export interface Refused {
-  readonly uris: ReadonlySet<string>
-  readonly templates: readonly UriTemplate[]
-}
 
 /** By server key; empty where nothing is kept back. */
 export const indexRefused = (leftOut: readonly LeftOutOf[]): ReadonlyMap<string, Refused> => {

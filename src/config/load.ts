@@ -5,7 +5,7 @@ import { findCollisions } from './build/collisions.ts'
 import { secretsOfAuth, warnOfExpired } from './build/auth.ts'
 import { configurationId, runtimeRoot, stateRoot } from './read/folders.ts'
 import { gather, leftOut } from './read/gather.ts'
-import type { Gathered } from './read/gather.ts'
+import type { Gathered, Sources } from './read/gather.ts'
 import { lockedServer, readLockFile } from './build/lock-file.ts'
 import type { Context } from './surroundings.ts'
 import type { Configuration } from './options.ts'
@@ -22,14 +22,6 @@ import { checkStrict, withStrict } from './build/strict.ts'
 import { buildToolsets } from './build/toolsets.ts'
 import { child, nearest, scalars } from './syntax/tree.ts'
 import { absolutePath } from './syntax/variables.ts'
-
-/** Where a configuration comes from: files, read in order (relative ones count from `context.cwd`), or `value`, the content of one. */
-export interface Sources {
-  readonly files: readonly string[]
-  readonly value?: object
-  /** With `value`: the file it stands for, which names its state and its socket. Without, a value keeps no state. */
-  readonly standsFor?: string
-}
 
 /** Throws `ConfigError` with all problems at once. */
 export const loadConfiguration = async (sources: Sources, context: Context): Promise<Configuration> => {

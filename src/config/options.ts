@@ -1,9 +1,9 @@
 /** The whole configuration after reading: frozen, complete, without variables. What `app.ts` is given. */
+import type { LockKind, ServerLock } from '../catalog/lock/lock.ts'
 import type { ServerOptions } from '../downstream/options.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
 import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
-import type { LockFile } from './build/lock-file.ts'
 
 export interface AuditSettings {
   /** Absolute path. */
@@ -48,4 +48,15 @@ export interface Configuration {
   readonly credentials: readonly string[]
   /** What a person should know: left-out entries, renamed keys, readable secrets. One sentence each. */
   readonly warnings: readonly string[]
+}
+
+/** Where the lock is, and what it says. */
+export interface LockFile {
+  /** Absolute. */
+  readonly file: string
+  /** As messages call it: relative to the working folder where it is inside. */
+  readonly name: string
+  readonly covers: readonly LockKind[]
+  /** `undefined`: the file is not there, or was not to be read. */
+  readonly servers: readonly ServerLock[] | undefined
 }

@@ -1,6 +1,8 @@
 /** What is known of the process around us, and the one place where it is read: everything else is told. */
 import { homedir } from 'node:os'
-import type { SecretMemory } from './secrets/secret-store.ts'
+
+/** Values with `cache`, from one reading of the configuration to the next; by everything that decides what they are. */
+export type SecretMemory = Map<string, { readonly text: string; readonly readMs: number }>
 
 /** What the process around us contributes; nothing else of it is read. */
 export interface Context {

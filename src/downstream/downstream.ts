@@ -72,7 +72,7 @@ export class Downstream {
   /** The proof that goes with every request; `undefined`: none that changes. */
   readonly credential: Credential | undefined
   /** Where each principal has a connection of his own. */
-  readonly personal: Personal | undefined
+  readonly personal: Personal<Downstream> | undefined
   /** Resources and tasks that somebody follows. */
   #watches = 0
   /** The link that all callers share, once the server has announced a change on it: its lists are everybody's. */
@@ -617,7 +617,7 @@ export class Downstream {
     return Object.values(this.inventory$.value?.lists ?? {}).every(({ length }) => length === 0)
   }
 
-  #makePersonal(environment: DownstreamEnvironment): Personal {
+  #makePersonal(environment: DownstreamEnvironment): Personal<Downstream> {
     const own = { ...environment, memory: forgetful(environment.memory) }
     return new Personal({
       options: () => this.options,

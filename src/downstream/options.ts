@@ -3,7 +3,7 @@
  * Units stand in the names. The YAML names are in docs/configuration.md.
  */
 import type { CredentialOptions } from '../auth/oauth/options.ts'
-import type { OnChange } from '../catalog/lock/lock.ts'
+import type { Locked, LockKind, OnChange } from '../catalog/lock/lock.ts'
 import type { Curation } from '../catalog/curation.ts'
 import type { HiddenPolicy } from '../catalog/curate/vetting.ts'
 import type { Rate } from '../rpc/rate.ts'
@@ -11,7 +11,6 @@ import type { TlsSettings } from '../transport/http1/client/http-client.ts'
 import type { HttpClientChoice } from '../transport/http1/client/http-clients.ts'
 import { NO_PROXIES } from '../transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
-import type { LockedServer } from './lists/pins.ts'
 
 export type TransportChoice = 'auto' | 'http' | 'sse'
 export type EraChoice = 'auto' | 'legacy' | 'modern'
@@ -182,4 +181,15 @@ export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName
   driveTasks: false,
   instructions: true,
   tags: [],
+}
+
+/** What a lock file says of one server. */
+export interface LockedServer {
+  /** The file as it is called in messages. */
+  readonly file: string
+  readonly covers: readonly LockKind[]
+  /** Nothing for a server that the file does not name. */
+  readonly entries: readonly Locked[]
+  /** What it says beside that of the lists for hosts that run MCP Apps. */
+  readonly apps: readonly Locked[]
 }

@@ -3,33 +3,43 @@
  * nobody else can reach, because they are another object (B250; BRIDGING 6.3 rule 4).
  */
 import { filter } from 'rxjs'
+import type { Observable } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Sweepable } from '../rpc/sweeper.ts'
-import type { Downstream } from './downstream.ts'
 import type { ServerOptions } from './options.ts'
 
-export interface PersonalSource {
+/** What is done with the downstream of one principal. */
+export interface PersonalDownstream {
+  readonly inventory$: Observable<Inventory | undefined>
+  readonly inFlight: number
+  readonly isWatched: boolean
+  start(): void
+  stop(drainMs?: number): Promise<void>
+  adopt(options: ServerOptions): void
+}
+
+export interface PersonalSource<D extends PersonalDownstream> {
   readonly options: () => ServerOptions
-  readonly make: (principal: string) => Downstream
+  readonly make: (principal: string) => D
   readonly listed: (principal: string, inventory: Inventory) => void
   readonly nowMs: () => number
 }
 
-interface Entry {
-  readonly downstream: Downstream
+interface Entry<D> {
+  readonly downstream: D
   usedMs: number
 }
 
-export class Personal implements Sweepable {
-  readonly #source: PersonalSource
-  readonly #entries = new Map<string, Entry>()
+export class Personal<D extends PersonalDownstream> implements Sweepable {
+  readonly #source: PersonalSource<D>
+  readonly #entries = new Map<string, Entry<D>>()
 
-  constructor(source: PersonalSource) {
+  constructor(source: PersonalSource<D>) {
     this.#source = source
   }
 
   /** The principal's own, started on first use. */
-  of(principal: string): Downstream {
+  of(principal: string): D {
     const nowMs = this.#source.nowMs()
     const known = this.#entries.get(principal)
     if (known !== undefined) {
@@ -46,11 +56,11 @@ export class Personal implements Sweepable {
   }
 
   /** Of those that are there now. */
-  find(principal: string): Downstream | undefined {
+  find(principal: string): D | undefined {
     return this.#entries.get(principal)?.downstream
   }
 
-  get all(): readonly Downstream[] {
+  get all(): readonly D[] {
     return [...this.#entries.values()].map(({ downstream }) => downstream)
   }
 

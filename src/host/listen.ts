@@ -12,8 +12,9 @@ import { META } from '../wire/protocol/meta.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { declaresTasks } from '../wire/protocol/tasks.ts'
 import { reached } from './limits/admission.ts'
-import type { Exchange } from './exchange.ts'
-import type { ChangedList, Hub, Subscriber } from './hub.ts'
+import type { Exchange } from './response/exchange.ts'
+import type { ChangedList, Subscriber } from './core.ts'
+import type { Hub } from './hub.ts'
 
 const FLAGS: Readonly<Record<string, ChangedList>> = {
   toolsListChanged: 'tools',

@@ -4,7 +4,7 @@
  * and `_meta` are left out.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { buildCatalog } from '../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../src/catalog/build-catalog.ts'
 import type { CatalogSource } from '../../src/catalog/catalog.ts'
 import type { Freshness } from '../../src/catalog/inventory.ts'
 import { ToolSearch } from '../../src/catalog/search/search.ts'

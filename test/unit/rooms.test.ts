@@ -34,6 +34,21 @@ const ROOMS = [
   'main.ts',
 ]
 
+/** The folders of a room, lowest first: a folder imports from its room only what stands before it, files beside the folders included. */
+const FOLDERS: Readonly<Record<string, readonly string[]>> = {
+  wire: ['kernel', 'protocol', 'json', 'message', 'framing', 'headers', 'result'],
+  transport: ['http1/client', 'channel', 'http1/server', 'pipe', 'process'],
+  auth: ['oauth', 'inbound'],
+  era: ['server', 'host'],
+  catalog: ['names', 'curate', 'view', 'lint', 'lock', 'search'],
+  downstream: ['pacing', 'calls', 'health', 'links', 'lists'],
+  gateway: ['limits', 'lists', 'names', 'rounds', 'tasks'],
+  host: ['limits', 'response', 'session', 'http', 'stdio'],
+  config: ['schema', 'syntax', 'secrets', 'read', 'build', 'change'],
+  'host-files': ['edit'],
+  commands: ['terminal', 'setup', 'serve', 'inspect', 'running'],
+}
+
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 
 interface Source {
@@ -56,6 +71,9 @@ const sources: Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' }
   })
 
 const roomOf = (file: string): string => file.split('/', 1)[0]
+
+/** The folder inside its room, `undefined` for a file beside the folders. */
+const folderOf = (file: string): string | undefined => file.split('/').slice(1, -1).join('/') || undefined
 
 /** What `import` and `export … from` name, static and dynamic. */
 const importsOf = ({ code }: Source): string[] =>
@@ -94,6 +112,42 @@ describe('the order of rooms', () => {
     expect(relativeImports.length).toBeGreaterThan(sources.length)
     const upward = relativeImports.filter(({ file, target }) => ROOMS.indexOf(roomOf(target)) > ROOMS.indexOf(roomOf(file)))
     expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
+  })
+
+  test('every folder of a room stands in the list', () => {
+    const unlisted = sources.flatMap(({ file }) => {
+      const folder = folderOf(file)
+      return folder === undefined || FOLDERS[roomOf(file)]?.includes(folder) === true ? [] : [file]
+    })
+    expect(unlisted.filter((file) => !file.startsWith('wire/kernel/assembly/'))).toEqual([])
+  })
+
+  test('a folder imports only from lower folders of its room', () => {
+    const upward = relativeImports.filter(({ file, target }) => {
+      const [from, to] = [folderOf(file), folderOf(target)]
+      if (roomOf(file) !== roomOf(target) || from === undefined || to === undefined) return false
+      const order = FOLDERS[roomOf(file)]
+      return order.indexOf(to) > order.indexOf(from)
+    })
+    expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
+  })
+
+  test('the folders and files of a room import each other in one direction, types included', () => {
+    const partOf = (file: string): string => {
+      const folder = folderOf(file)
+      return folder === undefined ? file : `${roomOf(file)}/${folder}`
+    }
+    const imports = Map.groupBy(
+      relativeImports.filter(({ file, target }) => roomOf(file) === roomOf(target) && partOf(file) !== partOf(target)),
+      ({ file }) => partOf(file),
+    )
+    const left = new Set(sources.map(({ file }) => partOf(file)))
+    // What imports nothing that is left is taken away; what remains in the end stands in a circle, or above one.
+    for (let size = -1; size !== left.size;) {
+      size = left.size
+      for (const part of left) if (!(imports.get(part) ?? []).some(({ target }) => left.has(partOf(target)))) left.delete(part)
+    }
+    expect([...left]).toEqual([])
   })
 
   test('relative imports end in .ts and lead to a file of src', () => {

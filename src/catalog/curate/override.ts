@@ -1,6 +1,13 @@
 /** A tool's definition with the words of the configuration in place of its own; every other byte stays. */
 import { join, Payload } from '../../wire/message/payload.ts'
-import type { ToolOverride } from '../view/toolset.ts'
+import type { Hints } from '../hints.ts'
+
+/** What takes the place of the server's own words. */
+export interface ToolOverride {
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly annotations?: Hints | undefined
+}
 
 export const overridden = (raw: Buffer, { title, description, annotations = {} }: ToolOverride): Buffer => {
   const definition = Payload.at(raw)

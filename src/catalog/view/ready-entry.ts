@@ -10,7 +10,7 @@ import type { Revision } from '../../wire/protocol/revisions.ts'
 import type { Member } from '../../wire/json/scan.ts'
 import type { ListKind } from '../inventory.ts'
 import { overridden } from '../curate/override.ts'
-import type { ToolOverride } from './toolset.ts'
+import type { ToolOverride } from '../curate/override.ts'
 import { exposeUri } from '../names/uris.ts'
 import { wrapOutputSchema } from './wrap-schema.ts'
 

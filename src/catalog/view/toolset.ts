@@ -4,6 +4,7 @@
  */
 import type { Rate } from '../../rpc/rate.ts'
 import type { CatalogServer, Exposed } from '../catalog.ts'
+import type { ToolOverride } from '../curate/override.ts'
 import { matchesGlob } from '../glob.ts'
 import { holds } from '../hints.ts'
 import type { HintName, Hints } from '../hints.ts'
@@ -22,13 +23,6 @@ export interface Choice {
   readonly prompts: readonly string[] | undefined
   /** What must hold of a tool. */
   readonly where: Hints
-}
-
-/** What takes the place of the server's own words. */
-export interface ToolOverride {
-  readonly title?: string | undefined
-  readonly description?: string | undefined
-  readonly annotations?: Hints | undefined
 }
 
 export type Discovery = 'full' | 'search' | 'auto'

@@ -2,7 +2,7 @@
 import { connectAdmin } from '../../admin/client.ts'
 import { lintCatalog } from '../../admin/lint.ts'
 import type { Lint } from '../../admin/lint.ts'
-import { buildCatalog } from '../../catalog/catalog.ts'
+import { buildCatalog } from '../../catalog/build-catalog.ts'
 import { Curator } from '../../catalog/curate/curated-inventory.ts'
 import type { HostFinding } from '../../catalog/lint/host-lint.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'

@@ -7,7 +7,7 @@ import { changedMembers, diffDefinitions } from '../../catalog/lock/lock-diff.ts
 import { printLock } from '../../catalog/lock/lock-text.ts'
 import { compareLocked } from '../../catalog/lock/lock.ts'
 import type { LockChange, Locked, LockKind, ServerLock } from '../../catalog/lock/lock.ts'
-import type { LockFile } from '../../config/build/lock-file.ts'
+import type { LockFile } from '../../config/options.ts'
 import { ConfigError } from '../../config/syntax/problems.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import { withGateway } from '../serve/inline.ts'

@@ -6,8 +6,8 @@
  * the host, so `fromGateway` decides line by line what reaches the host.
  */
 import { isModern, wordModern } from '../../era/host/modern-host.ts'
-import { errorReply } from '../../host/respond.ts'
-import type { Failed } from '../../host/respond.ts'
+import { errorReply } from '../../host/response/respond.ts'
+import type { Failed } from '../../host/response/respond.ts'
 import { complete } from '../../rpc/call.ts'
 import { readHostMessage, readServerMessage, splitBatch } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'

@@ -6,9 +6,9 @@ import { readFile, stat } from 'node:fs/promises'
 import { isAbsolute, relative } from 'node:path'
 import { LockError, readLock } from '../../catalog/lock/lock-reader.ts'
 import { LOCK_KINDS } from '../../catalog/lock/lock.ts'
-import type { LockKind, ServerLock } from '../../catalog/lock/lock.ts'
-import type { LockedServer } from '../../downstream/lists/pins.ts'
+import type { LockedServer } from '../../downstream/options.ts'
 import { operatorCommand } from '../../operator-command.ts'
+import type { LockFile } from '../options.ts'
 import type { Gathered } from '../read/gather.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { isWritableByAll } from '../read/source.ts'
@@ -17,17 +17,6 @@ import { child } from '../syntax/tree.ts'
 import { absolutePath } from '../syntax/variables.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
-
-/** Where the lock is, and what it says. */
-export interface LockFile {
-  /** Absolute. */
-  readonly file: string
-  /** As messages call it: relative to the working folder where it is inside. */
-  readonly name: string
-  readonly covers: readonly LockKind[]
-  /** `undefined`: the file is not there, or was not to be read. */
-  readonly servers: readonly ServerLock[] | undefined
-}
 
 /** `undefined`: the configuration names no lock file. */
 export const readLockFile = async (

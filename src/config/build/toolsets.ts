@@ -1,6 +1,7 @@
 /** The toolsets of a configuration, each with what it extends put in, and everything that is wrong with them. */
 import { DEFAULT_BUDGET, Toolset } from '../../catalog/view/toolset.ts'
-import type { Budget, Choice, ToolOverride, ToolsetOptions } from '../../catalog/view/toolset.ts'
+import type { ToolOverride } from '../../catalog/curate/override.ts'
+import type { Budget, Choice, ToolsetOptions } from '../../catalog/view/toolset.ts'
 import type { ServerOptions } from '../../downstream/options.ts'
 import { DEFAULT_GATEWAY } from '../../gateway/options.ts'
 import type { Gathered } from '../read/gather.ts'

@@ -11,7 +11,6 @@ import { expandGlob, isGlob } from './glob.ts'
 import { FORMS, hostConstants, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
 import type { HostFile } from './host-file.ts'
 import { readSwitches } from './host-switches.ts'
-import type { Sources } from '../load.ts'
 import { formatProblem } from '../syntax/problems.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../schema/server-key.ts'
@@ -24,6 +23,14 @@ import type { MapTree, Tree } from '../syntax/tree.ts'
 import { unknownKey, validate } from '../syntax/validate.ts'
 import { absolutePath, expandTree } from '../syntax/variables.ts'
 import type { Scope, Value } from '../syntax/variables.ts'
+
+/** Where a configuration comes from: files, read in order (relative ones count from `context.cwd`), or `value`, the content of one. */
+export interface Sources {
+  readonly files: readonly string[]
+  readonly value?: object
+  /** With `value`: the file it stands for, which names its state and its socket. Without, a value keeps no state. */
+  readonly standsFor?: string
+}
 
 export interface GatheredServer {
   readonly key: string

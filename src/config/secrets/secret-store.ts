@@ -14,9 +14,6 @@ import { validate } from '../syntax/validate.ts'
 import { expandTree } from '../syntax/variables.ts'
 import type { Scope, Value } from '../syntax/variables.ts'
 
-/** Values with `cache`, from one reading of the configuration to the next; by everything that decides what they are. */
-export type SecretMemory = Map<string, { readonly text: string; readonly readMs: number }>
-
 interface Provider {
   /** As written: its variables are replaced anew for every name. */
   readonly tree: Tree

@@ -10,17 +10,7 @@ import { heldEntry, vetPinned } from '../../catalog/lock/pinned.ts'
 import type { Deviation, Pin, PinReference, Vetted } from '../../catalog/lock/pinned.ts'
 import { canonical } from '../../wire/message/canonical.ts'
 import type { OtherHosts } from '../environment.ts'
-
-/** What a lock file says of one server. */
-export interface LockedServer {
-  /** The file as it is called in messages. */
-  readonly file: string
-  readonly covers: readonly LockKind[]
-  /** Nothing for a server that the file does not name. */
-  readonly entries: readonly Locked[]
-  /** What it says beside that of the lists for hosts that run MCP Apps. */
-  readonly apps: readonly Locked[]
-}
+import type { LockedServer } from '../options.ts'
 
 /** How a server's definitions are vetted: `locked` is absent where there is no lock file. */
 export interface PinPolicy {

@@ -4,7 +4,8 @@
  */
 import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
 import type { Observable } from 'rxjs'
-import { buildCatalog, servesApps } from '../../catalog/catalog.ts'
+import { buildCatalog } from '../../catalog/build-catalog.ts'
+import { servesApps } from '../../catalog/catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource } from '../../catalog/catalog.ts'
 import { Curator } from '../../catalog/curate/curated-inventory.ts'
 import { Grants } from '../../catalog/view/grants.ts'

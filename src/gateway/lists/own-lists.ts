@@ -1,5 +1,5 @@
 /** Everybody's catalog with what some servers list to one caller alone in place of the common lists. */
-import { buildCatalog } from '../../catalog/catalog.ts'
+import { buildCatalog } from '../../catalog/build-catalog.ts'
 import type { Catalog, CatalogOptions } from '../../catalog/catalog.ts'
 import type { Curator } from '../../catalog/curate/curated-inventory.ts'
 import type { Inventory } from '../../catalog/inventory.ts'

@@ -6,7 +6,7 @@
  */
 import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import { errorMessage, errorObject } from '../../wire/message/message.ts'
-import { JSON_TYPE } from '../exchange.ts'
+import { JSON_TYPE } from '../response/exchange.ts'
 import type { Hub } from '../hub.ts'
 import { isAllowedHost, isAllowedOrigin } from './origins.ts'
 import type { OriginRules } from './origins.ts'

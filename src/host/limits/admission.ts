@@ -4,7 +4,9 @@
  */
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import { Failure } from '../../wire/message/failure.ts'
-import type { Hub } from '../hub.ts'
+import type { BodyPool } from '../../transport/body-pool.ts'
+import type { HostOptions } from '../options.ts'
+import type { Overload } from './overload.ts'
 
 /** How soon a host that is refused should come again, ms. */
 const RETRY_AFTER_MS = 1_000
@@ -13,13 +15,20 @@ const MAX_KEPT = 10_000
 /** What `end` gives back: nothing is held any more. */
 export const NOTHING: number = -1
 
+/** What admission depends on: the limits, how near the process is to them, and the memory that calls hold. */
+interface AdmissionSource {
+  readonly options: Pick<HostOptions, 'limits'>
+  readonly overload: Pick<Overload, 'shedding' | 'reason' | 'limit'>
+  readonly bodies: Pick<BodyPool, 'held'>
+}
+
 export class Admission {
-  readonly #hub: Pick<Hub, 'options' | 'overload' | 'bodies'>
+  readonly #source: AdmissionSource
   readonly #byPrincipal = new Map<string, number>()
   #inFlight = 0
 
-  constructor(hub: Pick<Hub, 'options' | 'overload' | 'bodies'>) {
-    this.#hub = hub
+  constructor(source: AdmissionSource) {
+    this.#source = source
   }
 
   /** Calls under way, of all hosts. */
@@ -29,34 +38,34 @@ export class Admission {
 
   /** Why a call of this principal is not taken now; `undefined`: it is. The failure's `limit` names the option. */
   refuse(principal: string): Failure | undefined {
-    const { maxInFlight, maxInFlightPerPrincipal } = this.#hub.options.limits
-    if (this.#hub.overload.shedding === 2) return this.shed()
+    const { maxInFlight, maxInFlightPerPrincipal } = this.#source.options.limits
+    if (this.#source.overload.shedding === 2) return this.shed()
     if (this.#inFlight >= maxInFlight) return reached('listen.limits.in_flight', maxInFlight)
-    if (this.#hub.bodies.held.isFull) return reached('limits.in_flight_bytes', this.#hub.bodies.held.max)
+    if (this.#source.bodies.held.isFull) return reached('limits.in_flight_bytes', this.#source.bodies.held.max)
     if (principal === SHARED_PRINCIPAL || (this.#byPrincipal.get(principal) ?? 0) < maxInFlightPerPrincipal) return undefined
     return reached('listen.limits.in_flight_per_principal', maxInFlightPerPrincipal)
   }
 
   /** Why no new session is opened now; `undefined`: one may be. */
   refuseSession(): Failure | undefined {
-    return this.#hub.overload.shedding > 0 ? this.shed() : undefined
+    return this.#source.overload.shedding > 0 ? this.shed() : undefined
   }
 
   /** What overload refuses, with the reason. */
   shed(): Failure {
-    const { reason, limit } = this.#hub.overload
+    const { reason, limit } = this.#source.overload
     return overloaded(reason, limit)
   }
 
   begin(principal: string, bytes: number): void {
     this.#inFlight++
-    this.#hub.bodies.held.add(bytes)
+    this.#source.bodies.held.add(bytes)
     if (principal !== SHARED_PRINCIPAL) this.#byPrincipal.set(principal, (this.#byPrincipal.get(principal) ?? 0) + 1)
   }
 
   end(principal: string, bytes: number): number {
     this.#inFlight--
-    this.#hub.bodies.held.release(bytes)
+    this.#source.bodies.held.release(bytes)
     if (principal !== SHARED_PRINCIPAL) this.#leave(principal)
     return NOTHING
   }

@@ -15,7 +15,6 @@ import type { Introduction } from '../../era/host/legacy-host.ts'
 import { isSameEndpoint } from '../../rpc/call.ts'
 import type { Capabilities, Scope } from '../../rpc/call.ts'
 import { isLegacyRevision } from '../../wire/protocol/revisions.ts'
-import type { Log } from '../hub.ts'
 
 /** An id is a header of every request: what is longer is not sealed, and ends with the process. */
 const MAX_ID_LENGTH = 1024
@@ -43,7 +42,7 @@ export interface SessionIdsOptions {
   readonly folder: string | undefined
   /** How long a session may last, in milliseconds (`listen.limits.session_max`). */
   readonly maxMs: () => number
-  readonly log: Pick<Log, 'warn'>
+  readonly log: { warn(facts: object, message: string): void }
 }
 
 export class SessionIds {

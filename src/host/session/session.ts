@@ -18,9 +18,9 @@ import { Payload } from '../../wire/message/payload.ts'
 import type { JsonObject, Parts } from '../../wire/message/payload.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
 import type { Admission } from '../limits/admission.ts'
-import type { EventLog } from './event-log.ts'
-import type { Exchange } from '../exchange.ts'
-import type { Subscriber } from '../hub.ts'
+import type { EventLog } from '../response/event-log.ts'
+import type { Exchange } from '../response/exchange.ts'
+import type { Subscriber } from '../core.ts'
 
 /** A host's request that is under way. */
 export interface Running {

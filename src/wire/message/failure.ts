@@ -1,7 +1,7 @@
 /**
  * The closed list of ways in which Trunkline itself fails a request, under names that stay the same
  * (BRIDGING 7.2, RELIABILITY 4). They reach hosts as `data["dev.trunkline/gateway"].kind`; how each is worded and which form
- * it takes on the wire is decided in `host/respond.ts` alone.
+ * it takes on the wire is decided in `host/response/respond.ts` alone.
  */
 
 export type FailureKind =

@@ -1,6 +1,4 @@
 /** Keys of `_meta` that the protocol or this project defines ([2026-07-28 basic/index, `_meta`]; BRIDGING 2.5, 7.1). */
-import type { Id } from '../message/envelope.ts'
-import type { Payload } from '../message/payload.ts'
 
 export const META = {
   version: 'io.modelcontextprotocol/protocolVersion',
@@ -24,7 +22,3 @@ export const META = {
 
 /** Members of a host's `_meta` that describe its own exchange with us and are never relayed. */
 export const PER_EXCHANGE: readonly string[] = [META.version, META.capabilities, META.clientInfo, META.logLevel]
-
-/** JSON text of the progress token that a request carries. */
-export const progressTokenOf = (params: Payload | undefined): Id | undefined =>
-  params?.object('_meta')?.raw('progressToken')?.toString()

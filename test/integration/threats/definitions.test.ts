@@ -10,7 +10,7 @@ import { LOCK_KINDS, lockedOf, lockServer } from '../../../src/catalog/lock/lock
 import type { LockKind } from '../../../src/catalog/lock/lock.ts'
 import { reportLines } from '../../../src/commands/inspect/check.ts'
 import { formatLines } from '../../../src/commands/terminal/print.ts'
-import type { LockedServer } from '../../../src/downstream/lists/pins.ts'
+import type { LockedServer } from '../../../src/downstream/options.ts'
 import { corpus } from '../../support/corpus.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../../support/fake-host.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { findAppTemplate, findAppTool } from '../../../src/catalog/view/apps.ts'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import type { CatalogSource } from '../../../src/catalog/catalog.ts'
 import { findResource } from '../../../src/catalog/view/routes.ts'
 import { Views } from '../../../src/catalog/view/view.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
 import { compareNames } from '../../../src/catalog/merge.ts'
 import { ALWAYS, NEVER, entryOf, inventoryOf, promptOf, resourceOf, serverOf, sourceOf, templateOf, toolOf } from './fixtures.ts'

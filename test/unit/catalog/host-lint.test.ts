@@ -1,6 +1,6 @@
 /** What hosts are known to refuse, drop or shorten, and what is said about it. */
 import { describe, expect, test } from 'vitest'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import { HOST_LIMITS } from '../../../src/catalog/lint/host-limits.ts'
 import { lintHost } from '../../../src/catalog/lint/host-lint.ts'
 import { Toolset } from '../../../src/catalog/view/toolset.ts'

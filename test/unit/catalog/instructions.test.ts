@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import type { CatalogServer, CatalogSource } from '../../../src/catalog/catalog.ts'
 import { joinInstructions } from '../../../src/catalog/view/instructions.ts'
 import { Views } from '../../../src/catalog/view/view.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Seal } from '../../../src/auth/seal.ts'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import { metaTools } from '../../../src/catalog/view/meta-tools.ts'
 import { pageOf } from '../../../src/catalog/view/pages.ts'
 import { estimateTokens } from '../../../src/catalog/tokens.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import type { CatalogSource } from '../../../src/catalog/catalog.ts'
 import type { NamingOptions } from '../../../src/catalog/names/naming.ts'
 import { exposedUri, findPrompt, findResource, findTemplateRef, findTool } from '../../../src/catalog/view/routes.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import type { CatalogServer } from '../../../src/catalog/catalog.ts'
 import type { Entry } from '../../../src/catalog/inventory.ts'
 import { ToolSearch } from '../../../src/catalog/search/search.ts'

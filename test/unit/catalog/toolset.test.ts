@@ -1,6 +1,6 @@
 /** What a toolset holds, row by row and URI by URI, and what it costs. */
 import { describe, expect, test } from 'vitest'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import type { CatalogSource } from '../../../src/catalog/catalog.ts'
 import type { ListKind } from '../../../src/catalog/inventory.ts'
 import { findResource, findTool } from '../../../src/catalog/view/routes.ts'

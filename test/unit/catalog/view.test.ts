@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import type { Catalog, CatalogOptions, CatalogServer } from '../../../src/catalog/catalog.ts'
 import type { Entry, ListKind } from '../../../src/catalog/inventory.ts'
 import { Views } from '../../../src/catalog/view/view.ts'

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { buildCatalog } from '../../../src/catalog/catalog.ts'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import { Toolset } from '../../../src/catalog/view/toolset.ts'
 import { Views } from '../../../src/catalog/view/view.ts'
 import type { View } from '../../../src/catalog/view/view.ts'

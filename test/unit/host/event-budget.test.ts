@@ -1,7 +1,7 @@
 /** What the event logs of all sessions keep together (B257, T-32). */
 import { expect, test } from 'vitest'
-import { EventBudget } from '../../../src/host/session/event-budget.ts'
-import { EventLog } from '../../../src/host/session/event-log.ts'
+import { EventBudget } from '../../../src/host/response/event-budget.ts'
+import { EventLog } from '../../../src/host/response/event-log.ts'
 import { LimitCounts } from '../../../src/rpc/limit-counts.ts'
 
 const LIMITS = { maxEvents: 100, maxStreamBytes: 10_000, maxSessionBytes: 10_000, maxAgeMs: 60_000 }

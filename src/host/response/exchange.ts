@@ -2,16 +2,16 @@
  * One request of a host and the way its answer goes: a pipe, an SSE connection, or an HTTP response that decides late whether
  * it is one JSON body or a stream of events (BRIDGING 5.1, JSON or SSE).
  */
-import type { Flow } from '../rpc/call.ts'
-import type { LimitCounts } from '../rpc/limit-counts.ts'
-import type { EventStream } from '../transport/http1/server/event-stream.ts'
-import type { HttpRequest } from '../transport/http1/server/http-request.ts'
-import { Failure } from '../wire/message/failure.ts'
-import { CLOSE } from '../wire/message/message.ts'
-import type { Parts } from '../wire/message/payload.ts'
-import type { StreamedResult } from '../wire/result/streamed-result.ts'
-import type { EventLog } from './session/event-log.ts'
-import type { HostLimits } from './options.ts'
+import type { Flow } from '../../rpc/call.ts'
+import type { LimitCounts } from '../../rpc/limit-counts.ts'
+import type { EventStream } from '../../transport/http1/server/event-stream.ts'
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { CLOSE } from '../../wire/message/message.ts'
+import type { Parts } from '../../wire/message/payload.ts'
+import type { StreamedResult } from '../../wire/result/streamed-result.ts'
+import type { EventLog } from './event-log.ts'
+import type { HostLimits } from '../options.ts'
 
 export interface Exchange {
   /** Something that precedes the answer: progress, a log message, a question. `key`: a later one of the same key is worth more. */

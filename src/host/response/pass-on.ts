@@ -1,8 +1,8 @@
 /** The answer to a request, where its result passes on while it still comes. */
-import type { CancelSignal } from '../rpc/cancellation.ts'
-import type { Id } from '../wire/message/envelope.ts'
-import { resultHead } from '../wire/message/message.ts'
-import type { StreamedResult } from '../wire/result/streamed-result.ts'
+import type { CancelSignal } from '../../rpc/cancellation.ts'
+import type { Id } from '../../wire/message/envelope.ts'
+import { resultHead } from '../../wire/message/message.ts'
+import type { StreamedResult } from '../../wire/result/streamed-result.ts'
 import type { ProgressExchange } from './progress.ts'
 
 /** `fail` is called where nothing of the answer has left, and for the log where it broke on its way. */

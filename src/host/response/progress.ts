@@ -2,12 +2,12 @@
  * Progress on its way to one request's host: only what increases ([2026-07-28 basic/patterns/progress]; B136), and not more
  * often than a host can use (BRIDGING 3.9). What is held back is always the latest, and it always precedes the answer.
  */
-import type { Flow } from '../rpc/call.ts'
-import type { Id } from '../wire/message/envelope.ts'
-import type { Failure } from '../wire/message/failure.ts'
-import { notificationMessage } from '../wire/message/message.ts'
-import type { Parts, Payload } from '../wire/message/payload.ts'
-import type { StreamedResult } from '../wire/result/streamed-result.ts'
+import type { Flow } from '../../rpc/call.ts'
+import type { Id } from '../../wire/message/envelope.ts'
+import type { Failure } from '../../wire/message/failure.ts'
+import { notificationMessage } from '../../wire/message/message.ts'
+import type { Parts, Payload } from '../../wire/message/payload.ts'
+import type { StreamedResult } from '../../wire/result/streamed-result.ts'
 import type { Exchange } from './exchange.ts'
 
 const METHOD = 'notifications/progress'

@@ -1,16 +1,16 @@
 /** The one place where any error becomes a wire error (BRIDGING 7). */
-import { Refusal, ServerError } from '../rpc/call.ts'
-import type { CommandPrinter } from '../operator-command.ts'
-import type { LimitCounts } from '../rpc/limit-counts.ts'
-import type { Id } from '../wire/message/envelope.ts'
-import { Failure } from '../wire/message/failure.ts'
-import type { FailureKind } from '../wire/message/failure.ts'
-import { errorMessage, errorObject, resultMessage } from '../wire/message/message.ts'
-import { META } from '../wire/protocol/meta.ts'
-import { Draft, join, Payload } from '../wire/message/payload.ts'
-import type { JsonObject, Parts } from '../wire/message/payload.ts'
-import type { Era } from '../wire/protocol/revisions.ts'
-import { ScanError } from '../wire/json/scan-error.ts'
+import { Refusal, ServerError } from '../../rpc/call.ts'
+import type { CommandPrinter } from '../../operator-command.ts'
+import type { LimitCounts } from '../../rpc/limit-counts.ts'
+import type { Id } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { FailureKind } from '../../wire/message/failure.ts'
+import { errorMessage, errorObject, resultMessage } from '../../wire/message/message.ts'
+import { META } from '../../wire/protocol/meta.ts'
+import { Draft, join, Payload } from '../../wire/message/payload.ts'
+import type { JsonObject, Parts } from '../../wire/message/payload.ts'
+import type { Era } from '../../wire/protocol/revisions.ts'
+import { ScanError } from '../../wire/json/scan-error.ts'
 
 export interface Reply {
   /** HTTP status, where the answer is the first thing said. */

@@ -1,12 +1,19 @@
 /** Requests that are turned away where they come in, as the audit log hears of them; whoever calls answers them. */
-import type { Scope } from '../../rpc/call.ts'
-import type { DenialReason } from '../../rpc/record.ts'
-import type { Envelope } from '../../wire/message/envelope.ts'
-import { Failure } from '../../wire/message/failure.ts'
-import type { Entrance } from '../http/entrance.ts'
-import type { Hub } from '../hub.ts'
+import type { Scope } from '../rpc/call.ts'
+import type { DenialReason } from '../rpc/record.ts'
+import type { Envelope } from '../wire/message/envelope.ts'
+import { Failure } from '../wire/message/failure.ts'
+import type { HttpRequest } from '../transport/http1/server/http-request.ts'
+import type { Hub } from './hub.ts'
 
 type Hearer = Pick<Hub, 'denied'>
+
+/** The HTTP request that is refused, and what is known of its caller. */
+interface DeniedRequest {
+  readonly request: Pick<HttpRequest, 'header' | 'path'>
+  readonly principal: string
+  readonly scope: Scope
+}
 
 /** What a status says of why. */
 const REASONS: Readonly<Record<number, DenialReason>> = { 404: 'session', 413: 'too_large', 429: 'overloaded', 503: 'overloaded' }
@@ -14,7 +21,7 @@ const REASONS: Readonly<Record<number, DenialReason>> = { 404: 'session', 413: '
 /** An HTTP request that gets this status. */
 export const note = (
   { denied }: Hearer,
-  { request, principal, scope }: Entrance,
+  { request, principal, scope }: DeniedRequest,
   status: number,
   detail: string | undefined,
   message: Pick<Envelope, 'method'> | undefined,
