@@ -1,5 +1,5 @@
 /** Everything a configuration says beside its servers, complete: the options of the gateway and of the side that faces the hosts. */
-import { isIP } from 'node:net'
+import { isLoopbackHost } from '../../transport/loopback.ts'
 import { DEFAULT_GATEWAY } from '../../gateway/options.ts'
 import type { GatewayOptions } from '../../gateway/options.ts'
 import { DEFAULT_HOST } from '../../host/options.ts'
@@ -138,7 +138,7 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
 
   const listen = context.overrides?.listen
   const addresses = listen === undefined ? options.addresses : overridden(listen, problems)
-  const open = allowUnauthenticatedNetwork || auth !== undefined ? undefined : addresses.find(({ host }) => !isLoopback(host))
+  const open = allowUnauthenticatedNetwork || auth !== undefined ? undefined : addresses.find(({ host }) => !isLoopbackHost(host))
   if (open) {
     const message = `${open.host}:${open.port} can be reached from the network, and hosts are not authenticated`
     const remedy = 'configure auth, bind 127.0.0.1, or start with --allow-unauthenticated-network'
@@ -147,10 +147,6 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
   }
   return { ...options, addresses }
 }
-
-/** The loopback network, `::1` and `localhost`. */
-const isLoopback = (host: string): boolean =>
-  isIP(host) === 4 ? host.startsWith('127.') : host === '::1' || host === 'localhost'
 
 const overridden = (listen: string, problems: Problem[]): readonly Address[] => {
   const addresses = listen.split(',').map((text) => parseAddress(text.trim()))

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { SUBJECT } from '../../auth/inbound/principal.ts'
 import { readHash } from '../../auth/inbound/static-tokens.ts'
-import { isLoopbackAddress } from '../../host/http/origins.ts'
+import { isLoopbackHost } from '../../transport/loopback.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { choice, field, filledText, flag, headerValue, kind } from './kinds.ts'
 
@@ -38,8 +38,7 @@ const tokenHash = kind(
 )
 
 /** Tokens and keys travel there: in the clear they do on this machine only. */
-const isSafe = (url: URL): boolean => url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
-const isLoopback = (host: string): boolean => isLoopbackAddress(host.replace(/^\[|\]$/g, ''))
+const isSafe = (url: URL): boolean => url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
 const isPlain = (url: URL, text: string): boolean => url.username === '' && url.password === '' && !/[?#]/.test(text)
 
 /** Kept as it is written, for tokens must spell it so. */

@@ -1,10 +1,9 @@
 /** Durations, sizes and rates as people write them. Code counts milliseconds and bytes. */
+import { LONGEST_TIMER_MS } from '../../time/pause.ts'
 import type { Rate } from '../../rpc/rate.ts'
 
 const MILLISECONDS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const
 const BYTES = { B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const
-/** What a timer of the runtime can hold. */
-const LONGEST_MS = 2 ** 31 - 1
 
 export const RATE_PATTERN = '^\\d+/\\d*(ms|s|m|h)$'
 export const DURATION_PATTERN = '^\\d+(\\.\\d+)?(ms|s|m|h)$'
@@ -13,7 +12,7 @@ export const SIZE_PATTERN = '^\\d+(\\.\\d+)?(B|kB|KB|MB|GB|KiB|MiB|GiB)$'
 /** `500ms`, `30s`, `5m`, `1.5h` in milliseconds; `undefined` for anything else and for more than 24 days. */
 export const parseDuration = (value: unknown): number | undefined => {
   const milliseconds = measure(value, DURATION_PATTERN, MILLISECONDS)
-  return milliseconds !== undefined && milliseconds <= LONGEST_MS ? milliseconds : undefined
+  return milliseconds !== undefined && milliseconds <= LONGEST_TIMER_MS ? milliseconds : undefined
 }
 
 /** `64KiB`, `4MiB`, `16MB` in bytes; `undefined` for anything else. */

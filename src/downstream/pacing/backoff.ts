@@ -4,6 +4,8 @@
  * once in five minutes (RELIABILITY F-04).
  */
 
+import { backoffMs } from '../../time/backoff.ts'
+
 export interface BackoffOptions {
   readonly firstMs: number
   readonly maxMs: number
@@ -57,9 +59,8 @@ export class Backoff {
     if (isCrash) this.#crashedAtMs = [...this.#crashedAtMs.filter((at) => nowMs - at < windowMs), nowMs]
     // The pauses of a crash loop must not be taken for better days: only health ends it.
     this.#isCrashLoop ||= this.#crashedAtMs.length >= maxCrashes
-    const ceilingMs = Math.min(maxMs, firstMs * 2 ** this.#attempt++)
     return {
-      waitMs: this.#isCrashLoop ? crashLoopMs : ceilingMs * (0.5 + this.#random() / 2),
+      waitMs: this.#isCrashLoop ? crashLoopMs : backoffMs(this.#attempt++, { firstMs, maxMs }, this.#random),
       isCrashLoop: this.#isCrashLoop,
     }
   }

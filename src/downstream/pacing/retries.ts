@@ -4,7 +4,7 @@
  */
 import { ServerError } from '../../rpc/call.ts'
 import type { Call } from '../../rpc/call.ts'
-import type { CancelSignal } from '../../rpc/cancellation.ts'
+import { pause } from '../../time/pause.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { RetryBudget } from './retry-budget.ts'
 
@@ -66,15 +66,3 @@ const inDoubt = (first: unknown, last: unknown): unknown => {
 
 const withoutBudget = (error: Failure): Failure =>
   new Failure(error.kind, `${error.message}; not sent again`, { ...error.facts, limit: 'limits.retry_budget' }, error)
-
-/** Resolves early when the host gives up. */
-const pause = (ms: number, signal: CancelSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done, { once: true })
-  })

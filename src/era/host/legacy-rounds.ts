@@ -6,6 +6,9 @@ import { complete } from '../../rpc/call.ts'
 import type { Answer, Call, Handler, HostSession, InputRequired, Layer, Outcome, Question, Resume } from '../../rpc/call.ts'
 import { Cancellation } from '../../rpc/cancellation.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
+import { backoffMs } from '../../time/backoff.ts'
+import type { BackoffRange } from '../../time/backoff.ts'
+import { LONGEST_TIMER_MS, pause } from '../../time/pause.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 
@@ -13,10 +16,8 @@ const MAX_ROUNDS = 16
 /** A round that asks nothing is load-shedding: wait a little, with jitter. */
 const SHED_PAUSE_MS = 500
 /** Consent to visit a URL is not completion: the server is asked again after 2, 4, 8 … 30 s (rule 4). */
-const FIRST_VISIT_PAUSE_MS = 2_000
-const MAX_VISIT_PAUSE_MS = 30_000
+const VISIT_PAUSES: BackoffRange = { firstMs: 2_000, maxMs: 30_000 }
 /** The longest a timer can be set to. */
-const LONGEST_MS = 2 ** 31 - 1
 
 /** What kept a host from answering, in a form that ends the call. */
 class Declined extends Error {}
@@ -34,7 +35,7 @@ export const askLegacyHosts: Layer = (inner) => (call) => {
 
 /** Rounds end with the call's maximum time, whoever is thinking then (B085); what is under way at the server is cancelled. */
 const withinTime = async (
-  { totalMs = LONGEST_MS }: InputRequired,
+  { totalMs = LONGEST_TIMER_MS }: InputRequired,
   call: Call,
   go: (call: Call) => Promise<Outcome>,
 ): Promise<Outcome> => {
@@ -46,7 +47,7 @@ const withinTime = async (
     resolve(ended(call, 'the input rounds took too long (timeouts.total)'))
     stop.abort()
   }
-  const timer = setTimeout(onLate, Math.min(totalMs, LONGEST_MS))
+  const timer = setTimeout(onLate, Math.min(totalMs, LONGEST_TIMER_MS))
   try {
     return await Promise.race([promise, go({ ...call, signal: stop.signal })])
   } finally {
@@ -80,7 +81,6 @@ const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, firs
 /** URLs the host's person has agreed to visit: never asked for twice while the server waits (B086). */
 class Visits {
   readonly #accepted = new Map<string, { readonly elicitationId: Buffer | undefined; readonly answer: Payload }>()
-  #pauseMs = FIRST_VISIT_PAUSE_MS
   /** Rounds that only waited for a visit. */
   waits = 0
 
@@ -95,9 +95,10 @@ class Visits {
   }
 
   async pause(signal: CancelSignal): Promise<void> {
-    this.waits++
-    await pause(this.#pauseMs, signal)
-    this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_VISIT_PAUSE_MS)
+    await pauseFor(
+      backoffMs(this.waits++, VISIT_PAUSES, () => 1),
+      signal,
+    )
   }
 
   /** What was begun out of band is done (rule 4). */
@@ -119,7 +120,7 @@ const nextRound = async (
 ): Promise<Resume> => {
   const requests = result.object('inputRequests')
   if (requests === undefined || requests.members.length === 0) {
-    await pause(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
+    await pauseFor(SHED_PAUSE_MS * (0.5 + Math.random()), signal)
     return { state, maker, responses: undefined }
   }
   const answers = new Map<string, Payload>()
@@ -161,15 +162,7 @@ const ended = (call: Call, why: string): Outcome => {
   return complete(Payload.of({ content: [{ type: 'text', text: why }], isError: true }))
 }
 
-const pause = (ms: number, signal: CancelSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      clearTimeout(timer)
-      reject(new Failure('cancelled', 'cancelled by the host'))
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort)
-      resolve()
-    }, ms)
-    signal.addEventListener('abort', onAbort, { once: true })
-  })
+/** Throws where the host gives up in the meantime. */
+const pauseFor = async (ms: number, signal: CancelSignal): Promise<void> => {
+  if (!(await pause(ms, signal))) throw new Failure('cancelled', 'cancelled by the host')
+}

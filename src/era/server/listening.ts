@@ -3,11 +3,12 @@
  * that are watched now. One that drops is opened again, and whatever it may have missed counts as changed once (BRIDGING 3.7).
  */
 import type { Connection } from '../../rpc/connection.ts'
+import { backoffMs } from '../../time/backoff.ts'
 import { numberedId } from '../../wire/message/envelope.ts'
 import { requestMessage } from '../../wire/message/message.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import type { Payload } from '../../wire/message/payload.ts'
-import { jittered, WatchedSet } from './watched-set.ts'
+import { RETRY, WatchedSet } from './watched-set.ts'
 import type { Filter, ListenStream } from './watched-set.ts'
 
 export interface ListeningEvents {
@@ -26,9 +27,6 @@ interface Opened {
   readonly stream: ListenStream
   readonly acknowledged: (filter: Filter | undefined) => void
 }
-
-const FIRST_RETRY_MS = 1_000
-const MAX_RETRY_MS = 30_000
 
 export class Listening {
   readonly #connection: Connection
@@ -72,20 +70,19 @@ export class Listening {
   }
 
   async #hold(filter: Filter): Promise<void> {
-    let waitMs = FIRST_RETRY_MS
+    let failures = 0
     for (let openings = 0; !this.#isClosed; openings++) {
       const { acknowledged, ended } = this.#open(filter)
       const accepted = await acknowledged
       this.heard = accepted ?? {}
       if (accepted !== undefined) {
-        waitMs = FIRST_RETRY_MS
+        failures = 0
         if (openings > 0) this.#events.missedLists()
       }
       await ended
       this.heard = {}
       if (this.#isClosed) return
-      await new Promise((resolve) => setTimeout(resolve, jittered(waitMs)).unref())
-      waitMs = Math.min(waitMs * 2, MAX_RETRY_MS)
+      await new Promise((resolve) => setTimeout(resolve, backoffMs(failures++, RETRY)).unref())
     }
   }
 

@@ -4,6 +4,8 @@
  * is closed once none of its ids is wanted; one that the server refuses is split until only the refused id fails (BRIDGING 3.7, 3.22;
  * B284).
  */
+import { backoffMs } from '../../time/backoff.ts'
+import type { BackoffRange } from '../../time/backoff.ts'
 import { Failure } from '../../wire/message/failure.ts'
 
 export type Filter = Readonly<Record<string, unknown>>
@@ -20,8 +22,8 @@ export interface ListenStream {
   close(): void
 }
 
-const FIRST_RETRY_MS = 1_000
-const MAX_RETRY_MS = 30_000
+/** When a stream that broke or was refused is opened again. */
+export const RETRY: BackoffRange = { firstMs: 1_000, maxMs: 30_000 }
 
 /** What came of asking for one id; `lost`: the server answered nothing. */
 type Answer = 'accepted' | 'refused' | 'lost'
@@ -46,7 +48,7 @@ export class WatchedSet {
   /** Changes of these may have been lost. */
   readonly #missed = new Set<string>()
   #retry: NodeJS.Timeout | undefined
-  #retryMs = FIRST_RETRY_MS
+  #failures = 0
   #isClosed = false
 
   /** `onMissed` is called with what was not watched for a while and is again. */
@@ -145,7 +147,7 @@ export class WatchedSet {
     const agreed = new Set(Array.isArray(answer) ? (answer as string[]) : [])
     const standing: Standing = { stream, ids: new Set(asked.filter((id) => agreed.has(id))) }
     this.#standing.add(standing)
-    this.#retryMs = FIRST_RETRY_MS
+    this.#failures = 0
     void stream.ended.then(() => this.#ended(standing))
     for (const id of standing.ids) if (this.#missed.delete(id)) this.#onMissed(id)
     this.#closeUnwanted()
@@ -181,12 +183,12 @@ export class WatchedSet {
 
   #retryLater(): void {
     if (this.#isClosed || this.#retry !== undefined) return
-    this.#retry = setTimeout(() => {
-      this.#retry = undefined
-      for (const id of this.#missed) if (this.#ids.has(id)) void this.#ask(id)
-    }, jittered(this.#retryMs)).unref()
-    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
+    this.#retry = setTimeout(
+      () => {
+        this.#retry = undefined
+        for (const id of this.#missed) if (this.#ids.has(id)) void this.#ask(id)
+      },
+      backoffMs(this.#failures++, RETRY),
+    ).unref()
   }
 }
-
-export const jittered = (ms: number): number => ms * (0.5 + Math.random() / 2)

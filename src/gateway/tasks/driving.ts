@@ -6,6 +6,7 @@ import { complete, ServerError } from '../../rpc/call.ts'
 import type { Answer, Call, Handler, Outcome, Question } from '../../rpc/call.ts'
 import { Cancellation } from '../../rpc/cancellation.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
+import { LONGEST_TIMER_MS, pause } from '../../time/pause.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
@@ -19,7 +20,6 @@ const CANCEL_MS = 60_000
 /** Looks in a row that may fail on the way. */
 const MAX_LOST_LOOKS = 5
 /** The longest a timer can be set to. */
-const LONGEST_MS = 2 ** 31 - 1
 const IS_FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'])
 
 /** What kept the host from answering, in words for its model. */
@@ -46,7 +46,7 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
       signal,
     })
   const giveUp = (): void => stop.abort()
-  const timer = setTimeout(giveUp, Math.min(maxMs, LONGEST_MS))
+  const timer = setTimeout(giveUp, Math.min(maxMs, LONGEST_TIMER_MS))
   if (call.signal.aborted) giveUp()
   else call.signal.addEventListener('abort', giveUp)
   const answered = new Set<string>()
@@ -58,7 +58,7 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
       tell(task.text('statusMessage'))
       const responses = await answersTo(task, call, answered, stop)
       if (responses !== undefined) await about('tasks/update', responses)
-      await pause(pollMs(task), stop)
+      await pauseFor(pollMs(task), stop)
       try {
         const { result } = await about('tasks/get')
         task = Payload.at(join(result.parts()))
@@ -132,13 +132,11 @@ const statusTeller = (call: Call): ((message: string | undefined) => void) => {
 const pollMs = (task: Payload): number => {
   const asked = task.value('pollIntervalMs')
   const ms = typeof asked === 'number' ? Math.max(asked, MIN_POLL_MS) : DEFAULT_POLL_MS
-  return Math.min(ms * (1 + Math.random() / 5), LONGEST_MS)
+  return ms * (1 + Math.random() / 5)
 }
 
-const pause = async (ms: number, stop: CancelSignal): Promise<void> => {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  await unless(stop, promise).finally(() => clearTimeout(timer))
+const pauseFor = async (ms: number, stop: CancelSignal): Promise<void> => {
+  if (!(await pause(ms, stop))) throw new Failure('cancelled', 'cancelled by the host')
 }
 
 /** Rejects as soon as `stop` is aborted. */

@@ -26,7 +26,7 @@ import { Guard } from './guard.ts'
 import { HttpListener } from './http-listener.ts'
 import type { Hub } from '../hub.ts'
 import { OriginGuard } from './origin-guard.ts'
-import { isLoopbackAddress } from './origins.ts'
+import { isLoopbackHost } from '../../transport/loopback.ts'
 import type { Address, HostOptions } from '../options.ts'
 import type { OriginRules } from './origins.ts'
 import { Readiness } from './readiness.ts'
@@ -172,7 +172,7 @@ export class Front {
   }
 
   async #bind(address: Address, options: HostOptions): Promise<Listening | undefined> {
-    const isLoopback = isLoopbackAddress(address.host)
+    const isLoopback = isLoopbackHost(address.host)
     try {
       return await listenHttp(address, serverOptions(options), this.#hub.bodies, this.#caps, {
         request: (request) => withinRequest(request, this.#hub, () => this.#handle(request, isLoopback)),

@@ -23,8 +23,5 @@ export const isAllowedOrigin = (header: string | undefined, rules: OriginRules):
   return name !== undefined && LOOPBACK.has(name)
 }
 
-export const isLoopbackAddress = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
-
 const hostName = (header: string | undefined): string | undefined =>
   /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(?::\d{1,5})?$/.exec((header ?? '').toLowerCase())?.[1]

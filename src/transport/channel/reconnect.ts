@@ -1,4 +1,5 @@
-/** How long to wait before a stream is opened again: what the server asked for, else doubling with jitter. */
+/** How long to wait before a stream is opened again: what the server asked for, else a back-off. */
+import { backoffMs } from '../../time/backoff.ts'
 
 export interface ReconnectOptions {
   /** First wait, doubled with every try. */
@@ -16,7 +17,7 @@ const MAX_RETRY_MS = 60 * 60_000
 
 /** Milliseconds before try number `tries` (from 0); `retryMs` is the server's own `retry`, never undercut. */
 export const waitBefore = (tries: number, retryMs: number | undefined, options: ReconnectOptions): number => {
-  const backoff = Math.min(options.backoffMs * 2 ** Math.min(tries, 20), options.maxBackoffMs) * (0.5 + options.random() / 2)
+  const backoff = backoffMs(tries, { firstMs: options.backoffMs, maxMs: options.maxBackoffMs }, options.random)
   if (retryMs === undefined) return backoff
   return Math.min(Math.max(retryMs, tries === 0 ? MIN_RETRY_MS : backoff), MAX_RETRY_MS)
 }

@@ -2,6 +2,7 @@
  * How many connections of hosts there may be, in all and from one address (T-23, F-29). A connection that is one too many takes the
  * place of the oldest one on which no request was admitted; where there is none it is answered 503 and closed.
  */
+import { isLoopbackHost } from '../../loopback.ts'
 import type { Socket } from 'node:net'
 
 export interface ConnectionLimits {
@@ -38,7 +39,7 @@ export class ConnectionCaps {
   admit(socket: Socket): boolean {
     const address = socket.remoteAddress ?? ''
     const { maxConnections, maxConnectionsPerAddress, maxConnectionsPerLoopback } = this.#limits()
-    const most = isLoopback(address) ? maxConnectionsPerLoopback : maxConnectionsPerAddress
+    const most = isLoopbackHost(address) ? maxConnectionsPerLoopback : maxConnectionsPerAddress
     if ((this.#byAddress.get(address) ?? 0) >= most) return this.#refuse(socket, 'listen.limits.connections_per_address', most)
     if (this.#count >= maxConnections && !this.#evict(maxConnections))
       return this.#refuse(socket, 'listen.limits.connections', maxConnections)
@@ -92,8 +93,6 @@ export class ConnectionCaps {
     else this.#byAddress.delete(address)
   }
 }
-
-const isLoopback = (address: string): boolean => /^(::ffff:)?127\.|^::1$/.test(address)
 
 const STATUSES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
