@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { freePort } from '../../examples/run.ts'
 import { FakeDownstream } from '../support/fake-downstream.ts'
 import { legacyHttp, legacySse, modernHttp } from '../support/fake-host.ts'
@@ -119,7 +119,8 @@ const CALL = JSON.stringify({
 })
 const HEADERS = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': 'a__echo' }
 
-for (const proxy of PROXIES)
+// Side by side: most of their time goes by in start-ups, probes and drains.
+describe.concurrent.each(PROXIES)('$program', (proxy) => {
   describeWith([proxy.program], `behind ${proxy.program}`, () => {
     test('hosts of every kind are served, and bodies of 3.5 MB', async () => {
       await using behind = await startBehind(proxy, false)
@@ -167,3 +168,4 @@ for (const proxy of PROXIES)
       expect(calls).toBeGreaterThan(1_000)
     }, 120_000)
   })
+})

@@ -49,7 +49,7 @@ const both = (downstream: FakeDownstream, handle: Handle): void => {
   for (const method of ['tools/call', 'resources/read']) downstream.on(method, handle)
 }
 
-describe.each(HOSTS)('to a host over $name', ({ connect }) => {
+describe.concurrent.each(HOSTS)('to a host over $name', ({ connect }) => {
   describe.each(['legacy http', 'modern http'] as const)('a %s server', (kind) => {
     const status =
       (code: number, headers: Record<string, string> = {}, body = 'secret page'): Handle =>
@@ -250,7 +250,7 @@ describe.each(HOSTS)('to a host over $name', ({ connect }) => {
   })
 })
 
-describe('7.3 errors of a server', () => {
+describe.concurrent('7.3 errors of a server', () => {
   const own = async (hostRow: (typeof HOSTS)[number], code: number, data?: JsonMap, method = 'tools/call'): Promise<RpcError> => {
     await using gateway = await startGateway(serve('legacy stdio'))
     await using host = await hostRow.connect(gateway)
@@ -359,7 +359,7 @@ describe('7.3 errors of a server', () => {
   })
 })
 
-describe('stdio', () => {
+describe.concurrent('stdio', () => {
   const NOISE = ['starting up…', '{"level":"info"}', '[]', '\u001b[32mok\u001b[0m', '{"jsonrpc":"2.0"', '""']
   test.each(['legacy stdio', 'modern stdio'] as const)(
     'B227 F-05 a %s server that prints banners is served all the same',
