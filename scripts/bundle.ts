@@ -1,9 +1,10 @@
 /**
- * `node scripts/bundle.ts [FOLDER]`: makes one program of the compiled `FOLDER/main.js` (`dist` without it) and what it imports, so
- * that a start opens a few files instead of several hundred. Commands stay chunks of their own, loaded when they are run; undici
- * stays outside, since only some servers need it. The licences of what went in are written beside it.
+ * `node scripts/bundle.ts [FOLDER]`: bundles the compiled `FOLDER/main.js` and `FOLDER/index.js` (`dist` without it) with what they
+ * import, so that a start opens a few files instead of several hundred. Commands stay chunks of their own, loaded when they are run;
+ * undici stays outside, since only some servers need it. Compiled files that are in the bundle are removed, and so are declarations
+ * that `index.d.ts` does not reach. The licences of what went in are written beside it.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import type { InputOptions } from 'rolldown'
@@ -20,6 +21,12 @@ const licenceOf = (folder: string): string => {
   return `${name} ${version}\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`
 }
 
+const removeEmptyFolders = (folder: string): void => {
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) removeEmptyFolders(join(folder, entry.name))
+  if (readdirSync(folder).length === 0) rmdirSync(folder)
+}
+
 /** How the program is bundled, from whatever it was compiled to. */
 export const BUNDLING = {
   platform: 'node',
@@ -28,11 +35,27 @@ export const BUNDLING = {
   resolve: { mainFields: ['module', 'main'] },
 } satisfies InputOptions
 
-/** Bundles `folder/main.js` in place. Throws if a package in the bundle has no licence to pass on. */
+/** The declarations that are reached from one, itself included; absolute paths. */
+const declarations = (file: string, reached = new Set<string>()): ReadonlySet<string> => {
+  if (reached.has(file)) return reached
+  reached.add(file)
+  for (const [, name] of readFileSync(file, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)['"]/g))
+    declarations(resolve(dirname(file), name.replace(/\.[jt]s$/, '.d.ts')), reached)
+  return reached
+}
+
+/** Bundles `folder/main.js` and `folder/index.js` in place. Throws if a package in the bundle has no licence to pass on. */
 export const bundleProgram = async (folder: string): Promise<void> => {
-  const bundle = await rolldown({ input: { main: join(folder, 'main.js') }, ...BUNDLING })
+  const bundle = await rolldown({ input: { main: join(folder, 'main.js'), index: join(folder, 'index.js') }, ...BUNDLING })
   const { output } = await bundle.write({ dir: folder, format: 'esm', chunkFileNames: 'main-[name].js' })
   await bundle.close()
+  const kept = declarations(join(folder, 'index.d.ts'))
+  const written = new Set(output.map(({ fileName }) => join(folder, fileName)))
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const file = join(entry.parentPath, entry.name)
+    if (entry.isFile() && !kept.has(file) && !written.has(file)) rmSync(file)
+  }
+  removeEmptyFolders(folder)
   const modules = output.flatMap((chunk) => (chunk.type === 'chunk' ? Object.keys(chunk.modules) : []))
   const folders = new Set(modules.flatMap((module) => packageOf(module) ?? []))
   const rule = `\n${'-'.repeat(80)}\n\n`

@@ -1,6 +1,6 @@
 /** The package as a stranger gets it: packed, installed in an empty folder, started. */
 import { execFile } from 'node:child_process'
-import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -43,7 +43,7 @@ beforeAll(async () => {
   const words = ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--cache', join(folder, 'cache')]
   await run('npm', words, { cwd: folder, env })
   npx = (...rest) => run('npx', ['--no-install', 'trunkline', ...rest], { cwd: folder, env })
-})
+}, 300_000)
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const installed = (path: string): string => join(folder, 'node_modules/trunkline', path)
@@ -64,6 +64,13 @@ describe('the installed package', () => {
     await Promise.all(files.map((file) => access(installed(file))))
     await expect(access(installed('src'))).rejects.toThrow('ENOENT')
     await expect(access(installed('test'))).rejects.toThrow('ENOENT')
+  })
+
+  test('is the program, the library and its types: a few hundred files, each reached from an entry', async () => {
+    const files = await readdir(installed('dist'), { recursive: true, withFileTypes: true })
+    const names = files.filter((file) => file.isFile()).map(({ name }) => name)
+    expect(names.length).toBeLessThan(300)
+    expect(names.filter((name) => name.endsWith('.js') && !/^(main|index)(-|\.)/.test(name))).toEqual([])
   })
 
   test('its schema is found by the name that editors are told', async () => {
