@@ -94,16 +94,16 @@ export interface Running extends AsyncDisposable {
   attach(streams: HostStreams, path: EndpointPath, isRelay?: boolean): Promise<void>
   /** `stop` was called. */
   readonly isStopping: boolean
-  /** Settles when the one host of a pipe has gone. */
+  /** Settles when the host of a stdio listener has disconnected. */
   readonly hostLeft: Promise<void>
-  /** Resolves, with the reason, once we are beyond help: whoever runs this should `stop` and start anew (F-30). */
+  /** Resolves, with the reason, once the process cannot recover: its owner calls `stop` and starts it again (F-30). */
   readonly exhausted: Promise<string>
   /**
    * Makes another configuration the one in force: what it does not change goes on as it is. `restart`: keys of changed servers.
    * Rejects with the system's error, or with `ConfigError`, and changes nothing, when an address cannot be bound or a file opened.
    */
   apply(configuration: Configuration, restart: ReadonlySet<string>): Promise<void>
-  /** Opens the files that are written to anew: they may have been renamed. Rejects with `ConfigError` and goes on with the old ones. */
+  /** Reopens the files this process writes, which rotation may have renamed. Rejects with `ConfigError` and keeps the old files. */
   reopen(): Promise<void>
   /** Ends within the drain time, or within `withinMs` if that is shorter: open calls first, then the servers. */
   stop(withinMs?: number): Promise<void>
@@ -269,7 +269,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   }
   const end = async (withinMs?: number): Promise<void> => {
     const startMs = performance.now()
-    // A process that ends for a fault of its own serves nobody longer than it must.
+    // A process that ends because of its own fault (`withinMs`) does not wait until proxies notice it.
     await front.announceEnd(withinMs === undefined ? Math.max(0, hub.options.drainMs - CHILDREN_STOP_MS) : 0)
     // Nothing is parked any more: the answer could not come back.
     gateway.parking.close()

@@ -100,7 +100,7 @@ export class AuditFile implements AuditSink, AsyncDisposable {
     })
   }
 
-  /** Opens the file of that name anew: it may have been renamed (rotation). Rejects with `ConfigError` and goes on with the old one. */
+  /** Reopens the file by its name, after rotation renamed it. Rejects with `ConfigError` and keeps the old file. */
   async reopen(): Promise<void> {
     const handle = await this.#open(this.#options.file).catch(explain(this.#options.file))
     await this.#writing

@@ -7,7 +7,7 @@ export interface LogOptions {
   readonly format: 'auto' | 'json' | 'pretty'
 }
 
-/** Beyond this nobody reads the log, and lines are dropped instead of kept (F-26). */
+/** With more unread bytes than this, lines are dropped instead of kept (F-26). */
 const MAX_WAITING_BYTES = 1024 * 1024
 
 /** `hideJson`: what every line passes before it is written (`Redactor`). A log that is not read costs lines, which are counted, and nothing else. */
@@ -26,7 +26,7 @@ export const createLog = (
     if ((stream.writableLength ?? 0) > MAX_WAITING_BYTES) return void dropped++
     if (dropped > 0) {
       const [level, time] = [40, Date.now()]
-      say(`${JSON.stringify({ level, time, dropped, msg: 'nobody read the log: lines were dropped' })}\n`)
+      say(`${JSON.stringify({ level, time, dropped, msg: 'the log was not read: lines were dropped' })}\n`)
       dropped = 0
     }
     say(line)

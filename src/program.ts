@@ -1,4 +1,4 @@
-/** The program: signals, what nobody caught, and the exit code. Loaded by main.ts once Node is known to be able to. */
+/** The program: signals, uncaught errors and the exit code. Loaded by main.ts after it has checked the version of Node. */
 import { getEventListeners } from 'node:events'
 import { run } from './cli.ts'
 import { CRASH_MS, EXIT } from './commands/terminal/io.ts'
@@ -15,7 +15,7 @@ const onSignal = (): void => {
   if (interrupt.signal.aborted) hurry.abort()
   interrupt.abort()
 }
-/** What nobody caught: the state of this process is not known any more, so it is told and ends in order (F-31). */
+/** Uncaught errors leave the process in an unknown state: the error is logged, and the process ends in order (F-31). */
 const onUnknown = (error: unknown): void => {
   // A process that serves has a log.
   if (getEventListeners(crash.signal, 'abort').length === 0)

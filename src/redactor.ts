@@ -102,7 +102,7 @@ export class Redactor {
     return isSame ? value : Object.fromEntries(after)
   }
 
-  /** A word may be a name that whoever reads this looks for, even where somebody made it a password. */
+  /** Keys that are plain words are not hidden: they may be member names, even where a secret has the same text. */
   #hideKey(key: string): string {
     return /^\w*$/.test(key) && !/\d/.test(key) ? key : this.hide(key)
   }

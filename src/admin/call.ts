@@ -37,7 +37,7 @@ export const callTool = async (
   }
   try {
     const { kind, result } = await gateway.handle(call)
-    if (kind === 'input_required') return { kind: 'refused', message: `${tool} asks questions, and nobody can answer them here` }
+    if (kind === 'input_required') return { kind: 'refused', message: `${tool} asks for input, which this command cannot give` }
     const bytes = join(result.parts())
     return { kind: 'result', isError: Payload.at(bytes).value('isError') === true, result: bytes }
   } catch (error) {

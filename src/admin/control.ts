@@ -49,7 +49,7 @@ export interface Control {
   basis(): Promise<Basis | undefined>
   /** False: there is no such server. */
   restart(server: string): Promise<boolean>
-  /** The link to sign in at a server, as the operator. `undefined`: there is no such server, or nobody signs in there. */
+  /** The link to sign in at a server, as the operator. `undefined`: there is no such server, or it has no sign-in. */
   login(server: string): Promise<Login | undefined>
   /** How that ends; `signal` stops waiting. */
   loginEnd(server: string, signal: AbortSignal): Promise<SignInEnd>

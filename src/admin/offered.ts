@@ -14,7 +14,7 @@ export interface OfferedServer {
   readonly lock: ServerLock | undefined
   /** Why not; empty where it was asked. */
   readonly reason: string
-  /** It lists to its callers alone, each of whom signs in there, so nobody here can approve of anything. */
+  /** The server lists to signed-in callers only, so the operator sees nothing to approve. */
   readonly isForCallers: boolean
 }
 

@@ -124,8 +124,8 @@ const serve = (options: AdminOptions, pipes: Set<Duplex>, release: () => void): 
 }
 
 /**
- * Who has the socket first keeps it. Taken over: one that nobody answers at, and, by a process that takes any host, one whose
- * owner serves the host that started it and no other.
+ * The first process keeps the socket. A later process takes it over if no process answers at it. A process that serves any host
+ * also takes it over from one that serves only the host that started it.
  */
 const take = async (server: Server, place: Place, servesAny: boolean): Promise<void> => {
   try {

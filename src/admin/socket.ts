@@ -1,6 +1,6 @@
 /**
- * Where the admin socket of a configuration lies, and whose it is. The file permissions are the authentication, so they are looked
- * at before anything is said or heard there: a folder that is ours alone, a socket that is ours, no links (DECISIONS 1).
+ * Where the admin socket of a configuration lies, and who owns it. The file permissions are the authentication, so they are checked
+ * before any byte is sent or read: a folder and a socket of this user alone, no symbolic links (DECISIONS 1).
  */
 import { chmod, lstat, mkdir, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -32,7 +32,7 @@ export const prepareFolder = async ({ folder, uid }: Place): Promise<void> => {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const found = await lstat(folder)
   if (!found.isDirectory() || (uid !== undefined && found.uid !== uid))
-    throw new Error(`${folder} is a link, no folder, or belongs to somebody else; remove it`)
+    throw new Error(`${folder} is a link, not a folder, or belongs to another user; remove it`)
   if ((found.mode & 0o077) !== 0) await chmod(folder, 0o700)
 }
 
@@ -45,7 +45,7 @@ export const isOurs = async ({ path, folder, uid }: Place): Promise<boolean> => 
   return isOwned && around.isDirectory() && (around.mode & 0o022) === 0 && found.isSocket()
 }
 
-/** Whether somebody listens there. */
+/** Whether a process listens there. */
 export const isAnswered = ({ path }: Place): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(path)

@@ -1,7 +1,7 @@
 /**
- * Everything that exists, under exposed names: all inventories merged, in order, with both directions of the mapping.
- * Immutable, and a function of its inputs alone: who owns a name is decided by configuration order, also while the owner is
- * down and known only from storage, so that nobody takes over a name a host has approved (BRIDGING 4.2, 4.4).
+ * All inventories merged under exposed names, in order, with both directions of the mapping. Immutable, and a function of its
+ * inputs alone. Configuration order decides which server owns a name, also while the owner is down and known only from storage:
+ * no other server takes over a name that a host has approved (BRIDGING 4.2, 4.4).
  */
 import { runsToolsAsTasks } from '../wire/protocol/tasks.ts'
 import type { Curation } from './curation.ts'

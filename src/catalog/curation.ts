@@ -33,7 +33,7 @@ export interface HintRule extends Placed {
 
 export interface ArgumentEdit extends Placed {
   readonly name: string
-  /** JSON text that every call carries; whoever calls cannot choose. */
+  /** JSON text that every call carries; the caller cannot change it. */
   readonly value: string | undefined
   /** The host does not see the argument, and may not send it. */
   readonly isHidden: boolean

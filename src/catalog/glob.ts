@@ -1,6 +1,6 @@
 /**
- * Patterns in which people choose names and URIs: `*` for any characters, `?` for one; in a URI `*` ends at a `/`, and `**` does
- * not. No regular expression: the work is bounded by pattern × text, whoever wrote either.
+ * Patterns that choose names and URIs: `*` for any characters, `?` for one; in a URI `*` ends at a `/`, and `**` does not.
+ * No regular expression: the work is at most pattern × text, for any input.
  */
 
 /** Whether the whole text matches; `separator`: what `*` and `?` do not pass, for patterns that know `**`. */

@@ -13,13 +13,13 @@ export interface Entry {
   readonly original: string
   /** The entry's JSON as it came (invalid `x-mcp-header` of pipe servers removed). */
   readonly raw: Buffer
-  /** Ours, in place of what nobody has signed in to: no rule about the server's own tools is about it. */
+  /** The sign-in tool of the gateway, listed until the caller has signed in. Rules for the server's own tools do not apply to it. */
   readonly isSignIn?: true
   /** Parameters that hosts mirror into headers; empty for all but some tools. */
   readonly paramHeaders: readonly ParamHeader[]
   /** The configured name, in place of `original` before the prefix. */
   readonly renamed?: string
-  /** What the operator says of a tool, believed whoever its server is. */
+  /** Hints that the operator configured; trusted for every server. */
   readonly told?: Hints
   /** What a call must do. */
   readonly rule?: CallRule

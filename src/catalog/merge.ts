@@ -31,7 +31,7 @@ export const mergeList = (
   const prefixes = new Set(sources.length === 1 ? [] : sources.map(({ server }) => server.prefix))
 
   const claim = ({ server }: CatalogSource, position: number, inventory: Inventory): Part => {
-    const oddities = problems.length + leftOut.length
+    const reportedBefore = problems.length + leftOut.length
     const leave = (name: string, reason: string): void => void leftOut.push({ kind, name, reason, server: server.key })
     const entries = inListOrder(inventory, kind, leave)
     const exposedOf = exposure(kind, server, entries, naming, (prefix) => prefixes.has(prefix))
@@ -50,7 +50,8 @@ export const mergeList = (
       index.set(exposed, row)
       claimed.set(entry, row)
     }
-    const isOwn = problems.length + leftOut.length === oddities && !(isUriList(kind) && uriMode(server, naming) === 'identity')
+    const isOwn =
+      problems.length + leftOut.length === reportedBefore && !(isUriList(kind) && uriMode(server, naming) === 'identity')
     return { entries: inventory.lists[kind], rows: entries.flatMap((entry) => claimed.get(entry) ?? []), isOwn }
   }
 

@@ -73,7 +73,7 @@ export class Downstream {
   readonly credential: Credential | undefined
   /** Where each principal has a connection of his own. */
   readonly personal: Personal<Downstream> | undefined
-  /** Resources and tasks that somebody follows. */
+  /** Resources and tasks that hosts follow. */
   #watches = 0
   /** The link that all callers share, once the server has announced a change on it: its lists are everybody's. */
   #announcer: LinkOwner | undefined
@@ -140,10 +140,10 @@ export class Downstream {
       open: (declared) => this.#dialer.dial({ declared }, this.#hearing.onMain()),
       openLegacy: (declared) => this.#dialer.dialLegacy({ declared }, this.#hearing.onMain()),
       mayBeLegacy: () => this.#mayBeLegacy,
-      oddity: (reason, sample) => this.#hearing.oddity(reason, sample),
+      logFault: (reason, sample) => this.#hearing.logFault(reason, sample),
       failed: (error) => void this.#eraWatch.isChange(error, this.link),
     })
-    this.#sessionWatches = new SessionWatches((error) => this.#hearing.oddity('a resource cannot be watched', String(error)))
+    this.#sessionWatches = new SessionWatches((error) => this.#hearing.logFault('a resource cannot be watched', String(error)))
     this.#ownLists = new OwnLists({
       linkOf: (owner) => this.#links.of(owner),
       commonRead: () => this.#offers.announcedRead(),
@@ -210,7 +210,7 @@ export class Downstream {
     return this.#slots.inUse
   }
 
-  /** Somebody waits to be told of changes. */
+  /** At least one host waits for changes. */
   get isWatched(): boolean {
     return this.#watches > 0
   }
@@ -283,7 +283,7 @@ export class Downstream {
     const { hidden, onChange, locked } = this.options
     this.#options = options
     if (options.hidden !== hidden || options.onChange !== onChange || !isDeepStrictEqual(options.locked, locked))
-      this.#offers.vetAnew()
+      this.#offers.vetAgain()
     this.#dialer.adopt(options)
     this.#links.adopt(options)
     this.#slots.resize(options.limits.maxConcurrent, options.limits.maxQueued)
@@ -555,7 +555,7 @@ export class Downstream {
   notified(caller: Caller, method: string, params: Payload | undefined): void {
     this.#linkFor(caller)
       .then((link) => link.notify(method, params))
-      .catch((error: unknown) => this.#hearing.oddity('a notification of a host was dropped', `${method}: ${String(error)}`))
+      .catch((error: unknown) => this.#hearing.logFault('a notification of a host was dropped', `${method}: ${String(error)}`))
   }
 
   async #linkFor(caller: Caller): Promise<Link> {

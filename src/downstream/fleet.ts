@@ -80,7 +80,7 @@ export class Fleet {
       if (options.credential?.mode === 'exchange') personal?.find(principal)?.retryNow()
   }
 
-  /** Ends one server's processes and connections and starts it anew; false if there is none of that key. */
+  /** Ends one server's processes and connections and starts it again; false if no server has that key. */
   restart(key: string, drainMs: number): boolean {
     const all = this.downstreams$.value.map(({ options }) => options)
     if (!all.some((options) => options.key === key)) return false
@@ -95,7 +95,7 @@ export class Fleet {
     this.downstreams$.complete()
   }
 
-  /** Two processes that serve one URL would meet: there the new one waits until the old one has gone. */
+  /** Two processes cannot listen at one URL: there the new process starts after the old one has ended. */
   #successor(old: Downstream, options: ServerOptions, drainMs: number): Downstream {
     const isAlone = old.options.launch === undefined || old.options.url === undefined
     const startAfter = isAlone ? undefined : this.#end(old, drainMs)

@@ -59,7 +59,7 @@ export const linkKeyOf = (caller: Caller, sharing: Sharing, serial: () => number
   return { key: `${isolation}:${id} ${JSON.stringify(declared)}${introduced}`, isolation, principal, declared, clientInfo }
 }
 
-/** Whoever opens it is the first on it. */
+/** The owner of a new link: no session uses it yet. */
 export const ownerOf = ({ key, isolation, principal, declared, clientInfo }: LinkKey): LinkOwner => ({
   key,
   isolation,

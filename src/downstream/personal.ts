@@ -1,6 +1,6 @@
 /**
- * A server where each principal has a credential of its own: for every principal that comes, a connection, lists and tasks that
- * nobody else can reach, because they are another object (B250; BRIDGING 6.3 rule 4).
+ * A server where each principal has a credential of its own. Each principal gets a `Downstream` object of its own, so that no other
+ * principal reaches its connection, lists and tasks (B250; BRIDGING 6.3 rule 4).
  */
 import { filter } from 'rxjs'
 import type { Observable } from 'rxjs'
@@ -64,7 +64,7 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
     return [...this.#entries.values()].map(({ downstream }) => downstream)
   }
 
-  /** What nobody has used for long is closed; its lists stay as they were, and it is opened again on next use. */
+  /** Closes connections that have been idle too long; their lists stay, and the next use opens them again. */
   sweep(nowMs: number): void {
     const { idleStopMs } = this.#source.options()
     for (const [principal, { downstream, usedMs }] of this.#entries) {

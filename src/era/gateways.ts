@@ -1,7 +1,7 @@
 /**
- * Gateways behind gateways, and how a circle of them is found (T-35). Each says in its answer to a handshake which ones its own
- * servers lead through, itself first; whoever reads its own name there has found a circle. Lists grow along a circle only as fast
- * as names do, so the names are asked for anew before lists are read. What no name shows ends by the number of gateways passed.
+ * Detects circles of gateways (T-35). Each gateway lists in its handshake answer the gateways its servers lead through, itself
+ * first. A gateway that reads its own name there has found a circle. Lists grow along a circle only as fast as names do, so the
+ * names are asked for again before lists are read. A circle without names is ended by a limit on the gateways passed.
  */
 import { Failure } from '../wire/message/failure.ts'
 import { META } from '../wire/protocol/meta.ts'

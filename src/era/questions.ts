@@ -153,7 +153,7 @@ const joinArray = (list: readonly Buffer[]): Parts => [
 export const noAnswer = ({ method }: Question): Answer =>
   method === 'elicitation/create'
     ? { result: Payload.of({ action: 'cancel' }) }
-    : { error: Payload.of({ code: method === 'sampling/createMessage' ? -1 : -32603, message: 'nobody answered' }) }
+    : { error: Payload.of({ code: method === 'sampling/createMessage' ? -1 : -32603, message: 'not answered' }) }
 
 /** Whether a host's answer has the shape of its question ([schema 2026-07-28], InputResponse). */
 export const isAnswerTo = ({ method }: Question, response: Payload): boolean => {

@@ -307,7 +307,7 @@ export class Gateway {
     return this.#subscription(call)
   }
 
-  /** What the host cannot know of, because nobody declared it, does not exist (B174). */
+  /** Task methods do not exist for hosts to which tasks were not declared (B174). */
   #task(call: Call): Promise<Outcome> {
     const { session, revision } = call.caller
     const isKnown = this.#options.tasks && (session === undefined || isAtLeast(revision, '2025-11-25'))

@@ -235,7 +235,7 @@ export class Router {
     return this.#asking(outcome, call, route, downstream, this.#feed.viewOf(call.caller))
   }
 
-  /** A retry goes to whoever was asked first, whatever it is called by now; what has been hidden since does not exist. */
+  /** A retry goes to the server that was asked first, also if it was renamed; an entry hidden meanwhile does not exist. */
   #goBack(call: Call, { server, original }: OpenedRound, view = this.#feed.viewOf(call.caller)): Route | undefined {
     const kind = LISTED[call.method as keyof typeof LISTED]
     return findOriginal(view, kind, server, original)

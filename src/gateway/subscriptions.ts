@@ -1,6 +1,6 @@
 /**
- * Who watches which resource: counted per server and URI, so that a server is told once, and told again when nobody is left
- * (BRIDGING 3.8; B131–B134).
+ * Resource subscriptions, counted per server and URI: a server gets one subscribe for the first subscriber, and one unsubscribe
+ * after the last (BRIDGING 3.8; B131–B134).
  */
 import type { Reconnected } from '../downstream/environment.ts'
 import type { Caller } from '../rpc/call.ts'
@@ -8,7 +8,7 @@ import { Failure } from '../wire/message/failure.ts'
 import { META } from '../wire/protocol/meta.ts'
 import { Payload } from '../wire/message/payload.ts'
 
-/** Somebody who is told; `params` are those of the notification, with the URI this subscriber knows. */
+/** Receives updates; `params` are those of the notification, with the URI this subscriber knows. */
 export interface Subscriber {
   updated(params: Payload): void
 }
@@ -34,7 +34,7 @@ const keyOf = (server: string, original: string): string => `${server} ${origina
 
 export class Subscriptions {
   readonly #watched = new Map<string, Watched>()
-  /** Servers that are being told that nobody watches any more: told to watch again only after that, lest the two cross. */
+  /** Unsubscribe requests under way: a new subscribe waits for them, so that the two cannot arrive in the wrong order. */
   readonly #leaving = new Map<string, Promise<void>>()
   /** Of what no subscriber is left, the latest: servers may go on telling of it. */
   readonly #left = new Set<string>()
@@ -42,7 +42,7 @@ export class Subscriptions {
   readonly #counts = new Map<Subscriber, number>()
   readonly #max: () => number
 
-  /** `max`: how many one subscriber may watch, asked anew each time (`limits.subscriptions`). */
+  /** `max`: how many one subscriber may watch (`limits.subscriptions`); called each time, since a reload may change it. */
   constructor(max: () => number) {
     this.#max = max
   }

@@ -10,10 +10,10 @@ import type { LogLevel } from '../wire/protocol/methods.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
 
-/** Somebody who is told when a resource or a task changes; `params` are those of the notification, exposed. */
+/** Receives changes of resources and tasks; `params` are those of the notification, exposed. */
 export interface Subscriber {
   updated(params: Payload): void
-  /** Whoever follows tasks (`notifications/tasks`). */
+  /** Present where the subscriber follows tasks (`notifications/tasks`). */
   task?(params: Payload): void
 }
 
@@ -34,8 +34,8 @@ export interface Core {
   /** The lists of this caller's view that have changed, after the change is in force. */
   changes(caller: Caller): Observable<ChangedList>
   /**
-   * Counts a subscription in; false: the owner does not offer it, or nobody owns the URI. Rejects if the owner cannot be asked now;
-   * it is when it is back.
+   * Adds a subscription; false: the owner does not offer it, or no server owns the URI. Rejects if the owner cannot be asked now;
+   * it is asked when it is back.
    */
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
   /** Whether the owner of the URI offers subscriptions, as far as is known now. */

@@ -1,4 +1,4 @@
-/** Requests that are turned away where they come in, as the audit log hears of them; whoever calls answers them. */
+/** Reports requests that a listener refuses to the audit log. The caller sends the response. */
 import type { Scope } from '../rpc/call.ts'
 import type { DenialReason } from '../rpc/record.ts'
 import type { Envelope } from '../wire/message/envelope.ts'

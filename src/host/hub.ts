@@ -45,7 +45,7 @@ export interface Hub {
   readonly admission: Admission
   /** How often each limit was reached. */
   readonly limits: LimitCounts
-  /** Hears of every request that is turned away before it is a call (audit); `undefined`: nobody keeps a record. */
+  /** Called for every request that is refused before it is a call; `undefined`: no audit log. */
   readonly denied: ((denial: Denial) => void) | undefined
   /** JSON text without the secrets of the configuration: what errors pass on their way to hosts (T-14). */
   readonly hideJson: (json: string) => string

@@ -84,7 +84,7 @@ export const listen = (
   signal.addEventListener('abort', release, { once: true })
 }
 
-/** Only the caller's own tasks are acknowledged; whoever names any must know them (B172). */
+/** Only the caller's own tasks are acknowledged; naming tasks requires that the host declares them (B172). */
 const followable = (filter: Payload, caller: Caller, hub: Hub): string[] | undefined => {
   const asked = filter.value('taskIds')
   if (asked === undefined || !hub.core.offersTasks) return undefined

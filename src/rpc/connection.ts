@@ -31,8 +31,8 @@ export interface ConnectionEvents {
   notification(message: Envelope, call: Call | undefined): void
   /** Whether the one host that this connection speaks to takes nothing; absent where it speaks to several. */
   isHostStalled?(on: OneCall): boolean
-  /** Something unreadable, or an answer nobody waits for; `error`: an unexpected error of ours, for the log. */
-  oddity(reason: string, sample: string, error?: unknown): void
+  /** An unparsable message or an unsolicited response; `error`: an unexpected error of the gateway, for the log. */
+  violation(reason: string, sample: string, error?: unknown): void
 }
 
 /** A request of ours, and what becomes of it. */
@@ -121,8 +121,8 @@ const MAX_FORGED = 10
 
 export class Connection implements Sweepable, ChannelEvents {
   readonly channel: Channel
-  /** Until somebody serves the connection, nothing but answers is expected on it. */
-  #events: ConnectionEvents = { request: () => undefined, notification: () => undefined, oddity: () => undefined }
+  /** Until `serve` is called, only responses are expected. */
+  #events: ConnectionEvents = { request: () => undefined, notification: () => undefined, violation: () => undefined }
   readonly #sweeper: Sweeper
   readonly #pending = new IdTable<Pending>()
   /** Progress of answered requests that go on as tasks. */
@@ -235,7 +235,7 @@ export class Connection implements Sweepable, ChannelEvents {
     try {
       this.#receive(message, during)
     } catch (error) {
-      this.#events.oddity('a message could not be handled', message.method, error)
+      this.#events.violation('a message could not be handled', message.method, error)
       if (message.kind === 'request') this.refuse(message.id ?? 'null', -32603, 'internal error')
     }
   }
@@ -286,8 +286,8 @@ export class Connection implements Sweepable, ChannelEvents {
     this.#take(id)?.reject(failure)
   }
 
-  garbage(reason: string, sample: string): void {
-    this.#events.oddity(reason, sample)
+  unparsable(reason: string, sample: string): void {
+    this.#events.violation(reason, sample)
     this.#count(undefined)
   }
 
@@ -310,13 +310,13 @@ export class Connection implements Sweepable, ChannelEvents {
     pending?.reject(new Failure('cancelled', 'cancelled by the host'))
   }
 
-  /** Says what nobody waits for an answer to. A channel that takes nothing more, or is just ending, has no use for it. */
+  /** Sends a message that needs no response. A failure to send it is only reported. */
   #tell(parts: Parts): void {
     if (this.#ended !== undefined) return
     try {
       this.channel.send({ parts })
     } catch (error) {
-      this.#events.oddity('a message could not be sent', String(error))
+      this.#events.violation('a message could not be sent', String(error))
     }
   }
 
@@ -329,7 +329,7 @@ export class Connection implements Sweepable, ChannelEvents {
     const id = message.id === undefined ? NaN : Number(message.id)
     const pending = Number.isSafeInteger(id) ? this.#take(id) : undefined
     if (pending !== undefined) return pending.answer(message)
-    this.#events.oddity('an answer nobody waits for', message.id ?? 'no id')
+    this.#events.violation('an unsolicited response', message.id ?? 'no id')
     this.#count(undefined)
     // Late answers to what was given up are normal; ids that never were are not.
     if (Number.isSafeInteger(id) && id > 0 && id < this.#nextId) return

@@ -33,7 +33,7 @@ export class LimitCounts {
     return [...this.#counted.values()].map(({ option, server, count }) => ({ option, server, count }))
   }
 
-  /** The limit was reached, and something or somebody was refused, cut off or dropped. */
+  /** The limit was reached, and a message or a peer was refused, cut off or dropped. */
   readonly hit = (option: string, server?: string): void => {
     const counted = this.#count(option, server)
     const nowMs = performance.now()

@@ -31,7 +31,7 @@ export class TokenBucket {
     this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + this.#perTokenMs
   }
 
-  /** As good as new: nobody has taken any for a while. */
+  /** Full, like a new bucket. */
   isFull(nowMs: number): boolean {
     return this.#fullAtMs <= nowMs
   }

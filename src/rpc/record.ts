@@ -6,7 +6,7 @@ export interface CallRecord {
   server?: string
   /** As the server calls it. */
   original?: string
-  /** Set by whoever turns the call away, in whatever form the host is told; `rule`: the option that says so. */
+  /** Set by the layer that refuses the call, for every form of refusal; `rule`: the option that says so. */
   denied?: { readonly reason: DenialReason; readonly rule?: string }
 }
 
@@ -39,7 +39,7 @@ export type DenialReason =
   | 'origin'
   /** No such endpoint, or none for this caller. */
   | 'path'
-  /** No such session, or somebody else's. */
+  /** No such session, or a session of another principal. */
   | 'session'
   | 'overloaded'
   | 'shutting_down'

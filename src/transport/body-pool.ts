@@ -7,8 +7,8 @@
  *   lease ─▶ filled, read ─▶ relayed? ─ yes ─▶ written to the host ─▶ release ─▶ free
  *                                 └ no: the collector's, like any other memory
  *
- * What makes this safe: only a body that is one response and goes to one host is ever marked as relayed, and whoever does not
- * give memory back loses nothing but the saving.
+ * This is safe because only a body that is one response to one host is marked as relayed. Memory that is not released is left to
+ * the garbage collector.
  */
 import type { Memory } from '../wire/framing/gathered.ts'
 import { HeldBytes } from './held-bytes.ts'
@@ -18,7 +18,7 @@ export const BIG_BYTES = 64 * 1024
 /** Larger ones are rare, and would keep too much. */
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_FREE_BYTES = 64 * 1024 * 1024
-/** What nobody wanted for so long goes back to the system, ms. */
+/** Unused memory is freed after this time, ms. */
 const IDLE_MS = 10_000
 
 export class BodyPool implements Memory {
@@ -48,7 +48,7 @@ export class BodyPool implements Memory {
     return Buffer.from(leased, 0, length)
   }
 
-  /** `body` is one response on its way to one host, and nobody keeps it beyond that. */
+  /** `body` is one response to one host and is not kept after it was sent. */
   relayed(body: Buffer): void {
     if (body.length >= BIG_BYTES && this.#own.has(body.buffer)) this.#relayed.add(body.buffer)
   }

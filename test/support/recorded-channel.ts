@@ -6,7 +6,7 @@ import type { Failure } from '../../src/wire/message/failure.ts'
 export interface Recorded {
   readonly messages: Envelope[]
   readonly lost: { id: number; failure: Failure }[]
-  readonly garbage: { reason: string; sample: string }[]
+  readonly unparsable: { reason: string; sample: string }[]
   /** The ids answered or lost, in order. */
   readonly settled: number[]
   /** Sends a request and waits until it is answered (its result) or lost (throws). */
@@ -21,7 +21,7 @@ export const record = async (channel: Channel): Promise<Recorded> => {
   const recorded: Recorded = {
     messages: [],
     lost: [],
-    garbage: [],
+    unparsable: [],
     settled: [],
     until: (test) =>
       new Promise((resolve) => {
@@ -55,8 +55,8 @@ export const record = async (channel: Channel): Promise<Recorded> => {
       recorded.settled.push(id)
       changed()
     },
-    garbage(reason, sample) {
-      recorded.garbage.push({ reason, sample })
+    unparsable(reason, sample) {
+      recorded.unparsable.push({ reason, sample })
       changed()
     },
   }

@@ -20,6 +20,6 @@ test('F-26 lines for a reader that has stopped are dropped beyond 1 MiB, and cou
   log.info({}, 'after')
   while (read.at(-1)?.msg !== 'after') await new Promise(setImmediate)
   const told = read.at(-2)
-  expect(told?.msg).toBe('nobody read the log: lines were dropped')
+  expect(told?.msg).toBe('the log was not read: lines were dropped')
   expect(read.length - 2 + (told?.dropped ?? 0)).toBe(lines)
 })

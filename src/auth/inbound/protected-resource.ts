@@ -5,7 +5,7 @@
  *     /mcp, /mcp/<toolset>       resource …/mcp: a toolset is below it
  *     /sse, /messages, below     resource …/sse
  *     /servers/<key>/messages    resource …/servers/<key>/sse
- *     /servers/<key>/mcp, /sse   resource …/servers/<key>/mcp or /sse, whether there is such a server or not: that is nobody's business yet
+ *     /servers/<key>/mcp, /sse   resource …/servers/<key>/mcp or /sse, also for unknown servers: the caller is not authenticated yet
  */
 import { advertisedScopes } from './inbound-options.ts'
 import type { ResourceServerOptions } from './inbound-options.ts'

@@ -12,7 +12,7 @@ import { Issuer, IssuerUnreachable } from './issuer.ts'
 import { KeySet } from './key-set.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 
-/** Signatures with a public key. None with a shared secret: whoever knows the public key could make it one. */
+/** Signatures with a public key. None with a shared secret: an attacker could sign with the public key as the secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 /** Of access tokens; issuers before [RFC 9068] say `JWT` or nothing. */
 const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])

@@ -11,7 +11,7 @@ const RANDOM_BYTES = 32
 const PREFIX = 'tlk_'
 const HASH_PREFIX = 'sha256:'
 
-/** A new token: 32 random bytes. Whoever has it comes in, so it is shown once and kept by nobody here. */
+/** A new bearer token: 32 random bytes. It is shown once and not stored. */
 export const makeToken = (): string => `${PREFIX}${randomBytes(RANDOM_BYTES).toString('base64url')}`
 
 /** SHA-256 of whatever a host presents, 32 bytes. */

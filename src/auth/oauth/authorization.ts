@@ -71,7 +71,7 @@ export const arrive = ({ provider }: Journey, answer: URLSearchParams): string =
   return code
 }
 
-/** What a browser may be sent to: https, or http on this machine; written anew, so that nothing in it means anything to a shell (T-11). */
+/** A URL for a browser: https, or http on this machine; serialised again, so that a shell finds no special character in it (T-11). */
 export const browserUrl = (text: string, reach: Reach): URL => {
   try {
     const url = checkedUrl(text, reach)

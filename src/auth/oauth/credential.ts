@@ -1,6 +1,6 @@
 /**
- * The proof that goes with every request to one server, for one principal or for the gateway itself: what it is now, and how it is
- * made good again when the server refuses it. Whoever holds a credential can use no other (B250).
+ * The proof that goes with every request to one server, for one principal or for the gateway itself: its current value, and its
+ * renewal after the server refuses it. A `Credential` object gives access to no other credential (B250).
  */
 import type { Bearer } from '../../transport/channel/channel.ts'
 import type { Journey } from './authorization.ts'

@@ -1,6 +1,6 @@
 /**
- * Sign-ins that somebody was asked for and has not finished: one for each credential, good for ten minutes (BRIDGING 6.3.5, 6.4;
- * T-08). The link names a sign-in and proves nothing; a browser walks through it with a mark of its own, from consent to return.
+ * Sign-ins under way: one for each credential, valid for ten minutes (BRIDGING 6.3.5, 6.4; T-08). The link names a sign-in and
+ * proves nothing; a mark (cookie) binds the browser from consent to return.
  *
  *     asked ── consent of the principal's own browser ──► under way (state, verifier) ── the same browser is back ──► done
  */
@@ -82,8 +82,8 @@ export class SignIns {
   }
 
   /**
-   * A browser is back with an answer, which is taken once. `undefined`: nobody left with it, or too long ago, or in another
-   * browser. Rejects with `Failure` for an answer that is refused.
+   * Accepts the answer of the authorization server, once. `undefined`: no sign-in with this state is open, it has expired, or it
+   * was begun in another browser. Rejects with `Failure` for an answer that is refused.
    */
   async arrive(answer: URLSearchParams, browser: string | undefined): Promise<SignIn | undefined> {
     const state = answer.get('state') ?? ''

@@ -83,7 +83,7 @@ export class UserCredential implements Credential, Interactive {
       this.#adopt(this.#stored())
       // What the server says to a request without a token is where a sign-in begins.
       if (this.#held === undefined)
-        return this.#challenge === undefined ? undefined : Promise.reject(this.#needsSignIn('nobody has signed in yet'))
+        return this.#challenge === undefined ? undefined : Promise.reject(this.#needsSignIn('not signed in yet'))
     }
     const isFresh = (this.#held.expiresAt ?? Infinity) - MARGIN_MS > this.#environment.now()
     if (isFresh || this.#held.refreshToken === undefined) return undefined
@@ -162,14 +162,14 @@ export class UserCredential implements Credential, Interactive {
     return (this.#refreshing ??= this.#refreshOnce().finally(() => (this.#refreshing = undefined)))
   }
 
-  /** One for all who wait, here and in other processes: whoever comes second finds the first one's tokens (F-17). */
+  /** One refresh for all waiting calls, here and in other processes: the second process finds the tokens of the first (F-17). */
   async #refreshOnce(): Promise<void> {
     const { store } = this.#environment
     const before = this.#held?.accessToken
     await store.exclusively(this.#storeKey, async () => {
       const held = this.#stored()
       if (held !== undefined && held.accessToken !== before) return this.#adopt(held)
-      if (held?.refreshToken === undefined) throw this.#lost('nobody is signed in any more')
+      if (held?.refreshToken === undefined) throw this.#lost('no longer signed in')
       if (!(await this.#isStillTrusted(held))) throw this.#lost('the server has another authorization server now')
       try {
         const { provider, registered, refreshToken } = held

@@ -41,7 +41,7 @@ const editArguments = (schema: Payload, args: readonly ArgumentEdit[]): void => 
   else schema.set('required', JSON.stringify(left))
 }
 
-/** Nobody needs to send it. */
+/** The caller need not send the argument. */
 const isSpared = ({ value, isHidden, default: given }: ArgumentEdit): boolean =>
   value !== undefined || isHidden || given !== undefined
 

@@ -64,7 +64,7 @@ export const describeHidden = (raw: Buffer): string | undefined => {
   return parts.length === 0 ? undefined : parts.join('; ')
 }
 
-/** `description hides 12 tag characters (U+E0049 …)`; `where` is cleaned by whoever prints it. */
+/** `description hides 12 tag characters (U+E0049 …)`; the caller must clean `where` before printing it. */
 export const wordHidden = (where: string, { kind, first, count }: Hidden): string =>
   `${where} hides ${count} ${kind} ${count === 1 ? `character (${first})` : `characters (${first} …)`}`
 

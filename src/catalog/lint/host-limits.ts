@@ -1,6 +1,6 @@
 /**
- * What hosts are known to refuse, drop or shorten, each with where that is known from and when it was looked up. Hosts change without
- * a word, so a figure is as good as its date; what a maker documents or what stands in source weighs more than what somebody met.
+ * What hosts are known to refuse, drop or shorten, each with the source of the figure and the date it was looked up. Hosts change
+ * without notice, so a figure is as good as its date. Documentation and source code weigh more than a user's report.
  */
 
 /** How a limit is known. */

@@ -28,7 +28,7 @@ const OPERATORS: ReadonlyMap<string, Expression> = new Map([
 ])
 const SIMPLE: Expression = { first: '', stops: '/?#' }
 
-/** Longer ones are matched by nobody: pieces × characters bounds the work. */
+/** Longer templates match nothing: pieces × characters bounds the work. */
 const MAX_PIECES = 64
 const MAX_URI_LENGTH = 4096
 /** A scheme and a character behind its colon: else one server's `{+any}` would catch every server's URIs. */

@@ -13,7 +13,7 @@ const NOISE: ReadonlySet<string> = new Set(
 )
 /** A name of two words that people also write as one: GitHub, PostgreSQL, DevTools. */
 const MAX_JOINED = 12
-/** Nobody looks for longer words, and a definition may hold anything. */
+/** Longer words are not indexed: no person searches for them, and a definition may hold any text. */
 const MAX_WORD = 40
 
 const RUN = /[\p{L}\p{M}\p{N}]+/gu

@@ -1,6 +1,6 @@
 /**
- * Tools found by the words a person or a model has for them: BM25 over names, descriptions and arguments. An index follows one view
- * from catalog to catalog; only what came, went or reads differently is indexed anew.
+ * Full-text search over tools: BM25 over names, descriptions and arguments. An index follows one view from catalog to catalog;
+ * only tools that were added, removed or changed are indexed again.
  */
 import MiniSearch from 'minisearch'
 import type { CatalogServer, Exposed } from '../catalog.ts'
@@ -34,7 +34,7 @@ const INEXACT = { prefix: 0.1, fuzzy: 0.2 }
 /** Shorter words begin, or resemble, too many others. */
 const MIN_PREFIX = 3
 const MIN_FUZZY = 6
-/** What is read of a question: whoever asks longer ones asks to keep us busy. */
+/** Characters of a query that are read; a longer query is cut, so that it cannot occupy the process. */
 const MAX_QUESTION = 1_000
 const MAX_TERMS = 48
 
@@ -86,8 +86,8 @@ export class ToolSearch {
   }
 
   /**
-   * Makes the index that of a list, a slice at a time: whoever has others to serve lets them in between. To be gone through to its
-   * end before the next one is begun.
+   * Updates the index to a list, a slice at a time; the caller may run other work between slices. Must be run to its end before
+   * the next update begins.
    */
   *follow(list: Listed): Generator<void> {
     if (list === this.#list) return

@@ -18,7 +18,7 @@ export class Grants {
     this.#granted = new Set(id.split(' '))
   }
 
-  /** Whoever may write may read. */
+  /** The write scope includes the read scope. */
   reads(server: string): boolean {
     return this.#has(readScope(server)) || this.#granted.has(writeScope(server))
   }

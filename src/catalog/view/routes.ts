@@ -108,7 +108,7 @@ const restored = (view: Routable, uri: string): Route | undefined => {
     : undefined
 }
 
-/** What begins with a configured prefix is the exposed form of that server's URI, never somebody's bare one. */
+/** A URI that begins with a configured prefix is the exposed form of that server's URI, never a bare URI of another server. */
 const prefixed = (catalog: Catalog, uri: string): { prefix: string; original: string } | undefined =>
   restoreUri(uri, (prefix) => catalog.byPrefix.has(prefix))
 

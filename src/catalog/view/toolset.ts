@@ -1,6 +1,6 @@
 /**
  * A toolset: a named part of the catalog, a predicate over its rows and over URIs that no list names. What it hides does not exist
- * for whoever has it (DECISIONS 5). Several make one where a credential has several: that shows what any of them does.
+ * for its callers (DECISIONS 5). Where a credential has several toolsets, they form one that shows what any of them shows.
  */
 import type { Rate } from '../../rpc/rate.ts'
 import type { CatalogServer, Exposed } from '../catalog.ts'
@@ -175,7 +175,7 @@ class CompiledChoice {
     if (kind === 'resources' || kind === 'templates') return this.showsUri(row.server, row.exposed)
     if (!this.#has(row.server)) return false
     if (kind === 'prompts') return this.#isWhole || this.#prompts?.(row.exposed) === true
-    // Whoever may use anything of a server may sign in there.
+    // A toolset that names anything of a server shows the sign-in tool of that server.
     if (row.entry.isSignIn === true) return this.#isWhole || this.#mayName(row.server)
     return (
       (this.#isWhole || this.#tools?.(row.exposed) === true) &&

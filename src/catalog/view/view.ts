@@ -312,7 +312,7 @@ const readyList = (kind: ListKind, segments: readonly Segment[]): ReadyList => {
     kind,
     rows: segments.flatMap(({ rows }) => rows),
     entries,
-    // Made for whoever is listed it; who only watches for changes looks at digests.
+    // Built on the first list request; comparing views for changes needs only digests.
     get whole() {
       return (whole ??= joinArray(entries))
     },

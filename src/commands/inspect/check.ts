@@ -32,7 +32,7 @@ export const check = async (invocation: Invocation, { live, locked, host }: Chec
     return EXIT.ok
   }
   const status = await inline(loaded, (control) => control.status())
-  // What only callers can reach is in nobody's way here.
+  // Servers that only signed-in callers reach do not fail the check.
   const unwell = status.servers.filter(({ state, callers }) => !callers && state !== 'healthy' && state !== 'degraded')
   const [unsigned, lost] = [true, false].map((isAsked) =>
     unwell.flatMap(({ key, needsSignIn }) => (needsSignIn === isAsked ? [key] : [])),

@@ -24,7 +24,7 @@ export interface LockChoice {
   readonly apps: boolean
 }
 
-/** Writes the lock file anew where it differs, and has the running process take it. `again`: reads the configuration with its lock. */
+/** Writes the lock file where it differs, and reloads the running process. `again`: reads the configuration with its lock. */
 export const lock = async (invocation: Invocation, choice: LockChoice, again: Invocation['read']): Promise<number> => {
   const { io, json, context } = invocation
   const file = lockFileOf(await load(invocation))
@@ -126,7 +126,7 @@ export const lockFileOf = ({ configuration, files }: Loaded): LockFile => {
   throw new CommandError(EXIT.config, `no lock file is configured; write into ${files[0]}: lock: { file: ./trunkline.lock }`)
 }
 
-/** What the file says now. It must be right where parts of it stay; where all is written anew it may be anything. */
+/** The servers in the file now. The file must be valid if parts of it are kept; if all of it is replaced it may hold anything. */
 const knownLock = async (file: LockFile, { servers }: LockChoice, again: Invocation['read']): Promise<readonly ServerLock[]> => {
   try {
     return (await again()).configuration.lock?.servers ?? []
@@ -141,7 +141,7 @@ const knownLock = async (file: LockFile, { servers }: LockChoice, again: Invocat
 const isMissing = (error: unknown): boolean =>
   error instanceof ConfigError && error.problems.every(({ path }) => path === 'lock.file')
 
-/** What no lock has held yet, and nobody but a caller can ask: it is told, and in nobody's way. */
+/** A server that no lock has held yet and that only signed-in callers can list: it is reported and is no error. */
 const isLeftOut = ({ key, isForCallers }: OfferedServer, known: readonly ServerLock[] = []): boolean =>
   isForCallers && !known.some((server) => server.key === key)
 

@@ -87,7 +87,7 @@ const lines = ({ io, context, command }: Invocation, made: Plan): Line[] => {
         colour: 'red',
       }
     }),
-    ...(made.listeners ? [{ cells: ['~', 'listen', '', '', 'opens anew'], colour: 'yellow' } as const] : []),
+    ...(made.listeners ? [{ cells: ['~', 'listen', '', '', 'opens again'], colour: 'yellow' } as const] : []),
     ...made.needsRestart.map((path): Row => ({
       cells: ['!', 'option', path, 'changed', 'waits for a restart of trunkline'],
       colour: 'yellow',

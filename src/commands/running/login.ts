@@ -1,4 +1,4 @@
-/** `trunkline login`: the link to sign in at a server, and whether somebody did. Opening it is for the person, or for `--open` (T-11). */
+/** `trunkline login`: prints the link to sign in at a server and waits for the end. The link opens in a browser only with `--open` (T-11). */
 import { spawn } from 'node:child_process'
 import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -27,7 +27,7 @@ export const login = async (invocation: Invocation, server: string, opens: boole
     remark(io, `signed in to ${server}`)
     return EXIT.ok
   }
-  throw new CommandError(EXIT.authorization, `${server}: ${end === 'failed' ? 'signing in did not work' : 'nobody signed in'}`)
+  throw new CommandError(EXIT.authorization, `${server}: ${end === 'failed' ? 'sign-in failed' : 'sign-in was not completed'}`)
 }
 
 /** The program and its argument; `undefined` for what no browser should be given. */

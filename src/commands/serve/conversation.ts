@@ -71,7 +71,7 @@ export class Conversation {
     return messagesIn(line, readHost).some(({ kind, method }) => kind === 'request' || method === 'notifications/initialized')
   }
 
-  /** A line has gone to the gateway. */
+  /** A line was sent to the gateway. */
   fromHost(line: Buffer): void {
     for (const message of messagesIn(line, readHost)) this.#sent(message)
   }
@@ -203,7 +203,7 @@ export class Conversation {
 const readHost = (bytes: Buffer): Envelope => readHostMessage(bytes, NO_LIMITS)
 const readServer = (bytes: Buffer): Envelope => readServerMessage(bytes)
 
-/** What a line says; nothing where it cannot be read: whoever gets it says so. */
+/** The messages of a line; none where it cannot be parsed: its receiver reports that. */
 const messagesIn = (line: Buffer, read: (bytes: Buffer) => Envelope): readonly Envelope[] => {
   try {
     return splitBatch(line)?.map(read) ?? [read(line)]

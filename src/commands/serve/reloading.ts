@@ -1,4 +1,4 @@
-/** Reads the configuration again when its files change, SIGHUP comes or somebody asks; a bad one changes nothing and says why. */
+/** Reads the configuration again when its files change, on SIGHUP and on request; an invalid one changes nothing and is logged. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Subscription } from 'rxjs'
 import { problemsOf } from '../../admin/control.ts'
@@ -94,7 +94,7 @@ export class Reloading implements Reloader, AsyncDisposable {
   async #apply(): Promise<ReloadEnd> {
     const before = this.#running.configuration
     await this.#running.reopen().catch((error: unknown) => {
-      this.#log.error({ problems: problemsOf(error).map(formatProblem) }, 'a file cannot be opened anew: the old one goes on')
+      this.#log.error({ problems: problemsOf(error).map(formatProblem) }, 'a file cannot be reopened: the old one stays open')
     })
     try {
       const { configuration, sinceMs } = await this.#read()

@@ -13,7 +13,7 @@ export interface Io {
   readonly stderr: Writable & { isTTY?: boolean }
   /** SIGINT or SIGTERM. */
   readonly interrupted: AbortSignal
-  /** Something threw that nobody caught; `reason` is what. `interrupted` follows. */
+  /** An error was not caught; `reason` is the error. `interrupted` follows. */
   readonly crashed: AbortSignal
   /** Knows the secrets of every configuration that was read; what is said on stderr of what went wrong passes it. */
   readonly redactor: Redactor

@@ -1,4 +1,4 @@
-/** What is said of a toolset that nobody configured. */
+/** The error for a toolset that is not configured. */
 import type { CommandPrinter } from '../../operator-command.ts'
 import { CommandError, EXIT } from './io.ts'
 

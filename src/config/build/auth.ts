@@ -56,7 +56,7 @@ export const buildAuth = (
   }
 }
 
-/** Values of the section that no log may show: a hash alone lets nobody in, but it is nobody's business. */
+/** Values of the section that no log may show. A token's hash gives no access, but is hidden, too. */
 export const secretsOfAuth = (tree: Tree | undefined): readonly string[] => {
   const tokens = child(tree, 'tokens')
   const hashes = tokens?.kind === 'list' ? tokens.items.flatMap((token) => scalars(child(token, 'hash'))) : []

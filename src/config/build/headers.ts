@@ -2,7 +2,7 @@
 import type { ServerEntry } from '../schema/server-schema.ts'
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** Made anew for every request by the transports. */
+/** The transports set these for every request. */
 const OURS = /^(accept|connection|content-length|content-type|host|last-event-id|transfer-encoding|upgrade|mcp-.*)$/i
 
 /** Headers and credentials as one; what cannot be sent, and what is said twice, is complained of. */

@@ -23,7 +23,7 @@ type Looks = ReadonlyMap<string, string | undefined>
 
 /**
  * Emits the changed files (absolute), debounced; nothing before the first change, never an error. `globs` are absolute patterns.
- * A configuration that was loaded anew may have other files: watch again with those.
+ * A reloaded configuration may have other files: call this again with them.
  */
 export const watchConfiguration = (
   files: readonly string[],

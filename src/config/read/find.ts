@@ -1,4 +1,4 @@
-/** Which configuration is meant when nobody says so. */
+/** Finds the configuration when the command line names none. */
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { configRoot } from './folders.ts'
@@ -8,7 +8,7 @@ export const FILE_NAME = 'trunkline.yaml'
 
 /**
  * For commands that a person types: `trunkline.yaml` in `cwd` or the nearest folder above it, else the one of the user; `undefined`: none.
- * With a `uid`, a file on the way up that belongs to somebody else (root excepted) is passed over: a configuration runs commands (T-12).
+ * With a `uid`, a file above `cwd` that belongs to another user (root excepted) is skipped: a configuration runs commands (T-12).
  */
 export const findConfiguration = async (
   cwd: string,

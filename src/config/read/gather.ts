@@ -1,6 +1,6 @@
 /**
- * All files of one configuration, read and brought into one form: sections and servers with their variables replaced, whoever wrote
- * them and wherever they stand. A key is said once: two files that say it are told both places.
+ * All files of one configuration, read and brought into one form: sections and servers with their variables replaced, from native
+ * and from hosts' files. Each key may stand in one file only: a duplicate is an error that names both places.
  */
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import type { z } from 'zod'

@@ -122,7 +122,7 @@ const buildClient = (given: GivenClient, way: string, complain: Complain): Clien
   return { id, secret, privateKey, algorithm: algorithm ?? 'ES256' }
 }
 
-/** An issuer is compared as it stands, and `URL` adds a slash that nobody wrote. */
+/** An issuer is compared as it is written, and `URL` adds a trailing slash. */
 const withoutSlash = ({ href, pathname, search }: URL): string => (pathname === '/' && search === '' ? href.slice(0, -1) : href)
 
 const isPrivateKey = (text: string): boolean => {

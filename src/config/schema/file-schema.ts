@@ -63,7 +63,7 @@ const listenLimits = z.strictObject({
   headers_timeout: durationField('Until the headers of a request are there.', L.headersTimeoutMs),
   request_timeout: durationField('Until a request is there.', L.requestTimeoutMs),
   keep_alive: durationField('An idle connection stays open.', L.keepAliveTimeoutMs),
-  session_idle: durationField('A session that nobody uses ends.', L.sessionIdleMs),
+  session_idle: durationField('An unused session ends.', L.sessionIdleMs),
   session_max: durationField('A session ends, used or not.', L.sessionMaxMs),
   sessions_per_principal: countField(
     'And of one principal; everybody without a credential counts in `sessions` only.',
@@ -204,7 +204,7 @@ export const fileSchema = z
         retry_budget: countField('Calls that are sent a second time, in per cent of all.', G.retryPercent, 0, 100),
         rate_per_principal: field(
           rate,
-          'Calls of one principal; more are refused with `rate_limited`. Binds nobody without a credential.',
+          'Calls of one principal; more are refused with `rate_limited`. Does not apply to unauthenticated callers.',
         ),
         results: sizeField(
           'What is kept of results over their limit, to be read as resources; the oldest goes first.',
@@ -213,7 +213,7 @@ export const fileSchema = z
         result_ttl: durationField('How long it is kept.', G.results.ttlMs),
         subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
         personal_catalogs: countField(
-          'Catalogs kept of callers who sign in at servers for themselves; the one unused for longest goes, and is made anew on demand.',
+          'Catalogs kept of callers who sign in at servers for themselves; the least recently used is dropped, and built again on demand.',
           G.maxPersonalCatalogs,
         ),
       }),

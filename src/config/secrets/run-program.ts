@@ -32,7 +32,7 @@ export const runProgram = (program: Program, known: () => readonly string[]): Pr
       const words = said === '' ? '' : `: ${said.length > MAX_SAID ? `${said.slice(0, MAX_SAID)}…` : said}`
       resolve({ reason: `${command} ${endOf(error, timeoutMs)}${words}`, isMissing: error.code === 'ENOENT' })
     })
-    // Whoever asks on stdin gets no answer, instead of waiting for one.
+    // Stdin is closed: a program that asks for input ends instead of waiting.
     child.stdin?.on('error', () => undefined).end()
   })
 

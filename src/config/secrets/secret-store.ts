@@ -15,7 +15,7 @@ import { expandTree } from '../syntax/variables.ts'
 import type { Scope, Value } from '../syntax/variables.ts'
 
 interface Provider {
-  /** As written: its variables are replaced anew for every name. */
+  /** As written: its variables are replaced for every name. */
   readonly tree: Tree
   readonly scope: Scope
 }
@@ -31,7 +31,7 @@ export class SecretStore {
   readonly warnings: string[] = []
   readonly #context: Context
   readonly #providers = new Map<string, Provider>()
-  /** Their faults have been told; whoever uses them is not told again. */
+  /** Providers whose errors have been reported; uses of them are not reported again. */
   readonly #faulty = new Set<string>()
   readonly #wanted = new Map<string, Promise<Value>>()
   readonly #queue = new PQueue({ concurrency: MAX_PROGRAMS })

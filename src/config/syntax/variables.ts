@@ -145,7 +145,7 @@ export const fileContent = async (path: string, { folder, home, files }: Scope):
   }
 }
 
-/** Nobody is asked: a gateway may have no terminal. The environment answers, or the input's own default. */
+/** No prompt, since a gateway may have no terminal: the value is an environment variable, or the input's own default. */
 const input = (id: string, { env, inputs }: Scope): Value => {
   const name = `INPUT_${id.toUpperCase().replaceAll(/\W/g, '_')}`
   const value = (Object.hasOwn(env, name) ? env[name] : undefined) ?? inputs.get(id)

@@ -23,9 +23,9 @@ export interface HearingSource {
   readonly asking: Asking
   /** Of a stdio front whose host is legacy. */
   readonly soleSession: () => HostSession | undefined
-  /** `owner`: of the link that it was said on, unless that serves nobody. */
+  /** `owner`: of the link that announced it; `undefined`: a link that serves no host. */
   readonly outdated: (list: ChangedList, owner: LinkOwner | undefined) => void
-  /** `owner`: of the link that it was said on, unless that serves nobody. */
+  /** `owner`: of the link that announced it; `undefined`: a link that serves no host. */
   readonly taskEnded: (id: string, owner: LinkOwner | undefined) => void
   /** See `LinkEvents`. */
   readonly refused: (error: unknown) => void
@@ -56,7 +56,7 @@ export class Hearing {
     }
   }
 
-  /** On a link that principals share nobody is asked but by a call, and what belongs to no call is told nobody (B051, B052). */
+  /** On a link that principals share, only a call is asked for input, and messages that belong to no call are dropped (B051, B052). */
   onLinkOf(owner: LinkOwner): LinkEvents {
     const { asking, updated } = this.#source
     const mayLog = this.#logLimit()
@@ -83,8 +83,8 @@ export class Hearing {
     }
   }
 
-  /** Logged; `error`: an unexpected one of ours, with where it was thrown. */
-  oddity(reason: string, sample: string, error?: unknown): void {
+  /** Logs at `debug`; with `error`, an unexpected error of the gateway, at `error` with its stack. */
+  logFault(reason: string, sample: string, error?: unknown): void {
     const { key, environment } = this.#source
     const facts = { server: key, sample: sample.slice(0, 200) }
     if (error === undefined) environment.log.debug(facts, reason)
@@ -106,7 +106,7 @@ export class Hearing {
         if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
         environment.taskChanged(id, task, owner)
       },
-      oddity: (reason, sample, error) => this.oddity(reason, sample, error),
+      violation: (reason, sample, error) => this.logFault(reason, sample, error),
       refused,
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Whom a legacy server's question reaches: the call it belongs to, the configuration, or nobody; never somebody else
- * (BRIDGING 3.0, 3.15; B048, B049, B051, B263).
+ * Routes the requests of legacy servers: to the host of the call they belong to, or to the configured answer. All others are
+ * declined; a request never reaches a host of another principal (BRIDGING 3.0, 3.15; B048, B049, B051, B263).
  */
 import { elicitationIdFor, noAnswer } from '../../era/questions.ts'
 import { isBridge } from '../../rpc/call.ts'
@@ -46,7 +46,7 @@ export class Asking {
   #leave(question: Question): Answer | Promise<Answer> {
     const answer = isVendorMethod(question.method)
       ? methodNotFound(question)
-      : error(-32601, `nobody can be asked ${question.method} now`)
+      : error(-32601, `no host can be asked ${question.method} now`)
     if (this.#open.size >= MAX_LEFT) return answer
     return new Promise((resolve) => {
       const settle = (): void => {
@@ -72,7 +72,7 @@ export class Asking {
     if (call?.ask === undefined) {
       if (question.isUnsolicited === true) return this.#leave(question)
       this.#fidelity.note('unattributed', call)
-      return error(-32601, `nobody can be asked ${question.method} now`)
+      return error(-32601, `no host can be asked ${question.method} now`)
     }
     const elicitationId = question.params?.text('elicitationId')
     const own = call.caller.session
@@ -121,7 +121,7 @@ export class Asking {
     const ask = (call ?? waiting)?.ask
     if (ask === undefined) {
       this.#fidelity.note('unattributed', call)
-      return error(-32601, 'nobody can be asked for roots now')
+      return error(-32601, 'no host can be asked for roots now')
     }
     const answer = await ask(question)
     if ('result' in answer) this.#roots.set(principal, { answer, untilMs: performance.now() + ROOTS_TTL_MS })

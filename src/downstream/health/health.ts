@@ -30,7 +30,7 @@ export type HealthEvent =
 
 export const STARTING: Health = { state: 'starting', reason: undefined, failure: undefined, failures: 0, nextTryAtMs: undefined }
 
-/** Of a server where each principal has a connection of his own, and nobody the common one. */
+/** Of a server where each principal has its own connection, and no common connection exists. */
 export const UNSIGNED: Health = {
   ...STARTING,
   state: 'failed',

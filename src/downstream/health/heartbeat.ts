@@ -5,7 +5,7 @@
 import type { Link } from '../../era/server/link.ts'
 import type { Sweepable, Sweeper } from '../../rpc/sweeper.ts'
 
-/** So many pings in a row without an answer, and the link is closed: its owner connects anew. */
+/** Unanswered pings in a row after which the link is closed; its owner connects again. */
 const MAX_MISSES = 2
 
 type Pinged = Link & Required<Pick<Link, 'ping'>>

@@ -55,7 +55,7 @@ export class Upkeep {
   #notBeforeMs = 0
   /** Monotonic time of the last health. */
   #lastUpMs = -Infinity
-  /** It was said that somebody must sign in, and nobody has since. */
+  /** "Needs sign-in" was logged, and no sign-in has happened since. */
   #isSignInTold = false
   #running: Promise<void> | undefined
   /** Ends the wait for the next attempt after so many milliseconds. */
@@ -158,7 +158,7 @@ export class Upkeep {
     void link.close()
   }
 
-  /** No more attempts, and nobody waits any longer; the link stays until `close`. */
+  /** Stops attempts and settles all waiting calls; the link stays until `close`. */
   drain(): void {
     this.#isStopping = true
     this.#change({ type: 'stopping' })
@@ -280,7 +280,7 @@ export class Upkeep {
     this.#settleWaiters()
   }
 
-  /** That somebody has yet to prove who he is, is no error: for the operator something to do, for a caller the usual beginning. */
+  /** A missing sign-in is no error: it is logged once, as `warn` for the operator and as `info` for a caller. */
   #tell({ kind, facts, message }: Failure): void {
     const { environment, options, principal } = this.#source
     const { log } = environment

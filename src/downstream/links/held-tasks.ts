@@ -1,7 +1,7 @@
 /**
- * Which link holds which task of a legacy server: requests about it go there, whoever sends them, and the link outlives its
- * session until its tasks have ended or their time is over (BRIDGING 3.17). Servers make up ids per process, so that two links
- * may hold tasks of one id: never another principal's is meant, and rather one on the caller's own link.
+ * Which link holds which task of a legacy server. All requests about the task go over that link. The link outlives its session
+ * until its tasks have ended or expired (BRIDGING 3.17). Servers choose ids per process, so two links may hold tasks of one id:
+ * a caller gets a task of its own principal only, first of all one on its own link.
  */
 import { ServerError } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
@@ -36,22 +36,22 @@ export class HeldTasks {
     return holders.find(({ sessions }) => caller.session !== undefined && sessions.has(caller.session)) ?? holders.at(-1)
   }
 
-  /** Takes up what an outcome says of tasks: made, ended. */
-  heed({ method, target }: Call, { kind, result }: Outcome, owner: LinkOwner): void {
+  /** Tracks tasks by outcomes: created, ended. */
+  track({ method, target }: Call, { kind, result }: Outcome, owner: LinkOwner): void {
     if (kind === 'task') this.#add(result.text('taskId') ?? '', result.value('ttlMs'), owner)
     else if (method === 'tasks/result' || method === 'tasks/cancel') this.ended(target ?? '', owner)
     else if (method === 'tasks/get' && result instanceof Payload && isTerminal(result.text('status')))
       this.ended(target ?? '', owner)
   }
 
-  /** The result of a task may be an error, and one that is not known any more has ended, too. */
-  heedError({ method, target }: Call, error: unknown, owner: LinkOwner): void {
+  /** Tracks tasks by errors: an error may be the result of a task, and an unknown task has ended. */
+  trackError({ method, target }: Call, error: unknown, owner: LinkOwner): void {
     const isUnknown = error instanceof ServerError && error.code === -32602
     if ((method === 'tasks/get' && isUnknown) || (method === 'tasks/result' && error instanceof ServerError))
       this.ended(target ?? '', owner)
   }
 
-  /** `owner`: of the link on which it was heard; `undefined`: on a link of no caller. */
+  /** `owner`: of the link that reported the end; `undefined`: a link of no caller. */
   ended(id: string, owner: LinkOwner | undefined): void {
     for (const [holder, task] of this.#tasks.get(id) ?? []) if (owner === undefined || owner === holder) task.hasEnded = true
   }
@@ -62,7 +62,7 @@ export class HeldTasks {
     return false
   }
 
-  /** The link has gone. */
+  /** The link is closed. */
   forget(owner: LinkOwner): void {
     this.#forgetWhere((holder) => holder === owner)
   }

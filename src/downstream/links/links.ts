@@ -1,6 +1,6 @@
 /**
- * The links to one server beside its main one: which caller gets which, opened on first use, closed when nobody needs them
- * (BRIDGING 3.0). A session's own link goes with it; one that several use stays until it has been idle, whoever opened it.
+ * The links to one server beside its main link: which caller gets which. A link is opened on first use (BRIDGING 3.0). A session's
+ * own link is closed when the session ends; a link of several callers is closed when it has been idle too long.
  */
 import type { Link } from '../../era/server/link.ts'
 import type { Call, Caller, Capabilities, HostSession, Outcome } from '../../rpc/call.ts'
@@ -63,7 +63,7 @@ export class Links implements Sweepable {
   readonly #bySession = new WeakMap<HostSession, Used>()
   readonly #tasks: HeldTasks
   #serial = 0
-  /** Of the host without a session that came last: mostly the next one too. */
+  /** One-entry cache: the key for the last caller without a session. */
   #latest: LatestKey | undefined
 
   constructor(options: ServerOptions, environment: LinksEnvironment) {
@@ -113,11 +113,11 @@ export class Links implements Sweepable {
     try {
       const link = held.opened ?? (await awaited(held, call))
       const outcome = await use(call, link, levelFor(owner, call.logLevel))
-      this.#tasks.heed(call, outcome, owner)
+      this.#tasks.track(call, outcome, owner)
       return outcome
     } catch (error) {
-      this.#tasks.heedError(call, error, owner)
-      // The server forgot the session of this link: whoever comes next gets another; what is under way may still be answered.
+      this.#tasks.trackError(call, error, owner)
+      // The server has lost the session of this link: new calls get another link; open calls may still be answered.
       if (isForgotten(error)) this.#leave(held)
       if (error instanceof Failure) held.restsUntilMs = this.#environment.nowMs() + REST_MS
       throw error
@@ -272,7 +272,7 @@ export class Links implements Sweepable {
     return this.#found.get(held.owner.key) !== held
   }
 
-  /** Nobody finds it any more. */
+  /** Retires the link: new calls do not find it, and it is closed once it is unused. */
   #leave(held: Held): void {
     this.#unlist(held)
     this.#closeIfUnused(held)

@@ -40,7 +40,7 @@ export interface OffersSource {
   readonly openLegacy: (declared: Declared) => Promise<Link | undefined>
   /** Whether a modern server may speak the legacy era, too, as far as is known. */
   readonly mayBeLegacy: () => boolean
-  readonly oddity: (reason: string, sample: string) => void
+  readonly logFault: (reason: string, sample: string) => void
   /** A list could not be read. */
   readonly failed: (error: unknown) => void
 }
@@ -68,7 +68,7 @@ export class Offers {
   readonly #appsPins: Pins
   /** Of the lists for legacy hosts. */
   readonly #legacyPins: Pins
-  /** As the server said it: what is served is made of it by our policies, anew when they change. */
+  /** The inventory as the server sent it. The served inventory is built from it by the policies, again when they change. */
   #offered: Inventory | undefined
   /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
   #changes = 0
@@ -76,7 +76,7 @@ export class Offers {
   #last = { readMs: -Infinity, costMs: 0 }
 
   constructor(source: OffersSource) {
-    const { environment, options, main, declared, open, openLegacy, mayBeLegacy, oddity } = source
+    const { environment, options, main, declared, open, openLegacy, mayBeLegacy, logFault } = source
     const { memory } = environment
     this.#source = source
     this.#offered = environment.memory.inventory(options())
@@ -102,7 +102,7 @@ export class Offers {
       open: () => open(withApps),
       read: (link, known) => readInventory(link, { ...this.#reading(known), declared: withApps }),
       vet: vetWith(this.#appsPins, 'apps'),
-      failed: (error) => oddity('lists for hosts with apps could not be read', String(error)),
+      failed: (error) => logFault('lists for hosts with apps could not be read', String(error)),
     })
     this.legacy = new OtherLists(
       {
@@ -112,7 +112,7 @@ export class Offers {
         read: (link, known) => readInventory(link, this.#reading(known)),
         vet: vetWith(this.#legacyPins, 'legacy'),
         changed: (offered) => memory.keepInventory(options(), offered, 'legacy'),
-        failed: (error) => oddity('lists for legacy hosts could not be read', String(error)),
+        failed: (error) => logFault('lists for legacy hosts could not be read', String(error)),
       },
       mayBeLegacy() ? memory.inventory(options(), 'legacy') : undefined,
     )
@@ -177,8 +177,8 @@ export class Offers {
     )
   }
 
-  /** Our policies are others: what is known is served as they want it, without asking the server. */
-  vetAnew(): void {
+  /** Applies changed policies to the known inventory, without a request to the server. */
+  vetAgain(): void {
     if (this.#offered !== undefined && this.inventory$.value !== undefined) this.#serve(this.#offered)
     this.apps.vetAgain()
     this.legacy.vetAgain()
@@ -199,7 +199,7 @@ export class Offers {
     return this.#offered === undefined ? [] : this.#pins.changes(this.#offered, policy)
   }
 
-  /** What the server says of itself now, and to hosts that run MCP Apps, before any policy; read anew if it is connected. */
+  /** What the server offers now, and what it offers hosts that run MCP Apps, before any policy; read again if it is connected. */
   async offered(): Promise<{ readonly all: Inventory | undefined; readonly apps: Inventory | undefined }> {
     await this.read()
     return { all: this.#offered, apps: await this.apps.offered() }
@@ -236,7 +236,7 @@ export class Offers {
       ...this.#legacyPins.approve(tool, policy),
     ])
     if (approved.size === 0) return []
-    this.vetAnew()
+    this.vetAgain()
     await this.read()
     await Promise.all([this.apps.read(), this.legacy.read()])
     return [...approved]

@@ -83,7 +83,7 @@ export class Rereads {
     const poll = setTimeout(() => {
       const read = isNeeded() ? this.#readOnce() : Promise.resolve(true)
       void read.then((succeeded) => {
-        // Meanwhile somebody may have said otherwise.
+        // `poll` may have been called meanwhile.
         if (this.#poll === poll) this.#pollAfter(succeeded ? periodMs : Math.min(waitMs * 2, MAX_POLL_MS), periodMs, isNeeded)
       })
     }, jitteredMs)

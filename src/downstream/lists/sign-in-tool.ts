@@ -1,6 +1,6 @@
 /**
- * What is listed of a server that nobody has signed in to yet: one tool, so that a model can find out and a person be asked
- * (BRIDGING 6.4). It has the server's lists in its place once they can be read.
+ * The list of a server that still needs a sign-in: one tool, through which a model learns of it and a person is asked
+ * (BRIDGING 6.4). The server's own lists replace it once they can be read.
  */
 import { createHash } from 'node:crypto'
 import { LIST_KINDS } from '../../catalog/inventory.ts'

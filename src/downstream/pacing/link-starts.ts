@@ -1,6 +1,6 @@
 /**
- * Who loses his links soon after they were opened waits before the next: a process that dies of every call is not started for
- * every call (F-04). By the key of the owner, so that one caller's crashes cost nobody else.
+ * Back-off for owners whose links end soon after they were opened: a process that every call crashes is not started for every
+ * call (F-04). Counted by the key of the owner, so that one caller's crashes delay no other caller.
  */
 import type { Link } from '../../era/server/link.ts'
 import { Failure } from '../../wire/message/failure.ts'

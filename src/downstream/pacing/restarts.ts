@@ -1,6 +1,6 @@
 /**
- * Processes of one server that ended by themselves: what is started in their place is so much a minute and no more, whoever asks
- * (F-04). The first process of a caller is no restart.
+ * Limits the restarts of one server per minute (`limits.restarts`), over all callers (F-04). The first process of a caller is no
+ * restart.
  */
 import { Failure } from '../../wire/message/failure.ts'
 

@@ -41,7 +41,7 @@ const retryDelayMs = (error: unknown, { method }: Call): number | undefined => {
 export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, attempt: () => Promise<T>): Promise<T> => {
   const delayMs = retryDelayMs(error, call)
   if (delayMs === undefined) throw error
-  // Who was refused for a session that is gone begins anew with everybody else: that is one handshake for all.
+  // A lost session costs no retry budget: all its calls share one new handshake.
   if (!isForgotten(error) && !budget.take(call.ref)) throw withoutBudget(error as Failure)
   if (delayMs > 0) await pause(delayMs, call.signal)
   if (call.signal.aborted) throw error

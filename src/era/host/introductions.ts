@@ -1,20 +1,20 @@
 /**
- * What modern hosts say of themselves, request after request, is the same text again: it is read once, as long as it stays the
- * same. Whoever says the same is given the same objects, so that others can remember by them what follows.
+ * Capability cache: modern hosts send the same `_meta` with every request, so it is parsed once per text. The same text gives the
+ * same object, so that other caches can use the object as a key.
  */
 import type { Payload } from '../../wire/message/payload.ts'
 
-/** More different texts than this, and the memory begins anew. */
+/** The cache is cleared when it holds this many texts. */
 const MAX_KNOWN = 256
 /** Texts longer than this are read each time, in bytes. */
 const MAX_BYTES = 2_048
 
 export class Introductions<T> {
   readonly #known = new Map<string, T>()
-  /** The one that came last: mostly the next one too. */
+  /** One-entry cache in front of `#known`. */
   #latest: Known<T> | undefined
 
-  /** `read(meta)`, or what it gave for the same text before. What it throws is not remembered. */
+  /** `read(meta)`, or its earlier result for the same text. Errors are not cached. */
   of(meta: Payload, read: (meta: Payload) => T): T {
     const { bytes, start, end } = meta
     const latest = this.#latest

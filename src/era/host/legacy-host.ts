@@ -60,10 +60,10 @@ export const readInitialize = (message: Envelope, range: RevisionRange): Introdu
 const ownCapabilities = (capabilities: Capabilities): Capabilities =>
   withoutTasks(Object.fromEntries(Object.entries(capabilities).filter(([name]) => name !== 'tasks')))
 
-/** No `tasks.list`: without a credential everybody is one principal, and would see everybody's (B183). */
+/** No `tasks.list`: callers without a credential are one principal, and would see each other's tasks (B183). */
 export const TASKS_CAPABILITY = { cancel: {}, requests: { tools: { call: {} } } } as const
 
-/** `gateways`: that whoever asks is led through, ours first. */
+/** `gateways`: those that calls pass through, this one first. */
 export const initializeResult = (
   revision: LegacyRevision,
   identity: Identity,

@@ -17,8 +17,6 @@ const MAX_ROUNDS = 16
 const SHED_PAUSE_MS = 500
 /** Consent to visit a URL is not completion: the server is asked again after 2, 4, 8 … 30 s (rule 4). */
 const VISIT_PAUSES: BackoffRange = { firstMs: 2_000, maxMs: 30_000 }
-/** The longest a timer can be set to. */
-
 /** What kept a host from answering, in a form that ends the call. */
 class Declined extends Error {}
 
@@ -33,7 +31,7 @@ export const askLegacyHosts: Layer = (inner) => (call) => {
   )
 }
 
-/** Rounds end with the call's maximum time, whoever is thinking then (B085); what is under way at the server is cancelled. */
+/** All rounds together take at most the call's maximum time (B085); then the call to the server is cancelled. */
 const withinTime = async (
   { totalMs = LONGEST_TIMER_MS }: InputRequired,
   call: Call,

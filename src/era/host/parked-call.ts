@@ -42,7 +42,7 @@ export class ParkedCall {
   readonly #asked = new Map<string, Asked>()
   #carrier: Carrier | undefined
   #outcome: Promise<Outcome> | undefined
-  /** The nonce of the round the host holds, and of the one whose answers came last. */
+  /** The nonce of the round the host holds, and of the last round that was answered. */
   #nonce: string | undefined
   #usedNonce: string | undefined
   readonly #keys = new Set<string>()
@@ -96,7 +96,7 @@ export class ParkedCall {
     return carried
   }
 
-  /** Nobody came back in time: the server gets its non-answers and the call is cancelled (rule 4). */
+  /** The host did not answer in time: the server gets non-answers and the call is cancelled (rule 4). */
   abandon(notice?: Payload): void {
     for (const { question, answer } of this.#asked.values()) answer(noAnswer(question))
     this.#asked.clear()

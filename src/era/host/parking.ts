@@ -34,7 +34,7 @@ interface Ticket {
 
 export class Parking {
   readonly #seal: Seal
-  /** Asked anew for each call: a reload may have changed them. */
+  /** Read for each call: a reload may have changed them. */
   readonly #options: () => ParkingOptions
   readonly #owner = randomUUID()
   readonly #calls = new Map<string, ParkedCall>()

@@ -78,7 +78,7 @@ export class LegacyLink implements Link, Carrier {
       request: (message, call, isWithin) => this.#questions.request(message, call, isWithin),
       notification: (message, call) => this.#onNotification(message, call),
       ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
-      oddity: (reason, sample, error) => events.oddity(reason, sample, error),
+      violation: (reason, sample, error) => events.violation(reason, sample, error),
     })
   }
 
@@ -183,7 +183,7 @@ export class LegacyLink implements Link, Carrier {
     return complete(result)
   }
 
-  /** The server made a task of it. Whoever has given up meanwhile does not want it any more. */
+  /** The server made a task of the call. The task is cancelled if the call was cancelled meanwhile. */
   async #created(task: Payload, call: Call, keepProgress: () => () => void): Promise<Outcome> {
     const id = task.text('taskId') ?? ''
     if (call.signal.aborted) {
@@ -237,7 +237,7 @@ export class LegacyLink implements Link, Carrier {
     } catch (error) {
       this.#refusedLevels.add(level)
       if (this.#level?.name === level) this.#level = undefined
-      this.#events.oddity(`logging/setLevel "${level}" was refused`, String(error))
+      this.#events.violation(`logging/setLevel "${level}" was refused`, String(error))
     }
   }
 

@@ -53,7 +53,7 @@ export class LinkTasks {
     this.#keep(id, task.value('ttlMs'), creator, onEnd)
   }
 
-  /** A task was seen in this status. What has ended is kept for those who look at it in modern words, and for nobody else. */
+  /** A task was seen in this status. An ended task is kept only for followers that use the tasks extension. */
   seen(id: string | undefined, status: string | undefined): void {
     const kept = id === undefined ? undefined : this.#kept.get(id)
     if (id === undefined || kept === undefined || !isTerminal(status)) return
@@ -66,7 +66,7 @@ export class LinkTasks {
     return this.#kept.get(id)?.creator
   }
 
-  /** Puts a question of the server to whoever follows the task in modern words; `undefined`: nobody does. */
+  /** Asks the follower that uses the tasks extension; `undefined`: there is none. */
   ask(id: string, question: Question): Promise<Answer> | undefined {
     const kept = this.#kept.get(id)
     if (kept === undefined || !isFollowed(kept)) return undefined
@@ -87,7 +87,7 @@ export class LinkTasks {
     return complete(new Draft())
   }
 
-  /** The link is gone: nobody will be asked any more. */
+  /** The link is closed: all tasks are dropped. */
   close(): void {
     for (const id of this.#kept.keys()) this.#forget(id)
   }
@@ -204,7 +204,7 @@ export class LinkTasks {
   }
 }
 
-/** Whether somebody looks at it in modern words: its maker, or whoever found its id after a restart of ours. */
+/** Whether a caller follows the task by the tasks extension: its creator, or a caller that knew its id before a restart. */
 const isFollowed = ({ creator }: Kept): boolean =>
   creator === undefined || (creator.caller.session === undefined && declaresTasks(creator.caller.capabilities))
 

@@ -30,7 +30,8 @@ export interface LinkEvents {
   elicitationComplete(id: string): void
   /** The server asks for input. `call`: attributed as BRIDGING 3.0 says, `undefined` if that was impossible. */
   ask(question: Question, call: Call | undefined): Promise<Answer>
-  oddity(reason: string, sample: string, error?: unknown): void
+  /** A violation of the protocol, or a message that could not be handled; `error`: an unexpected error of the gateway. */
+  violation(reason: string, sample: string, error?: unknown): void
   /** A request of the link's own was refused as servers of another era refuse it, it may be. */
   refused?(error: unknown): void
   /** Whether the one host that the link speaks to takes nothing; absent: it speaks to several. */

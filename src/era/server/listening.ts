@@ -15,7 +15,7 @@ export interface ListeningEvents {
   /** The request's params and what mirrors them. */
   params(filter: Filter): Payload
   headers(params: Payload): Readonly<Record<string, string>>
-  /** What may have changed unheard while no stream stood. */
+  /** Lists, a resource or a task may have changed while no stream was open. */
   missedLists(): void
   missedResource(uri: string): void
   missedTask(id: string): void
@@ -35,8 +35,8 @@ export class Listening {
   /** The sets that hosts watch now. */
   readonly resources: WatchedSet
   readonly tasks: WatchedSet
-  /** What of the lists the server has agreed to tell, on the stream that stands. */
-  heard: Filter = {}
+  /** List changes that the server agreed to announce on the open stream. */
+  accepted: Filter = {}
   #isClosed = false
 
   constructor(connection: Connection, events: ListeningEvents) {
@@ -74,13 +74,13 @@ export class Listening {
     for (let openings = 0; !this.#isClosed; openings++) {
       const { acknowledged, ended } = this.#open(filter)
       const accepted = await acknowledged
-      this.heard = accepted ?? {}
+      this.accepted = accepted ?? {}
       if (accepted !== undefined) {
         failures = 0
         if (openings > 0) this.#events.missedLists()
       }
       await ended
-      this.heard = {}
+      this.accepted = {}
       if (this.#isClosed) return
       await new Promise((resolve) => setTimeout(resolve, backoffMs(failures++, RETRY)).unref())
     }

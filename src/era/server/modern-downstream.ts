@@ -107,12 +107,12 @@ export class ModernLink implements Link, Carrier {
     this.#questions = new Attribution(connection, { ask: askWithin })
     connection.serve({
       request: (message, call, isWithin) => {
-        events.oddity('a request on a modern link', message.method)
+        events.violation('a request on a modern link', message.method)
         this.#questions.request(message, call, isWithin)
       },
       notification: (message, call) => this.#onNotification(message, call),
       ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
-      oddity: (reason, sample, error) => events.oddity(reason, sample, error),
+      violation: (reason, sample, error) => events.violation(reason, sample, error),
     })
     this.#listening = new Listening(connection, {
       params: (filter) => this.#ownParams({ notifications: filter }),
@@ -134,7 +134,7 @@ export class ModernLink implements Link, Carrier {
   }
   /** What it says it announces is not always what it then agrees to. */
   get tellsChanges(): boolean {
-    return offeredLists(this.capabilities).all.every((list) => this.#listening.heard[`${list}ListChanged`] === true)
+    return offeredLists(this.capabilities).all.every((list) => this.#listening.accepted[`${list}ListChanged`] === true)
   }
   get inFlight(): number {
     return this.connection.inFlight
@@ -207,7 +207,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   rootsChanged(): void {
-    // Asked anew within each request.
+    // Modern servers ask for roots within each request.
   }
 
   async close(): Promise<void> {
@@ -269,14 +269,14 @@ export class ModernLink implements Link, Carrier {
     if (this.#listening.resources.isNews(uri, subscriptionOf(params))) this.#events.updated(uri, params)
   }
 
-  /** A task may have changed unheard. */
+  /** Reads a task that may have changed while no stream was open. */
   #lookAt(taskId: string): void {
     this.fetch('tasks/get', { taskId }).then(
       (task) => {
         task.delete('resultType')
         this.#events.taskChanged(Payload.at(join(task.parts())))
       },
-      (error: unknown) => this.#events.oddity('a task could not be looked at', String(error)),
+      (error: unknown) => this.#events.violation('a task could not be read', String(error)),
     )
   }
 

@@ -1,6 +1,6 @@
 /**
- * What did not fit into results, kept for a while: read at `gateway+result:///<random>` by the principal whose call it was, and by
- * nobody else, a part at a time. The URI says where a part begins, so that reading needs no further state (DECISIONS 5).
+ * Keeps for a while what did not fit into results. Only the principal of the call can read it, at `gateway+result:///<random>`, a
+ * part at a time. The URI says where a part begins, so that reading needs no further state (DECISIONS 5).
  */
 import { randomBytes } from 'node:crypto'
 import { Payload } from '../../wire/message/payload.ts'

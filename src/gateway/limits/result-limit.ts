@@ -43,7 +43,7 @@ export const limitResult = (result: Payload, { maxTokens, overflow }: ResultLimi
   const uri = rest !== '' && overflow === 'resource' ? keep(rest, maxBytes) : undefined
   const end = rest === '' ? [] : endOf(rest, total, maxTokens, uri)
   settled.set('content', listOf([...pieces.blocks, ...end]))
-  // Whoever shapes it for the host's revision reads what is there now.
+  // Joined, since the encoding for the host's revision reads the payload as it is now.
   return Payload.at(join(settled.parts()))
 }
 

@@ -36,7 +36,7 @@ const KINDS: readonly Kind[] = ['all', 'apps', 'legacy']
 /** Inventories that change together make one catalog. */
 const SETTLE_MS = 20
 
-/** Whoever looks: `capabilities` decide only whether it is a host that runs apps, `principal` and `session` whether it is listed something of its own. */
+/** The caller of a list: `capabilities` decide only whether the host runs apps; `principal` and `session` select lists of their own. */
 export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'principal' | 'session'>>
 
 export class Feed {
@@ -58,10 +58,10 @@ export class Feed {
   readonly #personal: PersonalCatalogs
   /** Of callers whose links to a server are their principal's: all of them, or only those without a session. */
   readonly #linked: Readonly<Record<'all' | 'withoutSession', PersonalCatalogs>>
-  /** Servers whose inventories are newer than the catalog: whoever asks before they settle gets the new catalog. */
+  /** Servers whose inventories are newer than the catalog: a list request before they settle builds the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
-  /** `reached` hears of each limit that was. */
+  /** `reached` is called with each limit that was reached. */
   constructor(downstreams$: BehaviorSubject<readonly Downstream[]>, options: GatewayOptions, reached: (option: string) => void) {
     this.#options = options
     this.#toolsets = new Toolsets(options.toolsets)
@@ -179,7 +179,7 @@ export class Feed {
     this.#watchers.announce(list, isMeant)
   }
 
-  /** Builds anew with other options. */
+  /** Builds the catalog again with other options. */
   refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
     this.#options = options
     this.#toolsets = new Toolsets(options.toolsets)

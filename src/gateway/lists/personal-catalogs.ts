@@ -1,7 +1,7 @@
 /**
- * Catalogs of principals that a server lists something of their own, because each signs in there or has a link there of its own:
- * everybody's catalog with those lists in it. What one is listed, nobody else sees (B250). So many are kept; the one looked at longest ago goes first,
- * and is made again of what its principal's connections say when that principal is back.
+ * Catalogs of principals that get lists of their own from a server, because each signs in there or has its own link: the common
+ * catalog with those lists in it. No other principal sees them (B250). Their number is limited; the least recently used is dropped
+ * first, and built again from the lists of its principal's connections on the next request.
  */
 import type { Catalog, CatalogOptions } from '../../catalog/catalog.ts'
 import type { Curator } from '../../catalog/curate/curated-inventory.ts'

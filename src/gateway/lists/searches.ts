@@ -1,4 +1,4 @@
-/** The indexes of all views: made when somebody first searches one, in slices between which calls go on. */
+/** The search indexes of all views: built on the first search of a view, in slices between which calls are served. */
 import { setImmediate } from 'node:timers/promises'
 import { ToolSearch } from '../../catalog/search/search.ts'
 import type { Found } from '../../catalog/search/search.ts'

@@ -45,7 +45,7 @@ export class Watchers {
     })
   }
 
-  /** Tells whoever now sees something else; only those of one session or principal where no other can. */
+  /** Notifies the watchers whose view has changed; only those of one session or principal where no other can be affected. */
   look(of: { readonly session?: HostSession; readonly principal?: string } = {}): void {
     const { session, principal } = of
     for (const watcher of this.#watchers) {

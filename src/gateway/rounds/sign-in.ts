@@ -1,6 +1,6 @@
 /**
- * A call that fails because nobody has signed in, or with too few scopes: the host is asked to send its person there, in the way of
- * its era, and the call goes on afterwards (BRIDGING 6.4; B239, B248). To the rounds of the host it looks like a question of the server.
+ * A call that fails because a sign-in or a scope is missing: the host is asked to show the sign-in link, in the form of its era, and
+ * the call continues afterwards (BRIDGING 6.4; B239, B248). The host's rounds treat it like a request of the server.
  */
 import type { SignIn, SignInEnd, SignIns } from '../../auth/oauth/sign-ins.ts'
 import type { Seal } from '../../auth/seal.ts'

@@ -26,8 +26,8 @@ const IS_FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'
 class Declined extends Error {}
 
 /**
- * The outcome of the call that became this task; `created` in modern words, with the server's own id. Cancels the task on the way
- * out: when the host gives up, and after `maxMs`, whoever is thinking then.
+ * The outcome of the call that became this task; `created` in the form of the tasks extension, with the server's own id. Cancels the
+ * task when the host cancels the call, and after `maxMs`.
  */
 export const driveTask = async (created: Payload, call: Call, handle: Handler, maxMs: number): Promise<Outcome> => {
   const id = created.text('taskId') ?? ''

@@ -1,7 +1,7 @@
 /**
- * Who is told when a task changes: the legacy session that made it, and every stream of a modern host that named it. A server is
- * asked to tell once per task, and no longer when nobody is left; a task that has ended or expired is forgotten (BRIDGING 2.3,
- * 3.7, 3.17).
+ * Receivers of task changes: the legacy session that created the task, and every stream of a modern host that named it. A server
+ * gets one request to announce a task's changes, and is released from it after the last follower. A task that has ended or expired
+ * is removed (BRIDGING 2.3, 3.7, 3.17).
  */
 import type { Reconnected } from '../../downstream/environment.ts'
 import type { Caller, HostSession } from '../../rpc/call.ts'
@@ -45,7 +45,7 @@ export class TaskListeners {
   readonly #created = new Map<string, Set<Creator>>()
   readonly #bySession = new WeakMap<HostSession, Set<Creator>>()
 
-  /** How many tasks somebody follows, and how many a session is told of. */
+  /** How many tasks are followed by streams, and how many by sessions. */
   get sizes(): { readonly followed: number; readonly created: number } {
     return { followed: this.#followed.size, created: this.#created.size }
   }

@@ -88,7 +88,7 @@ const isAskedForTasks = (error: unknown): boolean => {
   return data?.requiredCapabilities?.extensions?.[TASKS] !== undefined
 }
 
-/** The result of a task passes us by another request, where nobody knows the limit: such a tool is never the host's task. */
+/** The result of a task is read by a later request, which does not know the tool's limit: such a tool never becomes the host's task. */
 const isLimited = (entry: Entry | undefined): boolean => entry?.rule?.result !== undefined
 
 /** A modern host could declare the extension itself, and is told to, unless the configuration spares it that. */

@@ -1,6 +1,6 @@
 /**
- * Tasks on their way through: ids of ours to the hosts, ids of theirs to the servers, and each request about a task to the server
- * that runs it, for nobody but the principal who made it (BRIDGING 3.17).
+ * Maps tasks between hosts and servers: hosts see ids of the gateway, servers their own ids. Each request about a task goes to the
+ * server that runs it, for the principal that created it only (BRIDGING 3.17).
  */
 import { TaskIds } from '../../auth/task-ids.ts'
 import type { Seal } from '../../auth/seal.ts'
@@ -107,7 +107,7 @@ export class Tasks {
     this.#listeners.restore(downstream)
   }
 
-  /** A server says that a task changed: whoever made it or follows it hears of it under his own id; `owner`: of its link. */
+  /** A server reports a changed task: its creator and followers are notified under the ids they know; `owner`: of the link. */
   async changed(id: string, task: Payload, owner: LinkOwner | undefined): Promise<void> {
     const downstream = this.#fleet.find(id)
     const original = task.text('taskId')

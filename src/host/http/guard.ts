@@ -144,7 +144,7 @@ export class Guard {
     return this.#refuse(request, 401, 'invalid_token', undefined, principal)
   }
 
-  /** What a path takes, whoever asks; what an operation takes besides is known to the router. */
+  /** Scopes that a path requires of every caller; the router knows those that an operation requires in addition. */
   #neededAt(path: string): readonly string[] {
     const server = serverKeyAt(path)
     const scope = `mcp:${server}`

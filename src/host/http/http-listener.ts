@@ -102,7 +102,7 @@ export class HttpListener {
     }
     const version = request.header('mcp-protocol-version')
     const namesModern = version !== undefined && isModernRevision(version)
-    // Row 9 stands before row 10: whoever brings a session or opens one is legacy, whatever the header says.
+    // Row 9 comes before row 10: a request that names or opens a session is legacy, for any value of the header.
     const isLegacy = message.method === 'initialize' || request.header('mcp-session-id') !== undefined
     const { revisions } = this.#hub.options
     const isLegacySpoken = latestLegacyWithin(revisions) !== undefined

@@ -8,7 +8,7 @@ export const questionPage = (question: {
   readonly id: string
   readonly name: string
   readonly mark: string
-  /** Whoever goes on must show who they are. */
+  /** The page asks for the person's access token. */
   readonly asksProof: boolean
 }): string => {
   const { id, name, mark, asksProof } = question

@@ -1,6 +1,6 @@
 /**
  * The pages behind a sign-in link: who is asked to consent to what, and where the browser comes back to (BRIDGING 6.3.5, 6.4; B248,
- * T-08). Consent is bound to the browser that gave it: a link that was sent to somebody else leads to nothing of the sender's.
+ * T-08). Consent is bound to the browser that gave it: another person who opens the link gets no access to the sender's account.
  *
  *     GET /connect/<id>        the question, and a mark for this browser
  *     POST /connect/<id>       consent; off to the authorization server
@@ -39,10 +39,10 @@ export interface ConnectSource {
   readonly signIns: SignIns
   /** `https://gateway.example.com`, where that is how browsers reach us. */
   readonly publicUrl: () => string | undefined
-  /** Finds out whose credential a person shows; `undefined`: nobody is asked for one here, and all are the shared principal. */
+  /** Resolves the principal of a token; `undefined`: no token is asked for, and all callers are the shared principal. */
   readonly whose: () => ((token: string) => Promise<string | undefined>) | undefined
   readonly log: Log
-  /** Hears of whoever is turned away (audit); `undefined`: nobody keeps a record. */
+  /** Called for refused requests; `undefined`: no audit log. */
   readonly denied: () => Hub['denied']
 }
 
@@ -104,7 +104,7 @@ export class ConnectPages {
   async #depart(request: HttpRequest, signIn: SignIn, browser: string, proof: string): Promise<void> {
     const { id, displayName } = signIn
     try {
-      // A link may have been sent to somebody else: whoever goes on must be whom it was made for (B248).
+      // The link may have been forwarded: the person must be the principal it was made for (B248).
       if (!(await this.#isOwner(signIn, proof))) return this.#note(request, 403, NOT_YOURS)
       const url = await this.#source.signIns.depart(id, browser, documentAt)
       if (url === undefined) return this.#note(request, 404, GONE)

@@ -6,7 +6,7 @@ import type { LimitCounts } from '../../rpc/limit-counts.ts'
 import type { EventLog } from './event-log.ts'
 
 export class EventBudget {
-  /** Asked anew each time: a reload may have changed it. */
+  /** Called each time: a reload may have changed it. */
   readonly #maxBytes: () => number
   readonly #limits: Pick<LimitCounts, 'hit'>
   /** Logs that keep something; who was written to longest ago is first. */

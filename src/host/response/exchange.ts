@@ -43,9 +43,9 @@ export interface PostOptions {
   readonly log: EventLog | undefined
   /** Streams begin with an event that has an id and no data (sessions of 2025-11-25). */
   readonly primes: boolean
-  /** The answer is out, or nobody is there to take it. */
+  /** The answer was sent, or the host has disconnected. */
   readonly onDone: (exchange: PostExchange) => void
-  /** The host has gone before the answer was out. */
+  /** The host disconnected before the answer was sent. */
   readonly onDisconnect?: () => void
   /** What a credential with too few scopes is told at a path; `undefined`: no credential has any. */
   readonly challenge: ScopeChallenge | undefined

@@ -67,7 +67,7 @@ export class Session implements HostSession, Subscriber {
   readonly principal: string
   readonly revision: LegacyRevision
   readonly capabilities: Capabilities
-  /** This session as whoever calls; another once it may see another part. */
+  /** The session as a caller; replaced when the scopes of its credential change. */
   caller: Caller
   startedMs = performance.now()
   logLevel: LogLevel | undefined
@@ -187,7 +187,7 @@ export class Session implements HostSession, Subscriber {
     return this.#ask(this.#outlet, question)
   }
 
-  /** Asks on the stream of one request; once that is over, whoever still thinks about it need not any more. */
+  /** Asks on the stream of one request; the question is withdrawn when that request ends. */
   askDuring(running: Running, question: Question): Promise<Answer> {
     return this.#ask(this.outletOf(running), question, running.isOver ? undefined : (running.questions ??= new Set()))
   }
@@ -279,7 +279,7 @@ export class Session implements HostSession, Subscriber {
     if (params !== undefined && token !== undefined) this.#questions?.get(token)?.progress?.(params)
   }
 
-  /** Gives up the request of this exchange: nobody came back for its answer. */
+  /** Gives up the request of this exchange: the host did not resume its stream. */
   abandon(exchange: Exchange): void {
     const running = this.#running.find((each) => each.exchange === exchange)
     if (running === undefined) return

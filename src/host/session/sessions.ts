@@ -30,7 +30,7 @@ export const sessionOver = (why: string): Refusal => new Refusal(-32600, `the se
 const STOPPED_MS = 5_000
 
 export class Sessions {
-  /** Asked anew each time: a reload may have changed them. */
+  /** Called each time: a reload may have changed them. */
   readonly #limits: () => HostLimits
   readonly #counts: LimitCounts
   readonly #byId = new Map<string, HttpSession>()
@@ -104,10 +104,10 @@ export class Sessions {
     const wallMs = Date.now()
     for (const held of this.#byId.values()) {
       const { session, posts, stream } = held
-      // While we were stopped nobody could call: that is nobody's idleness (F-27).
+      // Time in which the process was stopped does not count as idle time (F-27).
       if (gapMs > STOPPED_MS) for (const timed of [session, ...posts.values()]) timed.forgive(gapMs)
       if (stream !== undefined) sweepStream(stream.events, limits, this.#counts)
-      // Whoever brings a good credential again may open it again.
+      // The host may open the stream again with a valid credential.
       if (wallMs >= held.untilMs) stream?.events.breakOff()
       for (const post of posts.values()) post.sweep(nowMs, limits, this.#counts)
       session.log?.sweep(nowMs)
@@ -132,7 +132,7 @@ export class Sessions {
     return count
   }
 
-  /** Ends a session that nobody uses now, of anybody or of one principal. */
+  /** Ends a session that is not in use, of any principal or of the given one. */
   #evictIdle(principal?: string): boolean {
     for (const held of this.#byId.values()) {
       if (held.posts.size > 0 || held.stream !== undefined) continue

@@ -84,7 +84,7 @@ export class StdioListener {
     )
   }
 
-  /** A line over the limit was not kept; whoever sent it is told, by id where that could be seen. */
+  /** A line over the limit was dropped; the host gets an error, with the id where it could be read. */
   overflow(id: Id | undefined): void {
     const { maxBodyBytes } = this.#hub.options.limits
     this.#hub.limits.hit('listen.limits.max_body')

@@ -7,7 +7,7 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 
-/** A proof that changes while a channel is open; read anew for every request. */
+/** A credential that may change while a channel is open; read for every request. */
 export interface Bearer {
   /** Value of `Authorization`; `undefined`: there is none to send now. */
   readonly value: string | undefined
@@ -27,7 +27,7 @@ export interface Outgoing {
   readonly id?: number
   /** HTTP headers that mirror the final body (`mcp-method` …), names in lower case; pipes ignore them. */
   readonly headers?: Readonly<Record<string, string>>
-  /** A host's call: its response goes to that host, and nobody else keeps it. */
+  /** A host's call: its response is sent to that host and not kept. */
   readonly isRelayed?: boolean
   /** A big result may reach its receiver while it still comes, as a `StreamedResult`; silence of so long breaks it. */
   readonly stream?: StreamTerms
@@ -42,7 +42,7 @@ export interface ChannelEvents {
   /** The request `id` will not be answered; exactly once, and never after its response was received. */
   lost(id: number, failure: Failure): void
   /** A message that was no JSON-RPC; counted and logged by the owner, never fatal by itself. */
-  garbage(reason: string, sample: string): void
+  unparsable(reason: string, sample: string): void
 }
 
 export interface Channel {

@@ -3,17 +3,17 @@ import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../../
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 
 /** What was no message, and the id it carried if that could be read. */
-export interface Garbage {
+export interface Unparsable {
   readonly reason: string
   /** The first 200 bytes, as text. */
   readonly sample: string
   readonly id: Id | undefined
 }
 
-/** Whoever the messages are for. */
+/** Receives the messages of a channel. */
 export interface Recipient {
   receive(message: Envelope): void
-  refuse(garbage: Garbage): void
+  refuse(message: Unparsable): void
 }
 
 /** A message begins with it; a batch does not. */
@@ -27,7 +27,7 @@ export const readIncoming = (bytes: Buffer, recipient: Recipient): void => {
   try {
     batch = splitBatch(bytes)
   } catch (error) {
-    return recipient.refuse(garbageOf(bytes, error))
+    return recipient.refuse(unparsableOf(bytes, error))
   }
   for (const each of batch ?? [bytes]) readOne(each, recipient)
 }
@@ -37,13 +37,13 @@ const readOne = (bytes: Buffer, recipient: Recipient): void => {
   try {
     message = readServerMessage(bytes)
   } catch (error) {
-    return recipient.refuse(garbageOf(bytes, error))
+    return recipient.refuse(unparsableOf(bytes, error))
   }
   recipient.receive(message)
 }
 
 /** An unexpected error costs the message that caused it, like any other (B271). */
-const garbageOf = (bytes: Buffer, error: unknown): Garbage => {
+const unparsableOf = (bytes: Buffer, error: unknown): Unparsable => {
   if (!(error instanceof EnvelopeError))
     return { reason: `unexpected error: ${String(error)}`, sample: sampleOf(bytes), id: undefined }
   return { reason: error.message, sample: sampleOf(bytes), id: error.id && numberedId(error.id) }

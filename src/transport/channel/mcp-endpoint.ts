@@ -22,7 +22,7 @@ export class McpEndpoint implements HeadWatcher {
   #sent: string | undefined
   #session: string | undefined
   #revision: Revision | undefined
-  /** What every POST carries: made anew when the session or the revision became known. */
+  /** Headers of every POST: built again when the session or the revision becomes known. */
   #postHeaders: Readonly<Record<string, string>> | undefined
 
   /** `headers` go to the origin of `url` and nowhere else; the protocol's own headers win over them. */

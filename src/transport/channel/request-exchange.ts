@@ -15,7 +15,7 @@ import type { Outgoing } from './channel.ts'
 import { bodyMayAnswer, failureOfStatus, statusDecides } from '../http1/client/http-failure.ts'
 import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
 import { OPEN_BRACE, readIncoming } from './incoming.ts'
-import type { Garbage, Recipient } from './incoming.ts'
+import type { Unparsable, Recipient } from './incoming.ts'
 import { asEventId, waitBefore } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
@@ -30,7 +30,7 @@ export interface ExchangePorts {
   receive(message: Envelope, exchange: RequestExchange): void
   /** This body was the response to a host's call, and nothing else. */
   relayed(body: Buffer): void
-  garbage(garbage: Garbage): void
+  unparsable(message: Unparsable): void
   /** Nothing more comes of it; `failure` says why, should it still be unanswered. Once, and not after `abort()`. */
   ended(exchange: RequestExchange, failure: Failure | undefined): void
 }
@@ -169,9 +169,10 @@ export class RequestExchange implements ReplyEvents, Recipient {
     this.#ports.receive(isOurs ? this.#adopted(message) : message, this)
   }
 
-  refuse(garbage: Garbage): void {
-    this.#ports.garbage(garbage)
-    if (garbage.id === String(this.id)) this.#end(new Failure('bad_response', `the response is unusable: ${garbage.reason}`))
+  refuse(unparsable: Unparsable): void {
+    this.#ports.unparsable(unparsable)
+    if (unparsable.id === String(this.id))
+      this.#end(new Failure('bad_response', `the response is unusable: ${unparsable.reason}`))
   }
 
   #adopted(message: Envelope): Envelope {
@@ -189,7 +190,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     }
     if (form === 'json' && body.length > 0) readIncoming(body, this)
     if (this.#state === 'answered') this.#relayed(body)
-    // The usual way: no failure is made (its stack trace was 7 % of a call) where nobody waits for one.
+    // The usual case: no `Failure` is created, since its stack trace was 7 % of a call.
     if (this.#state !== 'sent') return this.#end(undefined)
     const what = form === 'json' ? 'without the response' : `with content type ${head.headers['content-type'] ?? '(none)'}`
     this.#end(new Failure('bad_response', `the server answered HTTP ${status} ${what}`, { status }))

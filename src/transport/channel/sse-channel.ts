@@ -12,7 +12,7 @@ import type { HttpClient } from '../http1/client/http-client.ts'
 import { failureOfStatus } from '../http1/client/http-failure.ts'
 import { Reply, tooLarge } from '../http1/client/http-reply.ts'
 import { OPEN_BRACE, readIncoming, sampleOf } from './incoming.ts'
-import type { Garbage, Recipient } from './incoming.ts'
+import type { Unparsable, Recipient } from './incoming.ts'
 import { lowerCased } from './mcp-endpoint.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 import { DEFAULT_GATE_MS, SendGate } from './send-gate.ts'
@@ -58,7 +58,7 @@ export class SseChannel implements Channel, Recipient {
   readonly #posts = new Set<Reply>()
   readonly #timers = new Set<NodeJS.Timeout>()
   #headers: Readonly<Record<string, string>>
-  /** What every POST carries: made anew when the revision or the proof is another. */
+  /** Headers of every POST: built again when the revision or the credential changes. */
   #postHeaders: Readonly<Record<string, string>> | undefined
   /** The proof that `#postHeaders` were made with. */
   #sent: string | undefined
@@ -129,7 +129,7 @@ export class SseChannel implements Channel, Recipient {
     return true
   }
 
-  /** There is nothing to close: the response, if it still comes, is dropped by whoever knows the ids. */
+  /** The shared stream cannot be paused for one request. */
   pause(id: number | undefined): (() => void) | undefined {
     return id === undefined ? this.#stream?.pause() : undefined
   }
@@ -186,14 +186,14 @@ export class SseChannel implements Channel, Recipient {
     this.#events?.receive(message)
   }
 
-  refuse({ reason, sample, id }: Garbage): void {
-    this.#events?.garbage(reason, sample)
+  refuse({ reason, sample, id }: Unparsable): void {
+    this.#events?.unparsable(reason, sample)
     if (id !== undefined) this.#lose(id, new Failure('bad_response', `the response is unusable: ${reason}`))
   }
 
   #oversize(): void {
     const failure = tooLarge(this.#options.maxMessageBytes)
-    this.#events?.garbage(failure.message, '')
+    this.#events?.unparsable(failure.message, '')
     const ids = [...this.#pending.keys()]
     const timer = setTimeout(() => {
       this.#timers.delete(timer)
@@ -228,7 +228,7 @@ export class SseChannel implements Channel, Recipient {
     }
     const refused = (failure: Failure, sample: string): void => {
       done()
-      if (id === undefined) this.#events?.garbage(`a message without an id was not taken: ${failure.message}`, sample)
+      if (id === undefined) this.#events?.unparsable(`a message without an id was not taken: ${failure.message}`, sample)
       else this.#lose(id, failure)
     }
     const post = new Reply(

@@ -14,7 +14,7 @@ import { failureOfStatus } from '../http1/client/http-failure.ts'
 import { tooLarge } from '../http1/client/http-reply.ts'
 import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
 import { readIncoming, sampleOf } from './incoming.ts'
-import type { Garbage, Recipient } from './incoming.ts'
+import type { Unparsable, Recipient } from './incoming.ts'
 import { McpEndpoint } from './mcp-endpoint.ts'
 import { rawExchange } from './raw-exchange.ts'
 import type { RawAnswer } from './raw-exchange.ts'
@@ -121,11 +121,14 @@ export class StreamableChannel implements Channel, ExchangePorts {
   openStream(): Promise<boolean> {
     if (this.#closing !== undefined) return Promise.resolve(false)
     if (this.#stream === undefined) {
-      const everybody: Recipient = { receive: (message) => this.#receive(message), refuse: (garbage) => this.garbage(garbage) }
+      const everybody: Recipient = {
+        receive: (message) => this.#receive(message),
+        refuse: (unparsable) => this.unparsable(unparsable),
+      }
       const ports = {
         get: this.#endpoint.get.bind(this.#endpoint),
         message: (bytes: Buffer) => readIncoming(bytes, everybody),
-        oversize: () => this.#events?.garbage(tooLarge(this.#options.maxMessageBytes).message, ''),
+        oversize: () => this.#events?.unparsable(tooLarge(this.#options.maxMessageBytes).message, ''),
         expired: (failure: Failure) => void (this.#closing ??= this.#shut(failure)),
       }
       this.#stream = new StandingStream(ports, this.#options)
@@ -182,8 +185,8 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#bodies.relayed(body)
   }
 
-  garbage({ reason, sample }: Garbage): void {
-    this.#events?.garbage(reason, sample)
+  unparsable({ reason, sample }: Unparsable): void {
+    this.#events?.unparsable(reason, sample)
   }
 
   ended(exchange: RequestExchange, failure: Failure | undefined): void {
@@ -226,7 +229,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     }
     const refused = (failure: Failure, sample: string): void => {
       done()
-      this.#events?.garbage(`a message without an id was not taken: ${failure.message}`, sample)
+      this.#events?.unparsable(`a message without an id was not taken: ${failure.message}`, sample)
     }
     const reply = this.#endpoint.post(message, {
       onHead: (head) => {

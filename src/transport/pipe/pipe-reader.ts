@@ -62,7 +62,7 @@ export class PipeReader {
     this.#unanswered.set(id, isRelayed)
   }
 
-  /** Nobody waits for the answer to `id` any more. */
+  /** The response to `id` is not needed any more. */
   forget(id: number): void {
     this.#unanswered.delete(id)
   }
@@ -107,8 +107,8 @@ export class PipeReader {
   /** What is JSON, no call, and has the id of one of our requests, was meant as its answer (BRIDGING 7.2). */
   #refuse(error: unknown, bytes: Buffer): void {
     // An unexpected error costs the message that caused it, like any other (B271).
-    if (!(error instanceof EnvelopeError)) return this.#events?.garbage(`unexpected error: ${String(error)}`, sampleOf(bytes))
-    this.#events?.garbage(error.message, sampleOf(bytes))
+    if (!(error instanceof EnvelopeError)) return this.#events?.unparsable(`unexpected error: ${String(error)}`, sampleOf(bytes))
+    this.#events?.unparsable(error.message, sampleOf(bytes))
     if (error.id !== undefined && !mayBeCall(bytes))
       this.#lose(Number(numberedId(error.id)), new Failure('bad_response', error.message))
   }
@@ -117,7 +117,7 @@ export class PipeReader {
     const { kind, id } = readEnds(head, tail)
     const amount = this.#options.maxMessageBytes / MIB
     const reason = `a line of more than ${amount} MiB`
-    if (tail === undefined) this.#events?.garbage(reason, sampleOf(head))
+    if (tail === undefined) this.#events?.unparsable(reason, sampleOf(head))
     if (kind !== 'response') return
     const lose = (lost: number): void =>
       this.#lose(lost, new Failure('too_large', reason, { amount, limit: 'limits.max_message' }))

@@ -24,7 +24,7 @@ export interface HostPipeOptions {
 }
 
 const MIB = 1024 * 1024
-/** What may wait for the host before whoever speaks to it alone is no longer read. */
+/** Bytes that may wait for the host before a server that sends to this host alone is paused (backpressure). */
 const STALLED_BYTES = MIB
 
 export const DEFAULT_HOST_PIPE: HostPipeOptions = {

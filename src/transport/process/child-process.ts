@@ -24,7 +24,7 @@ export interface ChildProcessOptions extends PipeReaderOptions {
   readonly stallMs: number
   /** After the exit, how long stdout is read to its end. */
   readonly drainMs: number
-  /** When one half of the pipe has gone, how long the exit may take to follow. */
+  /** Time for the process to exit after stdin or stdout was closed. */
   readonly exitMs: number
   /** A line of stderr, at most 100 a second, and how many were skipped before it. */
   readonly onStderr?: (line: string, skipped: number) => void
@@ -33,8 +33,8 @@ export interface ChildProcessOptions extends PipeReaderOptions {
 
 const MIB = 1024 * 1024
 /** So many lines that are no messages within that time mean that the process is beyond use (F-05). */
-const MAX_GARBAGE = 100
-const GARBAGE_WINDOW_MS = 10_000
+const MAX_UNPARSABLE = 100
+const UNPARSABLE_WINDOW_MS = 10_000
 
 export const DEFAULT_CHILD_PROCESS: Omit<ChildProcessOptions, 'launch' | 'launcher' | 'bodies' | 'onStderr' | 'stderr'> = {
   maxMessageBytes: 16 * MIB,
@@ -58,7 +58,7 @@ export class ChildProcessChannel implements Channel {
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
   #hasEnded = false
-  #garbageMs: number[] = []
+  #unparsableMs: number[] = []
 
   constructor(options: Pick<ChildProcessOptions, 'launch' | 'launcher'> & Partial<ChildProcessOptions>) {
     this.#options = { ...DEFAULT_CHILD_PROCESS, bodies: new BodyPool(), ...options }
@@ -119,12 +119,16 @@ export class ChildProcessChannel implements Channel {
 
   #connect(tree: ProcessTree, events: ChannelEvents): void {
     const { maxQueuedBytes, slowBytes, stallMs } = this.#options
-    const garbage = (reason: string, sample: string): void => {
-      events.garbage(reason, sample)
-      if (this.#countGarbage() >= MAX_GARBAGE) this.#giveUp(tree, `wrote ${MAX_GARBAGE} lines that are no messages`)
+    const unparsable = (reason: string, sample: string): void => {
+      events.unparsable(reason, sample)
+      if (this.#countUnparsable() >= MAX_UNPARSABLE) this.#giveUp(tree, `wrote ${MAX_UNPARSABLE} lines that are no messages`)
     }
     const reader = new PipeReader(
-      { receive: (message, during) => events.receive(message, during), lost: (id, failure) => events.lost(id, failure), garbage },
+      {
+        receive: (message, during) => events.receive(message, during),
+        lost: (id, failure) => events.lost(id, failure),
+        unparsable,
+      },
       this.#options,
       this.#options.bodies,
     )
@@ -141,10 +145,10 @@ export class ChildProcessChannel implements Channel {
   }
 
   /** Lines of the last ten seconds that were no messages, this one included. */
-  #countGarbage(): number {
+  #countUnparsable(): number {
     const nowMs = performance.now()
-    this.#garbageMs = [...this.#garbageMs.filter((at) => nowMs - at < GARBAGE_WINDOW_MS), nowMs]
-    return this.#garbageMs.length
+    this.#unparsableMs = [...this.#unparsableMs.filter((at) => nowMs - at < UNPARSABLE_WINDOW_MS), nowMs]
+    return this.#unparsableMs.length
   }
 
   /** Answers that were written before the exit come first (F-09). */
@@ -156,7 +160,7 @@ export class ChildProcessChannel implements Channel {
     tree.release()
   }
 
-  /** Half of the pipe has gone. The exit says why, if it comes; a process that lives on is of no use. */
+  /** Stdin or stdout is closed. Waits for the exit, which says why; a process that lives on is ended. */
   #expectExit(tree: ProcessTree, what: string): void {
     if (tree.exit !== undefined || this.#closing !== undefined || this.#hasEnded) return
     this.#halfClosed ??= setTimeout(() => {

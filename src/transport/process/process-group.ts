@@ -64,7 +64,7 @@ export class ProcessTree {
   readonly stdin: Writable
   /** Read by the owner, or handed to `drainStdout`. */
   readonly stdout: Readable
-  /** Resolves when the process has exited, whoever still holds its pipes. */
+  /** Resolves when the process has exited, even if another process still holds its pipes. */
   readonly exited: Promise<Exit>
   readonly #child: ChildProcessWithoutNullStreams
   readonly #options: ProcessTreeOptions
@@ -156,7 +156,7 @@ export class ProcessTree {
     try {
       process.kill(this.#options.isGroup ? -this.pid : this.pid, signal)
     } catch {
-      // Nobody is left to hear it.
+      // No process of the group is left.
     }
   }
 }

@@ -5,7 +5,7 @@
 import type { Id } from './envelope.ts'
 
 export interface MessageEnds {
-  /** `call`: a request or a notification. `unknown`: no JSON-RPC, or members in an order nobody writes. */
+  /** `call`: a request or a notification. `unknown`: no JSON-RPC, or members in an unusual order. */
   readonly kind: 'response' | 'call' | 'unknown'
   readonly id: Id | undefined
 }

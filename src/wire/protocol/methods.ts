@@ -66,5 +66,5 @@ export const isVendorMethod = (method: string): boolean => METHODS[method] === u
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 export const isLogLevel = (text: unknown): text is LogLevel => LOG_LEVELS.includes(text as LogLevel)
-/** Whether a message of `level` reaches somebody who asked for `minimum` and worse. */
+/** Whether `level` is at least as severe as `minimum`. */
 export const reaches = (level: LogLevel, minimum: LogLevel): boolean => LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(minimum)

@@ -1,9 +1,9 @@
 /**
- * Walks a result that still comes, from the key of its `content` on: what nobody changes is written as it came, and only what may have to
- * change is kept back until it is known. Strings, brackets and UTF-8 are checked, nothing else. Throws `ScanError`.
+ * Walks a result while it is received, from the key of its `content` on. Unchanged parts are written as they were received; parts
+ * that may change are held until they are complete. Only strings, brackets and UTF-8 are checked. Throws `ScanError`.
  *
- * Values that nobody looks into are skipped by the scan kernel, over as many chunks as they take. The surprise: where it doubts, the
- * walk goes on by itself from the beginning of that chunk, with the brackets that were open.
+ * The scan kernel skips values whose content is not needed, across chunks. The surprise: where the kernel cannot decide, the walk
+ * continues in JavaScript from the beginning of that chunk, with the brackets that were open.
  */
 import { isUtf8 } from 'node:buffer'
 import { Brackets } from '../json/brackets.ts'

@@ -6,8 +6,8 @@
  *     └────────── checked at the end ──┘└─ the payload ─┘└── passes as it comes ──────────────┘ └ held, edited
  *
  * Changes are made as on any other payload, and before `pipe`. A member that is set or deleted is left out wherever it comes later;
- * one that is changed inside is held until it is whole. The surprise: what nobody changes is checked for closed strings, matching
- * brackets and UTF-8 only, since by the time a deeper mistake could be seen its beginning has left.
+ * one that is changed inside is held until it is whole. The surprise: unchanged parts are checked for closed strings, matching
+ * brackets and UTF-8 only, because their beginning has been sent before a deeper mistake could be found.
  */
 import { isUtf8 } from 'node:buffer'
 import { EnvelopeError, readServerMessage } from '../message/envelope.ts'
@@ -27,14 +27,14 @@ export interface ResultSink {
   fail(failure: Failure): void
 }
 
-/** How a stream ended: whole, broken, or because nobody wanted the rest. */
+/** How a stream ended: complete, failed, or aborted by the receiver. */
 export type StreamEnd = 'complete' | 'aborted' | Failure
 
 /** The server's side of the stream. */
 export interface ResultSource {
   pause(): void
   resume(): void
-  /** Nobody wants the rest. */
+  /** The rest is not needed. */
   abort(): void
 }
 
@@ -43,7 +43,7 @@ export class StreamedResult extends Payload {
   readonly #before: Buffer
   readonly #separator: string
   readonly #source: ResultSource
-  /** What has come and was not passed on, because nobody has said where to. */
+  /** Chunks received before `pipe` was called. */
   #waiting: Buffer[]
   #sink: ResultSink | undefined
   /** How it ended before that. */
@@ -167,7 +167,7 @@ export class StreamedResult extends Payload {
     if (!this.#isDone) this.#source.resume()
   }
 
-  /** Nobody wants it any more. */
+  /** The receiver does not need the result any more. */
   abort(): void {
     if (!this.#isDone) this.#over('aborted')
     this.#source.abort()

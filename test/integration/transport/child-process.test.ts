@@ -76,7 +76,7 @@ describe('messages', () => {
     const note = (name: string): string => `{"jsonrpc":"2.0","method":"${name}"}`
     await seen.call('print', { hex: hex(`[${note('a')}, ${note('b')},3]\n`) })
     expect(seen.messages.map((message) => message.method)).toEqual(['a', 'b', ''])
-    expect(seen.garbage.map(({ sample }) => sample)).toEqual(['3'])
+    expect(seen.unparsable.map(({ sample }) => sample)).toEqual(['3'])
   })
 
   test('F-05 B227 banners, binary, half JSON and bad UTF-8 between valid frames: all valid ones arrive', async () => {
@@ -98,21 +98,21 @@ describe('messages', () => {
     ]
     await seen.call('print', { hex: noise.join('') })
     expect(seen.messages.slice(0, -1).map((message) => message.method)).toEqual(['a', 'b', 'c', 'd', 'e'])
-    expect(seen.garbage).toHaveLength(7)
-    expect(seen.garbage[0]?.sample).toBe('Server running on stdio')
+    expect(seen.unparsable).toHaveLength(7)
+    expect(seen.unparsable[0]?.sample).toBe('Server running on stdio')
   })
 
   test('F-05 of a long line of noise the first 200 characters are told', async () => {
     const { seen } = await start()
     await seen.call('print', { hex: hex(`${'é'.repeat(5000)}\n`) })
-    expect(seen.garbage.map(({ sample }) => sample)).toEqual(['é'.repeat(200)])
+    expect(seen.unparsable.map(({ sample }) => sample)).toEqual(['é'.repeat(200)])
   })
 
   test('F-05 what only a lenient reader takes for JSON is noise, and ends nothing', async () => {
     const { channel, seen } = await start()
     channel.send({ parts: request(70, 'ignored'), id: 70 })
     await seen.call('print', { hex: hex(`{"jsonrpc":"2.0","id":70,"result":3,"x":"${'\t'.repeat(100)}"}\n`) })
-    expect(seen.garbage).toHaveLength(1)
+    expect(seen.unparsable).toHaveLength(1)
     expect(seen.lost).toEqual([])
   })
 
@@ -135,7 +135,7 @@ describe('answers over the limit', () => {
       expect(process.memoryUsage.rss() - before).toBeLessThan(64 * MIB)
       expect(await seen.call('echo')).toEqual({ params: {} })
       expect(seen.lost).toHaveLength(1)
-      expect(seen.garbage).toHaveLength(1)
+      expect(seen.unparsable).toHaveLength(1)
     },
   )
 
@@ -151,7 +151,7 @@ describe('answers over the limit', () => {
     const { seen } = await start({ maxMessageBytes: 1000, unclaimedMs: 0 })
     await seen.call('print', { hex: hex(`{"jsonrpc":"2.0","method":"m","params":{"x":"${'x'.repeat(2000)}"}}\n`) })
     expect(seen.lost).toEqual([])
-    expect(seen.garbage).toHaveLength(1)
+    expect(seen.unparsable).toHaveLength(1)
   })
 })
 
@@ -271,7 +271,7 @@ describe('stop', () => {
 
   test('B229 after the end of stdin comes SIGTERM', async () => {
     const { channel, seen } = await start({ args: ['-e', 'setInterval(() => {}, 1000); console.log("up")'] })
-    await seen.until(() => seen.garbage.length === 1)
+    await seen.until(() => seen.unparsable.length === 1)
     await channel.close()
     expect(channel.process?.exit).toEqual({ code: null, signal: 'SIGTERM' })
   })

@@ -127,7 +127,7 @@ export class Recorder implements ChannelEvents {
     this.#wake()
   }
 
-  garbage(reason: string, sample: string): void {
+  unparsable(reason: string, sample: string): void {
     this.refused.push({ reason, sample })
     this.#wake()
   }

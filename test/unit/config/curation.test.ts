@@ -134,12 +134,12 @@ describe('what cannot be meant is told with its place', () => {
     [
       tools('a: { args: { x: { hide: true, default: 2 } } }'),
       [
-        'trunkline.yaml:5:37 servers.a.tools.a.args.x.default: nobody can send a hidden argument, so its default is a value; say value instead',
+        'trunkline.yaml:5:37 servers.a.tools.a.args.x.default: a caller cannot send a hidden argument, so its default is a value; say value instead',
       ],
     ],
     [
       tools('a: { args: { x: { hide: true, description: d } } }'),
-      ['trunkline.yaml:5:37 servers.a.tools.a.args.x.description: nobody sees a hidden argument; remove the description'],
+      ['trunkline.yaml:5:37 servers.a.tools.a.args.x.description: a hidden argument is not shown; remove the description'],
     ],
     [
       'servers:\n  a: { command: x, filter: { annotations: { destructive: deny } } }\n',

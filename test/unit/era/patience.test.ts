@@ -35,7 +35,7 @@ const begin = async (sweeper: Sweeper) => {
     vendor: ignore,
     elicitationComplete: ignore,
   }
-  const link = new LegacyLink(connection, { ...told, ask, oddity: ignore }, LIMITS)
+  const link = new LegacyLink(connection, { ...told, ask, violation: ignore }, LIMITS)
   const call = callOf()
   let end = ''
   link.handle(call).catch((error: Error) => (end = error.message))

@@ -7,7 +7,7 @@ import { Failure } from '../../../src/wire/message/failure.ts'
 import { join } from '../../../src/wire/message/payload.ts'
 import { resultOf } from '../../../src/era/server/result-of.ts'
 
-test('what a channel takes no more is an oddity if nobody waits for it, and rejects what somebody waits for', async () => {
+test('what a channel takes no more is a violation for a notification, and rejects a request', async () => {
   const channel: Channel = {
     kind: 'pipe',
     open: () => Promise.resolve(),
@@ -20,14 +20,14 @@ test('what a channel takes no more is an oddity if nobody waits for it, and reje
   }
   using sweeper = new Sweeper()
   const connection = new Connection(channel, sweeper)
-  const oddities: string[] = []
-  connection.serve({ request: () => undefined, notification: () => undefined, oddity: (reason) => oddities.push(reason) })
+  const violations: string[] = []
+  connection.serve({ request: () => undefined, notification: () => undefined, violation: (reason) => violations.push(reason) })
   await connection.open()
 
   connection.respond('1', [Buffer.from('{}')])
   connection.refuse('2', -1, 'no')
   connection.notify('notifications/initialized')
-  expect(oddities).toEqual(Array(3).fill('a message could not be sent'))
+  expect(violations).toEqual(Array(3).fill('a message could not be sent'))
 
   const request = { read: () => undefined, idleMs: 1_000, totalMs: 1_000, cancel: () => undefined }
   await expect(connection.request({ ...request, build: (id) => ({ id, parts: [] }) })).rejects.toMatchObject({
@@ -60,7 +60,7 @@ const connected = async () => {
   connection.serve({
     request: failing,
     notification: failing,
-    oddity: (reason, _sample, error) => void reports.push({ reason, error }),
+    violation: (reason, _sample, error) => void reports.push({ reason, error }),
   })
   await connection.open()
   const ask = (read: (message: ReturnType<typeof readServerMessage>) => unknown = resultOf): Promise<unknown> =>
@@ -132,7 +132,7 @@ test('B256 F-05 a peer that says much by itself is read on in the next turn of t
   using sweeper = new Sweeper()
   const connection = new Connection(channel, sweeper)
   let received = 0
-  connection.serve({ request: () => undefined, notification: () => void received++, oddity: () => undefined })
+  connection.serve({ request: () => undefined, notification: () => void received++, violation: () => undefined })
   await connection.open()
   const say = (count: number): void => {
     const text = Buffer.from('{"jsonrpc":"2.0","method":"notifications/message","params":{}}')
@@ -170,11 +170,11 @@ test('F-30 while the event loop is late such a peer waits for the next sweep', a
     })
   sweeper.watch({ sweep: () => undefined })
   const connection = new Connection(channel, sweeper)
-  connection.serve({ request: () => undefined, notification: () => undefined, oddity: () => undefined })
+  connection.serve({ request: () => undefined, notification: () => undefined, violation: () => undefined })
   await connection.open()
   clock.ms = 500
   await swept()
-  for (let at = 0; at < 100; at++) connection.garbage('no message', 'x')
+  for (let at = 0; at < 100; at++) connection.unparsable('no message', 'x')
   await new Promise((resolve) => setImmediate(resolve))
   expect(seen).toEqual([])
   await swept()

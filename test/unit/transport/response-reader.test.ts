@@ -170,7 +170,7 @@ test.each([
   ['a chunk size beyond all bounds', `${CHUNKED}${'f'.repeat(13)}\r\n`],
   ['a chunk that does not end', `${CHUNKED}5\r\nhelloXX`],
   ['an extension without end', `${CHUNKED}5;${'x'.repeat(2_000)}`],
-  ['a trailer that is none', `${CHUNKED}0\r\nx\r\n\r\n`],
+  ['a malformed trailer', `${CHUNKED}0\r\nx\r\n\r\n`],
   ['trailers without end', `${CHUNKED}0\r\n${'a: 1\r\n'.repeat(4_000)}`],
 ])('refuses %s', (_what, text) => {
   expect(() => read(text)).toThrow(ResponseError)

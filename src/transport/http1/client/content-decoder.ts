@@ -1,6 +1,6 @@
 /**
- * Bodies that a server encoded although it was asked for `identity`, as CDNs and PHP's output handlers do (BRIDGING 3.22): decoded
- * piece by piece, so that whoever counts the decoded bytes can stop in the middle of a bomb (T-24).
+ * Decodes bodies that a server encoded although it was asked for `identity`, as CDNs and PHP's output handlers do (BRIDGING 3.22).
+ * Decodes piece by piece, so that the caller can count the decoded bytes and stop in the middle of a bomb (T-24).
  */
 import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:zlib'
 import type { Transform } from 'node:stream'

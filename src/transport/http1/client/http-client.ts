@@ -2,7 +2,7 @@
  * One HTTP request out, its answer back in callbacks: the small interface every HTTP transport here is written against, and
  * its form on undici's `Pool.dispatch`.
  *
- * The surprise: bodies have no time-out at all. A quiet stream is normal in MCP; whoever waits brings a watchdog.
+ * The surprise: bodies have no time-out. A quiet stream is normal in MCP; callers use a watchdog of their own.
  */
 import type { Dispatcher } from 'undici'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -111,7 +111,7 @@ export class UndiciClient implements HttpClient {
     await Promise.all(pools.map((pool) => pool.destroy()))
   }
 
-  /** undici is loaded when somebody is reached by it: most machines' servers never are, and it is a fifth of the heap. */
+  /** Loads undici on first use: most configurations never need it, and it is a fifth of the heap. */
   async #dispatch(origin: string, options: Dispatcher.DispatchOptions, exchange: Exchange): Promise<void> {
     const { Pool, ProxyAgent } = await import('undici')
     if (this.#isClosed || exchange.isOver) return exchange.refuse()

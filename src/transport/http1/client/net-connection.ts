@@ -13,7 +13,7 @@ import { ResponseReader } from './response-reader.ts'
 import type { ResponseEvents } from './response-reader.ts'
 import type { WriteBatch } from '../../write-batch.ts'
 
-/** What a connection tells whoever has it. */
+/** Events of a connection for its user. */
 export interface ConnectionUser extends ResponseEvents {
   /** The response is complete. */
   onDone(): void

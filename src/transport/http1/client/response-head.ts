@@ -125,7 +125,7 @@ const headersOf = (fields: readonly Field[]): IncomingHttpHeaders => {
   return headers
 }
 
-/** Two answers to the question where a body ends are an attack on somebody. */
+/** Conflicting framing headers are refused: they are used for response smuggling. */
 const framingOf = (status: number, coding: string | undefined, length: string | undefined): ResponseHead['framing'] => {
   if (coding !== undefined && length !== undefined) throw new ResponseError('both Transfer-Encoding and Content-Length')
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new ResponseError(`Transfer-Encoding: ${coding}`)

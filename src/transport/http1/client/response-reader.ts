@@ -17,7 +17,7 @@ const MAX_HEAD_BYTES = 16 * 1024
 /** A chunk's size and its extensions. */
 const MAX_SIZE_LINE_BYTES = 1024
 const MAX_INFORMATIONAL = 8
-/** A longer head is read anew each time. */
+/** A longer head is parsed each time. */
 const MAX_REPEATED_BYTES = 1024
 
 const SIZE_LINE = /^([0-9a-fA-F]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/
@@ -57,7 +57,7 @@ export class ResponseReader {
   }
 
   /**
-   * Takes what came, the first `length` of `bytes`; throws `ResponseError`. Bytes behind the response are nobody's: the connection
+   * Parses the first `length` of `bytes`; throws `ResponseError`. Bytes after the response belong to no request: the connection
    * must not be used again.
    */
   push(bytes: Buffer, length = bytes.length): void {
@@ -104,7 +104,7 @@ export class ResponseReader {
   #readCounted(input: Buffer, at: number, end: number): number {
     const next = Math.min(end, at + this.#left)
     this.#left -= next - at
-    // Settled first: whoever takes the last byte may find the response complete.
+    // The state is set first: the callback for the last byte may find the response complete.
     if (this.#left === 0) this.#state = this.#state === 'chunk' ? 'chunk-end' : 'done'
     this.#events?.onData(input.subarray(at, next))
     return next
@@ -160,7 +160,7 @@ export class ResponseReader {
     this.#trailerBytes += line.length + 2
     if (this.#trailerBytes > MAX_HEAD_BYTES) throw new ResponseError(`trailers of more than ${MAX_HEAD_BYTES} bytes`)
     if (line === '') this.#state = 'done'
-    else if (!isField(line)) throw new ResponseError('a trailer that is none')
+    else if (!isField(line)) throw new ResponseError('a malformed trailer')
   }
 }
 

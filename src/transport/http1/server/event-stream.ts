@@ -7,7 +7,7 @@ import type { BodyPool } from '../../body-pool.ts'
 import type { HeldBytes } from '../../held-bytes.ts'
 import type { AnswerBody, OnTaken } from './http-request.ts'
 
-/** What may wait for a host before whoever speaks to it alone is no longer read. */
+/** Bytes that may wait for a host before a server that sends to this host alone is paused (backpressure). */
 const STALLED_BYTES = 256 * 1024
 
 /** Events to one host. A host that does not read loses its stream, never its neighbours (F-21). */

@@ -15,7 +15,7 @@ import { PlainRequest } from './fast-request.ts'
 import { RequestBody } from './request-body.ts'
 import type { WriteRoom } from './write-room.ts'
 
-/** Whoever has begun a request, or not, for so long, ms: node:http knows what to say to the slow. Times are up to a sweep old. */
+/** A connection without a complete request head after this time, ms, is handed to node:http, which has time-outs for slow peers. Times are up to a sweep old. */
 const SLOW_MS = 2_000
 /** Longer than the host was told, by a second at least, so that none of its requests crosses our close, as node:http does. */
 const IDLE_MARGIN_MS = 2_000

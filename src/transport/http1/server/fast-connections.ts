@@ -66,7 +66,7 @@ export class PlainConnections implements PlainShared {
 
   handOver(connection: PlainConnection, socket: Socket, early: Buffer): void {
     this.#connections.delete(connection)
-    // What is put back comes first, once somebody listens again.
+    // The bytes put back are read first, once node:http reads the socket.
     socket.pause()
     if (early.length > 0) socket.unshift(early)
     this.#accept(socket)

@@ -26,7 +26,7 @@ export class PlainResponse extends Writable implements AnswerBody {
     socket.on('timeout', this.#onTimeout)
     this.once('finish', this.#leave)
     this.once('close', this.#leave)
-    // Its host went before anything was said: nobody else will tell.
+    // The host disconnected before the response began: the socket emits no further event.
     if (socket.destroyed) this.destroy()
   }
 

@@ -1,6 +1,6 @@
 /**
- * What one request of a host can do, whoever read it: be read within a limit, be answered in one write, or become a stream of
- * events. It knows HTTP; what the bytes mean is the `host/` room's.
+ * One HTTP request of a host, from the fast path or from node:http. It can be read within a limit, answered in one write, or
+ * become a stream of events. It knows HTTP only; the `host/` module interprets the bytes.
  */
 import type { Parts } from '../../../wire/message/payload.ts'
 import { byteLength } from '../../../wire/message/payload.ts'
@@ -111,7 +111,7 @@ export abstract class HttpRequest {
   abstract count(name: string): number
   /** All headers, by their names in lower case. */
   abstract headers(): Headers
-  /** Runs when the host has gone before the answer was complete. */
+  /** Runs when the host disconnects before the answer is complete. */
   abstract onDisconnect(callback: () => void): void
   /** Reads the body; calls back with the reason once it must not be read to its end (the connection is then not kept). */
   abstract readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void
@@ -123,7 +123,7 @@ export abstract class HttpRequest {
   protected abstract get canAnswer(): boolean
   /** Status, headers and a body of `length` bytes together. */
   protected abstract sendWhole(status: number, headers: Headers, body: Parts, length: number): void
-  /** Status and headers, and the way of a body that follows; without `length`, nobody knows yet how long it will be. */
+  /** Sends status and headers and returns the body to write to; without `length` the length is not known yet. */
   protected abstract begin(status: number, headers: Headers, length?: number): AnswerBody
 
   /** Headers for whatever is answered (CORS). */
