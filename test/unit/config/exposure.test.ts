@@ -3,17 +3,8 @@ import { expect, test } from 'vitest'
 import { hashLine } from '../../../src/auth/inbound/static-tokens.ts'
 import { workspace } from './workspace.ts'
 
-const LOOPBACK = ['127.0.0.1:1', '127.8.9.1:1', '[::1]:1', 'localhost:1']
-const NETWORK = [
-  '0.0.0.0:1',
-  '[::]:1',
-  '192.168.1.2:1',
-  '10.0.0.1:1',
-  '[fe80::1]:1',
-  '[::ffff:127.0.0.1]:1',
-  'example.com:1',
-  '127.0.0.1.example.com:1',
-]
+const LOOPBACK = ['127.0.0.1:1', '127.8.9.1:1', '[::1]:1', '[::ffff:127.0.0.1]:1', 'localhost:1']
+const NETWORK = ['0.0.0.0:1', '[::]:1', '192.168.1.2:1', '10.0.0.1:1', '[fe80::1]:1', 'example.com:1', '127.0.0.1.example.com:1']
 
 test.each([
   ...LOOPBACK.flatMap((address) => [false, true].map((isAllowed) => ({ address, isAllowed, starts: true }))),
