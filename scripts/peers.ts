@@ -12,7 +12,7 @@ import { runGroup } from '../test/peers/run.ts'
 import { renderPeersPage } from './peers-page.ts'
 
 const isLanguage = (name: string): name is PeerLanguage => Object.hasOwn(LANGUAGES, name)
-const groupsOf = process.argv.includes('--few') ? fewGroups : everyGroup
+const isFew = process.argv.includes('--few')
 const names = process.argv.slice(2).filter((word) => word !== '--few')
 const unknown = names.find((name) => !isLanguage(name))
 if (unknown !== undefined) throw new Error(`no peers in ${unknown}; there are: ${Object.keys(LANGUAGES).join(', ')}`)
@@ -31,7 +31,7 @@ for (const language of wanted) {
   }
   for (const sdk of sdks) {
     console.log(`${sdk.key}: ${sdk.name} ${sdk.version}`)
-    for (const group of groupsOf(sdk)) {
+    for (const group of isFew ? fewGroups([sdk]) : everyGroup(sdk)) {
       const found = (await runGroup(group, (line) => console.log(`  ${line}`))).map(judge)
       judged.push(...found)
       for (const line of found.flatMap(lossesOf)) console.log(`    lost: ${line}`)

@@ -438,18 +438,20 @@ export class Downstream {
     return link
   }
 
-  /** A process of its own tells of what its calls changed; servers that are connected to tell the main link as well. */
+  /**
+   * What a call changes is told on its link; many servers tell no other (a server object per connection is the usual pattern of SDKs).
+   * Where a session's own link watches the resource, the main one does not tell that session (B284).
+   */
   #updated(uri: string, params: Payload, owner: LinkOwner | undefined): void {
     const { updated } = this.#environment
     const isMain = ({ session }: Caller): boolean => session === undefined || !this.#sessionWatches.isOwn(session, uri)
     if (owner === undefined) updated(this.id, uri, params, isMain)
-    else if (this.#options.url === undefined)
-      updated(this.id, uri, params, (caller) => isOnLink(caller, owner, this.#options.sharing))
+    else updated(this.id, uri, params, (caller) => isOnLink(caller, owner, this.#options.sharing))
   }
 
   /** A session watches a resource that `subscribe` watches for the gateway. */
   async watchFor(session: HostSession, uri: string): Promise<void> {
-    if (this.#options.url === undefined) await this.#sessionWatches.add(session, uri, this.#links.withOwners(session))
+    await this.#sessionWatches.add(session, uri, this.#links.withOwners(session))
   }
 
   unwatchFor(session: HostSession, uri: string): void {

@@ -34,7 +34,7 @@ import { METHODS } from '../wire/protocol/methods.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import { Payload } from '../wire/message/payload.ts'
-import { isAtLeast, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
+import { isAtLeast, isModernRevision, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
 import { withoutTasks } from '../wire/protocol/tasks.ts'
 import type { Audit } from './audit.ts'
 import { isListedDirectly } from './lists/bridges.ts'
@@ -132,6 +132,10 @@ export class Gateway {
     return this.bridged(caller)
   }
 
+  greeted({ scope, principal }: Pick<Caller, 'scope' | 'principal'>): Promise<unknown> | undefined {
+    return this.#lists.greeted(scope, principal)
+  }
+
   isStarting(scope: Scope): boolean {
     return this.#lists.isStarting(scope)
   }
@@ -148,10 +152,11 @@ export class Gateway {
     return this.#options.maxSubscriptions
   }
 
-  maySubscribe(caller: Caller, uri: string): boolean {
+  maySubscribe(caller: Caller, uri: string): boolean | undefined {
     const route = findResource(this.feed.viewOf(caller), uri)
     const inventory = route && this.#fleet.for(route.serverKey, caller.principal)?.inventoryFor(caller)
-    return (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
+    const isDeclared = (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
+    return isDeclared || inventory === undefined || isModernRevision(inventory.revision) ? isDeclared : undefined
   }
 
   async subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {

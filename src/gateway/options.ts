@@ -14,6 +14,8 @@ export interface GatewayOptions {
   readonly collision: 'warn' | 'error'
   /** How long the first list waits for servers of which nothing is stored. */
   readonly listBudgetMs: number
+  /** How long the first `initialize` or `server/discover` on a pipe waits for the same; 0: not at all. */
+  readonly handshakeBudgetMs: number
   /** Upper bound of `ttlMs` on merged lists. */
   readonly listTtlCapMs: number
   /** How long a list of a legacy server is believed, with and without its `listChanged`. */
@@ -54,6 +56,7 @@ export const DEFAULT_GATEWAY: GatewayOptions = {
   maxNameLength: 48,
   collision: 'warn',
   listBudgetMs: 5_000,
+  handshakeBudgetMs: 200,
   listTtlCapMs: 60_000,
   legacyTtlMs: 300_000,
   legacyPollMs: 30_000,

@@ -27,6 +27,11 @@ export interface Core {
   bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined
   /** The same once it is known, or cannot be; waits as long as a call would (`timeouts.wait`). Never rejects. */
   bridgedLater(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<Inventory | undefined>
+  /**
+   * Waits for servers of the scope of which nothing is known yet, at most `timeouts.handshake_budget`; `undefined`: there are none.
+   * Never rejects.
+   */
+  greeted(caller: Pick<Caller, 'scope' | 'principal'>): Promise<unknown> | undefined
   /** Some server of the scope has not been reached yet: answers about the whole are not to be kept. */
   isStarting(scope: Scope): boolean
   /** Headers that a call of this tool must mirror. */
@@ -38,8 +43,8 @@ export interface Core {
    * it is asked when it is back.
    */
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
-  /** Whether the owner of the URI offers subscriptions, as far as is known now. */
-  maySubscribe(caller: Caller, uri: string): boolean
+  /** Whether the owner of the URI offers subscriptions, as far as is known now; `undefined`: only asking tells (B287). */
+  maySubscribe(caller: Caller, uri: string): boolean | undefined
   /** How many resources one subscriber may watch (`limits.subscriptions`). */
   readonly maxSubscriptions: number
   /** The gateways that calls are led through, this one first (T-35). */

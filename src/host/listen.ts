@@ -40,16 +40,26 @@ export const listen = (
   const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
   const uris = subscribable(filter, caller, hub)
   const tasks = followable(filter, caller, hub)
+  /** What is told before the acknowledgement is, which comes first. */
+  let early: (() => void)[] | undefined = []
   const say = (method: string, params: Payload): void => {
+    if (early !== undefined) return void early.push(() => say(method, params))
     params.setIn('_meta', META.subscriptionId, id)
     exchange.message(notificationMessage(method, params.parts()))
   }
-  const accepted = {
-    ...Object.fromEntries(flags.map((flag) => [flag, true])),
-    ...(uris !== undefined && { resourceSubscriptions: uris }),
-    ...(tasks !== undefined && { taskIds: tasks }),
+  const acknowledge = (accepted: readonly string[] | undefined): void => {
+    const notifications = {
+      ...Object.fromEntries(flags.map((flag) => [flag, true])),
+      ...(accepted !== undefined && { resourceSubscriptions: accepted }),
+      ...(tasks !== undefined && { taskIds: tasks }),
+    }
+    const told = early
+    early = undefined
+    say('notifications/subscriptions/acknowledged', Payload.of({ notifications }))
+    for (const tell of told ?? []) tell()
   }
-  say('notifications/subscriptions/acknowledged', Payload.of({ notifications: accepted }))
+  const doubtful = uris?.filter((uri) => hub.core.maySubscribe(caller, uri) === undefined) ?? []
+  if (doubtful.length === 0) acknowledge(uris)
 
   const wanted = new Set(flags.map((flag) => FLAGS[flag]))
   const subscriber: Subscriber = {
@@ -64,7 +74,11 @@ export const listen = (
     complete: () => queueMicrotask(finish),
   })
   // A server that cannot be asked now is asked when it is back.
-  for (const uri of uris ?? []) hub.core.subscribe(subscriber, caller, uri).catch(() => undefined)
+  const offered = (uris ?? []).map((uri) => hub.core.subscribe(subscriber, caller, uri).catch(() => !doubtful.includes(uri)))
+  if (doubtful.length > 0)
+    void Promise.all(offered).then((offers) => {
+      if (!signal.aborted) acknowledge(uris?.filter((uri, at) => offers[at] === true || !doubtful.includes(uri)))
+    })
   for (const id of tasks ?? []) hub.core.followTask(subscriber, caller, id)
 
   const release = (): void => {
@@ -93,7 +107,7 @@ const followable = (filter: Payload, caller: Caller, hub: Hub): string[] | undef
   return hub.core.ownTasks(caller, asked)
 }
 
-/** B124: only URIs whose owner offers subscriptions are acknowledged. */
+/** B124: only URIs whose owner offers subscriptions are acknowledged; where it declares none, it is asked. */
 const subscribable = (filter: Payload, caller: Caller, hub: Hub): string[] | undefined => {
   const asked = filter.value('resourceSubscriptions')
   if (asked === undefined) return undefined
@@ -101,5 +115,5 @@ const subscribable = (filter: Payload, caller: Caller, hub: Hub): string[] | und
     throw new Refusal(-32602, 'resourceSubscriptions must be URIs')
   const max = hub.core.maxSubscriptions
   if (new Set(asked).size > max) throw reached('limits.subscriptions', max)
-  return asked.filter((uri) => hub.core.maySubscribe(caller, uri))
+  return asked.filter((uri) => hub.core.maySubscribe(caller, uri) !== false)
 }

@@ -85,7 +85,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       }
     }
     if (message.method === 'server/discover') {
-      const found = discoverAnswer(caller, hub)
+      const found = discoverAnswer(caller, hub, origin.pipe !== undefined)
       return found instanceof Promise ? void found.then((result) => answer(complete(result)), fail) : answer(complete(found))
     }
     const refusal = hub.admission.refuse(origin.principal)

@@ -17,9 +17,12 @@ import type { Hub } from './hub.ts'
 
 const DISCOVER_TTL_MS = 60_000
 
-/** The result of `initialize`; a promise only while a server at a bridge is not known yet. Never rejects. */
-export const initializeAnswer = (caller: Caller, hub: Hub): Parts | Promise<Parts> =>
-  whenKnown(caller, hub, (server) => {
+/**
+ * The result of `initialize`; a promise only while a server at a bridge is not known yet, or for a pipe (`isPipe`), whose host often
+ * starts us with its servers: it asks once, and so before anything is known of them. Never rejects.
+ */
+export const initializeAnswer = (caller: Caller, hub: Hub, isPipe = false): Parts | Promise<Parts> =>
+  whenKnown(caller, hub, isPipe, (server) => {
     const { core, identities } = hub
     const { scope, revision } = caller
     const own = initializeResult(
@@ -40,8 +43,8 @@ export const whenReady = <T>(answer: T | Promise<T>, use: (answer: T) => void): 
 }
 
 /** The result of `server/discover`, likewise. */
-export const discoverAnswer = (caller: Caller, hub: Hub): Draft | Promise<Draft> =>
-  whenKnown(caller, hub, (server) => {
+export const discoverAnswer = (caller: Caller, hub: Hub, isPipe = false): Draft | Promise<Draft> =>
+  whenKnown(caller, hub, isPipe, (server) => {
     const { core } = hub
     const { scope } = caller
     const face = server && faceOf(server, caller, hub)
@@ -76,8 +79,16 @@ const faceOf = (
   capabilities: bridgedCapabilities(capabilities, revision, core.offersTasks),
 })
 
-const whenKnown = <T>(caller: Caller, { core }: Hub, make: (server: Inventory | undefined) => T): T | Promise<T> => {
-  if (!isBridge(caller.scope)) return make(undefined)
+const whenKnown = <T>(
+  caller: Caller,
+  { core }: Hub,
+  isPipe: boolean,
+  make: (server: Inventory | undefined) => T,
+): T | Promise<T> => {
+  if (!isBridge(caller.scope)) {
+    const greeted = isPipe ? core.greeted(caller) : undefined
+    return greeted === undefined ? make(undefined) : greeted.then(() => make(undefined))
+  }
   const known = core.bridged(caller)
   return known === undefined ? core.bridgedLater(caller).then(make) : make(known)
 }

@@ -1,10 +1,12 @@
 /**
  * Servers and hosts on the SDKs of other languages, directly and through Trunkline (test/peers/README.md). Each transport and each side
- * once; `npm run peers` runs every pair, and writes docs/peers.md.
+ * once; `npm run peers` runs every pair, and writes docs/peers.md. Groups run side by side, one per core: most of a scenario is waiting.
  */
+import { availableParallelism } from 'node:os'
+import PQueue from 'p-queue'
 import { expect, test } from 'vitest'
 import { fewGroups, groupName } from '../peers/cells.ts'
-import { judge, newLossesOf } from '../peers/explained.ts'
+import { judge, lossesOf } from '../peers/explained.ts'
 import { LANGUAGES } from '../peers/languages.ts'
 import { runGroup } from '../peers/run.ts'
 import { describeUnless, describeWith, missingPrograms } from '../support/programs.ts'
@@ -21,13 +23,22 @@ const languages = (['python', 'go'] as const).map((language) => {
   return { language, sdks, needs, failed }
 })
 
+const groups = new PQueue({ concurrency: availableParallelism() })
+/** All groups together, on a machine that does much else. */
+const ALL_MS = 600_000
+
 for (const { language, sdks, needs, failed } of languages) {
   const name = `peers in ${language}`
   const suite = (): void => {
-    for (const group of sdks.flatMap(fewGroups))
-      test(`B280 nothing is lost: ${groupName(group)}`, async () => {
-        expect((await runGroup(group)).map(judge).flatMap(newLossesOf)).toEqual([])
-      })
+    for (const group of fewGroups(sdks))
+      test.concurrent(
+        `B280 nothing is lost: ${groupName(group)}`,
+        async () => {
+          const observed = await groups.add(() => runGroup(group))
+          expect(observed.map(judge).flatMap(lossesOf)).toEqual([])
+        },
+        ALL_MS,
+      )
   }
   if (failed === undefined) describeWith(needs, name, suite)
   else describeUnless(await failed, name, suite)

@@ -17,7 +17,10 @@ const names = async (host: Host): Promise<unknown[]> =>
   ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)
 const ALL = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
 /** What reaches a host that belongs to no call: of modern hosts, what comes on a `listen`. */
-const listen = async (host: Host, notifications: JsonMap = ALL): Promise<{ pending?: Pending; heard: Host['heard'] }> => {
+const listen = async (
+  host: Host,
+  notifications: JsonMap = ALL,
+): Promise<{ pending?: Pending; heard: Host['heard']; acknowledged?: unknown }> => {
   if (host.era === 'legacy') return { heard: host.heard }
   const pending = host.begin('subscriptions/listen', { notifications })
   const heard = pending.messages.entries.length > 0 || host.heard.entries.length > 0 ? host.heard : pending.messages
@@ -25,7 +28,8 @@ const listen = async (host: Host, notifications: JsonMap = ALL): Promise<{ pendi
     pending.messages.until(isAcknowledged).then(() => pending.messages),
     host.heard.until(isAcknowledged).then(() => host.heard),
   ])
-  return { pending, heard: on ?? heard }
+  const { params } = await (on ?? heard).until(isAcknowledged)
+  return { pending, heard: on ?? heard, acknowledged: params?.['notifications'] }
 }
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const isAcknowledged = ({ method }: Message): boolean => method === ACKNOWLEDGED
@@ -124,10 +128,28 @@ describe('legacy hosts', () => {
       servers: { a: fake.of({ resources: ['file:///r'], capabilities: { resources: {} } }) },
     })
     await using host = await legacyHttp.connect(gateway)
+    gateway.fake('a').on('resources/subscribe', (turn) => turn.fail(-32601, 'Method not found'))
     await expect(host.call('resources/subscribe', { uri: 'nope:///x' })).rejects.toMatchObject({ code: -32002 })
     await expect(host.call('resources/subscribe', { uri: 'a+file:///r' })).rejects.toMatchObject({ code: -32602 })
-    expect(gateway.fake('a').received).toEqual([])
+    await using modern = await modernHttp.connect(gateway)
+    const { acknowledged } = await listen(modern, { resourceSubscriptions: ['a+file:///r'] })
+    expect(acknowledged).toEqual({ resourceSubscriptions: [] })
   })
+  test.each(everyTransport)(
+    'B287 over $name a subscription that a legacy server takes and does not declare is made',
+    async ({ connect }) => {
+      await using gateway = await startGateway({
+        servers: { a: fake.of({ resources: ['file:///r'], capabilities: { resources: {} } }) },
+      })
+      await using host = await connect(gateway)
+      const uri = 'a+file:///r'
+      const { heard, acknowledged } = await listen(host, { resourceSubscriptions: [uri] })
+      if (host.era === 'legacy') await host.call('resources/subscribe', { uri })
+      else expect(acknowledged).toEqual({ resourceSubscriptions: [uri] })
+      gateway.fake('a').updated('file:///r')
+      expect((await heard.until(({ method }) => method === 'notifications/resources/updated')).params?.['uri']).toBe(uri)
+    },
+  )
   test('HL×DM: subscribe is answered once the server has acknowledged the URI, and refused if it left it out', async () => {
     await using gateway = await startGateway({
       servers: { a: fake.of({ kind: 'modern http', resources: ['file:///r', 'file:///s'] }) },
@@ -254,11 +276,16 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
     await using gateway = await startGateway({
       servers: {
         a: fake.of({ resources: ['file:///yes'] }),
-        b: fake.of({ resources: ['file:///no'], capabilities: { resources: {} } }),
+        b: fake.of({
+          resources: ['file:///no'],
+          capabilities: { resources: {} },
+          on: { 'resources/subscribe': (turn) => turn.fail(-32601, 'Method not found') },
+        }),
+        c: fake.of({ kind: 'modern http', resources: ['file:///neither'], capabilities: { resources: {} } }),
       },
     })
     await using host = await connect(gateway)
-    const uris = ['a+file:///yes', 'b+file:///no', 'nope:///x']
+    const uris = ['a+file:///yes', 'b+file:///no', 'c+file:///neither', 'nope:///x']
     const { heard } = await listen(host, { toolsListChanged: true, resourceSubscriptions: uris })
     expect(heard.entries[0].params?.['notifications']).toEqual({
       toolsListChanged: true,
@@ -344,7 +371,7 @@ describe.each(['modern http', 'modern stdio'] as const)('at a %s server', (kind)
   })
 })
 
-describe('a legacy server that is a process for each session', () => {
+describe('a legacy server that has a process or connection for each session', () => {
   const spec = { kind: 'legacy stdio' as const, tools: ['touch'], resources: ['file:///r', 'file:///s'] }
   const isUpdate = ({ method }: Message): boolean => method === 'notifications/resources/updated'
   const uri = 'a+file:///r'
@@ -358,8 +385,10 @@ describe('a legacy server that is a process for each session', () => {
   const touch = (host: Host, what = 'file:///r'): Promise<JsonMap> =>
     host.call('tools/call', { name: 'a__touch', arguments: { uri: what } })
 
-  test.each(everyTransport)('B284 what a call of a host over $name changes there is told to it', async ({ connect }) => {
-    await using gateway = await startGateway({ servers: { a: fake.of(spec) } })
+  const kinds = ['legacy stdio', 'legacy http', 'legacy sse'] as const
+  const cells = everyTransport.flatMap((row) => kinds.map((kind) => ({ ...row, kind })))
+  test.each(cells)('B284 what a call of a host over $name changes at a $kind server is told to it', async ({ connect, kind }) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind }) } })
     touching(gateway.fake('a'))
     await using host = await connect(gateway)
     const { heard } = await listen(host, { resourceSubscriptions: [uri] })
@@ -369,35 +398,38 @@ describe('a legacy server that is a process for each session', () => {
     expect((await heard.until(isUpdate)).params?.['uri']).toBe(uri)
   })
 
-  test('B284 its process watches for the session, before and after it is started, and the main one tells it no more', async () => {
-    await using gateway = await startGateway({ servers: { a: fake.of(spec) } })
-    await using host = await legacyHttp.connect(gateway)
-    const a = gateway.fake('a')
-    touching(a)
-    await host.call('resources/subscribe', { uri })
-    await touch(host)
-    await host.heard.until(isUpdate)
-    await host.call('resources/subscribe', { uri: 'a+file:///s' })
-    const watched = a
-      .all('resources/subscribe')
-      .map(({ connection, params }) => [a.connections.indexOf(connection), params['uri']])
-    const own = a.connections.indexOf(a.all('tools/call')[0].connection)
-    expect(watched.toSorted()).toEqual(
-      [
-        [0, 'file:///r'],
-        [0, 'file:///s'],
-        [own, 'file:///r'],
-        [own, 'file:///s'],
-      ].toSorted(),
-    )
-    host.heard.clear()
-    a.connections[0].notify('notifications/resources/updated', { uri: 'file:///r' })
-    a.connections[own].notify('notifications/resources/updated', { uri: 'file:///s' })
-    await host.heard.until(isUpdate)
-    expect(host.heard.entries.map(({ params }) => params?.['uri'])).toEqual(['a+file:///s'])
-    await host.call('resources/unsubscribe', { uri })
-    await a.journal.when(() => (a.all('resources/unsubscribe').length === 2 ? true : undefined))
-  })
+  test.each(kinds)(
+    'B284 %s: that watches for the session, before and after it is opened, and the main one tells it no more',
+    async (kind) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind }) } })
+      await using host = await legacyHttp.connect(gateway)
+      const a = gateway.fake('a')
+      touching(a)
+      await host.call('resources/subscribe', { uri })
+      await touch(host)
+      await host.heard.until(isUpdate)
+      await host.call('resources/subscribe', { uri: 'a+file:///s' })
+      const watched = a
+        .all('resources/subscribe')
+        .map(({ connection, params }) => [a.connections.indexOf(connection), params['uri']])
+      const own = a.connections.indexOf(a.all('tools/call')[0].connection)
+      expect(watched.toSorted()).toEqual(
+        [
+          [0, 'file:///r'],
+          [0, 'file:///s'],
+          [own, 'file:///r'],
+          [own, 'file:///s'],
+        ].toSorted(),
+      )
+      host.heard.clear()
+      a.connections[0].notify('notifications/resources/updated', { uri: 'file:///r' })
+      a.connections[own].notify('notifications/resources/updated', { uri: 'file:///s' })
+      await host.heard.until(isUpdate)
+      expect(host.heard.entries.map(({ params }) => params?.['uri'])).toEqual(['a+file:///s'])
+      await host.call('resources/unsubscribe', { uri })
+      await a.journal.when(() => (a.all('resources/unsubscribe').length === 2 ? true : undefined))
+    },
+  )
 
   test.each(['/mcp', '/servers/a/mcp'])(
     'B284 at %s nothing more is told of what was unsubscribed, under whatever URI',

@@ -9,6 +9,7 @@ import {
   legacyHttp,
   legacyPipe,
   modernHttp,
+  modernPipe,
 } from '../support/fake-host.ts'
 import { KEY, LEGACY, metaOf, MODERN } from '../support/fakes/messages.ts'
 import type { JsonMap, Message } from '../support/fakes/messages.ts'
@@ -441,5 +442,46 @@ describe.each([legacyHttp, legacyPipe, modernHttp])('over $name', ({ connect }) 
     const pending = host.begin('tools/call', { name: 'a__echo' })
     expect((await pending.response).result).toMatchObject({ isError: true })
     expect([...pending.messages.entries, ...host.heard.entries]).toEqual([])
+  })
+})
+
+describe('3.1 a host that comes before its servers are known', () => {
+  const HOUR_MS = 3_600_000
+  const slow = (released: Promise<unknown>) =>
+    fake.of({
+      tools: ['x'],
+      instructions: 'Use it well.',
+      on: { 'tools/list': () => released.then(() => ({ tools: [], ttlMs: 0, cacheScope: 'private', resultType: 'complete' })) },
+    })
+  test.each([legacyPipe, modernPipe])(
+    'on $name it is told the instructions of a server that is there soon',
+    async ({ connect }) => {
+      const { promise: released, resolve: release } = Promise.withResolvers<void>()
+      await using gateway = await startGateway({
+        servers: { a: slow(released) },
+        gateway: { handshakeBudgetMs: HOUR_MS },
+        early: true,
+      })
+      const connecting = connect(gateway)
+      await gateway.fake('a').until('tools/list')
+      release()
+      await using host = await connecting
+      expect(host.welcome['instructions']).toContain('Use it well.')
+    },
+  )
+  test.each([
+    { row: legacyPipe, handshakeBudgetMs: 10, why: 'once timeouts.handshake_budget is over' },
+    { row: modernPipe, handshakeBudgetMs: 10, why: 'once timeouts.handshake_budget is over' },
+    { row: legacyPipe, handshakeBudgetMs: 0, why: 'at once where that is 0s' },
+    { row: legacyHttp, handshakeBudgetMs: HOUR_MS, why: 'at once' },
+    { row: modernHttp, handshakeBudgetMs: HOUR_MS, why: 'at once' },
+  ])('over $row.name it is answered $why', async ({ row, handshakeBudgetMs }) => {
+    await using gateway = await startGateway({
+      servers: { a: slow(fake.never()) },
+      gateway: { handshakeBudgetMs },
+      early: true,
+    })
+    await using host = await row.connect(gateway)
+    expect(host.welcome['instructions'] ?? '').not.toContain('Use it well.')
   })
 })

@@ -32,8 +32,17 @@ export const everyGroup = (sdk: Sdk): readonly Group[] => [
   ),
 ]
 
-/** The pairs of one SDK that are run with all other tests: each transport, each side and each way. */
-export const fewGroups = (sdk: Sdk): readonly Group[] => {
+/** The pairs of some SDKs that are run with all other tests: each transport, each side and each way. What they share is started once. */
+export const fewGroups = (sdks: readonly Sdk[]): readonly Group[] => {
+  const groups = new Map<string, Group>()
+  for (const group of sdks.flatMap(fewGroupsOf)) {
+    const key = `${group.server.key} ${group.transport} ${group.ways.join()}`
+    groups.set(key, { ...group, hosts: [...(groups.get(key)?.hosts ?? []), ...group.hosts] })
+  }
+  return [...groups.values()]
+}
+
+const fewGroupsOf = (sdk: Sdk): readonly Group[] => {
   const rows: readonly (readonly [server: Sdk, transport: Transport, host: Sdk, way: Way])[] = [
     // A program in Python takes seconds to start, and every session starts one: one SDK stands for all over stdio.
     ...(sdk.language !== 'python' || sdk.key === 'python-mcp1' ? [[sdk, 'stdio', TYPESCRIPT_2, 'alone'] as const] : []),

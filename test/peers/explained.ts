@@ -49,6 +49,17 @@ export const EXPLANATIONS: readonly Explanation[] = [
       (path === 'result.protocolVersion' || (isModern.through && path.startsWith('result.capabilities'))),
   },
   {
+    rule: 'B035',
+    reason:
+      'The first handshake on stdio does not wait for servers: what takes longer than `timeouts.handshake_budget` to start for the very first time has its instructions in later ones',
+    covers: ({ path, through }, { way, scenario, cell }) =>
+      way === 'merged' &&
+      scenario === 'connect' &&
+      cell.transport === 'stdio' &&
+      path === 'result.instructions' &&
+      through === undefined,
+  },
+  {
     rule: 'B043',
     reason: 'What each era puts on all of its results, and the name of what answers',
     covers: (difference, { isModern }) =>
@@ -162,21 +173,6 @@ export const differencesOf = (direct: unknown, through: unknown, path = ''): Dif
   return [...keys].flatMap((key) => differencesOf(from[key], to[key], path === '' ? key : `${path}.${key}`))
 }
 
-/**
- * Losses that are known, with what mends them: they stand in docs/peers.md as lost, and fail no test. A row goes with its defect.
- */
-const KNOWN: readonly ((difference: Difference, observation: Observation) => boolean)[] = [
-  // A first `initialize` or `server/discover` on stdio is answered before the server is known.
-  ({ path, through }, { scenario, way, cell }) =>
-    way === 'merged' &&
-    scenario === 'connect' &&
-    cell.transport === 'stdio' &&
-    path === 'result.instructions' &&
-    through === undefined,
-  // Subscriptions of servers that declare none are not asked for, and those on another link than the call's are not heard of (B287, B284).
-  (_, { scenario }) => scenario === 'resources: subscribe, update, unsubscribe',
-]
-
 export interface Judged {
   readonly observation: Observation
   readonly explained: readonly { readonly difference: Difference; readonly explanation: Explanation }[]
@@ -194,10 +190,6 @@ export const judge = (observation: Observation): Judged => {
   }
   return { observation, explained, lost }
 }
-
-/** What is lost and not known to be. */
-export const newLossesOf = (judged: Judged): string[] =>
-  lossesOf({ ...judged, lost: judged.lost.filter((one) => !KNOWN.some((covers) => covers(one, judged.observation))) })
 
 /** One line per loss. */
 export const lossesOf = ({ observation: { cell, way, scenario }, lost }: Judged): string[] =>

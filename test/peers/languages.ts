@@ -3,12 +3,14 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { acquireFileLock, releaseFileLock } from '../../src/file-lock.ts'
 
 export type Transport = 'stdio' | 'sse' | 'http'
-export type Language = 'typescript' | 'python' | 'go'
+export type Language = 'typescript' | 'python' | 'go' | 'java' | 'rust'
 
 /** A program and its first arguments. */
 export type Command = readonly string[]
@@ -28,8 +30,8 @@ export interface Sdk {
 }
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
-/** Where set-up puts what it downloads and builds; git ignores it. */
-const CACHE = join(HERE, '../../.peers')
+/** Where set-up puts what it downloads and builds: outside the repository, so that every clone and worktree finds it. */
+const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'trunkline-peers')
 const ALL: readonly Transport[] = ['stdio', 'sse', 'http']
 const run = promisify(execFile)
 
@@ -59,20 +61,31 @@ export const TYPESCRIPT_2: Sdk = {
 }
 
 /** A folder whose name holds a digest of what it is made from, so that a changed lock file or source makes a new one. */
-const madeFrom = (name: string, ...files: string[]): string => {
+export const madeFrom = (name: string, ...files: string[]): string => {
   const digest = createHash('sha256')
   for (const file of files) digest.update(readFileSync(join(HERE, file)))
   return join(CACHE, `${name}-${digest.digest('hex').slice(0, 12)}`)
 }
 
-/** Makes a folder once: `make` works in it, and what it leaves half done is made again. */
-const makeOnce = async (folder: string, make: () => Promise<void>): Promise<void> => {
+/** No set-up takes longer; a lock that is older was left behind. */
+const SET_UP_MS = 20 * 60_000
+
+/** Makes a folder once on a machine: `make` works in it, and what it leaves half done is made again. */
+export const makeOnce = async (folder: string, make: () => Promise<void>): Promise<void> => {
   const done = join(folder, '.done')
-  if ((await readFile(done).catch(() => undefined)) !== undefined) return
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { recursive: true })
-  await make()
-  await writeFile(done, '')
+  const isDone = async (): Promise<boolean> => (await readFile(done).catch(() => undefined)) !== undefined
+  if (await isDone()) return
+  const lock = `${folder}.lock`
+  await acquireFileLock(lock, SET_UP_MS)
+  try {
+    if (await isDone()) return
+    await rm(folder, { recursive: true, force: true })
+    await mkdir(folder, { recursive: true })
+    await make()
+    await writeFile(done, '')
+  } finally {
+    releaseFileLock(lock)
+  }
 }
 
 /** The environments: a lock file of pip each; FastMCP 4 brings the official SDK 2. */
@@ -177,5 +190,86 @@ const go: LanguageSetup = {
   },
 }
 
-export const LANGUAGES = { python, go } as const satisfies Record<string, LanguageSetup>
+/** The versions of the official SDK: a profile of `pom.xml` each, and the sources that differ between SDK 1 and 2. */
+const JAVA = { 'java-1.1': 'sdk1', 'java-2.0': 'sdk2', 'java-2.1': 'sdk2' } as const
+const JAVA_SOURCES = ['Peer', 'PeerHost', 'PeerServer', 'Wire'].map((name) => `java/src/${name}.java`)
+const javaFolder = (key: keyof typeof JAVA): string =>
+  madeFrom(key, 'java/pom.xml', `java/${JAVA[key]}/Questions.java`, ...JAVA_SOURCES)
+const JAVA_NAME = 'io.modelcontextprotocol.sdk'
+
+const java: LanguageSetup = {
+  sdks: (Object.keys(JAVA) as (keyof typeof JAVA)[]).map((key) => {
+    const pins = readFileSync(join(HERE, 'java/pom.xml'), 'utf8')
+    // The JVM compiles less and starts sooner; nothing here runs for long.
+    const program = [
+      'java',
+      '-XX:TieredStopAtLevel=1',
+      '-XX:+UseSerialGC',
+      '-cp',
+      `${javaFolder(key)}/classes:${javaFolder(key)}/lib/*`,
+      'Peer',
+    ]
+    return {
+      key,
+      language: 'java',
+      name: JAVA_NAME,
+      version: new RegExp(`<id>${key}</id>\\s*<properties><sdk.version>(.+?)<`).exec(pins)?.[1] ?? '',
+      server: [...program, 'server'],
+      host: [...program, 'host'],
+      serves: ALL,
+      connects: ALL,
+    }
+  }),
+  needs: ['javac', 'mvn'],
+  setUp: async () => {
+    for (const key of Object.keys(JAVA) as (keyof typeof JAVA)[]) {
+      const folder = javaFolder(key)
+      await makeOnce(folder, async () => {
+        const copy = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies'
+        await run('mvn', [
+          '-q',
+          '-B',
+          '-f',
+          join(HERE, 'java/pom.xml'),
+          `-P${key}`,
+          copy,
+          `-DoutputDirectory=${join(folder, 'lib')}`,
+        ])
+        const sources = [...JAVA_SOURCES, `java/${JAVA[key]}/Questions.java`].map((file) => join(HERE, file))
+        await run('javac', ['-nowarn', '-encoding', 'UTF-8', '-d', join(folder, 'classes'), '-cp', `${folder}/lib/*`, ...sources])
+      })
+    }
+  },
+}
+
+const rustFolder = (): string =>
+  madeFrom('rust', 'rust/Cargo.toml', 'rust/Cargo.lock', ...['main', 'server', 'host'].map((name) => `rust/src/${name}.rs`))
+
+const rust: LanguageSetup = {
+  sdks: [
+    {
+      key: 'rust',
+      language: 'rust',
+      name: 'rmcp',
+      version: /name = "rmcp"\nversion = "(.+)"/.exec(readFileSync(join(HERE, 'rust/Cargo.lock'), 'utf8'))?.[1] ?? '',
+      server: [join(rustFolder(), 'debug/peer'), 'server'],
+      host: [join(rustFolder(), 'debug/peer'), 'host'],
+      serves: ['stdio', 'http'],
+      connects: ['stdio', 'http'],
+    },
+  ],
+  needs: ['cargo1.85'],
+  setUp: async () => {
+    const folder = rustFolder()
+    await makeOnce(folder, async () => {
+      const manifest = join(HERE, 'rust/Cargo.toml')
+      await run('cargo', ['build', '--locked', '--quiet', '--manifest-path', manifest, '--target-dir', folder], {
+        maxBuffer: 64 << 20,
+      })
+      await rm(join(folder, 'debug/deps'), { recursive: true, force: true })
+    })
+  },
+}
+
+export const LANGUAGES = { python, go, java, rust } as const satisfies Record<string, LanguageSetup>
 export type PeerLanguage = keyof typeof LANGUAGES

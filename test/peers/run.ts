@@ -53,6 +53,8 @@ class HostProcess implements AsyncDisposable {
   readonly #answers = new Map<number, (answer: Json) => void>()
   readonly #exited: Promise<unknown>
   events: Json[] = []
+  /** Commands that got no answer in time: a pair that does not answer both ways would be equal. */
+  readonly unanswered: string[] = []
   #said = ''
   #last = 0
   #onEvent: () => void = () => undefined
@@ -83,7 +85,10 @@ class HostProcess implements AsyncDisposable {
     const id = ++this.#last
     const { promise, resolve } = Promise.withResolvers<Json>()
     this.#answers.set(id, resolve)
-    const timer = setTimeout(() => resolve({ error: { kind: 'no answer', message: verb } }), COMMAND_MS)
+    const timer = setTimeout(() => {
+      this.unanswered.push([verb, params['name']].filter(Boolean).join(' '))
+      resolve({ error: { kind: 'no answer', message: verb } })
+    }, COMMAND_MS)
     this.#child.stdin!.write(`${JSON.stringify({ id, do: verb, ...params })}\n`)
     return { id, answer: promise.finally(() => clearTimeout(timer)) }
   }
@@ -280,6 +285,7 @@ export const runGroup = async (
           through: way === 'merged' ? unprefixed(through.get(scenario)) : through.get(scenario),
         })
     }
+    if (process.unanswered.length > 0) throw new Error(`${cellName(cell)}: no answer to ${process.unanswered.join(', ')}`)
     log(`${cellName(cell)}: ${Date.now() - started} ms`)
   }
   return observations

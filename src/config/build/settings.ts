@@ -67,7 +67,7 @@ const CACHE_NAMES = {
 
 export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
   const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
-  const timed = fill({ list_budget: 'listBudgetMs' }, named, timeouts)
+  const timed = fill({ list_budget: 'listBudgetMs', handshake_budget: 'handshakeBudgetMs' }, named, timeouts)
   const limited = fill(GATEWAY_NAMES, timed, limits)
   const cached = fill(CACHE_NAMES, limited, cache)
   return {

@@ -1,6 +1,6 @@
 /**
- * Resources that legacy sessions watch at a server that runs as a process for each of them: what a call changes there is told there
- * alone, so that a session's resources are watched in its own process, too, while it has one (BRIDGING 3.8; B284).
+ * Resources that legacy sessions watch at a server that has a process or connection for each of them: what a call changes there is told
+ * there alone, so that a session's resources are watched there, too, while it has one (BRIDGING 3.8; B284).
  */
 import type { Link } from '../../era/server/link.ts'
 import type { HostSession } from '../../rpc/call.ts'
@@ -17,7 +17,7 @@ export class SessionWatches {
   readonly #watches = new WeakMap<HostSession, Map<string, LinkOwner | undefined>>()
   readonly #failed: (error: unknown) => void
 
-  /** `failed` is called where a process refuses what the main link watches. */
+  /** `failed` is called where a link refuses what the main link watches. */
   constructor(failed: (error: unknown) => void) {
     this.#failed = failed
   }
@@ -54,13 +54,13 @@ export class SessionWatches {
     }
   }
 
-  /** Whether the session is told of this resource by its own process. */
+  /** Whether the session is told of this resource on its own link. */
   isOwn(session: HostSession, uri: string): boolean {
     return this.#watches.get(session)?.get(uri) !== undefined
   }
 
   async #watch({ owner, link }: OwnedLink, uri: string, uris: Map<string, LinkOwner | undefined>): Promise<void> {
-    if (owner.isolation !== 'session' || link.transport !== 'pipe') return
+    if (owner.isolation !== 'session') return
     try {
       if ((await link.subscribe(uri)) && uris.has(uri)) uris.set(uri, owner)
     } catch (error) {

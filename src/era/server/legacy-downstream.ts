@@ -205,9 +205,8 @@ export class LegacyLink implements Link, Carrier {
     this.#gateways = gatewaysIn(await this.#request('ping', { _meta: { [META.hops]: 1 } }))
   }
 
+  /** Asked whatever is declared: low-level servers take subscriptions that they do not declare (B287). */
   async subscribe(uri: string): Promise<boolean> {
-    const resources = this.capabilities['resources'] as { subscribe?: unknown } | undefined
-    if (resources?.subscribe !== true) return false
     await this.#request('resources/subscribe', { uri })
     return true
   }

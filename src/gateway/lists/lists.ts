@@ -113,9 +113,24 @@ export class Lists {
     const { scope, principal, capabilities, session } = caller
     const servers = this.#inScope(scope, principal)
     for (const downstream of servers) if (downstream.health$.value.state === 'down') downstream.hurry()
-    await Promise.all(servers.filter(({ isAwaited }) => isAwaited).map((downstream) => this.#awaited(downstream)))
+    await Promise.all(this.#awaitedIn(servers).map((downstream) => this.#awaited(downstream, this.#options().listBudgetMs, true)))
     if (declaresApps(capabilities)) await this.#knownToApps(scope)
     if (session !== undefined) await this.#knownToLegacy(scope, principal)
+  }
+
+  /**
+   * Waits for the same servers, for the handshake of a host that may be told of them then or never: at most `handshakeBudgetMs`.
+   * `undefined`: there is nothing to wait for.
+   */
+  greeted(scope: Scope, principal: string): Promise<unknown> | undefined {
+    const { handshakeBudgetMs } = this.#options()
+    const awaited = handshakeBudgetMs === 0 ? [] : this.#awaitedIn(this.#inScope(scope, principal))
+    if (awaited.length === 0) return undefined
+    return Promise.all(awaited.map((downstream) => this.#awaited(downstream, handshakeBudgetMs, false)))
+  }
+
+  #awaitedIn(servers: readonly Downstream[]): readonly Downstream[] {
+    return servers.filter(({ isAwaited }) => isAwaited)
   }
 
   /** What servers of both eras list to legacy hosts is read when the first of these asks (BRIDGING 3.0 rule 0). */
@@ -132,12 +147,13 @@ export class Lists {
     return pending.length === 0 ? undefined : Promise.all(pending)
   }
 
-  async #awaited(downstream: Downstream): Promise<void> {
-    const leftMs = this.#options().listBudgetMs - (performance.now() - downstream.startedMs)
+  /** `isNoted`: being late is remembered, and the next start does not wait. */
+  async #awaited(downstream: Downstream, budgetMs: number, isNoted: boolean): Promise<void> {
+    const leftMs = budgetMs - (performance.now() - downstream.startedMs)
     if (leftMs <= 0) return
     const isKnown = downstream.inventory$.pipe(filter((inventory) => inventory !== undefined))
     const isOver = downstream.health$.pipe(filter(({ state, failures }) => state !== 'starting' || failures > 0))
-    const isLate = timer(leftMs).pipe(tap(() => downstream.noteMissing()))
+    const isLate = timer(leftMs).pipe(tap(() => (isNoted ? downstream.noteMissing() : undefined)))
     await firstValueFrom(race(isKnown, isOver, isLate), { defaultValue: undefined })
   }
 

@@ -51,7 +51,7 @@ export const refuseEncoded = (hub: Pick<Hub, 'denied'>, request: HttpRequest): b
 const mediaType = (header: string | undefined): string =>
   header === JSON_BODY ? header : ((header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '')
 
-/** Whether `Accept` covers a type; lenient with wildcards, and with hosts that send none. */
+/** Whether `Accept` covers a type, by wildcards, too. A host that sends no such header is refused, as by every official SDK. */
 export const accepts = (request: HttpRequest, type: string): boolean => {
   const header = request.header('accept')
   if (header === undefined) return false

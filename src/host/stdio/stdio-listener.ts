@@ -178,7 +178,7 @@ export class StdioListener {
       this.#session = session
       session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })
       this.#introduce(session.capabilities, session, introduction.hops, introduction.clientInfo)
-      whenReady(initializeAnswer(session.caller, this.#hub), (result) => {
+      whenReady(initializeAnswer(session.caller, this.#hub, true), (result) => {
         this.#pipe.write(resultMessage(id, result))
         announceChanges(session, this.#hub)
       })
