@@ -77,7 +77,7 @@ export const listen = (
   const offered = (uris ?? []).map((uri) => hub.core.subscribe(subscriber, caller, uri).catch(() => !doubtful.includes(uri)))
   if (doubtful.length > 0)
     void Promise.all(offered).then((offers) => {
-      if (!signal.aborted) acknowledge(uris?.filter((uri, at) => offers[at] === true || !doubtful.includes(uri)))
+      if (!signal.aborted) acknowledge(uris?.filter((uri, at) => offers[at] || !doubtful.includes(uri)))
     })
   for (const id of tasks ?? []) hub.core.followTask(subscriber, caller, id)
 

@@ -109,7 +109,7 @@ const pythonSdk = (key: string, lock: (typeof ENVIRONMENTS)[number], name: strin
 
 interface LanguageSetup {
   readonly sdks: readonly Sdk[]
-  /** Programs of `.ci/programs`, without which nothing of it runs. */
+  /** Programs without which nothing of it runs; those of the languages that run with all other tests stand in `.ci/programs`. */
   readonly needs: readonly string[]
   /** Downloads and builds what is not there yet. Rejects where that is impossible, with the reason. */
   readonly setUp: () => Promise<void>
