@@ -1,5 +1,5 @@
 /**
- * How hosts say who they are: every request over HTTP carries a token, to whatever it goes; the gateway lets in nobody without. The key that
+ * How hosts say who they are: every request over HTTP carries a token, to whatever it goes; the gateway refuses requests without one. The key that
  * signs JWTs is made from a word, so that hosts and servers of the bench know the same one without having met.
  */
 import { createPrivateKey, createPublicKey, hash, sign } from 'node:crypto'

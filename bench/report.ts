@@ -176,8 +176,8 @@ Written by \`${report.run}\` on ${report.date}: ${machine.cores} cores (${machin
 
 One host calls a tool of one server through each subject; the result is a text of 100 B, 10 KB or 1 MB. Hosts and servers are written on
 bare sockets and pipes: \`legacy\` and \`modern\` are Streamable HTTP of 2025-11-25 (with sessions) and 2026-07-28, \`sse-reply\` is a legacy
-server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Hosts send a token with every request over HTTP; the gateway
-lets in nobody without, \`trunkline-jwt\` by verifying it. Everything is up at once; in each of ${options.rounds} rounds (before
+server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Hosts send a token with every request over HTTP. The gateway
+refuses requests without one; \`trunkline-jwt\` verifies its signature. Everything is up at once; in each of ${options.rounds} rounds (before
 them ${options.warmUp} of longer bursts, to warm up) every subject has one burst of ${options.forMs} ms per column, in an order that rotates. The host looks at every reply:
 status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
 ${goals.length === 0 ? '' : `\n## Goals\n\n${goalTable(goals)}\n`}

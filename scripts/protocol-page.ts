@@ -19,10 +19,10 @@ export const renderProtocolPage = (resultOf: ResultOf): string =>
       'every revision over every transport that carries it. Each cell is probed: a host of its kind does something, a server of its ' +
       'kind answers, and what has arrived is judged.',
     [
-      '- **full**: as it was said. Names, URIs, ids and tokens are Trunkline’s own on each side, and results wear what each era puts on all of them.',
-      '- **projected**: all of it, in the form that the other side knows.',
+      '- **full**: unchanged. Names, URIs, ids and tokens are Trunkline’s own on each side. Results carry the members that each era adds to all results.',
+      '- **projected**: complete, in the form that the other side knows.',
       '- **impossible**: the other side has no form for it; it gets a refusal, or nothing.',
-      '- **–**: whoever would have to begin knows nothing of it, so there is nothing to carry.',
+      '- **–**: the side that would begin does not know the feature, so there is nothing to carry.',
     ].join('\n'),
     'Rules are those of the bridging specification, by id, or by section where a table is the rule. What a running process has translated is ' +
       'counted in `trunkline ps --json` (`fidelity`); the log says it per call at `debug`, and what was impossible once per session at `info`. ' +

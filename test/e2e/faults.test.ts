@@ -37,7 +37,7 @@ const called = async (arena: Arena, key: string): Promise<string> => {
   return end.type === 'failed' ? end.kind : end.type
 }
 
-describe('F-31 what nobody caught', () => {
+describe('F-31 an uncaught error', () => {
   test.each(['throw', 'reject'] as const)(
     '(%s) ends the process in order: exit 70, no call lost, no process left',
     async (what) => {

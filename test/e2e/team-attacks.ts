@@ -93,7 +93,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     act: async (scene) =>
       scene.post({ token: scene.people.bob.token, session: await scene.sessionOf(scene.people.alice.token) }, 'tools/list'),
   },
-  'T-38 a toolset that nobody has': {
+  'T-38 an unknown toolset': {
     ...notFound,
     act: (scene) => scene.post({ token: scene.people.carol.token, path: '/mcp/none' }, 'tools/list', modern()),
   },

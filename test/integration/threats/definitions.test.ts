@@ -424,7 +424,7 @@ test.each([
   ['true in place of a schema', 'true'],
   ['an array in place of a schema', '[]'],
   ['repeated keys', '{"type":"object","type":"array","properties":{},"properties":1}'],
-])('T-28 %s are relayed as they are and hurt nobody', async (_what, schema) => {
+])('T-28 %s are relayed unchanged and harm no caller', async (_what, schema) => {
   const list = (turn: { id: unknown; finish(text: string): void }): void =>
     turn.finish(
       `{"jsonrpc":"2.0","id":${String(turn.id)},"result":{"tools":[{"name":"x","inputSchema":${schema},"outputSchema":${schema}}]}}`,

@@ -45,7 +45,7 @@ const lists: Feature = {
 
 const calls: Feature = {
   name: 'calls',
-  what: 'Arguments, members and `_meta` that nobody here knows reach the server, and those of its result the host.',
+  what: 'Unknown arguments, members and `_meta` reach the server, and those of its result reach the host.',
   expected: () => 'full',
   probe: async (pair) => {
     const args = { deep: { list: [1, null, 'ü'] } }

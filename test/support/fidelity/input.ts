@@ -75,7 +75,7 @@ const question = (
 const NO_FORM = impossible('The host cannot declare elicitation, so it is not asked, and the server is told.', 'B037', 'B038')
 const NO_URL = impossible('The host’s revision knows no URL mode, so it is not declared to the server.', 'B037', 'B093')
 const NO_SEVERAL = impossible(
-  'A 2025-06-18 form has no choice of several: nobody is asked, the server gets a refusal or `cancel`.',
+  'A 2025-06-18 form has no choice of several: the host is not asked, and the server gets a refusal or `cancel`.',
   'B094',
 )
 const NO_SAMPLING_TOOLS = impossible(
@@ -141,7 +141,7 @@ const rootsNews: Feature = {
     isModern(host)
       ? 'none'
       : isModern(server)
-        ? impossible('2026-07-28 has no such notification: a server asks for roots anew in each call.', '3.15')
+        ? impossible('2026-07-28 has no such notification: a server asks for roots in each call.', '3.15')
         : 'full',
   probe: async (pair) => {
     const { host, server } = pair

@@ -72,8 +72,8 @@ const cancellation: Feature = {
 const logging: Feature = {
   name: 'logging',
   what:
-    'The host says how much it wants to hear, and hears what the server logs during a call. (On pipes of 2026-07-28 a log message ' +
-    'names no request: with several calls under way at once nobody can be sure whose it is, and nobody hears it.)',
+    'The host sets a log level and receives what the server logs during a call. (On pipes of 2026-07-28 a log message names ' +
+    'no request. With several calls under way it cannot be attributed and is dropped.)',
   isAlone: true,
   expected: (host, server) =>
     crosses(host, server)
