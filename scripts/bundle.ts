@@ -5,6 +5,7 @@
  * that `index.d.ts` does not reach. The licences of what went in are written beside it.
  */
 import { readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import type { InputOptions } from 'rolldown'
@@ -27,12 +28,15 @@ const removeEmptyFolders = (folder: string): void => {
   if (readdirSync(folder).length === 0) rmdirSync(folder)
 }
 
+const GRPC_BASE = '@opentelemetry/otlp-grpc-exporter-base'
+
 /** How the program is bundled, from whatever it was compiled to. */
 export const BUNDLING = {
   platform: 'node',
   external: ['undici'],
   // Some packages (jsonc-parser) keep a `main` that only `require` can follow, beside the modules that can be bundled.
-  resolve: { mainFields: ['module', 'main'] },
+  // This one, as a module, requires its gRPC library at run time, where a bundle has none.
+  resolve: { mainFields: ['module', 'main'], alias: { [GRPC_BASE]: createRequire(import.meta.url).resolve(GRPC_BASE) } },
 } satisfies InputOptions
 
 /** The declarations that are reached from one, itself included; absolute paths. */

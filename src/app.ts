@@ -29,6 +29,8 @@ import { makeOpeners } from './downstream/links/openers.ts'
 import { RetryBudget } from './downstream/pacing/retry-budget.ts'
 import { openMemory } from './downstream/lists/store.ts'
 import { Audit } from './gateway/audit.ts'
+import { Faults } from './gateway/faults.ts'
+import type { FaultCount } from './gateway/faults.ts'
 import { Gateway } from './gateway/gateway.ts'
 import { Admission } from './host/limits/admission.ts'
 import { warnOfToolsets } from './gateway/lists/toolset-warnings.ts'
@@ -54,6 +56,8 @@ import { readEnds } from './wire/message/message-ends.ts'
 import { operatorCommand } from './operator-command.ts'
 import { Redactor } from './redactor.ts'
 import { sealKeys } from './seal-key.ts'
+import type { Tracing } from './tracing/tracing.ts'
+import type { TracingOptions } from './tracing/options.ts'
 import { VERSION } from './version.ts'
 
 /** What of the process around it a gateway uses. */
@@ -85,6 +89,8 @@ export interface Running extends AsyncDisposable {
   readonly limits: LimitCounts
   /** The one in force. */
   readonly configuration: Configuration
+  /** What is injected into calls on purpose, and how often it was. */
+  readonly faults: readonly FaultCount[]
   /** How the audit log is doing; `undefined`: none is kept. */
   readonly audit: AuditState | undefined
   /**
@@ -160,10 +166,14 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     secrets: redactor.hold,
   }
   const signIns = new SignIns(() => front.origin())
+  const instance = randomBytes(12).toString('base64url')
+  const faults = configuration.allowsFaults ? new Faults(log) : undefined
+  faults?.apply(configuration.faults)
+  if (faults !== undefined) sweeper.watch(faults)
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,
-    instance: randomBytes(12).toString('base64url'),
+    instance,
     log,
     openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log, limits),
     limits,
@@ -185,6 +195,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     sessionListed: (key, session, inventory) => gateway.feed.sessionListed(key, session, inventory),
     listAnnounced: (key, list, owner) => gateway.listAnnounced(key, list, owner),
     taskChanged: (id, task, owner) => gateway.taskChanged(id, task, owner),
+    ...(faults !== undefined && { faultsOf: (server) => faults.layerOf(server) }),
+    linkOpened: (link, options) => tracing?.linkOpened(link, options),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
   const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions, limits.hit)
@@ -224,6 +236,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     overload,
     maxDescriptors: gauges.maxDescriptors,
     denied: undefined,
+    sessionOpened: undefined,
     hideJson: redactor.hideJson,
     command: (...words) => operatorCommand(configuration.named, ...words),
     nextRef: () => ++refs,
@@ -239,6 +252,16 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     hub.denied = audit?.denied
   }
   keepRecord(configuration.audit)
+  let tracing: Tracing | undefined
+  /** Traces from now on as these options say, or not any more; what is left of the ones before is sent first. */
+  const keepTraces = async (options: TracingOptions | undefined): Promise<void> => {
+    const before = tracing
+    tracing = options && (await openTracing(options, { gateway, redactor, log, instance }))
+    gateway.trace(tracing?.layer)
+    hub.sessionOpened = tracing?.sessionOpened
+    await before?.[Symbol.asyncDispose]()
+  }
+  await keepTraces(configuration.tracing)
   const front: Front = new Front(hub, sweeper, oauth.fetch)
   const dispose = async (): Promise<void> => {
     await clients.close()
@@ -286,6 +309,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await new Promise(setImmediate)
     await Promise.all([front.close(), ...[...pipes].map(release)])
     sessionIds.close()
+    await tracing?.[Symbol.asyncDispose]()
     await dispose()
   }
   let ending: Promise<void> | undefined
@@ -309,6 +333,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     limits,
     get configuration() {
       return current
+    },
+    get faults() {
+      return faults?.counts ?? []
     },
     get audit() {
       return auditFile?.state
@@ -343,9 +370,11 @@ export const startGateway = async (configuration: Configuration, surroundings: S
         keepRecord(next.audit)
         await before?.[Symbol.asyncDispose]()
       }
+      if (!isDeepStrictEqual(current.tracing, next.tracing)) await keepTraces(next.tracing)
       hub.options = next.host
       subjects.want(exchangesTokens(next))
       holdAtMost(clients.bodies.held, next.host)
+      if (!isDeepStrictEqual(current.faults, next.faults)) faults?.apply(next.faults)
       current = next
       fleet.apply(next.servers, restart, next.host.drainMs)
       gateway.apply(next.gateway)
@@ -360,6 +389,22 @@ export const startGateway = async (configuration: Configuration, surroundings: S
 const relaysHold = async (pipes: readonly Piped[]): Promise<void> => {
   const late = new Promise<void>((resolve) => setTimeout(resolve, RELAY_MS).unref())
   await Promise.race([Promise.all(pipes.map(({ listener }) => listener.drain())), late])
+}
+
+/** Traces are never worth the service: where they cannot be kept, that is told, and calls go on without. */
+const openTracing = async (
+  options: TracingOptions,
+  { gateway, redactor, log, instance }: { gateway: Gateway; redactor: Redactor; log: Log; instance: string },
+): Promise<Tracing | undefined> => {
+  try {
+    const { startTracing } = await import('./tracing/tracing.ts')
+    const { hide, hideJson } = redactor
+    const toolsetOf = gateway.toolsetOf.bind(gateway)
+    return await startTracing(options, { log, version: VERSION, instance, toolsetOf, hide, hideJson })
+  } catch (error) {
+    log.error({ error: String(error) }, 'no traces are kept: OpenTelemetry cannot be loaded (telemetry.otlp)')
+    return undefined
+  }
 }
 
 /** Memory for messages stays within a quarter of the heap, whatever is configured. */

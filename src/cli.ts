@@ -28,6 +28,7 @@ interface CommonOptions {
   readonly state?: string
   readonly json?: boolean
   readonly allowUnauthenticatedNetwork?: boolean
+  readonly allowFaults?: boolean
 }
 
 interface CallOptions {
@@ -76,8 +77,8 @@ const makeProgram = (
   const invoked = async (own: CommonOptions, looksAround = true, withoutLock = false): Promise<Invocation> => {
     const before = program.opts<CommonOptions>()
     const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
-    const { config: named, listen, state, allowUnauthenticatedNetwork } = options
-    const context = around({ named, listen, state, allowUnauthenticatedNetwork, withoutLock })
+    const { config: named, listen, state, allowUnauthenticatedNetwork, allowFaults } = options
+    const context = around({ named, listen, state, allowUnauthenticatedNetwork, allowFaults, withoutLock })
     const found = await filesOf(named, context, looksAround)
     const files = found ?? [userConfigurationPath(context.home, context.env)]
     const id = configurationId(resolve(context.cwd, files[0]))
@@ -114,6 +115,7 @@ const makeProgram = (
   command('up', 'serve the configuration (what happens without a command)', true)
     .option('--listen <address>', 'HOST:PORT instead of what the configuration says')
     .option('--allow-unauthenticated-network', 'listen beyond this machine without authentication')
+    .option('--allow-faults', ALLOW_FAULTS)
     .allowExcessArguments()
     .action(async (options: CommonOptions, { args }: Command) => {
       if (args[0] !== undefined) throw unknownCommand(args[0], program, isNamed)
@@ -124,6 +126,7 @@ const makeProgram = (
     .option('--inline', 'start the servers here, even where a process of this configuration runs')
     .option('--server <key>', 'this server alone, under its own names')
     .option('--toolset <name>', 'this toolset')
+    .option('--allow-faults', ALLOW_FAULTS)
     .action(async (options: CommonOptions & StdioOptions) => {
       const { stdio } = await import('./commands/serve/stdio.ts')
       end(await stdio(await invoked(options, false), options))
@@ -131,6 +134,7 @@ const makeProgram = (
   command('check', 'is the configuration right?')
     .option('--live', 'start its servers and see whether they work')
     .option('--host <list>', 'would these hosts take the tools as they are? claude-desktop,cursor,… or all')
+    .option('--allow-faults', ALLOW_FAULTS)
     .option('--locked', 'do its servers offer what the lock file says? Starts them unless a process runs')
     .action(async (options: CommonOptions & CheckOptions) => {
       const { check } = await import('./commands/inspect/check.ts')
@@ -308,6 +312,8 @@ const withCommon = (command: Command): Command =>
     .option('-c, --config <file>', 'configuration: trunkline.yaml, or a host file such as .mcp.json (repeatable)', collect)
     .option('--state <folder>', 'where to remember inventories and verdicts')
     .option('--json', 'answer for machines; on failure the last line on stderr is one JSON object')
+
+const ALLOW_FAULTS = 'inject what the configuration says under faults'
 
 /** Of an option that may be repeated. */
 const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]

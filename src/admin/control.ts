@@ -110,6 +110,7 @@ export const localControl = (
         limits: running.limits.all,
         rates: gateway.rates.counts,
         audit: running.audit,
+        faults: running.faults,
         toolsets: gateway.feed.summaries(operatorCommand(configuration.named, 'tools')),
         collisions: messagesOf(gateway.feed.catalog, 'duplicate'),
         warnings: [...configuration.warnings, ...messagesOf(gateway.feed.catalog, 'case')],

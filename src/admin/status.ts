@@ -10,6 +10,7 @@ import type { Downstream } from '../downstream/downstream.ts'
 import { eraDifference } from '../downstream/lists/era-difference.ts'
 import { STARTING } from '../downstream/health/health.ts'
 import type { HealthState } from '../downstream/health/health.ts'
+import type { FaultCount } from '../gateway/faults.ts'
 import type { RateCount } from '../gateway/limits/rates.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
@@ -85,6 +86,8 @@ export interface Status {
   readonly rates: readonly RateCount[]
   /** The audit log; absent: none is kept. */
   readonly audit: AuditState | undefined
+  /** What is injected into calls on purpose (`--allow-faults`). */
+  readonly faults: readonly FaultCount[]
   readonly toolsets: readonly ToolsetSummary[]
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]

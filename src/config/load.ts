@@ -4,6 +4,7 @@ import type { ServerOptions } from '../downstream/options.ts'
 import { findCollisions } from './build/collisions.ts'
 import { secretsOfAuth, warnOfExpired } from './build/auth.ts'
 import { configurationId, runtimeRoot, stateRoot } from './read/folders.ts'
+import { buildFaults } from './build/faults.ts'
 import { gather, leftOut } from './read/gather.ts'
 import type { Gathered, Sources } from './read/gather.ts'
 import { lockedServer, readLockFile } from './build/lock-file.ts'
@@ -15,6 +16,7 @@ import { credentialsOf, secretsOf, warnOfReadableSecrets } from './build/known-s
 import { collectRates } from './build/rates.ts'
 import { readProxies } from './build/proxies.ts'
 import { buildServer } from './build/server.ts'
+import { buildTracing, secretsOfTracing } from './build/tracing.ts'
 import { tlsFilesOf } from './build/tls.ts'
 import { RESERVED_KEYS } from './schema/server-key.ts'
 import { buildAudit, buildGateway, buildHost } from './build/settings.ts'
@@ -38,6 +40,8 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   }))
   const host = buildHost(gathered, context, problems)
   const audit = buildAudit(gathered, context, problems)
+  const faults = buildFaults(gathered, context, problems)
+  const tracing = buildTracing(settings.telemetry?.otlp)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)
   const gateway = {
     ...buildGateway(settings),
@@ -68,6 +72,9 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     gateway,
     host,
     audit,
+    tracing,
+    faults,
+    allowsFaults: context.overrides?.allowFaults === true,
     lock,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
@@ -83,6 +90,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
         ...servers.flatMap(({ tls }) => tls?.key ?? []),
         ...[...gathered.servers.values()].flatMap(secretsOf),
         ...secretsOfAuth(gathered.sections.get('auth')),
+        ...secretsOfTracing(gathered.sections.get('telemetry')),
       ]),
     ],
     credentials: [
@@ -90,6 +98,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
         ...gathered.secrets,
         ...[...gathered.servers.values()].flatMap(credentialsOf),
         ...secretsOfAuth(gathered.sections.get('auth')),
+        ...secretsOfTracing(gathered.sections.get('telemetry')),
       ]),
     ],
     warnings: [...warnings, ...warnOfExpired(host.auth, Date.now()), ...warnOfReadableSecrets(gathered.servers.values())],

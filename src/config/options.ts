@@ -1,9 +1,11 @@
 /** The whole configuration after reading: frozen, complete, without variables. What `app.ts` is given. */
 import type { LockKind, ServerLock } from '../catalog/lock/lock.ts'
 import type { ServerOptions } from '../downstream/options.ts'
+import type { FaultRule } from '../gateway/faults.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
 import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
+import type { TracingOptions } from '../tracing/options.ts'
 
 export interface AuditSettings {
   /** Absolute path. */
@@ -30,6 +32,12 @@ export interface Configuration {
   readonly host: HostOptions
   /** The audit log; `undefined`: none is kept. */
   readonly audit: AuditSettings | undefined
+  /** Where traces and their metrics are sent; `undefined`: none are kept. */
+  readonly tracing: TracingOptions | undefined
+  /** What is injected into calls on purpose. */
+  readonly faults: readonly FaultRule[]
+  /** Whether this process may inject anything (`--allow-faults`). */
+  readonly allowsFaults: boolean
   /** Where the lock file is, and what it says; `undefined`: none is configured. */
   readonly lock: LockFile | undefined
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' }

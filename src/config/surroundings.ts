@@ -23,6 +23,8 @@ export interface Context {
         readonly listen?: string | undefined
         /** Replaces `state.dir`. */
         readonly state?: string | undefined
+        /** `faults` may be injected. */
+        readonly allowFaults?: boolean | undefined
         readonly allowUnauthenticatedNetwork?: boolean | undefined
         /** Absolute path of the file in whose place the configuration is read: it has that one's name, state folder and socket. */
         readonly standsFor?: string | undefined

@@ -386,11 +386,24 @@ export class Downstream {
   }
 
   #attempt(call: Call, main: Link): Promise<Outcome> {
-    if (main.era === 'modern') return this.#goesLegacy(call) ? this.#attemptLegacy(call, main) : main.handle(call)
+    if (main.era === 'modern') return this.#goesLegacy(call) ? this.#attemptLegacy(call, main) : this.#send(call, main)
     if (this.#environment.soleHost !== undefined || (ON_MAIN_LINK.has(call.method) && !isBridge(call.caller.scope)))
-      return this.#upkeep.over(main, () => main.handle(call))
-    return this.#links.lease(call, onLink)
+      return this.#upkeep.over(main, () => this.#send(call, main))
+    return this.#links.lease(call, this.#onLink)
   }
+
+  /** Each request is a span of its own where the call has a trace. */
+  #send(call: Call, link: Link): Promise<Outcome> {
+    const { key, url, timeouts } = this.#options
+    const faulty = this.#environment.faultsOf?.({ key, era: link.era, idleMs: timeouts.idleMs })
+    const handle = faulty?.(link.handle) ?? link.handle
+    const send = call.trace?.sending({ key, url, revision: link.revision }, handle) ?? handle
+    return send(call)
+  }
+
+  /** Before the call, its server is told the log level, where that is another. */
+  readonly #onLink: Use = (call, link, level) =>
+    level === undefined ? this.#send(call, link) : link.setLevel(level).then(() => this.#send(call, link))
 
   /** A round of an answer that came over the modern link goes on there. */
   #goesLegacy({ caller, resume }: Call): boolean {
@@ -401,11 +414,11 @@ export class Downstream {
   async #attemptLegacy(call: Call, main: Link): Promise<Outcome> {
     const { link } = this.#offers.legacy
     try {
-      if (link !== undefined && ON_MAIN_LINK.has(call.method) && !isBridge(call.caller.scope)) return await link.handle(call)
-      return await this.#links.lease(call, onLink)
+      if (link !== undefined && ON_MAIN_LINK.has(call.method) && !isBridge(call.caller.scope)) return await this.#send(call, link)
+      return await this.#links.lease(call, this.#onLink)
     } catch (error) {
       if (!(error instanceof ModernOnly)) throw error
-      return main.handle({ ...call, takesStreams: false })
+      return this.#send({ ...call, takesStreams: false }, main)
     }
   }
 
@@ -651,7 +664,3 @@ const isOnLink = ({ session, principal }: Caller, { isolation, sessions, ...owne
 
 /** A server whose main link is modern takes no `initialize`. */
 class ModernOnly extends Error {}
-
-/** Before the call, its server hears of the log level, where that is another. */
-const onLink: Use = (call, link, level) =>
-  level === undefined ? link.handle(call) : link.setLevel(level).then(() => link.handle(call))

@@ -3,12 +3,13 @@ import type { Credential } from '../auth/oauth/credential.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Pin } from '../catalog/lock/pinned.ts'
 import type { Verdict } from '../era/server/dial.ts'
-import type { ChangedList, Declared, Identity } from '../era/server/link.ts'
-import type { Caller, HostSession } from '../rpc/call.ts'
+import type { ChangedList, Declared, Identity, Link } from '../era/server/link.ts'
+import type { Caller, HostSession, Layer } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Bearer, Channel, HttpChannel } from '../transport/channel/channel.ts'
 import type { Payload } from '../wire/message/payload.ts'
+import type { Era } from '../wire/protocol/revisions.ts'
 import type { BackoffOptions } from './pacing/backoff.ts'
 import type { RetryBudget } from './pacing/retry-budget.ts'
 import type { LinkOwner } from './link-owner.ts'
@@ -149,6 +150,10 @@ export interface DownstreamEnvironment {
   readonly isEnding: () => boolean
   /** It takes the place of one of the same key, whose subscriptions it takes over. */
   readonly isSuccessor: boolean
+  /** The faults that are injected into calls to a server; absent: none may be. */
+  readonly faultsOf?: (server: { readonly key: string; readonly era: Era; readonly idleMs: number }) => Layer | undefined
+  /** Is told of every link that was opened (traces). */
+  readonly linkOpened?: (link: Link, options: ServerOptions) => void
   /** The main link is up again after a loss, or for the first time in the place of another. */
   readonly reconnected: (downstream: Reconnected) => void
 }

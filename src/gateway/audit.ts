@@ -2,10 +2,10 @@
  * The audit log: one line for each call and for each request that was turned away. A line is made when the decision and its end are
  * known; what is written, and what happens when it cannot be, is up to the sink. The outermost layer: it sees what all others decide.
  */
-import { hash } from 'node:crypto'
 import { Refusal, ServerError } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import type { CallRecord, Denial, DenialReason } from '../rpc/record.ts'
+import { sessionLabel } from '../rpc/session-label.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { FailureKind } from '../wire/message/failure.ts'
 import { byteLength, join, Payload } from '../wire/message/payload.ts'
@@ -69,7 +69,7 @@ export class Audit {
     const line = {
       time: new Date().toISOString(),
       ...facts,
-      session: session === undefined ? undefined : labelOf(session),
+      session: session === undefined ? undefined : sessionLabel(session),
       decision: 'denied',
       reason,
     }
@@ -77,7 +77,7 @@ export class Audit {
   }
 
   async #watch(inner: Handler, call: Call): Promise<Outcome> {
-    const record: CallRecord = {}
+    const record: CallRecord = call.record ?? {}
     const startedMs = performance.now()
     const time = new Date().toISOString()
     // Layers further in change parameters in place: what came is what is written.
@@ -124,10 +124,12 @@ export class Audit {
     const line = {
       time,
       ref: call.ref,
+      trace_id: call.trace?.traceId,
+      span_id: call.trace?.spanId,
       principal,
       toolset: toolsetOf(scope),
       endpoint: scope.server,
-      session: session === undefined ? undefined : labelOf(session.id),
+      session: session === undefined ? undefined : sessionLabel(session.id),
       revision,
       method: call.method,
       name: call.target,
@@ -189,9 +191,6 @@ const oneLine = (bytes: Buffer): string => {
     return JSON.stringify(json)
   }
 }
-
-/** Tells sessions apart without being one: the id itself is as good as a credential. */
-const labelOf = (session: string): string => hash('sha256', session).slice(0, 12)
 
 const refusedBecause = (trouble: string): Failure =>
   new Failure(

@@ -64,6 +64,7 @@ export class Gateway {
   readonly parking: Parking
   readonly rates: Rates
   #audit: Audit | undefined
+  #tracing: Layer | undefined
   readonly #fleet: Fleet
   readonly #lists: Lists
   readonly #router: Router
@@ -260,6 +261,12 @@ export class Gateway {
     this.handle = this.#stacked()
   }
 
+  /** Calls from now on pass this layer, which traces them, or none. */
+  trace(layer: Layer | undefined): void {
+    this.#tracing = layer
+    this.handle = this.#stacked()
+  }
+
   /** The toolset that a scope means, `default` included; the names of several with blanks between. */
   toolsetOf(scope: Scope): string | undefined {
     return this.feed.toolsets.of(scope)?.name
@@ -285,6 +292,7 @@ export class Gateway {
     const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
     const layers = [
       isSearching ? this.#discovery.unwrap : undefined,
+      this.#tracing,
       this.#audit?.layer,
       this.#refuseWhileStopping,
       this.rates.limitsCallers ? this.rates.layer : undefined,

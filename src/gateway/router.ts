@@ -55,6 +55,12 @@ const MAX_COMPLETIONS = 100
 /** Where what is called back by a sealed state is listed. */
 const LISTED = { 'tools/call': 'tools', 'prompts/get': 'prompts', 'resources/read': 'resources' } as const
 
+/** What a server of `trusted: false` is not told of the host's trace: it may name users (BRIDGING 2.6). */
+const UNTRUSTED: readonly string[] = ['baggage']
+
+const withheldFrom = ({ options }: Downstream): readonly string[] | undefined =>
+  options.trusted === false ? UNTRUSTED : undefined
+
 export class Router {
   readonly #feed: Feed
   readonly #late: LateNames
@@ -101,7 +107,7 @@ export class Router {
     }
     const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
-    noteRoute(call, route.serverKey, route.original)
+    noteRoute(call, route.serverKey, route.original, route.entry !== undefined)
     if (view.toolset?.confirmsAny === true && call.isConfirmed !== true) refuseUnconfirmed(call, route, view)
     // A legacy host that was asked within its call goes on with that call.
     if (this.#rates.limitsRoutes && (isModern || call.resume === undefined))
@@ -125,6 +131,7 @@ export class Router {
       resume: withoutVisits(resume),
       takesStreams: call.takesStreams === true && rule?.result === undefined && passesAsItCame(call, downstream),
       ask: asking.ask,
+      withheld: withheldFrom(downstream),
     }
     let outcome: Outcome
     try {
@@ -153,7 +160,11 @@ export class Router {
     noteRoute(call, downstream.options.key, method)
     // A modern server is told the level with each request.
     if (method === 'logging/setLevel' && downstream.eraFor(caller) === 'modern') return complete(Payload.of({}))
-    const outcome = await downstream.handle({ ...call, ask: this.#tasks.asked(call, downstream).ask })
+    const outcome = await downstream.handle({
+      ...call,
+      ask: this.#tasks.asked(call, downstream).ask,
+      withheld: withheldFrom(downstream),
+    })
     const { kind, result } = outcome
     if (kind === 'complete' && result instanceof Payload && isTranslated(call, downstream) && caller.session !== undefined) {
       withoutModernMembers(result)

@@ -3,9 +3,11 @@ import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { Introductions } from '../era/host/introductions.ts'
 import type { Introduced } from '../era/host/modern-host.ts'
+import type { HostSession } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Denial } from '../rpc/record.ts'
 import type { CommandPrinter } from '../operator-command.ts'
+import type { Revision } from '../wire/protocol/revisions.ts'
 import type { BodyPool } from '../transport/body-pool.ts'
 import type { Core } from './core.ts'
 import type { Admission } from './limits/admission.ts'
@@ -47,6 +49,8 @@ export interface Hub {
   readonly limits: LimitCounts
   /** Called for every request that is refused before it is a call; `undefined`: no audit log. */
   readonly denied: ((denial: Denial) => void) | undefined
+  /** Is told of every legacy session (traces); `undefined`: none are kept. */
+  readonly sessionOpened: ((session: Pick<HostSession, 'onEnd'> & { readonly revision: Revision }) => void) | undefined
   /** JSON text without the secrets of the configuration: what errors pass on their way to hosts (T-14). */
   readonly hideJson: (json: string) => string
   /** A command of ours, as errors name it to operators. */

@@ -31,7 +31,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const progressToken = progressTokenOf(message.params)
-  const exchange = new ProgressExchange(way, progressToken)
+  const exchange = new ProgressExchange(way, progressToken, message.id)
   const running: Running = {
     id,
     exchange,
@@ -64,7 +64,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     session.finish(running)
     if (signal.aborted) return
     const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge, word: sameResult }
-    hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
+    hub.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
     exchange.answer(parts, status, scopes)
   }
@@ -100,6 +100,7 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
 
 /** Tells a session of changed lists for as long as it lives. */
 export const announceChanges = (session: Session, hub: Hub): void => {
+  hub.sessionOpened?.(session)
   const tell = (list: ChangedList): void => session.notify(`notifications/${list}/list_changed`, undefined)
   let changes = hub.core.changes(session.caller).subscribe(tell)
   session.onSee = () => {

@@ -44,7 +44,7 @@ export interface ModernOrigin {
 export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchange, abort: Cancel, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
-  const exchange = new ProgressExchange(way, progressTokenOf(message.params))
+  const exchange = new ProgressExchange(way, progressTokenOf(message.params), message.id)
   /** What its call holds, while it is under way. */
   let held = NOTHING
   const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, resultIdentity(origin, hub))
@@ -60,7 +60,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       word: (result: Outcome['result']) => word(complete(result)),
     }
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
-    hub.log.debug({ ref, method: message.method, error: String(error) }, 'request failed')
+    hub.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
     exchange.answer(parts, status, scopes)
   }
   try {

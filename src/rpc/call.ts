@@ -100,6 +100,19 @@ export interface Resume {
   readonly responses: Payload | undefined
 }
 
+/** The way a call came and its answer goes. */
+export interface CallWay {
+  readonly flow?: Flow | undefined
+  /** JSON text of the id that the host gave its request. */
+  readonly hostId?: Id | undefined
+  /** `pipe`, or the transport protocol of HTTP. */
+  readonly transport?: 'pipe' | 'tcp' | undefined
+  /** The trace context of the HTTP request that brought it, as it came (W3C `traceparent`). */
+  readonly ambient?: string | undefined
+  /** Set once its trace is known: for the log lines about it. */
+  traceId?: string | undefined
+}
+
 /** A way to a host, that may take less than it is given. */
 export interface Flow {
   readonly isStalled: boolean
@@ -129,7 +142,7 @@ export interface Call {
   /** The longest it may take, where that is not what its server's options say. */
   readonly totalMs?: number | undefined
   /** Its way back: while that is stalled, what speaks to this caller alone need not be read (F-21). */
-  readonly way?: { readonly flow?: Flow | undefined }
+  readonly way?: CallWay
   /** Progress and log messages, to this caller only. The params keep the server's own progress token. */
   notify(method: string, params: Payload): void
   /** A person has agreed to it (`toolsets.<name>.confirm`); set by the layer that asks, and by nothing else. */
@@ -138,6 +151,10 @@ export interface Call {
   readonly ask: ((question: Question) => Promise<Answer>) | undefined
   /** Where an audit log is kept: what those whom it passes decide of it. */
   readonly record?: CallRecord
+  /** Keys of the host's `_meta` that its server is not told. */
+  readonly withheld?: readonly string[] | undefined
+  /** Where traces are kept: the span that what it becomes is part of. */
+  readonly trace?: TracePoint
 }
 
 export type Outcome =
@@ -146,6 +163,30 @@ export type Outcome =
   | InputRequired
   /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
   | { readonly kind: 'task'; readonly result: Payload }
+
+/** The server of a request, as a span names it. */
+export interface TracedServer {
+  /** Key in the configuration. */
+  readonly key: string
+  /** `undefined`: it is spoken to over pipes. */
+  readonly url: URL | undefined
+  readonly revision: string
+}
+
+/** Where a call stands in its trace: what is needed below of it. Absent unless traces are configured (`telemetry.otlp`). */
+export interface TracePoint {
+  /** 32 hex digits. */
+  readonly traceId: string
+  /** 16 hex digits: the span whose children are what is sent on from here. */
+  readonly spanId: string
+  /**
+   * Makes this point the parent of what the receiver of `meta` does: W3C trace context under the keys of SEP-414. `id`: under which the
+   * request leaves.
+   */
+  write(meta: JsonObject, id: number): void
+  /** Sends the call to a server, as a span of its own. */
+  sending(server: TracedServer, send: Handler): Handler
+}
 
 /** `unknownHeaders` of a call that has none. */
 export const NO_HEADERS: Call['unknownHeaders'] = {}

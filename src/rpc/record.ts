@@ -6,13 +6,21 @@ export interface CallRecord {
   server?: string
   /** As the server calls it. */
   original?: string
+  /** What it names is in the catalog; else its caller may have made the name up. */
+  isListed?: boolean
   /** Set by the layer that refuses the call, for every form of refusal; `rule`: the option that says so. */
   denied?: { readonly reason: DenialReason; readonly rule?: string }
 }
 
 /** The call has found its server. */
-export const noteRoute = ({ record }: { readonly record?: CallRecord }, server: string, original: string): void => {
+export const noteRoute = (
+  { record }: { readonly record?: CallRecord },
+  server: string,
+  original: string,
+  isListed = false,
+): void => {
   if (record === undefined) return
+  record.isListed = isListed
   record.server = server
   record.original = original
 }

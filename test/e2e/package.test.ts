@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTrunkline } from '../../examples/run.ts'
+import { startCollector } from '../support/collector.ts'
 import { connectHost } from '../support/hosts.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -94,6 +95,26 @@ describe('the installed package', () => {
     expect(content[0]?.text).toContain('packed')
     await host.close()
     expect(await trunkline.stop()).toBe(0)
+  })
+
+  test.each(['http/protobuf', 'grpc'] as const)('traces calls over %s with what is in it alone', async (protocol) => {
+    await using collector = await startCollector(protocol)
+    const server = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+    const config = join(folder, 'traced.yaml')
+    const otlp = { endpoint: collector.url, protocol, delay: '50ms' }
+    const servers = { demo: { command: 'node', args: [server, 'stdio'] } }
+    await writeFile(config, JSON.stringify({ servers, telemetry: { otlp } }))
+    await using trunkline = await startTrunkline(config, {
+      command: [process.execPath, installed('dist/main.js')],
+      cwd: folder,
+      env: { PATH: env.PATH },
+    })
+    await using host = await connectHost('sdk2 auto http', { url: trunkline.url.href })
+    await host.callTool('demo__echo', { message: 'traced' })
+    await host.close()
+    expect(await trunkline.stop()).toBe(0)
+    const names = collector.spans.entries.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['tools/call demo__echo', 'tools/call echo']))
   })
 
   test('is embedded by its public exports', async () => {

@@ -46,6 +46,8 @@ export interface GatewaySetup {
   readonly host?: Partial<Omit<HostOptions, 'limits'>>
   readonly hostLimits?: Partial<HostLimits> | undefined
   readonly audit?: Configuration['audit']
+  readonly tracing?: Configuration['tracing']
+  readonly faults?: Configuration['faults']
   readonly secrets?: readonly string[]
   /** As the environment of a process would name them, for authorization servers. */
   readonly proxies?: ProxyRules
@@ -163,6 +165,9 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
     limits: { ...DEFAULT_HOST_LIMITS, maxLoopLagMs: Infinity, ...setup.hostLimits },
   },
   audit: setup.audit,
+  tracing: setup.tracing,
+  faults: setup.faults ?? [],
+  allowsFaults: setup.faults !== undefined,
   lock: undefined,
   log: { level: 'debug', format: 'json' },
   stateDir,

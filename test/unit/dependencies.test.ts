@@ -41,7 +41,7 @@ describe('runtime packages', () => {
 describe('the lock file', () => {
   test('every version we name is exact', () => {
     const named = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })
-    expect(named.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([])
+    expect(named.filter(([, version]) => !/^(npm:@?[\w./-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([])
   })
 
   test('T-36 every package is pinned by its digest', () => {

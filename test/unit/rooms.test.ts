@@ -18,6 +18,7 @@ const ROOMS = [
   'downstream',
   'gateway',
   'host',
+  'tracing',
   'config',
   'host-files',
   'install',

@@ -8,7 +8,7 @@ import type { Invocation } from '../terminal/io.ts'
 import { checkLocked } from './lock.ts'
 import { painter, printJson, printLines } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
-import { serverLines, stderrLines, toolsetLines } from '../terminal/table.ts'
+import { faultLines, serverLines, stderrLines, toolsetLines } from '../terminal/table.ts'
 
 /** What is checked beside the files. */
 export interface CheckOptions {
@@ -59,10 +59,11 @@ const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers
 
 /** What can be said of a process and its servers, in lines. */
 export const reportLines = (
-  { servers, toolsets, rates, audit, collisions, warnings, problems }: Status,
+  { servers, toolsets, rates, audit, faults, collisions, warnings, problems }: Status,
   paint: Paint,
   command: CommandPrinter,
 ): Line[] => [
+  ...faultLines(faults, paint),
   ...serverLines(servers, paint, command),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>

@@ -13,7 +13,7 @@ import type { Voice } from './serving.ts'
 import { settled } from './settled.ts'
 import { painter, remark, remarkLines } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
-import { serverLines, thousands } from '../terminal/table.ts'
+import { faultLines, serverLines, thousands } from '../terminal/table.ts'
 
 export const up = async (invocation: Invocation): Promise<number> => {
   const loaded = await load(invocation)
@@ -43,7 +43,11 @@ const startTable = (running: Running, paint: Paint, command: CommandPrinter): Li
   const servers = serverStatuses(running)
   const tools = servers.reduce((sum, server) => sum + server.tools, 0)
   const tokens = servers.reduce((sum, server) => sum + server.tokens, 0)
-  return [...serverLines(servers, paint, command), `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`]
+  return [
+    ...faultLines(running.faults, paint),
+    ...serverLines(servers, paint, command),
+    `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`,
+  ]
 }
 
 const start = async ({ configuration, context }: Loaded, voice: Voice): Promise<Running> => {

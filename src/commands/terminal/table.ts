@@ -1,6 +1,7 @@
 /** Tables for people: aligned columns. Cells are escaped here already, so that their width is what is printed. */
 import { printable } from '../../log.ts'
 import type { ServerStatus } from '../../admin/status.ts'
+import type { FaultCount } from '../../gateway/faults.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
 import type { Colour, Line, Paint } from './print.ts'
@@ -21,6 +22,13 @@ const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour]>> =
   down: ['✗', 'red'],
   failed: ['✗', 'red'],
 }
+
+/** What is injected on purpose stands before everything else. */
+export const faultLines = (faults: readonly FaultCount[], paint: Paint): Line[] =>
+  faults.map(({ rule, what, calls, injected }) => [
+    '  ',
+    paint(`FAULT ${rule} (--allow-faults): ${what}; injected into ${injected} of ${calls} calls`, 'red'),
+  ])
 
 /** One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. */
 export const serverLines = (servers: readonly ServerStatus[], paint: Paint, command: CommandPrinter): Line[] => {

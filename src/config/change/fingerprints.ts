@@ -81,7 +81,7 @@ export const fingerprint = (configuration: Configuration, options: FingerprintOp
     const [asWritten, fromFolder] = [undefined, folder].map((base) => digestOf(canonicalText(value, base)))
     return asWritten === fromFolder ? (asWritten ?? '') : `${asWritten} ${fromFolder}`
   }
-  const { gateway, host, audit, log, watch, confirm } = configuration
+  const { gateway, host, audit, tracing, faults, log, watch, confirm } = configuration
   return {
     servers: configuration.servers.map((server) => ({
       key: server.key,
@@ -89,7 +89,17 @@ export const fingerprint = (configuration: Configuration, options: FingerprintOp
     })),
     listeners: digest(LISTENED_WITH.map((member) => host[member])),
     kept: Object.fromEntries(Object.entries(KEPT).map(([path, of]) => [path, digest(of(configuration))])),
-    others: digest([gateway, audit, log.level, watch, confirm, without(host, NAMED_OF_HOST), without(host.limits, NAMED_LIMITS)]),
+    others: digest([
+      gateway,
+      audit,
+      tracing,
+      faults,
+      log.level,
+      watch,
+      confirm,
+      without(host, NAMED_OF_HOST),
+      without(host.limits, NAMED_LIMITS),
+    ]),
   }
 }
 

@@ -5,6 +5,7 @@ import { DEFAULT_GATEWAY } from '../../gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../../host/options.ts'
 import { LEGACY_REVISIONS, MODERN_REVISIONS } from '../../wire/protocol/revisions.ts'
 import { authSchema } from './auth-schema.ts'
+import { faultSchema } from './faults-schema.ts'
 import {
   addresses,
   choice,
@@ -30,6 +31,7 @@ import { registrySchema } from './registry.ts'
 import { SECRET_NAME, secretSchema } from './secret-schema.ts'
 import { defaultsSchema, onChange, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
+import { otlpSchema } from './otlp-schema.ts'
 import { toolsetSchema } from './toolset-schema.ts'
 
 const H = DEFAULT_HOST
@@ -269,6 +271,10 @@ export const fileSchema = z
       'What is only told of by default is blocked: hidden characters, changed definitions, equal names.',
       false,
     ),
+    faults: field(
+      z.array(faultSchema),
+      'Faults injected into calls on purpose, for hardening agents. Refused without `--allow-faults`.',
+    ),
     telemetry: field(
       z.strictObject({
         log: field(
@@ -289,6 +295,7 @@ export const fileSchema = z
           }),
           'The log.',
         ),
+        otlp: field(otlpSchema, 'Traces of calls and their durations, sent to a collector of OpenTelemetry.'),
       }),
       'What can be seen from outside.',
     ),

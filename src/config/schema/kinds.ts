@@ -124,6 +124,12 @@ export const amount = kind(
   },
 )
 
+/** A share: `0.1`, from 0 to 1; the digits from a variable count as one. */
+export const share = kind('a number from 0 to 1', { anyOf: [{ type: 'number', minimum: 0, maximum: 1 }, VARIABLE] }, (value) => {
+  const number = typeof value === 'string' && /^(0|1|0?\.\d{1,9}|1\.0+)$/.test(value) ? Number(value) : value
+  return typeof number === 'number' && number >= 0 && number <= 1 ? number : undefined
+})
+
 /** `true` or `false`; the same words from a variable count as one. */
 export const flag = kind('true or false', { anyOf: [{ type: 'boolean' }, VARIABLE] }, (value) =>
   typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined,

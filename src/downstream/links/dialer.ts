@@ -241,6 +241,12 @@ export class Dialer {
   }
 
   async #dial(host: DialedFor, events: LinkEvents, choice: DialChoice): Promise<Dialed> {
+    const dialed = await this.#dialChannel(host, events, choice)
+    this.#environment.linkOpened?.(dialed.link, this.#options)
+    return dialed
+  }
+
+  async #dialChannel(host: DialedFor, events: LinkEvents, choice: DialChoice): Promise<Dialed> {
     const { openers } = this.#environment
     const options = this.#options
     const { isWanted, isMain = false, era = options.era, transport = options.transport } = choice

@@ -260,7 +260,7 @@ export class LegacyLink implements Link, Carrier {
   /** What a server of this era gets of a host's params: no per-request keys, no rounds, our own progress token. */
   #params(call: Call, id: number): Parts {
     const { params } = call
-    if (this.#isGateway || params.has('_meta')) this.#meta.write(call, id)
+    if (this.#isGateway || call.trace !== undefined || params.has('_meta')) this.#meta.write(call, id)
     // Between legacy peers they are members like others: some have rounds of their own (go-sdk).
     if (call.caller.session === undefined) {
       params.delete('requestState')

@@ -24,22 +24,25 @@ export class RequestMeta {
 
   /** Writes it into the params of a call that leaves as `id`. */
   write(call: Call, id: number): void {
-    const { params, caller, logLevel, progressToken } = call
+    const { params, caller, logLevel, progressToken, trace, withheld } = call
     const raw = params.raw('_meta')
     const from = raw?.[0] === OPEN_BRACE ? raw : undefined
-    if (progressToken !== undefined) return params.set('_meta', this.#make(from, call, id))
+    if (progressToken !== undefined || trace !== undefined || withheld !== undefined)
+      return params.set('_meta', this.#make(from, call, id))
     const known = this.#made.get(caller.capabilities)
     if (known !== undefined && known.logLevel === logLevel && known.scope === caller.scope && isSame(known.from, from))
       return params.set('_meta', known.text)
-    const text = this.#make(from, call, undefined)
+    const text = this.#make(from, call, id)
     this.#made.set(caller.capabilities, { from: from && Buffer.from(from), logLevel, scope: caller.scope, text })
     params.set('_meta', text)
   }
 
-  #make(from: Buffer | undefined, call: Call, progressToken: number | undefined): Buffer {
+  #make(from: Buffer | undefined, call: Call, id: number): Buffer {
     const meta = from === undefined ? new Draft() : Payload.at(from)
     this.#edit(meta, call)
-    if (progressToken !== undefined) meta.set('progressToken', String(progressToken))
+    if (call.progressToken !== undefined) meta.set('progressToken', String(id))
+    for (const key of call.withheld ?? []) meta.delete(key)
+    call.trace?.write(meta, id)
     return join(meta.parts())
   }
 }

@@ -103,6 +103,8 @@ class Answers {
       message: (parts, key) => this.#outlet.message(parts, key),
       answer: (parts) => this.#take(parts),
       end: () => this.#take(undefined),
+      transport: this.#outlet.transport,
+      ambient: this.#outlet.ambient,
     }
   }
 

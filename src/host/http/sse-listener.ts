@@ -219,7 +219,13 @@ export class SseListener {
     const elements = readBatch(body, session, this.#hub.options.limits)
     if (elements === undefined || session === undefined) return false
     const send = (parts: Parts): void => events.message(parts)
-    serveBatch(elements, session, { isStream: false, message: send, answer: send, end: () => undefined }, this.#hub, true)
+    serveBatch(
+      elements,
+      session,
+      { isStream: false, message: send, answer: send, end: () => undefined, transport: 'tcp' },
+      this.#hub,
+      true,
+    )
     return true
   }
 
@@ -229,7 +235,7 @@ export class SseListener {
     let { session } = connected
     const send = (parts: Parts): void => events.message(parts)
     if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
-    const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events }
+    const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events, transport: 'tcp' }
     const refuse = (text: string): void => {
       note(this.#hub, connected.entrance, 200, text, message)
       send(errorMessage(message.id, errorObject(-32600, text)))

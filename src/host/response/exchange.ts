@@ -20,6 +20,10 @@ export interface Exchange {
   answer(parts: Parts, status: number, scopes?: readonly string[]): void
   /** Whether the host takes what it is given on this way, where there is one by now. */
   readonly flow?: Flow | undefined
+  /** Absent: a pipe. */
+  readonly transport?: 'pipe' | 'tcp' | undefined
+  /** `traceparent` of the HTTP request. */
+  readonly ambient?: string | undefined
   /** No answer will come: the host has cancelled. */
   end(): void
   /** An answer that passes as it comes, where this way can: `CLOSE` of `wire/message/message` follows the result. `onBroken`: it did not end. */
@@ -98,6 +102,14 @@ export class PostExchange implements Exchange {
 
   get principal(): string {
     return this.#options.principal
+  }
+
+  get transport(): 'tcp' {
+    return 'tcp'
+  }
+
+  get ambient(): string | undefined {
+    return this.#options.request.header('traceparent')
   }
 
   get isStream(): boolean {

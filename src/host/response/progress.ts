@@ -16,6 +16,9 @@ const BURST = 20
 const PERIOD_MS = 100
 
 export class ProgressExchange implements Exchange {
+  /** See `CallWay`. */
+  readonly hostId: Id | undefined
+  traceId: string | undefined
   readonly #inner: Exchange
   readonly #token: Id | undefined
   #last = -Infinity
@@ -24,8 +27,9 @@ export class ProgressExchange implements Exchange {
   #held: Payload | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** `token`: the host's, as JSON; without one nothing is relayed. */
-  constructor(inner: Exchange, token: Id | undefined) {
+  /** `token`: the host's, as JSON; without one nothing is relayed. `hostId`: of the request. */
+  constructor(inner: Exchange, token: Id | undefined, hostId: Id | undefined) {
+    this.hostId = hostId
     this.#inner = inner
     this.#token = token
   }
@@ -60,6 +64,14 @@ export class ProgressExchange implements Exchange {
 
   get flow(): Flow | undefined {
     return this.#inner.flow
+  }
+
+  get transport(): 'pipe' | 'tcp' {
+    return this.#inner.transport ?? 'pipe'
+  }
+
+  get ambient(): string | undefined {
+    return this.#inner.ambient
   }
 
   get takesStreams(): boolean {

@@ -99,7 +99,7 @@ const refusal = (error: Refusal, { id, era }: Failed): Reply => ({
 })
 
 const failure = (error: Failure, failed: Failed, command: CommandPrinter): Reply => {
-  const text = named(textOf(error, command), error.facts.limit)
+  const text = injected(named(textOf(error, command), error.facts.limit), error.facts.injected)
   if (HOST_FAULTS.has(error.kind)) return { status: 200, message: errorMessage(failed.id, errorObject(-32602, text)) }
   const data = gatewayData(error, failed)
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text, data)) }
@@ -110,6 +110,10 @@ const failure = (error: Failure, failed: Failed, command: CommandPrinter): Reply
 /** With the option that set the limit (RELIABILITY 7). */
 const named = (text: string, limit: string | undefined): string =>
   limit === undefined || text.includes(limit) ? text : `${text} (${limit})`
+
+/** A failure that is there on purpose says so. */
+const injected = (text: string, rule: string | undefined): string =>
+  rule === undefined ? text : `${text} (injected on purpose: ${rule})`
 
 /** A server that is away: why, when it is tried again, and who can do more. */
 const textOf = (error: Failure, command: CommandPrinter): string => {
@@ -154,6 +158,7 @@ const gatewayData = (error: Failure | undefined, failed: Failed): Record<string,
       executed: error?.executed ?? 'unknown',
       retryable: error?.retryable ?? false,
       ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(error?.facts.injected !== undefined && { injected: error.facts.injected }),
       ref: String(failed.ref),
     },
   }

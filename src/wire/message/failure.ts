@@ -42,6 +42,8 @@ export interface FailureFacts {
   readonly server?: { readonly key: string; readonly displayName: string }
   /** HTTP status of the server, where it had one. */
   readonly status?: number
+  /** The rule of the configuration that made it fail on purpose. */
+  readonly injected?: string
   /** A figure the wording needs: seconds of a time-out, MiB of a cap. */
   readonly amount?: number
   /** The option that set the limit which was reached: named to the host, and counted. */

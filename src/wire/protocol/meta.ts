@@ -12,6 +12,8 @@ export const META = {
   server: 'dev.trunkline/server',
   /** Ours: what a gateway-made error says of itself. */
   gateway: 'dev.trunkline/gateway',
+  /** Ours: the fault of the configuration that was injected into the call. */
+  fault: 'dev.trunkline/fault',
   /** Ours: who speaks for the host whose `clientInfo` a server at a bridge is told. */
   via: 'dev.trunkline/via',
   /** Ours: how many gateways a request has passed, to end loops. */

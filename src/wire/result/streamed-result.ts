@@ -50,7 +50,7 @@ export class StreamedResult extends Payload {
   #end: 'complete' | Failure | undefined
   #isDone = false
   #bytes: number
-  #onOver: ((bytes: number, end: StreamEnd) => void) | undefined
+  readonly #onOver: ((bytes: number, end: StreamEnd) => void)[] = []
   readonly #cut = new Set<string>()
   readonly #late = new Map<string, Map<string, string | Uint8Array>>()
   #editBlock: ((block: Payload) => void) | undefined
@@ -100,7 +100,7 @@ export class StreamedResult extends Payload {
 
   /** Calls back once, when nothing more comes; `bytes`: of the message, as far as it came. */
   onOver(callback: (bytes: number, end: StreamEnd) => void): void {
-    this.#onOver = callback
+    this.#onOver.push(callback)
   }
 
   override has(key: string): boolean {
@@ -213,7 +213,7 @@ export class StreamedResult extends Payload {
 
   #over(end: StreamEnd): void {
     this.#isDone = true
-    this.#onOver?.(this.#bytes, end)
+    for (const callback of this.#onOver) callback(this.#bytes, end)
   }
 
   /** What is around the result is a response to our request, like any other. */

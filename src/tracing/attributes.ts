@@ -1,0 +1,65 @@
+/**
+ * What spans and metrics say of a request: the MCP conventions of OpenTelemetry (semantic-conventions-genai, "Semantic conventions
+ * for Model Context Protocol", status Development), and a few attributes of our own under `trunkline.`.
+ */
+import type { Attributes } from '@opentelemetry/api'
+import type { Call } from '../rpc/call.ts'
+import { sessionLabel } from '../rpc/session-label.ts'
+import type { TracedServer } from '../rpc/call.ts'
+import { idText } from './id-text.ts'
+
+/** Attribute that names what a request is about, by method; the others are about nothing that has few values. */
+const NAME_ATTRIBUTE: Readonly<Record<string, string>> = {
+  'tools/call': 'gen_ai.tool.name',
+  'prompts/get': 'gen_ai.prompt.name',
+}
+const WITH_URI: ReadonlySet<string> = new Set(['resources/read', 'resources/subscribe', 'resources/unsubscribe'])
+
+/** `{method} {tool or prompt}`: a URI would make too many names. */
+export const spanName = ({ method, target }: Pick<Call, 'method' | 'target'>): string =>
+  target !== undefined && NAME_ATTRIBUTE[method] !== undefined ? `${method} ${target}` : method
+
+/** What both sides of a request have in common. */
+export const requestAttributes = ({ method, target }: Pick<Call, 'method' | 'target'>): Attributes => {
+  const name = NAME_ATTRIBUTE[method]
+  return {
+    'mcp.method.name': method,
+    ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
+    ...(target !== undefined && name !== undefined && { [name]: target }),
+    ...(target !== undefined && WITH_URI.has(method) && { 'mcp.resource.uri': target }),
+  }
+}
+
+/** The host's side. The session is named by a digest: its id is as good as a credential. */
+export const hostAttributes = (call: Call, toolset: string | undefined): Attributes => {
+  const { caller, way } = call
+  return {
+    ...requestAttributes(call),
+    ...(way?.hostId !== undefined && { 'jsonrpc.request.id': idText(way.hostId) }),
+    'mcp.protocol.version': caller.revision,
+    ...(caller.session !== undefined && { 'mcp.session.id': sessionLabel(caller.session.id) }),
+    ...transportAttributes(way?.transport ?? 'pipe'),
+    'trunkline.ref': call.ref,
+    ...(toolset !== undefined && { 'trunkline.toolset': toolset }),
+    ...(caller.scope.server !== undefined && { 'trunkline.endpoint': caller.scope.server }),
+  }
+}
+
+/** The server's side; names are the server's own. */
+export const serverAttributes = (call: Call, { key, url, revision }: TracedServer): Attributes => ({
+  ...requestAttributes(call),
+  'mcp.protocol.version': revision,
+  ...peerAttributes(url),
+  'trunkline.server': key,
+})
+
+/** How a server is reached. */
+export const peerAttributes = (url: URL | undefined): Attributes => ({
+  ...transportAttributes(url === undefined ? 'pipe' : 'tcp'),
+  ...(url !== undefined && { 'server.address': url.hostname, 'server.port': portOf(url) }),
+})
+
+export const transportAttributes = (transport: 'pipe' | 'tcp'): Attributes =>
+  transport === 'pipe' ? { 'network.transport': 'pipe' } : { 'network.transport': 'tcp', 'network.protocol.name': 'http' }
+
+const portOf = ({ port, protocol }: URL): number => (port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port))

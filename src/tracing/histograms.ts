@@ -1,0 +1,41 @@
+/** The four durations of the MCP conventions, in seconds. What they are split by has few values: tools by names that exist. */
+import type { Attributes, Histogram, Meter } from '@opentelemetry/api'
+
+/** As the conventions ask for. */
+const BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
+
+/** Of these a span has more values than a time series may be split by. */
+const ONLY_ON_SPANS: ReadonlySet<string> = new Set([
+  'jsonrpc.request.id',
+  'mcp.session.id',
+  'mcp.resource.uri',
+  'trunkline.ref',
+  'gen_ai.tool.call.arguments',
+  'gen_ai.tool.call.result',
+])
+
+export interface Histograms {
+  readonly serverOperation: Histogram
+  readonly clientOperation: Histogram
+  readonly serverSession: Histogram
+  readonly clientSession: Histogram
+}
+
+export const makeHistograms = (meter: Meter): Histograms => {
+  const make = (name: string, description: string): Histogram =>
+    meter.createHistogram(name, { unit: 's', description, advice: { explicitBucketBoundaries: BOUNDARIES } })
+  return {
+    serverOperation: make('mcp.server.operation.duration', 'Requests of hosts, until they were answered.'),
+    clientOperation: make('mcp.client.operation.duration', 'Requests to servers, until they were answered.'),
+    serverSession: make('mcp.server.session.duration', 'Sessions of hosts.'),
+    clientSession: make('mcp.client.session.duration', 'Connections to servers.'),
+  }
+}
+
+/** `isKnown`: the name in the request is in the catalog; else it is the caller's to choose, and no time series is made of it. */
+export const metricAttributes = (attributes: Attributes, isKnown: boolean): Attributes =>
+  Object.fromEntries(
+    Object.entries(attributes).filter(
+      ([name]) => !ONLY_ON_SPANS.has(name) && (isKnown || (name !== 'gen_ai.tool.name' && name !== 'gen_ai.prompt.name')),
+    ),
+  )

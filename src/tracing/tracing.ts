@@ -1,0 +1,294 @@
+/**
+ * Traces of calls, and their durations as metrics, over OTLP. One call is a SERVER span; each request that is sent to a server for it
+ * is a CLIENT span below, and so is each question that a legacy host is asked meanwhile.
+ *
+ *     host's span ─► SERVER tools/call gh__find ─┬─► CLIENT tools/call find ─► server's span
+ *       (_meta)        └╌╌ link: HTTP request    └─► CLIENT elicitation/create ─► host's span
+ *
+ * The only part that knows OpenTelemetry, with what it imports; loaded where `telemetry.otlp` names a collector. Nothing is registered
+ * globally.
+ */
+import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import type { Attributes, Histogram, Link as SpanLink, Span, SpanContext, Tracer } from '@opentelemetry/api'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  createAlwaysRecordSampler,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { Sampler } from '@opentelemetry/sdk-trace'
+import type { ServerOptions } from '../downstream/options.ts'
+import type { Link } from '../era/server/link.ts'
+import type { Answer, Call, Handler, HostSession, Layer, Outcome, Question, Scope } from '../rpc/call.ts'
+import type { CallRecord } from '../rpc/record.ts'
+import type { TracedServer, TracePoint } from '../rpc/call.ts'
+import { byteLength, join } from '../wire/message/payload.ts'
+import type { JsonObject } from '../wire/message/payload.ts'
+import { StreamedResult } from '../wire/result/streamed-result.ts'
+import { hostAttributes, peerAttributes, serverAttributes, spanName } from './attributes.ts'
+import { childContext, contextOf, parsed, remoteContext, writeContext } from './context.ts'
+import { endAttributes, endOfError, endOfOutcome, endOfStream } from './ends.ts'
+import type { End } from './ends.ts'
+import { ErrorSampling } from './error-sampling.ts'
+import { loadExporters } from './exporters.ts'
+import { makeHistograms, metricAttributes } from './histograms.ts'
+import type { Histograms } from './histograms.ts'
+import type { TracingOptions } from './options.ts'
+
+export interface TracingSource {
+  readonly log: { warn(facts: object, message: string): void }
+  readonly version: string
+  /** Names this process among others of the same service. */
+  readonly instance: string
+  readonly toolsetOf: (scope: Scope) => string | undefined
+  /** Text, or JSON text, without secrets. */
+  readonly hide: (text: string) => string
+  readonly hideJson: (json: string) => string
+}
+
+/** Larger arguments and results are left out. */
+const MAX_CAPTURED_BYTES = 64 * 1024
+/** A collector that is away is told once in so long. */
+const COMPLAIN_MS = 60_000
+/** What is still to be sent at the end has so long. */
+const END_MS = 2_000
+
+/** Rejects where the packages of OpenTelemetry are not there. */
+export const startTracing = async (options: TracingOptions, source: TracingSource): Promise<Tracing> => {
+  let complainedMs = -Infinity
+  const failed = (error: unknown): void => {
+    const nowMs = performance.now()
+    if (nowMs - complainedMs < COMPLAIN_MS) return
+    complainedMs = nowMs
+    source.log.warn(
+      { endpoint: options.endpoint.origin, error: error instanceof Error ? error.message : String(error) },
+      'traces and metrics do not reach the collector, and are dropped (telemetry.otlp)',
+    )
+  }
+  const exporters = await loadExporters(options, failed)
+  const resource = resourceFromAttributes({
+    'service.name': options.serviceName,
+    'service.version': source.version,
+    'service.instance.id': source.instance,
+    ...options.attributes,
+  })
+  const batches = new BatchSpanProcessor({
+    exporter: exporters.spans,
+    scheduledDelayMillis: options.delayMs,
+    exportTimeoutMillis: options.timeoutMs,
+    maxQueueSize: options.maxQueued,
+    maxExportBatchSize: Math.min(512, options.maxQueued),
+  })
+  const traces = new TracerProvider({
+    resource,
+    sampler: samplerOf(options),
+    spanProcessors: [options.errors ? new ErrorSampling(batches) : batches],
+  })
+  const metrics = options.metrics
+    ? new MeterProvider({
+        resource,
+        readers: [
+          new PeriodicExportingMetricReader({
+            exporter: exporters.metrics(),
+            exportIntervalMillis: options.metricsIntervalMs,
+            exportTimeoutMillis: Math.min(options.timeoutMs, options.metricsIntervalMs),
+          }),
+        ],
+      })
+    : undefined
+  const tracer = traces.getTracer('trunkline', source.version)
+  const histograms = metrics && makeHistograms(metrics.getMeter('trunkline', source.version))
+  return new Tracing(options, source, tracer, histograms, async () => {
+    const late = new Promise<void>((resolve) => setTimeout(resolve, END_MS).unref())
+    await Promise.race([Promise.allSettled([traces.shutdown(), metrics?.shutdown()]), late])
+  })
+}
+
+const samplerOf = ({ rate, errors }: TracingOptions): Sampler => {
+  const root = rate >= 1 ? new AlwaysOnSampler() : new TraceIdRatioBasedSampler(rate)
+  const sampler = new ParentBasedSampler({ root })
+  return errors ? createAlwaysRecordSampler(sampler) : sampler
+}
+
+export class Tracing implements AsyncDisposable {
+  readonly #options: TracingOptions
+  readonly #source: TracingSource
+  readonly #tracer: Tracer
+  readonly #histograms: Histograms | undefined
+  readonly #end: () => Promise<void>
+
+  constructor(
+    options: TracingOptions,
+    source: TracingSource,
+    tracer: Tracer,
+    histograms: Histograms | undefined,
+    end: () => Promise<void>,
+  ) {
+    this.#options = options
+    this.#source = source
+    this.#tracer = tracer
+    this.#histograms = histograms
+    this.#end = end
+  }
+
+  /** Calls of hosts, each as a SERVER span. */
+  readonly layer: Layer = (inner) => (call) => this.#serve(inner, call)
+
+  /** Measures a session of a host, as long as it lasts. */
+  readonly sessionOpened = (session: Pick<HostSession, 'onEnd'> & { readonly revision: string }): void => {
+    const startedMs = performance.now()
+    session.onEnd(() => {
+      const { revision } = session
+      this.#histograms?.serverSession.record((performance.now() - startedMs) / 1_000, { 'mcp.protocol.version': revision })
+    })
+  }
+
+  /** Measures a connection to a server, as long as it lasts. */
+  readonly linkOpened = (link: Link, { key, url }: ServerOptions): void => {
+    const startedMs = performance.now()
+    void link.closed.then((failure) =>
+      this.#histograms?.clientSession.record((performance.now() - startedMs) / 1_000, {
+        'mcp.protocol.version': link.revision,
+        ...peerAttributes(url),
+        'trunkline.server': key,
+        ...(failure !== undefined && { 'error.type': failure.kind }),
+      }),
+    )
+  };
+
+  /** Sends what is left, for 2 s at most. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#end()
+  }
+
+  async #serve(inner: Handler, call: Call): Promise<Outcome> {
+    const { ask, way } = call
+    const parent = remoteContext(call.params.object('_meta'))
+    const ambient = parsed(way?.ambient)
+    const attributes = hostAttributes(call, this.#source.toolsetOf(call.caller.scope))
+    const record: CallRecord = call.record ?? {}
+    const links = ambient === undefined ? [] : [{ context: ambient } satisfies SpanLink]
+    const span = this.#tracer.startSpan(spanName(call), { kind: SpanKind.SERVER, attributes, links }, contextOf(parent))
+    const operation = this.#operation(call, span, this.#histograms?.serverOperation, attributes, () => record.isListed === true)
+    if (way !== undefined) way.traceId = span.spanContext().traceId
+    const point = new Point(this, span, parent === undefined)
+    const traced = { ...call, record, trace: point, ask: ask && ((question: Question) => this.#ask(question, ask, span)) }
+    return operation(() => inner(traced))
+  }
+
+  /** A request for it to a server, as a CLIENT span. */
+  send(call: Call, server: TracedServer, handler: Handler, parent: Span, isOwn: boolean): Promise<Outcome> {
+    const attributes = serverAttributes(call, server)
+    const span = this.#tracer.startSpan(spanName(call), { kind: SpanKind.CLIENT, attributes }, childContext(parent))
+    const operation = this.#operation(
+      call,
+      span,
+      this.#histograms?.clientOperation,
+      attributes,
+      () => call.record?.isListed === true,
+    )
+    return operation(() => handler({ ...call, trace: new Point(this, span, isOwn) }))
+  }
+
+  /** A question to a legacy host. Its parent is the span of the server that asks, where that says so. */
+  async #ask(question: Question, ask: NonNullable<Call['ask']>, call: Span): Promise<Answer> {
+    const { method, params } = question
+    const parent = remoteContext(params?.object('_meta'))
+    const options = { kind: SpanKind.CLIENT, attributes: { 'mcp.method.name': method } }
+    const span = this.#tracer.startSpan(method, options, parent === undefined ? childContext(call) : contextOf(parent))
+    const { traceId, spanId, traceFlags } = span.spanContext()
+    params?.setIn('_meta', 'traceparent', `"00-${traceId}-${spanId}-0${traceFlags & 1}"`)
+    const answer = await ask(question)
+    if ('error' in answer) this.#finish(span, { error: answer.error.raw('code')?.toString() ?? '_OTHER' })
+    else span.end()
+    return answer
+  }
+
+  /** Runs one request and ends its span, with what its end says; a result that streams ends it when it is over. */
+  #operation(
+    call: Call,
+    span: Span,
+    histogram: Histogram | undefined,
+    attributes: Attributes,
+    isKnown: () => boolean,
+  ): (run: () => Promise<Outcome>) => Promise<Outcome> {
+    const startedMs = performance.now()
+    if (this.#options.captureArguments)
+      this.#capture(span, 'gen_ai.tool.call.arguments', call, call.params.raw('arguments') ?? Buffer.alloc(0))
+    const finish = (end: End): void => {
+      const extra = endAttributes(call.signal.aborted && end.error !== undefined ? { error: 'cancelled' } : end)
+      this.#finish(span, end, extra)
+      histogram?.record((performance.now() - startedMs) / 1_000, metricAttributes({ ...attributes, ...extra }, isKnown()))
+    }
+    return async (run) => {
+      try {
+        const outcome = await run()
+        const { result } = outcome
+        if (result instanceof StreamedResult) result.onOver((_, end) => finish(endOfStream(result, end)))
+        else {
+          if (this.#options.captureArguments) this.#capture(span, 'gen_ai.tool.call.result', call, ...result.parts())
+          finish(endOfOutcome(call, outcome))
+        }
+        return outcome
+      } catch (error) {
+        finish(endOfError(error))
+        throw error
+      }
+    }
+  }
+
+  #finish(
+    span: Span,
+    { error, message }: End,
+    attributes: Attributes = error === undefined ? {} : { 'error.type': error },
+  ): void {
+    span.setAttributes(attributes)
+    if (error !== undefined)
+      span.setStatus({
+        code: SpanStatusCode.ERROR,
+        ...(message !== undefined && { message: this.#source.hide(message) }),
+      })
+    span.end()
+  }
+
+  #capture(span: Span, name: string, { method }: Call, ...json: Uint8Array[]): void {
+    const bytes = byteLength(json)
+    if (method !== 'tools/call' || bytes === 0 || bytes > MAX_CAPTURED_BYTES || !span.isRecording()) return
+    span.setAttribute(name, this.#source.hideJson(join(json).toString()))
+  }
+}
+
+class Point implements TracePoint {
+  readonly #tracing: Tracing
+  readonly #span: Span
+  readonly #context: SpanContext
+  /** The trace began with this call. */
+  readonly #isOwn: boolean
+
+  constructor(tracing: Tracing, span: Span, isOwn: boolean) {
+    this.#tracing = tracing
+    this.#span = span
+    this.#context = span.spanContext()
+    this.#isOwn = isOwn
+  }
+
+  get traceId(): string {
+    return this.#context.traceId
+  }
+  get spanId(): string {
+    return this.#context.spanId
+  }
+
+  write(meta: JsonObject, id: number): void {
+    this.#span.setAttribute('jsonrpc.request.id', String(id))
+    writeContext(meta, this.#context, this.#isOwn)
+  }
+
+  sending(server: TracedServer, send: Handler): Handler {
+    return (call) => this.#tracing.send(call, server, send, this.#span, this.#isOwn)
+  }
+}
