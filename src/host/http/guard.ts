@@ -23,7 +23,7 @@ const JSON_DOCUMENT = { 'Content-Type': 'application/json', 'Cache-Control': 'ma
 const JSON_BODY = { 'Content-Type': 'application/json' }
 const SOON = { 'Retry-After': '2' }
 /** Why it is not is for the operator. */
-const UNFIT = 'a token is no good'
+const UNFIT = 'a token was rejected'
 /** Between two warnings about tokens that no caller of the issuer could come in with. */
 const SETUP_WARNING_MS = 60_000
 const NO_SCOPES: readonly string[] = []

@@ -150,7 +150,7 @@ describe('forged tokens', () => {
     )
     // The operator is told why, without the token.
     const [{ facts, text }] = gateway.log.entries
-    expect([text, facts]).toEqual(['a token is no good', { reason: expect.any(String) }])
+    expect([text, facts]).toEqual(['a token was rejected', { reason: expect.any(String) }])
     expect(JSON.stringify(gateway.log.entries)).not.toContain(token)
   })
 
