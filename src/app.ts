@@ -43,6 +43,7 @@ import { SessionIds } from './host/session/session-ids.ts'
 import { StdioListener } from './host/stdio/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio/stdio-listener.ts'
 import type { HostOptions } from './host/options.ts'
+import { Observer } from './observe/observer.ts'
 import type { EndpointPath } from './rpc/call.ts'
 import { LimitCounts } from './rpc/limit-counts.ts'
 import { Sweeper } from './rpc/sweeper.ts'
@@ -91,6 +92,10 @@ export interface Running extends AsyncDisposable {
   readonly configuration: Configuration
   /** What is injected into calls on purpose, and how often it was. */
   readonly faults: readonly FaultCount[]
+  /** What was captured and counted of calls while it was switched on. */
+  readonly observer: Observer
+  /** Calls are captured and counted until the returned function is called; several may ask for it. */
+  watchCalls(): () => void
   /** How the audit log is doing; `undefined`: none is kept. */
   readonly audit: AuditState | undefined
   /**
@@ -237,11 +242,33 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     maxDescriptors: gauges.maxDescriptors,
     denied: undefined,
     sessionOpened: undefined,
+    observer: undefined,
     hideJson: redactor.hideJson,
     command: (...words) => operatorCommand(configuration.named, ...words),
     nextRef: () => ++refs,
   }
   const admission = new Admission(hub)
+  const observer = new Observer({
+    options: () => current.observe,
+    hide: redactor.hideJson,
+    toolsetOf: (scope) => gateway.toolsetOf(scope),
+    passed: limits.passed,
+    nextRef: hub.nextRef,
+  })
+  let watchers = 0
+  const watchCalls = (): (() => void) => {
+    const observe = (count: number): void => {
+      watchers += count
+      hub.observer = watchers === 0 ? undefined : observer
+      if (watchers < 2) gateway.observe(hub.observer)
+    }
+    observe(1)
+    let isWatching = true
+    return () => {
+      if (isWatching) observe(-1)
+      isWatching = false
+    }
+  }
   holdAtMost(clients.bodies.held, hostOptions)
   const keepRecord = (settings: AuditSettings | undefined): void => {
     const { hideJson } = redactor
@@ -310,6 +337,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await Promise.all([front.close(), ...[...pipes].map(release)])
     sessionIds.close()
     await tracing?.[Symbol.asyncDispose]()
+    observer.feed[Symbol.dispose]()
     await dispose()
   }
   let ending: Promise<void> | undefined
@@ -331,6 +359,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     front,
     hub,
     limits,
+    observer,
+    watchCalls,
     get configuration() {
       return current
     },

@@ -254,6 +254,12 @@ const makeProgram = (
     const { ps } = await import('./commands/running/control.ts')
     end(await ps(await invoked(options)))
   })
+  command('open', 'a link to the dashboard of the running process, opened in a browser')
+    .option('--no-browser', 'print it only')
+    .action(async (options: CommonOptions & { readonly browser?: boolean }) => {
+      const { open } = await import('./commands/running/open.ts')
+      end(await open(await invoked(options), options.browser !== false && !json && io.stdout.isTTY === true))
+    })
   command('login', 'sign in at a server: prints the link, and waits')
     .argument('<server>', 'its key')
     .option('--open', 'open the link in a browser')

@@ -1,5 +1,6 @@
 /** The other end of the admin socket: a running process of the same configuration, as the command line sees it. */
 import { readdir } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -10,7 +11,9 @@ import type { EndpointPath } from '../rpc/call.ts'
 import { BASIS_FORMAT, decodeBasis } from './basis.ts'
 import { nodeHttp } from '../transport/http1/server/node-http.ts'
 import type { CallEnd } from './call.ts'
-import type { Control, Login } from './control.ts'
+import type { FeedMessage, FeedSink } from './calls.ts'
+import type { Control, Login, OpenEnd } from './control.ts'
+import { AdminRefusal } from './refusal.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
 import type { Place } from './socket.ts'
 import type { ToolRow } from './tools.ts'
@@ -25,6 +28,15 @@ const remoteControl = (place: Place): Control => {
   const ask = async <T>(method: string, path: string, query: Query = {}): Promise<T> =>
     JSON.parse((await exchange(place, method, path, query)).toString()) as T
   return {
+    calls: (_viewer, query) => ask('GET', '/calls', [...query]),
+    callDetail: (_viewer, id) => ask('GET', `/calls/${id}`),
+    follow: ({ filter, after }, sink, signal) =>
+      follow(place, { filter, ...(after !== undefined && { after: String(after) }) }, sink, signal),
+    stats: (windowMs) => ask('GET', '/stats', { window: `${windowMs}ms` }),
+    stderr: async (server, lines) =>
+      (await ask<{ lines: readonly string[] }>('GET', '/stderr', { server, lines: String(lines) }).catch(ifGone))?.lines,
+    metrics: async (isOpenMetrics) => (await ask<{ text: string }>('GET', '/metrics', { open: String(isOpenMetrics) })).text,
+    open: async () => (await ask<{ opened?: OpenEnd }>('POST', '/open')).opened,
     status: () => ask('GET', '/status'),
     tools: async (query, toolset) =>
       (await ask<{ tools?: readonly ToolRow[] }>('GET', '/tools', { query, ...(toolset !== undefined && { toolset }) })).tools,
@@ -127,6 +139,24 @@ const exchange = (
     asked.end(body)
   })
 
+/** Lines of JSON, each a message of the feed. Rejects with `AdminRefusal`. */
+const follow = ({ path: socketPath }: Place, query: Record<string, string>, sink: FeedSink, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const path = `/feed?${new URLSearchParams(query).toString()}`
+    const asked = nodeHttp().request({ socketPath, path, agent: false, signal }, (response) => {
+      if (response.statusCode !== 200) return void collect(response).then(() => resolve(), reject)
+      createInterface({ input: response }).on('line', (line) => sink.send(JSON.parse(line) as FeedMessage))
+      response.once('close', resolve)
+      response.on('error', () => resolve())
+    })
+    asked.once('error', (error) => (signal.aborted ? resolve() : reject(error)))
+    asked.end()
+  })
+
+const ifGone = (error: unknown): undefined => {
+  if (!(error instanceof AdminRefusal)) throw error
+}
+
 /** What the running process does not know how to answer: it is of another version. */
 class UnknownRequest extends Error {}
 
@@ -137,7 +167,16 @@ const ifUnknown = (error: unknown): undefined => {
 const collect = async (response: IncomingMessage): Promise<Buffer> => {
   const chunks: Buffer[] = []
   for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
+  const refusal = refusalIn(response.statusCode ?? 0, Buffer.concat(chunks).toString())
+  if (refusal !== undefined) throw refusal
   if (response.statusCode === 404) throw new UnknownRequest('the running process is of another version, and cannot do this')
   if (response.statusCode !== 200) throw new Error(`the running process answered ${response.statusCode}`)
   return Buffer.concat(chunks)
+}
+
+/** What the running process refused in words. */
+const refusalIn = (status: number, text: string): AdminRefusal | undefined => {
+  if (status < 400 || !text.startsWith('{"error":')) return undefined
+  const { code, message, at } = (JSON.parse(text) as { error: { code: string; message: string; at?: number } }).error
+  return new AdminRefusal(status, code, message, at)
 }

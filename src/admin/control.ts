@@ -6,6 +6,9 @@ import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { ConfigError } from '../config/syntax/problems.ts'
 import type { Problem } from '../config/syntax/problems.ts'
+import type { CallDetail } from '../observe/captured.ts'
+import type { CallPage } from '../observe/observer.ts'
+import type { Viewer } from '../observe/viewer.ts'
 import { operatorCommand } from '../operator-command.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
@@ -13,6 +16,8 @@ import { VERSION } from '../version.ts'
 import type { Context } from '../config/surroundings.ts'
 import { basisOf } from './basis.ts'
 import type { Basis } from './basis.ts'
+import { callDetail, followCalls, pageOfCalls } from './calls.ts'
+import type { FeedOptions, FeedSink } from './calls.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
 import { lintCatalog } from './lint.ts'
@@ -20,6 +25,9 @@ import type { Lint } from './lint.ts'
 import { readChanges, readOffered } from './offered.ts'
 import type { Deviating, OfferedServer } from './offered.ts'
 import type { Plan } from './plan.ts'
+import { metricsText } from './metrics.ts'
+import { statsOf } from './stats.ts'
+import type { Stats } from './stats.ts'
 import { serverStatuses, urlsOf } from './status.ts'
 import type { Status } from './status.ts'
 import { listTools } from './tools.ts'
@@ -29,6 +37,20 @@ import type { WhyEnd } from './why.ts'
 
 export interface Control {
   status(): Promise<Status>
+  /** Captured calls, newest first; `query`: `filter`, `limit`, `before`. Rejects with `AdminRefusal`. */
+  calls(viewer: Viewer, query: URLSearchParams): Promise<CallPage>
+  /** All that is kept of one call. Rejects with `AdminRefusal`. */
+  callDetail(viewer: Viewer, id: number): Promise<CallDetail>
+  /** Sends rows as calls begin and end, and sees to it that calls are captured, until `signal` fires. Rejects with `AdminRefusal`. */
+  follow(options: FeedOptions, sink: FeedSink, signal: AbortSignal): Promise<void>
+  /** The calls of the last minutes by server and tool. */
+  stats(windowMs: number): Promise<Stats>
+  /** The last lines that a server printed on stderr, oldest first; `undefined`: there is no such server. */
+  stderr(server: string, lines: number): Promise<readonly string[] | undefined>
+  /** Everything that is measured, as a Prometheus reads it. */
+  metrics(isOpenMetrics: boolean): Promise<string>
+  /** A link to the dashboard, for whose sake the admin listener is opened. Rejects where no address can be bound. */
+  open(): Promise<OpenEnd>
   /** What hosts see at `/mcp`, or at a toolset; `undefined`: there is no such toolset. */
   tools(query: string, toolset: string | undefined): Promise<readonly ToolRow[] | undefined>
   /** `args` is a JSON object as text; `signal` gives the call up. A toolset that does not exist refuses it. */
@@ -56,6 +78,17 @@ export interface Control {
   /** Takes changed definitions as they are now, of one tool (original name) or all. `undefined`: there is no such server. */
   approve(server: string, tool: string | undefined): Promise<readonly string[] | undefined>
 }
+
+/** How the admin listener is reached; `undefined`: `ui.enabled` is off, and nothing is bound. */
+export type OpenEnd =
+  | {
+      /** With a one-time key in its fragment, good for ten minutes. */
+      readonly url: string
+      readonly origin: string
+      /** Holds a token for programs, such as a Prometheus. */
+      readonly tokenFile: string | undefined
+    }
+  | undefined
 
 /** Where to sign in; `code`: what the page asks for, where hosts are authenticated. */
 export interface Login {
@@ -94,9 +127,27 @@ export const localControl = (
   reloader: Reloader,
   context: Pick<Context, 'env' | 'overrides'>,
   redactor: Redactor,
+  open: Control['open'] = async () => undefined,
 ): Control => {
   const startedMs = performance.now()
   return {
+    open,
+    calls: async (viewer, query) => pageOfCalls(running.observer, viewer, query),
+    callDetail: async (viewer, id) => callDetail(running.observer, viewer, id),
+    follow: async (options, sink, signal) => {
+      const stopWatching = running.watchCalls()
+      try {
+        const stop = followCalls(running.observer, options, sink)
+        if (!signal.aborted)
+          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+        stop()
+      } finally {
+        stopWatching()
+      }
+    },
+    stats: async (windowMs) => statsOf(running, windowMs),
+    stderr: async (server, lines) => redactor.hideIn(running.fleet.get(server)?.stderrTail(lines)),
+    metrics: async (isOpenMetrics) => redactor.hide(metricsText(running, isOpenMetrics)),
     status: async () => {
       const { configuration, gateway } = running
       return redactor.hideIn({

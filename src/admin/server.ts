@@ -3,21 +3,29 @@
  * It restarts, reloads and approves; it takes no command line, no URL and no configuration (DECISIONS 7). Never on the MCP port (T-37).
  */
 import { chmod } from 'node:fs/promises'
-import type { IncomingMessage, Server as HttpServer } from 'node:http'
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http'
 import { Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { HostStreams } from '../app.ts'
-import { HOST_LIMITS } from '../catalog/lint/host-limits.ts'
 import type { Log } from '../downstream/environment.ts'
+import type { Viewer } from '../observe/viewer.ts'
+import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { EndpointPath } from '../rpc/call.ts'
 import { nodeHttp } from '../transport/http1/server/node-http.ts'
-import { encodeBasis } from './basis.ts'
+import { countOf } from './calls.ts'
+import type { FeedSink } from './calls.ts'
 import type { Control } from './control.ts'
 import { askToRelease } from './client.ts'
+import { AdminRefusal } from './refusal.ts'
+import { findRoute } from './routes.ts'
 import { isAnswered, PIPE, prepareFolder, removeStale } from './socket.ts'
 import type { Place } from './socket.ts'
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024
+/** What may wait for a reader of the feed before rows are left out. */
+const MAX_WAITING_BYTES = 256 * 1024
+/** Who may write to the socket may do everything. */
+const OPERATOR: Viewer = { principal: SHARED_PRINCIPAL, isOperator: true }
 
 export interface AdminOptions {
   readonly control: Control
@@ -28,36 +36,6 @@ export interface AdminOptions {
   /** Whether there is such an endpoint to attach to. */
   readonly isEndpoint: (path: EndpointPath) => boolean
   readonly log: Log
-}
-
-type Handler = (query: URLSearchParams, body: string, control: Control, signal: AbortSignal) => Promise<Buffer | object>
-
-const ROUTES: Readonly<Record<string, Handler>> = {
-  'GET /status': (_query, _body, control) => control.status(),
-  'GET /tools': async (query, _body, control) => ({
-    tools: await control.tools(query.get('query') ?? '', query.get('toolset') ?? undefined),
-  }),
-  'GET /offered': (query, _body, control) => control.offered(query.getAll('server'), query.get('apps') === 'true'),
-  'GET /changes': (_query, _body, control) => control.changes(),
-  'GET /lint': (query, _body, control) => control.lint(query.getAll('host').filter((host) => Object.hasOwn(HOST_LIMITS, host))),
-  'GET /why': (query, _body, control) => control.why(query.get('name') ?? '', query.get('toolset') ?? undefined),
-  'GET /plan': (_query, _body, control) => control.plan(),
-  'GET /basis': async (_query, _body, control) => {
-    const basis = await control.basis()
-    return basis === undefined ? {} : encodeBasis(basis)
-  },
-  'POST /reload': (_query, _body, control) => control.reload(),
-  'POST /restart': async (query, _body, control) => ({ restarted: await control.restart(query.get('server') ?? '') }),
-  'POST /login': async (query, _body, control) => ({ login: await control.login(query.get('server') ?? '') }),
-  'GET /login': async (query, _body, control, signal) => ({ end: await control.loginEnd(query.get('server') ?? '', signal) }),
-  'POST /approve': async (query, _body, control) => ({
-    approved: await control.approve(query.get('server') ?? '', query.get('tool') ?? undefined),
-  }),
-  'POST /call': async (query, body, control, signal) => {
-    const end = await control.call(query.get('tool') ?? '', body, query.get('toolset') ?? undefined, signal)
-    if (end.kind !== 'result') return end
-    return Buffer.concat([Buffer.from(`{"kind":"result","isError":${end.isError},"result":`), end.result, Buffer.from('}')])
-  },
 }
 
 /** Takes the socket, or goes on without, which is logged: another process of this configuration may have it. */
@@ -97,12 +75,14 @@ const serve = (options: AdminOptions, pipes: Set<Duplex>, release: () => void): 
   const server = nodeHttp().createServer((request, response) => {
     const gone = new AbortController()
     response.once('close', () => gone.abort())
+    if (request.url?.startsWith('/feed') === true) return void follow(request, response, options, gone.signal)
     void answer(request, options, gone.signal, release).then(
       (body) => {
         const isKnown = body !== undefined
         response.writeHead(isKnown ? 200 : 404, { 'Content-Type': 'application/json' }).end(isKnown ? body : '{}')
       },
       (error: unknown) => {
+        if (error instanceof AdminRefusal) return refuse(response, error)
         log.error({ error: String(error) }, 'the admin socket could not answer')
         response.writeHead(500).end()
       },
@@ -154,15 +134,47 @@ const answer = async (
   release: () => void,
 ): Promise<Buffer | string | undefined> => {
   const { pathname, searchParams } = urlOf(request)
-  const name = `${request.method} ${pathname}`
-  if (name === 'POST /release') {
+  if (request.method === 'POST' && pathname === '/release') {
     if (attach === undefined) release()
     return JSON.stringify({ released: attach === undefined })
   }
-  const handler = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
-  if (handler === undefined) return undefined
-  const body = await handler(searchParams, await read(request), control, gone)
+  const found = findRoute(request.method ?? '', pathname)
+  if (found === undefined) return undefined
+  const { route, id } = found
+  const asked = { query: searchParams, body: await read(request), control, signal: gone, viewer: OPERATOR, id }
+  const body = await route.answer(asked)
   return Buffer.isBuffer(body) ? body : JSON.stringify(body)
+}
+
+const refuse = (response: ServerResponse, error: AdminRefusal): void =>
+  void response.writeHead(error.status, { 'Content-Type': 'application/json' }).end(JSON.stringify(error.body))
+
+/** Rows of calls as lines of JSON, until the reader leaves. */
+const follow = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { control, log }: AdminOptions,
+  gone: AbortSignal,
+): Promise<void> => {
+  const { searchParams } = urlOf(request)
+  const sink: FeedSink = {
+    get isStalled() {
+      return response.writableLength > MAX_WAITING_BYTES
+    },
+    send: (message) => {
+      if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+      response.write(`${JSON.stringify(message)}\n`)
+    },
+  }
+  const filter = searchParams.get('filter') ?? ''
+  try {
+    await control.follow({ viewer: OPERATOR, filter, after: countOf(searchParams, 'after') }, sink, gone)
+    response.end()
+  } catch (error) {
+    if (error instanceof AdminRefusal) return refuse(response, error)
+    log.error({ error: String(error) }, 'the admin socket could not answer')
+    response.destroy()
+  }
 }
 
 const urlOf = ({ url }: IncomingMessage): URL => new URL(url ?? '/', 'http://admin')

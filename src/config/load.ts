@@ -13,6 +13,7 @@ import type { Configuration } from './options.ts'
 import { ConfigError } from './syntax/problems.ts'
 import type { Problem } from './syntax/problems.ts'
 import { credentialsOf, secretsOf, warnOfReadableSecrets } from './build/known-secrets.ts'
+import { buildObserve } from './build/observe.ts'
 import { collectRates } from './build/rates.ts'
 import { readProxies } from './build/proxies.ts'
 import { buildServer } from './build/server.ts'
@@ -39,6 +40,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     locked: lockedServer(lock, server.key),
   }))
   const host = buildHost(gathered, context, problems)
+  const observe = buildObserve(gathered, host, problems)
   const audit = buildAudit(gathered, context, problems)
   const faults = buildFaults(gathered, context, problems)
   const tracing = buildTracing(settings.telemetry?.otlp)
@@ -71,6 +73,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     proxies: proxies.rules,
     gateway,
     host,
+    observe,
     audit,
     tracing,
     faults,

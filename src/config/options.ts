@@ -4,6 +4,7 @@ import type { ServerOptions } from '../downstream/options.ts'
 import type { FaultRule } from '../gateway/faults.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
+import type { ObserveOptions } from '../observe/options.ts'
 import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
 import type { TracingOptions } from '../tracing/options.ts'
 
@@ -30,6 +31,8 @@ export interface Configuration {
   readonly proxies: ProxyRules
   readonly gateway: GatewayOptions
   readonly host: HostOptions
+  /** The admin listener, what is captured and what is counted. */
+  readonly observe: ObserveOptions
   /** The audit log; `undefined`: none is kept. */
   readonly audit: AuditSettings | undefined
   /** Where traces and their metrics are sent; `undefined`: none are kept. */

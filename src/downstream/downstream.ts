@@ -362,6 +362,7 @@ export class Downstream {
     try {
       const waiting = this.#slots.take(call.signal)
       if (waiting !== undefined) await waiting
+      call.record?.slotted?.()
     } catch (error) {
       throw this.#located(error)
     }

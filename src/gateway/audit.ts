@@ -6,12 +6,12 @@ import { Refusal, ServerError } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import type { CallRecord, Denial, DenialReason } from '../rpc/record.ts'
 import { sessionLabel } from '../rpc/session-label.ts'
+import { endOfError, endOfOutcome, endOfStream } from '../observe/ends.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { FailureKind } from '../wire/message/failure.ts'
 import { byteLength, join, Payload } from '../wire/message/payload.ts'
 import type { JsonObject } from '../wire/message/payload.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
-import type { StreamEnd } from '../wire/result/streamed-result.ts'
 
 export interface AuditSink {
   /** Takes one line, without its line end. */
@@ -34,14 +34,6 @@ export interface AuditOptions {
 
 /** Larger parameters and results are left out of the line, which says so. */
 const MAX_BODY_BYTES = 64 * 1024
-
-const DENIALS: Partial<Record<FailureKind, DenialReason>> = {
-  overloaded: 'overloaded',
-  shutting_down: 'shutting_down',
-  unknown: 'unknown',
-  denied: 'unknown',
-  state: 'invalid',
-}
 
 /** How a call ended, and with what. */
 interface End {
@@ -89,9 +81,9 @@ export class Audit {
       throw refusedBecause(trouble)
     }
     try {
-      const outcome = await inner({ ...call, record })
+      const outcome = await inner(call.record === undefined ? { ...call, record } : call)
       const { result } = outcome
-      if (result instanceof StreamedResult) result.onOver((bytes, end) => write(endOfStream(result, bytes, end)))
+      if (result instanceof StreamedResult) result.onOver((bytes, end) => write({ ...endOfStream(result, end), bytes }))
       else write(endOf(call, outcome))
       return outcome
     } catch (error) {
@@ -101,20 +93,12 @@ export class Audit {
   }
 
   #failedEnd(call: Call, record: CallRecord, error: unknown): End {
-    if (error instanceof ServerError) return { outcome: 'error', code: error.code }
-    if (error instanceof Refusal) {
-      const { denied = { reason: 'invalid' as const } } = record
-      const rule = denied.reason === 'unknown' ? this.#options.hiddenBy(call) : denied.rule
-      return { denied: { reason: denied.reason, rule }, code: error.code, detail: error.message }
-    }
-    if (call.signal.aborted) return { outcome: 'cancelled' }
-    if (!(error instanceof Failure)) return { outcome: 'failed', detail: 'internal error' }
-    const { kind, message, facts } = error
-    const denial = kind === 'rate_limited' && facts.limit !== undefined ? kind : DENIALS[kind]
-    const reason = error.executed === 'no' ? denial : undefined
-    return reason === undefined
-      ? { outcome: 'failed', kind, detail: message }
-      : { denied: { reason, rule: facts.limit }, detail: message }
+    const { outcome, reason, rule, code, kind, detail } = endOfError(error, call.signal.aborted, record.denied)
+    if (error instanceof ServerError) return { outcome, ...(code !== undefined && { code }) }
+    if (reason === undefined) return { outcome, ...(kind && { kind }), ...(detail !== undefined && { detail }) }
+    const hidden = error instanceof Refusal && reason === 'unknown' ? this.#options.hiddenBy(call) : rule
+    const denied = { reason, rule: hidden }
+    return { denied, ...(code !== undefined && { code }), ...(detail !== undefined && { detail }) }
   }
 
   #write(call: Call, record: CallRecord, time: string, durationMs: number, came: Buffer | undefined, end: End): void {
@@ -151,20 +135,10 @@ export class Audit {
   }
 }
 
-const endOf = ({ method, signal }: Call, { kind, result }: Outcome): End => {
-  if (signal.aborted) return { outcome: 'cancelled', result }
-  if (kind !== 'complete') return { outcome: kind, result }
-  const isError = method === 'tools/call' && result instanceof Payload && result.raw('isError')?.toString() === 'true'
-  return { outcome: isError ? 'tool_error' : 'ok', result }
-}
-
-/** What passed on while it came is not looked into: whether the tool says that it failed is known only where it says so first. */
-const endOfStream = (result: StreamedResult, bytes: number, end: StreamEnd): End => {
-  if (end === 'aborted') return { outcome: 'cancelled', bytes }
-  if (end !== 'complete') return { outcome: 'failed', kind: end.kind, detail: end.message, bytes }
-  const isError = result.raw('isError')?.toString()
-  return { outcome: isError === undefined ? 'streamed' : isError === 'true' ? 'tool_error' : 'ok', bytes }
-}
+const endOf = ({ method, signal }: Call, outcome: Outcome): End => ({
+  ...endOfOutcome(method, signal.aborted, outcome),
+  result: outcome.result,
+})
 
 /** What came, not what was made of it. */
 const sizeOf = (result: JsonObject): number =>

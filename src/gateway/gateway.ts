@@ -25,6 +25,7 @@ import type { LinkOwner } from '../downstream/link-owner.ts'
 import type { Offers } from '../era/host/modern-host.ts'
 import { askLegacyHosts } from '../era/host/legacy-rounds.ts'
 import { Parking } from '../era/host/parking.ts'
+import type { Observer } from '../observe/observer.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
 import type { Call, Caller, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
@@ -65,6 +66,7 @@ export class Gateway {
   readonly rates: Rates
   #audit: Audit | undefined
   #tracing: Layer | undefined
+  #observer: Observer | undefined
   readonly #fleet: Fleet
   readonly #lists: Lists
   readonly #router: Router
@@ -267,6 +269,12 @@ export class Gateway {
     this.handle = this.#stacked()
   }
 
+  /** Calls from now on are watched there, or not any more. */
+  observe(observer: Observer | undefined): void {
+    this.#observer = observer
+    this.handle = this.#stacked()
+  }
+
   /** The toolset that a scope means, `default` included; the names of several with blanks between. */
   toolsetOf(scope: Scope): string | undefined {
     return this.feed.toolsets.of(scope)?.name
@@ -292,6 +300,7 @@ export class Gateway {
     const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
     const layers = [
       isSearching ? this.#discovery.unwrap : undefined,
+      this.#observer?.layer,
       this.#tracing,
       this.#audit?.layer,
       this.#refuseWhileStopping,

@@ -4,6 +4,7 @@ import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { Introductions } from '../era/host/introductions.ts'
 import type { Introduced } from '../era/host/modern-host.ts'
 import type { HostSession } from '../rpc/call.ts'
+import type { Observer } from '../observe/observer.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Denial } from '../rpc/record.ts'
 import type { CommandPrinter } from '../operator-command.ts'
@@ -47,6 +48,8 @@ export interface Hub {
   readonly admission: Admission
   /** How often each limit was reached. */
   readonly limits: LimitCounts
+  /** Watches every call from where it comes in; `undefined`: nothing is captured or counted. */
+  readonly observer: Observer | undefined
   /** Called for every request that is refused before it is a call; `undefined`: no audit log. */
   readonly denied: ((denial: Denial) => void) | undefined
   /** Is told of every legacy session (traces); `undefined`: none are kept. */

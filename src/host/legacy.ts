@@ -2,6 +2,9 @@
 import { wordBridged, wordLegacy } from '../era/host/legacy-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
+import { endOfError } from '../observe/ends.ts'
+import type { CallEnd } from '../observe/ends.ts'
+import type { Begun, Recording } from '../observe/recording.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
@@ -44,12 +47,16 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   }
   const { signal } = running.abort
   const isAtBridge = isBridge(session.scope)
+  const recording = message.method === 'ping' ? undefined : hub.observer?.begin(begunOf(message, session, ref))
   const answer = (outcome: Outcome): void => {
     session.finish(running)
     try {
       const result = isAtBridge ? wordBridged(outcome) : wordLegacy(outcome)
-      if (result instanceof StreamedResult) passOn(result, id, exchange, signal, fail)
-      else if (!signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
+      if (result instanceof StreamedResult) return passOn(result, id, exchange, signal, fail)
+      if (signal.aborted) return recording?.answered(undefined, CANCELLED)
+      const parts = resultMessage(id, result.parts())
+      recording?.answered(parts)
+      exchange.answer(parts, 200)
     } catch (error) {
       fail(error)
     }
@@ -62,10 +69,11 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   }
   const fail = (error: unknown): void => {
     session.finish(running)
-    if (signal.aborted) return
+    if (signal.aborted) return recording?.answered(undefined, CANCELLED)
     const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge, word: sameResult }
     hub.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
+    recording?.answered(parts, endOfError(error, false, undefined))
     exchange.answer(parts, status, scopes)
   }
   if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, hub)), 200)
@@ -79,7 +87,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     const { maxInFlightPerSession } = hub.options.limits
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)
     if (message.method === 'logging/setLevel' && !isAtBridge) return answer(setLevel(message, session, hub))
-    const call = makeCall(message, session, exchange, progressToken, running, ref)
+    const call = makeCall(message, session, exchange, progressToken, running, ref, recording)
     hub.core.handle(call).then(message.method === 'logging/setLevel' ? keepLevel : answer, fail)
   } catch (error) {
     noteError(hub, error, { ...session.caller, session }, message.method)
@@ -138,6 +146,7 @@ const makeCall = (
   progressToken: Call['progressToken'],
   running: Running,
   ref: number,
+  record: Recording | undefined,
 ): Call => {
   const params = message.params ?? Payload.of({})
   const row = methodRow(message.method, 'legacy')
@@ -163,5 +172,20 @@ const makeCall = (
         exchange.message(notificationMessage(method, said.parts()))
     },
     ask: (question) => session.askDuring(running, question),
+    record,
   }
 }
+
+const CANCELLED: CallEnd = { outcome: 'cancelled' }
+
+const begunOf = ({ method, bytes }: Envelope, session: Session, ref: number): Begun => ({
+  ref,
+  method,
+  principal: session.principal,
+  scope: session.scope,
+  revision: session.revision,
+  session,
+  clientInfo: session.clientInfo,
+  transport: session.transport,
+  message: bytes,
+})

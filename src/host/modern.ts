@@ -11,6 +11,9 @@ import {
 import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
+import { endOfError } from '../observe/ends.ts'
+import type { CallEnd } from '../observe/ends.ts'
+import type { Begun, Recording } from '../observe/recording.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
@@ -45,12 +48,17 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params), message.id)
+  /** Where calls are captured: what is written down of this one. */
+  let recording: Recording | undefined
   /** What its call holds, while it is under way. */
   let held = NOTHING
   const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, resultIdentity(origin, hub))
   const fail = (error: unknown): void => {
     if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
-    if (abort.signal.aborted) return exchange.end()
+    if (abort.signal.aborted) {
+      recording?.answered(undefined, CANCELLED)
+      return exchange.end()
+    }
     const failed = {
       id,
       era: 'modern' as const,
@@ -60,6 +68,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       word: (result: Outcome['result']) => word(complete(result)),
     }
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
+    recording?.answered(parts, endOfError(error, false, undefined))
     hub.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
     exchange.answer(parts, status, scopes)
   }
@@ -78,19 +87,23 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
       try {
         const result = word(outcome)
-        if (result instanceof StreamedResult) passOn(result, id, exchange, abort.signal, fail)
-        else if (!abort.signal.aborted) exchange.answer(resultMessage(id, result.parts()), 200)
+        if (result instanceof StreamedResult) return passOn(result, id, exchange, abort.signal, fail)
+        if (abort.signal.aborted) return recording?.answered(undefined, CANCELLED)
+        const parts = resultMessage(id, result.parts())
+        recording?.answered(parts)
+        exchange.answer(parts, 200)
       } catch (error) {
         fail(error)
       }
     }
+    recording = hub.observer?.begin(begunOf(message, ref, request, origin))
     if (message.method === 'server/discover') {
       const found = discoverAnswer(caller, hub, origin.pipe !== undefined)
       return found instanceof Promise ? void found.then((result) => answer(complete(result)), fail) : answer(complete(found))
     }
     const refusal = hub.admission.refuse(origin.principal)
     if (refusal !== undefined) throw refusal
-    const call = makeCall(message, request, caller, origin, exchange, abort, ref, hub)
+    const call = makeCall(message, request, caller, origin, exchange, abort, ref, recording, hub)
     held = message.bytes.length
     hub.admission.begin(origin.principal, held)
     hub.core.handle(call).then(answer, fail)
@@ -121,6 +134,7 @@ const makeCall = (
   exchange: ProgressExchange,
   abort: Cancel,
   ref: number,
+  record: Recording | undefined,
   hub: Hub,
 ): Call => {
   const params = message.params ?? Payload.of({})
@@ -142,8 +156,23 @@ const makeCall = (
     way: exchange,
     notify: relay(request, exchange),
     ask: undefined,
+    record,
   }
 }
+
+const CANCELLED: CallEnd = { outcome: 'cancelled' }
+
+const begunOf = ({ method, bytes }: Envelope, ref: number, request: ModernRequest, origin: ModernOrigin): Begun => ({
+  ref,
+  method,
+  principal: origin.principal,
+  scope: origin.scope,
+  revision: request.revision,
+  session: undefined,
+  clientInfo: request.clientInfo,
+  transport: origin.headers === undefined ? 'stdio' : 'http',
+  message: bytes,
+})
 
 /** Row 15: known `Mcp-Param-*` mirror the arguments; unknown ones are passed on (BRIDGING 5.4). */
 const paramHeaders = (

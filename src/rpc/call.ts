@@ -149,8 +149,8 @@ export interface Call {
   readonly isConfirmed?: true
   /** Asks the host in the middle of this request, in the way of its era. Never rejects for a refusal: that is an answer. */
   readonly ask: ((question: Question) => Promise<Answer>) | undefined
-  /** Where an audit log is kept: what those whom it passes decide of it. */
-  readonly record?: CallRecord
+  /** Where an audit log is kept or calls are captured: what those whom it passes write down of it. */
+  readonly record?: CallRecord | undefined
   /** Keys of the host's `_meta` that its server is not told. */
   readonly withheld?: readonly string[] | undefined
   /** Where traces are kept: the span that what it becomes is part of. */

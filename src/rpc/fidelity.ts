@@ -3,17 +3,7 @@
  * full never gets here, so that it costs nothing.
  */
 import type { Call, HostSession } from './call.ts'
-
-/** `projected`: it arrived in another form. `impossible`: the other side has no form for it, and was told so or got nothing. */
-export type Verdict = 'projected' | 'impossible'
-
-/** One way in which a call can differ on the two sides. `rule`: an id or a section of BRIDGING. */
-export interface Deviation {
-  readonly feature: string
-  readonly rule: string
-  readonly verdict: Verdict
-  readonly reason: string
-}
+import type { Deviation } from './deviation.ts'
 
 const projected = (feature: string, rule: string, reason: string): Deviation => ({ feature, rule, verdict: 'projected', reason })
 const impossible = (feature: string, rule: string, reason: string): Deviation => ({
@@ -51,7 +41,7 @@ const DEVIATIONS = {
 export type DeviationName = keyof typeof DEVIATIONS
 
 /** The call that is affected, as far as it is written down. */
-export type Affected = Pick<Call, 'ref' | 'method' | 'caller'>
+export type Affected = Pick<Call, 'ref' | 'method' | 'caller' | 'record'>
 
 /** How often a deviation occurred. */
 export interface DeviationCount extends Deviation {
@@ -79,6 +69,7 @@ export class Fidelity {
   /** Writes one deviation down; `call`: the one it concerns, where there is one. */
   note(name: DeviationName, call?: Affected, more: object = {}): void {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
+    call?.record?.deviated?.(DEVIATIONS[name])
     const { reason, ...deviation } = DEVIATIONS[name]
     const facts = { server: this.#server, ref: call?.ref, method: call?.method, ...deviation, ...more }
     if (deviation.verdict === 'impossible' && this.#isNews(name, call?.caller.session ?? this)) this.#log.info(facts, reason)

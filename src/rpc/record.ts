@@ -1,6 +1,17 @@
-/** What those whom a call passes write down of it for the audit log, and how a request is turned away that never became a call. */
+/** What those whom a call passes write down of it, for the audit log and the capture of calls, and how a request is turned away that never became one. */
+import type { Envelope } from '../wire/message/envelope.ts'
+import type { Parts } from '../wire/message/payload.ts'
+import type { Era, Revision } from '../wire/protocol/revisions.ts'
+import type { Deviation } from './deviation.ts'
 
-/** Carried by a call where there is an audit log; each part writes what it decides. */
+/** The connection over which a request goes to a server. */
+export interface Hop {
+  readonly era: Era
+  readonly revision: Revision
+  readonly transport: 'pipe' | 'http' | 'sse'
+}
+
+/** Carried by a call where there is an audit log, or calls are captured; each part writes what it decides. The methods are there while calls are captured. */
 export interface CallRecord {
   /** Set once the call has found its server. */
   server?: string
@@ -10,11 +21,21 @@ export interface CallRecord {
   isListed?: boolean
   /** Set by the layer that refuses the call, for every form of refusal; `rule`: the option that says so. */
   denied?: { readonly reason: DenialReason; readonly rule?: string }
+  /** It has a slot of its server. */
+  slotted?(): void
+  /** A request for it leaves to its server under this id; `parts`: the message. */
+  sent?(parts: Parts, id: number, hop: Hop): void
+  /** Something came for that request before its answer. */
+  progressed?(): void
+  /** The answer to that request; of a result that passes on while it comes, its beginning. */
+  received?(message: Envelope): void
+  /** It was not passed on as it came. */
+  deviated?(deviation: Deviation): void
 }
 
 /** The call has found its server. */
 export const noteRoute = (
-  { record }: { readonly record?: CallRecord },
+  { record }: { readonly record?: CallRecord | undefined },
   server: string,
   original: string,
   isListed = false,
@@ -26,7 +47,11 @@ export const noteRoute = (
 }
 
 /** The call is turned away. */
-export const noteDenial = ({ record }: { readonly record?: CallRecord }, reason: DenialReason, rule?: string): void => {
+export const noteDenial = (
+  { record }: { readonly record?: CallRecord | undefined },
+  reason: DenialReason,
+  rule?: string,
+): void => {
   if (record !== undefined) record.denied = rule === undefined ? { reason } : { reason, rule }
 }
 

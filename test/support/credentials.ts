@@ -12,6 +12,7 @@ export const staticToken = (id: string, facts: Partial<StaticToken> = {}): Stati
   hash: readHash(hashLine(tokenOf(id))) ?? '',
   toolsets: undefined,
   expiresMs: Infinity,
+  isOperator: false,
   ...facts,
 })
 

@@ -24,6 +24,7 @@ import type { GatewayOptions } from '../../src/gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
 import type { HostLimits, HostOptions } from '../../src/host/options.ts'
 import type { EndpointPath } from '../../src/rpc/call.ts'
+import { DEFAULT_OBSERVE } from '../../src/observe/options.ts'
 import { NO_PROXIES } from '../../src/transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../src/transport/http1/client/proxy-rules.ts'
 import { StdioListener } from '../../src/host/stdio/stdio-listener.ts'
@@ -164,6 +165,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
     // Tests share their event loop with all that they start.
     limits: { ...DEFAULT_HOST_LIMITS, maxLoopLagMs: Infinity, ...setup.hostLimits },
   },
+  observe: DEFAULT_OBSERVE,
   audit: setup.audit,
   tracing: setup.tracing,
   faults: setup.faults ?? [],

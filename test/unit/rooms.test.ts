@@ -12,6 +12,7 @@ const ROOMS = [
   'wire',
   'transport',
   'rpc',
+  'observe',
   'auth',
   'era',
   'catalog',
@@ -48,6 +49,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   host: ['limits', 'response', 'session', 'http', 'stdio'],
   config: ['schema', 'syntax', 'secrets', 'read', 'build', 'change'],
   'host-files': ['edit'],
+  admin: ['http'],
   commands: ['terminal', 'setup', 'serve', 'inspect', 'running'],
 }
 

@@ -17,6 +17,8 @@ export interface StaticToken {
   readonly toolsets: readonly string[] | undefined
   /** Wall clock in milliseconds; `Infinity`: never. */
   readonly expiresMs: number
+  /** Sees and does everything at the admin listener. */
+  readonly isOperator: boolean
 }
 
 /** `entrance`: those to come in; `reads`: also those of servers; `all`: also those to write. */

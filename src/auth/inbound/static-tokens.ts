@@ -27,10 +27,10 @@ export class StaticTokens {
   readonly #tokens: readonly { readonly digest: Buffer; readonly admitted: Admitted }[]
 
   constructor(tokens: readonly StaticToken[]) {
-    this.#tokens = tokens.map(({ id, hash, toolsets, expiresMs }) => ({
+    this.#tokens = tokens.map(({ id, hash, toolsets, expiresMs, isOperator }) => ({
       digest: Buffer.from(hash, 'hex'),
       admitted: {
-        identity: { principal: principalOf(id), toolsets, scopes: undefined },
+        identity: { principal: principalOf(id), toolsets, scopes: undefined, ...(isOperator && { isOperator }) },
         untilMs: expiresMs,
         audiences: undefined,
       },

@@ -23,11 +23,13 @@ export class Reloading implements Reloader, AsyncDisposable {
   readonly #read: () => Promise<Read>
   readonly #log: Log & { level: string }
   readonly #offHangup: () => void
+  readonly #prepare: (next: Configuration) => Promise<void>
   #problems: readonly Problem[] = []
   #watching: Subscription | undefined
   /** One at a time, in order: none is lost because another is under way. */
   #last: Promise<unknown> = Promise.resolve()
 
+  /** `prepare`: what else a configuration needs before it is in force; what it rejects with refuses the configuration. */
   constructor(
     running: Running,
     context: Context,
@@ -35,7 +37,9 @@ export class Reloading implements Reloader, AsyncDisposable {
     sinceMs: number,
     io: Pick<Io, 'onHangup'>,
     log: Log & { level: string },
+    prepare: (next: Configuration) => Promise<void> = async () => undefined,
   ) {
+    this.#prepare = prepare
     this.#running = running
     this.#context = context
     this.#read = read
@@ -103,7 +107,11 @@ export class Reloading implements Reloader, AsyncDisposable {
       const end = { kind: 'applied', added, removed, changed, needsRestart, plan } as const
       this.#problems = []
       if (isDeepStrictEqual(before, configuration)) return end
-      await this.#running.apply(configuration, new Set(changed))
+      await this.#prepare(configuration)
+      await this.#running.apply(configuration, new Set(changed)).catch(async (error: unknown) => {
+        await this.#prepare(before).catch(() => undefined)
+        throw error
+      })
       this.#log.level = configuration.log.level
       const isWatchedAlike = ['watch', 'confirm', 'files', 'globs'] as const
       if (!isWatchedAlike.every((key) => isDeepStrictEqual(before[key], configuration[key]))) this.#watch(configuration, sinceMs)

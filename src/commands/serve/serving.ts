@@ -1,6 +1,11 @@
-/** What every serving process has beside its hosts: reloads, the admin socket, a log without secrets. */
+/** What every serving process has beside its hosts: reloads, the admin socket and listener, a log without secrets. */
+import { join } from 'node:path'
 import { localControl } from '../../admin/control.ts'
+import { plainAssets } from '../../admin/http/assets.ts'
+import { AdminCredentials, readTokenFile } from '../../admin/http/credentials.ts'
+import { AdminListener } from '../../admin/http/listener.ts'
 import { openAdmin } from '../../admin/server.ts'
+import type { Control } from '../../admin/control.ts'
 import type { Running } from '../../app.ts'
 import { LOCAL } from '../../auth/identity.ts'
 import { createLog } from '../../log.ts'
@@ -11,6 +16,11 @@ import { Reloading } from './reloading.ts'
 export interface Voice {
   readonly log: ReturnType<typeof createLog>
   readonly redactor: Redactor
+}
+
+/** What is open beside the gateway. */
+export interface Services extends AsyncDisposable {
+  readonly listener: AdminListener
 }
 
 /** The log of a serving process; what a person should know of the configuration is said at once. */
@@ -31,11 +41,14 @@ export const openServices = async (
   { sinceMs, read, place, io, context }: Loaded,
   { log, redactor }: Voice,
   takesHosts: boolean,
-): Promise<AsyncDisposable> => {
-  const reloading = new Reloading(running, context, read, sinceMs, io, log)
+): Promise<Services> => {
+  const reloading: Reloading = new Reloading(running, context, read, sinceMs, io, log, (next) => listener.rebind(next.observe))
+  const control = localControl(running, reloading, context, redactor, () => listener.open())
+  const listener: AdminListener = await makeListener(running, control, log)
   try {
+    await bindListener(listener, running, log, takesHosts)
     const admin = await openAdmin(place, {
-      control: localControl(running, reloading, context, redactor),
+      control,
       attach: takesHosts ? (streams, path, isRelay) => running.attach(streams, path, isRelay) : undefined,
       isStopping: () => running.isStopping,
       isEndpoint: (path) => running.gateway.scopeFor(LOCAL, path) !== undefined,
@@ -43,12 +56,53 @@ export const openServices = async (
     })
     const end = async (): Promise<void> => {
       await admin[Symbol.asyncDispose]()
+      await listener[Symbol.asyncDispose]()
       await reloading[Symbol.asyncDispose]()
     }
     let ended: Promise<void> | undefined
-    return { [Symbol.asyncDispose]: () => (ended ??= end()) }
+    return { listener, [Symbol.asyncDispose]: () => (ended ??= end()) }
   } catch (error) {
+    await listener[Symbol.asyncDispose]()
     await reloading[Symbol.asyncDispose]()
     throw error
+  }
+}
+
+const makeListener = async (running: Running, control: Control, log: Voice['log']): Promise<AdminListener> => {
+  const { hub, front, configuration } = running
+  const file = configuration.stateDir === undefined ? undefined : join(configuration.stateDir, 'admin-token')
+  const fileToken = file === undefined ? undefined : await readTokenFile(file).catch(warnOf(log, file))
+  let stop: (() => void) | undefined
+  return new AdminListener(configuration.observe, {
+    control,
+    hub,
+    credentials: new AdminCredentials(fileToken),
+    tokenFile: fileToken === undefined ? undefined : file,
+    identityOf: (token) => front.identityOf(token),
+    assets: plainAssets,
+    changed: (isOpen) => {
+      if (isOpen) stop ??= running.watchCalls()
+      else {
+        stop?.()
+        stop = undefined
+      }
+    },
+    log,
+  })
+}
+
+const warnOf =
+  (log: Voice['log'], file: string) =>
+  (error: unknown): undefined => {
+    log.warn({ file, error: String(error) }, 'no token for programs can be kept (admin.bind)')
+  }
+
+/** Of several processes that serve one host each the first has the address; a process that any host may come to must have it. */
+const bindListener = async (listener: AdminListener, running: Running, log: Voice['log'], takesHosts: boolean): Promise<void> => {
+  try {
+    await listener.rebind(running.configuration.observe)
+  } catch (error) {
+    if (takesHosts) throw error
+    log.warn({ error: (error as Error).message }, 'the admin listener is not opened here (admin.bind)')
   }
 }

@@ -9,7 +9,7 @@ import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Loaded } from '../terminal/io.ts'
 import { portHolder } from '../terminal/port-holder.ts'
 import { openLog, openServices } from './serving.ts'
-import type { Voice } from './serving.ts'
+import type { Services, Voice } from './serving.ts'
 import { settled } from './settled.ts'
 import { painter, remark, remarkLines } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
@@ -21,13 +21,14 @@ export const up = async (invocation: Invocation): Promise<number> => {
   if (loaded.discovered !== undefined) remarkLines(io, foundHead(loaded.discovered))
   const voice = openLog(loaded)
   await using running = await start(loaded, voice)
-  await using services = await openServices(running, loaded, voice, true)
+  await using services = await openServices(running, loaded, voice, true).catch(explainAddress)
   remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
   await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
   if (!io.interrupted.aborted) {
     const paint = painter(io.stderr, context.env['NO_COLOR'])
     remarkLines(io, [
       ...startTable(running, paint, invocation.command),
+      ...(await pageLine(services, io.stderr.isTTY === true, invocation.command)),
       ...(loaded.discovered === undefined ? [] : foundFoot(loaded.discovered, paint, invocation.command)),
     ])
     await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
@@ -54,17 +55,25 @@ const start = async ({ configuration, context }: Loaded, voice: Voice): Promise<
   try {
     return await startGateway(configuration, { ...voice, path: context.env['PATH'] })
   } catch (error) {
-    const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
-    if (code === 'EADDRINUSE' && port !== undefined) {
-      const holder = portHolder(port)
-      const by = holder === undefined ? '' : ` by ${holder}`
-      throw new CommandError(
-        EXIT.config,
-        `${address} is in use${by}: end what listens there, or choose another with --listen HOST:PORT`,
-      )
-    }
-    if (address !== undefined)
-      throw new CommandError(EXIT.config, `${address} cannot be bound (${code}): choose another with --listen HOST:PORT`)
-    throw error
+    return explainAddress(error)
   }
+}
+
+/** Throws what was caught, in words where an address could not be bound. */
+const explainAddress = (error: unknown): never => {
+  const { code, address, port, option } = error as NodeJS.ErrnoException & { address?: string; port?: number; option?: string }
+  if (address === undefined) throw error
+  const remedy = option === undefined ? 'choose another with --listen HOST:PORT' : `choose another for ${option}`
+  if (code !== 'EADDRINUSE' || port === undefined)
+    throw new CommandError(EXIT.config, `${address} cannot be bound (${code}): ${remedy}`)
+  const holder = portHolder(port)
+  const by = holder === undefined ? '' : ` by ${holder}`
+  throw new CommandError(EXIT.config, `${address} is in use${by}: end what listens there, or ${remedy}`)
+}
+
+/** The link to the dashboard where the listener is open. Its key is for the person at a terminal, not for a log. */
+const pageLine = async ({ listener }: Services, isTerminal: boolean, command: CommandPrinter): Promise<Line[]> => {
+  if (listener.origin === undefined) return []
+  const opened = isTerminal ? await listener.open() : undefined
+  return [`  UI   ${opened?.url ?? `${listener.origin}   (a link: ${command('open')})`}`]
 }

@@ -50,7 +50,13 @@ export const buildAuth = (
   for (const [at, { toolsets }] of (tokens ?? []).entries()) known(['tokens', at, 'toolsets'], toolsets)
   for (const [at, { toolsets }] of (map ?? []).entries()) known(['map', at, 'toolsets'], toolsets)
   return {
-    tokens: (tokens ?? []).map(({ id, hash, toolsets, expires }) => ({ id, hash, toolsets, expiresMs: expires ?? Infinity })),
+    tokens: (tokens ?? []).map(({ id, hash, toolsets, expires, operator }) => ({
+      id,
+      hash,
+      toolsets,
+      expiresMs: expires ?? Infinity,
+      isOperator: operator ?? false,
+    })),
     oauth: oauth && buildOauth(oauth, around, complain),
     map: (map ?? []).map(({ when: { claim, has, is }, toolsets }) => ({ claim, has, is, toolsets })),
   }

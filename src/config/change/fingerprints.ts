@@ -81,7 +81,7 @@ export const fingerprint = (configuration: Configuration, options: FingerprintOp
     const [asWritten, fromFolder] = [undefined, folder].map((base) => digestOf(canonicalText(value, base)))
     return asWritten === fromFolder ? (asWritten ?? '') : `${asWritten} ${fromFolder}`
   }
-  const { gateway, host, audit, tracing, faults, log, watch, confirm } = configuration
+  const { gateway, host, observe, audit, tracing, faults, log, watch, confirm } = configuration
   return {
     servers: configuration.servers.map((server) => ({
       key: server.key,
@@ -91,6 +91,7 @@ export const fingerprint = (configuration: Configuration, options: FingerprintOp
     kept: Object.fromEntries(Object.entries(KEPT).map(([path, of]) => [path, digest(of(configuration))])),
     others: digest([
       gateway,
+      observe,
       audit,
       tracing,
       faults,

@@ -76,6 +76,7 @@ const staticToken = z.strictObject({
   hash: tokenHash.meta({ description: 'SHA-256 of the token, as `trunkline token new` prints it.' }),
   toolsets,
   expires: field(expiry, 'The last day (UTC) or the moment it is good.'),
+  operator: field(flag, 'It sees everything at the admin listener; any other sees the calls of its own caller there.', false),
 })
 
 const introspection = z.strictObject({

@@ -28,6 +28,7 @@ import {
   urlPath,
 } from './kinds.ts'
 import { registrySchema } from './registry.ts'
+import { adminSchema, prometheusSchema, uiSchema } from './observe-schema.ts'
 import { SECRET_NAME, secretSchema } from './secret-schema.ts'
 import { defaultsSchema, onChange, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
@@ -172,6 +173,8 @@ export const fileSchema = z
       'Where hosts come in.',
     ),
     auth: field(authSchema, 'Who may come in over HTTP, and as whom. What comes by `trunkline stdio` is asked for nothing.'),
+    admin: field(adminSchema, 'The listener of operators.'),
+    ui: field(uiSchema, 'The dashboard.'),
     naming: field(
       z.strictObject({
         prefix: field(
@@ -296,6 +299,7 @@ export const fileSchema = z
           'The log.',
         ),
         otlp: field(otlpSchema, 'Traces of calls and their durations, sent to a collector of OpenTelemetry.'),
+        prometheus: field(prometheusSchema, 'Metrics, on the admin listener.'),
       }),
       'What can be seen from outside.',
     ),

@@ -4,13 +4,14 @@
  */
 import type { Call, Outcome } from '../../rpc/call.ts'
 import type { CancelRequest, Request } from '../../rpc/connection.ts'
+import type { Hop } from '../../rpc/record.ts'
 import type { Outgoing } from '../../transport/channel/channel.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 import { resultOf } from './result-of.ts'
 
 /** What the link of either era knows of calls. */
-export interface Carrier {
+export interface Carrier extends Hop {
   /** The message as it goes out. */
   write(call: Call, id: number): Outgoing
   /** What the server's result comes to; throws `Failure` where that makes no sense. */
@@ -40,14 +41,18 @@ export class CarriedCall implements Request<Outcome> {
   }
 
   build(id: number): Outgoing {
-    return this.#carrier.write(this.call, id)
+    const outgoing = this.#carrier.write(this.call, id)
+    this.call.record?.sent?.(outgoing.parts, id, this.#carrier)
+    return outgoing
   }
 
   read(message: Envelope): Outcome {
+    this.call.record?.received?.(message)
     return this.#carrier.read(this.call, resultOf(message))
   }
 
   progress({ method, params }: Envelope): void {
+    this.call.record?.progressed?.()
     if (params !== undefined) this.call.notify(method, params)
   }
 }

@@ -157,7 +157,10 @@ export class LegacyLink implements Link, Carrier {
         sentAs = id
         return carried.build(id)
       },
-      read: resultOf,
+      read: (message) => {
+        call.record?.received?.(message)
+        return resultOf(message)
+      },
       idleMs,
       totalMs: carried.totalMs,
       call,

@@ -84,6 +84,11 @@ export class Front {
     sweeper.watch(this)
   }
 
+  /** Who brings a token to another listener of ours; `undefined`: it is not good, or hosts are asked for none. */
+  async identityOf(token: string): Promise<Identity | undefined> {
+    return this.#guard?.identityOf(token)
+  }
+
   get sessionCount(): number {
     return this.#mcp.sessionCount + this.#sse.sessionCount
   }

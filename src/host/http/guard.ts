@@ -3,7 +3,7 @@
  * 401 and 403 itself, in words that say nothing of why, so that they tell a stranger nothing.
  */
 import type { Unfit } from '../../auth/inbound/claims.ts'
-import type { Admitted } from '../../auth/identity.ts'
+import type { Admitted, Identity } from '../../auth/identity.ts'
 import { Doorkeeper, DoorkeeperBusy } from '../../auth/inbound/doorkeeper.ts'
 import { entranceScopes, serverOfScope } from '../../auth/inbound/inbound-options.ts'
 import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
@@ -66,13 +66,16 @@ export class Guard {
     plainChallenge('insufficient_scope')
 
   /** Whose token a person shows on a page of ours; `undefined`: it is not good here. */
-  readonly whose = async (token: string): Promise<string | undefined> => {
+  readonly whose = async (token: string): Promise<string | undefined> => (await this.identityOf(token))?.principal
+
+  /** Who brings a token to another listener of ours; `undefined`: it is not good at the MCP endpoint. Rejects as `Doorkeeper.admit` does. */
+  readonly identityOf = async (token: string): Promise<Identity | undefined> => {
     const admitted = await this.#doorkeeper.admit(token)
     if (admitted === undefined) return undefined
     const { audiences, identity } = admitted
     const isOurs =
       audiences === undefined || this.resource === undefined || isForResource(audiences, this.resource.uriOf(this.#path))
-    return isOurs ? identity.principal : undefined
+    return isOurs ? identity : undefined
   }
 
   /** Documents that a host reads before it has a credential. False: this is none of them. */

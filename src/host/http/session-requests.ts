@@ -197,7 +197,7 @@ export class SessionRequests {
   }
 
   #add(introduction: Introduction, { principal, scope, untilMs }: Entrance, id: string): HttpSession {
-    const session = new Session(introduction, principal, scope, this.#hub.admission, id)
+    const session = new Session(introduction, principal, scope, this.#hub.admission, id, 'http')
     const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
     const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
     session.log = new EventLog(limits, this.#budget, this.#hub.limits)

@@ -116,7 +116,7 @@ export class SseListener {
 
   #begin(connected: Connected, introduction: Introduction): Session {
     const { events, entrance } = connected
-    const session = new Session(introduction, entrance.principal, entrance.scope, this.#hub.admission)
+    const session = new Session(introduction, entrance.principal, entrance.scope, this.#hub.admission, undefined, 'sse')
     connected.session = session
     connected.isTakenUp = true
     session.attach({ send: (parts) => events.message(parts), flow: events })
@@ -252,7 +252,7 @@ export class SseListener {
     const { principal, scope } = connected.entrance
     try {
       const introduction = readInitialize(message, this.#hub.options.revisions)
-      const session = new Session(introduction, principal, scope, this.#hub.admission)
+      const session = new Session(introduction, principal, scope, this.#hub.admission, undefined, 'sse')
       connected.session?.end()
       connected.isTakenUp = false
       connected.session = session

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Introduction } from '../../era/host/legacy-host.ts'
+import type { HostTransport } from '../../observe/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
 import { isBridge } from '../../rpc/call.ts'
@@ -67,6 +68,10 @@ export class Session implements HostSession, Subscriber {
   readonly principal: string
   readonly revision: LegacyRevision
   readonly capabilities: Capabilities
+  /** Self-reported, for display only. */
+  readonly clientInfo: unknown
+  /** How it comes in. */
+  readonly transport: HostTransport
   /** The session as a caller; replaced when the scopes of its credential change. */
   caller: Caller
   startedMs = performance.now()
@@ -100,7 +105,10 @@ export class Session implements HostSession, Subscriber {
     scope: Scope,
     admission: Pick<Admission, 'begin' | 'end'>,
     id = randomBytes(16).toString('base64url'),
+    transport: HostTransport = 'stdio',
   ) {
+    this.transport = transport
+    this.clientInfo = introduction.clientInfo
     this.id = id
     this.#admission = admission
     this.revision = introduction.revision

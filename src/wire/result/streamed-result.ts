@@ -51,6 +51,7 @@ export class StreamedResult extends Payload {
   #isDone = false
   #bytes: number
   readonly #onOver: ((bytes: number, end: StreamEnd) => void)[] = []
+  #tap: ((chunk: Uint8Array) => void) | undefined
   readonly #cut = new Set<string>()
   readonly #late = new Map<string, Map<string, string | Uint8Array>>()
   #editBlock: ((block: Payload) => void) | undefined
@@ -103,6 +104,14 @@ export class StreamedResult extends Payload {
     this.#onOver.push(callback)
   }
 
+  /** Calls back with the message as it comes from the server, from its beginning on; `chunk` is lent. */
+  tap(callback: (chunk: Uint8Array) => void): void {
+    callback(this.#before)
+    callback(Buffer.from(`${this.bytes.toString('latin1', this.start, this.end - 1)}${this.#separator}`, 'latin1'))
+    for (const chunk of this.#waiting) callback(chunk)
+    this.#tap = callback
+  }
+
   override has(key: string): boolean {
     return key === 'content' || super.has(key)
   }
@@ -142,7 +151,7 @@ export class StreamedResult extends Payload {
     this.#waiting = []
     // First, as the sink may be full of what waits.
     if (this.#end === undefined) this.#source.resume()
-    for (const chunk of waiting) this.push(chunk)
+    for (const chunk of waiting) this.#take(chunk)
     if (this.#end === 'complete') this.finish()
     else if (this.#end !== undefined) this.fail(this.#end)
   }
@@ -175,6 +184,12 @@ export class StreamedResult extends Payload {
 
   /** More of the message has come; `chunk` is lent. */
   push(chunk: Buffer): void {
+    if (this.#isDone) return
+    this.#tap?.(chunk)
+    this.#take(chunk)
+  }
+
+  #take(chunk: Buffer): void {
     if (this.#isDone) return
     if (this.#walk === undefined) return void this.#waiting.push(Buffer.from(chunk))
     this.#bytes += chunk.length

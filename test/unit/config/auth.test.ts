@@ -26,8 +26,8 @@ toolsets: { review: {}, ops: {}, all: {} }
   const { host, secrets } = await files.load()
   expect(host.auth).toEqual({
     tokens: [
-      { id: 'ci', hash: HASH.slice(7), toolsets: ['review'], expiresMs: Date.parse('2037-07-01T00:00:00Z') },
-      { id: 'b.2', hash: hashLine('b').slice(7), toolsets: undefined, expiresMs: Infinity },
+      { id: 'ci', hash: HASH.slice(7), toolsets: ['review'], expiresMs: Date.parse('2037-07-01T00:00:00Z'), isOperator: false },
+      { id: 'b.2', hash: hashLine('b').slice(7), toolsets: undefined, expiresMs: Infinity, isOperator: false },
     ],
     oauth: {
       issuer: 'https://idp.test/realms/one',

@@ -12,6 +12,9 @@ export interface ConnectionLimits {
   readonly maxConnectionsPerLoopback: number
 }
 
+/** The options that are named where a limit is reached. */
+const OPTIONS = { all: 'listen.limits.connections', perAddress: 'listen.limits.connections_per_address' }
+
 /** So many refused connections may be open until their answer is out; further ones are closed without one. */
 const MAX_REFUSING = 16
 
@@ -19,13 +22,15 @@ export class ConnectionCaps {
   /** Called for each connection: a reload may have changed them. */
   readonly #limits: () => ConnectionLimits
   readonly #reached: (option: string) => void
+  readonly #options: typeof OPTIONS
   readonly #byAddress = new Map<string, number>()
   /** No request was admitted on them yet; oldest first. The value stops counting the connection. */
   readonly #unproven = new Map<Socket, () => void>()
   #count = 0
   #refusing = 0
 
-  constructor(limits: () => ConnectionLimits, reached: (option: string) => void) {
+  constructor(limits: () => ConnectionLimits, reached: (option: string) => void, options = OPTIONS) {
+    this.#options = options
     this.#limits = limits
     this.#reached = reached
   }
@@ -40,9 +45,9 @@ export class ConnectionCaps {
     const address = socket.remoteAddress ?? ''
     const { maxConnections, maxConnectionsPerAddress, maxConnectionsPerLoopback } = this.#limits()
     const most = isLoopbackHost(address) ? maxConnectionsPerLoopback : maxConnectionsPerAddress
-    if ((this.#byAddress.get(address) ?? 0) >= most) return this.#refuse(socket, 'listen.limits.connections_per_address', most)
+    if ((this.#byAddress.get(address) ?? 0) >= most) return this.#refuse(socket, this.#options.perAddress, most)
     if (this.#count >= maxConnections && !this.#evict(maxConnections))
-      return this.#refuse(socket, 'listen.limits.connections', maxConnections)
+      return this.#refuse(socket, this.#options.all, maxConnections)
     this.#count++
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
     let isCounted = true
@@ -68,7 +73,7 @@ export class ConnectionCaps {
     // After a reload that lowered the limit one more would still be too many.
     if (oldest === undefined || this.#count > maxConnections) return false
     const [socket, leave] = oldest
-    this.#reached('listen.limits.connections')
+    this.#reached(this.#options.all)
     leave()
     socket.destroy()
     return true

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { arrive, browserUrl, depart } from '../../../../src/auth/oauth/authorization.ts'
 import type { Journey } from '../../../../src/auth/oauth/authorization.ts'
 import type { Provider } from '../../../../src/auth/oauth/discovery.ts'
-import { openerFor } from '../../../../src/commands/running/login.ts'
+import { openerFor } from '../../../../src/commands/terminal/open-url.ts'
 
 const provider: Provider = {
   issuer: 'https://as.example.com',

@@ -1,0 +1,95 @@
+/** Captured calls as they are asked for: a page of them, one with all that is kept, and those that come. */
+import { parseFilter } from '../observe/filter.ts'
+import type { Filter } from '../observe/filter.ts'
+import type { CallDetail, CallRow } from '../observe/captured.ts'
+import type { CallPage, Observer } from '../observe/observer.ts'
+import { maySee } from '../observe/viewer.ts'
+import type { Viewer } from '../observe/viewer.ts'
+import { AdminRefusal } from './refusal.ts'
+
+/** One message of the feed. */
+export type FeedMessage =
+  | { readonly type: 'hello'; readonly latest: number; readonly bodies: string }
+  | { readonly type: 'calls'; readonly calls: readonly CallRow[] }
+  /** So many rows were not sent, because the reader took none. */
+  | { readonly type: 'gap'; readonly missed: number }
+
+/** Where a feed goes. */
+export interface FeedSink {
+  /** It takes less than it is given. */
+  readonly isStalled: boolean
+  send(message: FeedMessage): void
+}
+
+export interface FeedOptions {
+  readonly viewer: Viewer
+  readonly filter: string
+  /** What is kept since this id comes first. */
+  readonly after: number | undefined
+}
+
+const MAX_PAGE = 1_000
+const DEFAULT_PAGE = 100
+/** Rows of one message. */
+const BATCH = 200
+
+/** Throws `AdminRefusal`. */
+export const readFilter = (text: string): Filter => {
+  const end = parseFilter(text)
+  if ('filter' in end) return end.filter
+  throw new AdminRefusal(400, 'filter', end.problem.message, end.problem.at)
+}
+
+/** `limit` and `before` as they were written. Throws `AdminRefusal`. */
+export const pageOfCalls = (observer: Observer, viewer: Viewer, query: URLSearchParams): CallPage => {
+  const limit = countOf(query, 'limit') ?? DEFAULT_PAGE
+  return observer.page(
+    viewer,
+    readFilter(query.get('filter') ?? ''),
+    Math.min(Math.max(1, limit), MAX_PAGE),
+    countOf(query, 'before'),
+  )
+}
+
+/** Throws `AdminRefusal` where it is not kept, or belongs to another caller: the same for both. */
+export const callDetail = (observer: Observer, viewer: Viewer, id: number): CallDetail => {
+  const found = observer.find(id, viewer)
+  if (found === undefined) throw new AdminRefusal(404, 'gone', `no call ${id} is kept (ui.capture.ring, ui.capture.ttl)`)
+  return found
+}
+
+export const countOf = (query: URLSearchParams, name: string): number | undefined => {
+  const text = query.get(name)
+  if (text === null || text === '') return undefined
+  if (!/^\d{1,15}$/.test(text))
+    throw new AdminRefusal(400, 'query', `${name} must be a whole number, got ${JSON.stringify(text)}`)
+  return Number(text)
+}
+
+/** Sends rows as they come, until the returned function is called. Throws `AdminRefusal`. */
+export const followCalls = (observer: Observer, { viewer, filter: text, after }: FeedOptions, sink: FeedSink): (() => void) => {
+  const filter = readFilter(text)
+  if (observer.feed.readers >= observer.maxReaders) {
+    observer.refusedReader()
+    throw new AdminRefusal(503, 'busy', `ui.capture.readers (${observer.maxReaders}) reached`)
+  }
+  let missed = 0
+  const send = (rows: readonly CallRow[]): void => {
+    if (sink.isStalled) {
+      missed += rows.length
+      return
+    }
+    if (missed > 0) sink.send({ type: 'gap', missed })
+    missed = 0
+    for (let at = 0; at < rows.length; at += BATCH) sink.send({ type: 'calls', calls: rows.slice(at, at + BATCH) })
+  }
+  const kept = after === undefined ? [] : observer.page(viewer, filter, MAX_PAGE).calls.filter(({ id }) => id > after)
+  sink.send({ type: 'hello', latest: observer.latest, bodies: observer.bodies })
+  if (kept.length > 0) send(kept.toReversed())
+  return observer.feed.subscribe((recordings) => {
+    const rows = recordings.filter(({ begun }) => maySee(viewer, begun.principal)).map((recording) => recording.row())
+    const nowMs = Date.now()
+    const wanted = rows.filter((row) => filter(row, nowMs))
+    if (wanted.length > 0) send(wanted)
+  })
+}

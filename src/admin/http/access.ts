@@ -1,0 +1,59 @@
+/**
+ * The first checks of every request at the admin listener: `Host` against DNS rebinding, `Origin` against pages of other origins, and who
+ * brings which token. A page on another port of this machine is another origin here, unlike at the MCP endpoints.
+ */
+import type { Identity } from '../../auth/identity.ts'
+import { isAllowedHost } from '../../host/http/origins.ts'
+import type { AdminOptions } from '../../observe/options.ts'
+import type { Viewer } from '../../observe/viewer.ts'
+import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import type { AdminCredentials } from './credentials.ts'
+
+const OPERATOR: Viewer = { principal: SHARED_PRINCIPAL, isOperator: true }
+
+/** A request that is refused. */
+export interface Refused {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+
+/** Why the request may not come in from where it comes; `undefined`: it may. */
+export const refuseOrigin = (request: HttpRequest, { allowedHosts, addresses }: AdminOptions): Refused | undefined => {
+  const host = request.header('host')
+  const names = [...allowedHosts, ...addresses.map((address) => bracketed(address.host))]
+  if (request.count('host') !== 1 || !isAllowedHost(host, { allowedHosts: new Set(names), allowedOrigins: new Set() }))
+    return {
+      status: 403,
+      code: 'host',
+      message: 'this Host is not accepted: use the address in admin.bind, or list the name in admin.allowed_hosts',
+    }
+  const origin = request.header('origin')
+  const isOwn = origin === undefined || origin === `http://${host}` || origin === `https://${host}`
+  // A page that loads from elsewhere names no origin, and says so here; following a link to the page is nothing else.
+  const site = request.header('sec-fetch-site')
+  const isFollowed = request.header('sec-fetch-mode') === 'navigate'
+  if (isOwn && (site === undefined || site === 'same-origin' || site === 'none' || isFollowed)) return undefined
+  return { status: 403, code: 'origin', message: 'requests of other origins are not accepted' }
+}
+
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host).toLowerCase()
+
+/** The token of an `Authorization` header; `undefined`: there is none, or several. */
+export const tokenOf = (request: HttpRequest): string | undefined =>
+  request.count('authorization') > 1 ? undefined : /^bearer +([\w~+/.-]+=*) *$/i.exec(request.header('authorization') ?? '')?.[1]
+
+/** Whose token it is: of a page or the file, an operator's; or one that `auth` lets in at the MCP endpoints. */
+export const viewerOf = async (
+  token: string,
+  credentials: AdminCredentials,
+  identityOf: (token: string) => Promise<Identity | undefined>,
+  operatorScope: string,
+): Promise<Viewer | undefined> => {
+  if (credentials.admits(token)) return OPERATOR
+  const identity = await identityOf(token)
+  if (identity === undefined) return undefined
+  const isOperator = identity.isOperator === true || identity.scopes?.includes(operatorScope) === true
+  return { principal: identity.principal, isOperator }
+}

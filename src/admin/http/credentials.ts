@@ -1,0 +1,91 @@
+/**
+ * What lets a browser or a program in at the admin listener, beside what `auth` says: one-time keys, which the command line hands out
+ * and a page trades for a token; those tokens; and the token of a file that only the owner of the process can read, for programs.
+ *
+ * Keys and tokens are kept by their SHA-256 alone. They are random, so looking one up in a table tells nothing of another.
+ */
+import { randomBytes } from 'node:crypto'
+import { chmod, lstat, readFile, rename, writeFile } from 'node:fs/promises'
+import { digestOf, makeToken } from '../../auth/inbound/static-tokens.ts'
+
+/** How long a link is good. */
+const KEY_MS = 10 * 60_000
+/** How long a page may be silent before it needs another link. */
+const TOKEN_IDLE_MS = 12 * 3_600_000
+/** Of each kind; the oldest goes first. */
+const MOST = 64
+
+export class AdminCredentials {
+  readonly #nowMs: () => number
+  /** Until when each is good, by digest. */
+  readonly #keys = new Map<string, number>()
+  readonly #tokens = new Map<string, number>()
+  #fileToken: string | undefined
+
+  /** `fileToken`: the one that a file holds. */
+  constructor(fileToken: string | undefined, nowMs: () => number = () => performance.now()) {
+    this.#fileToken = fileToken === undefined ? undefined : nameOf(fileToken)
+    this.#nowMs = nowMs
+  }
+
+  /** A key for one link. */
+  mintKey(): string {
+    const key = randomBytes(32).toString('base64url')
+    keep(this.#keys, nameOf(key), this.#nowMs() + KEY_MS)
+    return key
+  }
+
+  /** The token for a key, which is good once; `undefined`: it is not good, or not any more. */
+  trade(key: string): string | undefined {
+    const name = nameOf(key)
+    const untilMs = this.#keys.get(name)
+    this.#keys.delete(name)
+    if (untilMs === undefined || untilMs <= this.#nowMs()) return undefined
+    const token = makeToken()
+    keep(this.#tokens, nameOf(token), this.#nowMs() + TOKEN_IDLE_MS)
+    return token
+  }
+
+  /** Whether the token is an operator's: of a page, or of the file. */
+  admits(token: string): boolean {
+    const name = nameOf(token)
+    if (name === this.#fileToken) return true
+    const untilMs = this.#tokens.get(name)
+    if (untilMs === undefined) return false
+    this.#tokens.delete(name)
+    if (untilMs <= this.#nowMs()) return false
+    keep(this.#tokens, name, this.#nowMs() + TOKEN_IDLE_MS)
+    return true
+  }
+
+  /** A page says that it is closed for good. */
+  end(token: string): void {
+    this.#tokens.delete(nameOf(token))
+  }
+}
+
+/**
+ * The token of the file, which is made if it is not there. Rejects where the file is not ours alone and cannot be made so, or cannot be
+ * written: there is no such token then.
+ */
+export const readTokenFile = async (file: string): Promise<string> => {
+  const found = await lstat(file).catch(() => undefined)
+  if (found?.isFile() === true) {
+    if ((found.mode & 0o077) !== 0) await chmod(file, 0o600)
+    const text = (await readFile(file, 'utf8')).trim()
+    if (/^tlk_[\w-]{43}$/.test(text)) return text
+  } else if (found !== undefined) throw new Error(`${file} is no file; remove it`)
+  const token = makeToken()
+  const made = `${file}.${process.pid}`
+  await writeFile(made, `${token}\n`, { mode: 0o600, flag: 'wx' })
+  await rename(made, file)
+  return token
+}
+
+const keep = (map: Map<string, number>, name: string, untilMs: number): void => {
+  const [oldest] = map.keys()
+  if (map.size >= MOST && oldest !== undefined) map.delete(oldest)
+  map.set(name, untilMs)
+}
+
+const nameOf = (secret: string): string => digestOf(secret).toString('base64url')

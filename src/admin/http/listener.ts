@@ -1,0 +1,347 @@
+/**
+ * The admin listener: what the admin socket answers, for browsers and programs on a TCP address of its own (T-37). It is closed until
+ * the configuration binds it (`admin.bind`) or `trunkline open` asks for it, and it takes a token on every request but those for the files
+ * of the dashboard.
+ */
+import type { Identity } from '../../auth/identity.ts'
+import type { Log } from '../../downstream/environment.ts'
+import type { Hub } from '../../host/hub.ts'
+import { OPEN_METRICS_TYPE, PROMETHEUS_TYPE } from '../../observe/exposition.ts'
+import { DEFAULT_ADMIN_ADDRESS } from '../../observe/options.ts'
+import type { BindAddress, ObserveOptions } from '../../observe/options.ts'
+import type { Viewer } from '../../observe/viewer.ts'
+import { ConnectionCaps } from '../../transport/http1/server/connection-caps.ts'
+import type { EventStream } from '../../transport/http1/server/event-stream.ts'
+import type { Headers, HttpRequest } from '../../transport/http1/server/http-request.ts'
+import { listenHttp } from '../../transport/http1/server/http-server.ts'
+import type { Listening } from '../../transport/http1/server/http-server.ts'
+import { VERSION } from '../../version.ts'
+import { countOf } from '../calls.ts'
+import type { FeedMessage } from '../calls.ts'
+import type { Control, OpenEnd } from '../control.ts'
+import { AdminRefusal } from '../refusal.ts'
+import { findRoute } from '../routes.ts'
+import type { Access } from '../routes.ts'
+import { refuseOrigin, tokenOf, viewerOf } from './access.ts'
+import type { Refused } from './access.ts'
+import type { Assets } from './assets.ts'
+import type { AdminCredentials } from './credentials.ts'
+import { PAGE_HEADERS } from './page-headers.ts'
+
+export interface AdminListenerOptions {
+  readonly control: Control
+  readonly hub: Pick<Hub, 'bodies' | 'limits' | 'options' | 'hideJson'>
+  readonly credentials: AdminCredentials
+  /** The file that holds a token for programs; `undefined`: there is none. */
+  readonly tokenFile: string | undefined
+  /** Whose token it is that `auth` lets in. */
+  readonly identityOf: (token: string) => Promise<Identity | undefined>
+  readonly assets: Assets
+  /** The listener is open from now on, or closed: whether anything is observed follows it. */
+  readonly changed: (isOpen: boolean) => void
+  readonly log: Log
+}
+
+const MAX_BODY_BYTES = 1024 * 1024
+/** How often feeds are looked at. */
+const SWEEP_MS = 500
+const JSON_TYPE = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
+const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="trunkline admin"' }
+
+const UNAUTHORIZED: Refused = {
+  status: 401,
+  code: 'unauthorized',
+  message: 'this needs a token: trade the key of the link for one at POST /api/session',
+}
+const BUSY: Refused = { status: 503, code: 'busy', message: 'the token cannot be verified now' }
+const OPERATORS_ONLY: Refused = {
+  status: 403,
+  code: 'operator_only',
+  message: 'this is for operators: a token with "operator: true", or with the scope admin.operator_scope',
+}
+const READ_ONLY: Refused = { status: 403, code: 'read_only', message: 'nothing may be changed here (ui.write is off)' }
+
+export class AdminListener implements AsyncDisposable {
+  readonly #options: AdminListenerOptions
+  readonly #caps: ConnectionCaps
+  #observe: ObserveOptions
+  /** By address as configured. */
+  #listening = new Map<string, Listening>()
+  /** It was opened without being configured: a reload leaves it open. */
+  #isOnDemand = false
+  readonly #streams = new Set<EventStream>()
+  #sweeping: NodeJS.Timeout | undefined
+
+  constructor(observe: ObserveOptions, options: AdminListenerOptions) {
+    this.#observe = observe
+    this.#options = options
+    const limits = () => {
+      const { maxConnections } = this.#observe.admin
+      return { maxConnections, maxConnectionsPerAddress: maxConnections, maxConnectionsPerLoopback: maxConnections }
+    }
+    const names = { all: 'admin.connections', perAddress: 'admin.connections' }
+    this.#caps = new ConnectionCaps(limits, options.hub.limits.hit, names)
+  }
+
+  /** The origin of the first address; `undefined`: it is closed. */
+  get origin(): string | undefined {
+    const [first] = this.#listening.values()
+    return first && originOf(first)
+  }
+
+  /** Binds what the options name and leaves what they do not. Rejects with the system's error, and changes nothing then. */
+  async rebind(observe: ObserveOptions): Promise<void> {
+    const { addresses } = observe.admin
+    const wanted = addresses.length === 0 && this.#isOnDemand ? undefined : addresses
+    if (wanted !== undefined) await this.#bindAll(wanted)
+    this.#observe = observe
+    this.#options.changed(this.#listening.size > 0)
+  }
+
+  /** A link to the dashboard; binds the default address, or any port of it, where none is bound. */
+  async open(): Promise<OpenEnd> {
+    if (this.#listening.size === 0) {
+      if (!this.#observe.admin.hasUi) return undefined
+      await this.#bindAll([DEFAULT_ADMIN_ADDRESS]).catch(() => this.#bindAll([{ ...DEFAULT_ADMIN_ADDRESS, port: 0 }]))
+      this.#isOnDemand = true
+      this.#options.changed(true)
+      this.#options.log.info({ address: this.origin }, 'the admin listener was opened on demand')
+    }
+    const origin = this.origin ?? ''
+    return { url: `${origin}/#k=${this.#options.credentials.mintKey()}`, origin, tokenFile: this.#options.tokenFile }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#sweeping)
+    for (const stream of this.#streams) stream.breakOff()
+    const all = [...this.#listening.values()]
+    this.#listening = new Map()
+    await Promise.all(all.map((listening) => listening.close()))
+  }
+
+  async #bindAll(addresses: readonly BindAddress[]): Promise<void> {
+    const before = this.#listening
+    const after = new Map<string, Listening>()
+    try {
+      for (const address of addresses) {
+        const name = `${address.host}:${address.port}`
+        after.set(name, before.get(name) ?? (await this.#bind(address)))
+      }
+    } catch (error) {
+      await Promise.all([...after].filter(([name]) => !before.has(name)).map(([, listening]) => listening.close()))
+      throw error
+    }
+    this.#listening = after
+    await Promise.all([...before].filter(([name]) => !after.has(name)).map(([, listening]) => listening.close()))
+  }
+
+  async #bind(address: BindAddress): Promise<Listening> {
+    const { hub, log } = this.#options
+    const { limits, httpServer } = hub.options
+    try {
+      return await listenHttp(address, { ...limits, httpServer }, hub.bodies, this.#caps, {
+        request: (request) => void this.#answer(request),
+        trouble: (error) => log.warn({ error: error.message }, 'trouble with connections of the admin listener'),
+        reached: hub.limits.hit,
+      })
+    } catch (error) {
+      throw Object.assign(error as Error, {
+        address: `${address.host}:${address.port}`,
+        port: address.port,
+        option: 'admin.bind',
+      })
+    }
+  }
+
+  async #answer(request: HttpRequest): Promise<void> {
+    try {
+      request.addHeaders(PAGE_HEADERS)
+      const refused = refuseOrigin(request, this.#observe.admin)
+      if (refused !== undefined) refuse(request, refused)
+      else if (request.path.startsWith('/api/')) await this.#api(request)
+      else if (request.path === this.#observe.metrics.path && this.#observe.metrics.isOn) await this.#metrics(request)
+      else this.#file(request)
+    } catch (error) {
+      if (error instanceof AdminRefusal) return refuseWith(request, error)
+      this.#options.log.error({ error: String(error), path: request.path }, 'the admin listener could not answer')
+      refuse(request, { status: 500, code: 'internal', message: 'internal error; see the log' })
+    }
+  }
+
+  #file(request: HttpRequest): void {
+    const asset = this.#observe.admin.hasUi ? this.#options.assets(request.path) : undefined
+    if (asset === undefined) return refuse(request, { status: 404, code: 'path', message: 'there is nothing at this path' })
+    if (request.method !== 'GET' && request.method !== 'HEAD') return request.reply(405, { Allow: 'GET' })
+    const kept = asset.isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache'
+    request.reply(200, { 'Content-Type': asset.type, 'Cache-Control': kept }, request.method === 'HEAD' ? [] : [asset.body])
+  }
+
+  async #api(request: HttpRequest): Promise<void> {
+    const { control } = this.#options
+    const path = request.path.slice('/api'.length)
+    if (path === '/session' && request.method === 'POST') return this.#trade(request)
+    const viewer = await this.#admit(request)
+    if (viewer === undefined) return
+    if (path === '/session') return this.#session(request, viewer)
+    if (path === '/feed' && request.method === 'GET') return this.#feed(request, viewer)
+    const found = findRoute(request.method, path)
+    if (found === undefined || found.route.access === 'socket')
+      return refuse(request, { status: 404, code: 'path', message: `there is no ${request.method} ${request.path}` })
+    const { route, id } = found
+    const refused = this.#refuseAccess(route.access, viewer)
+    if (refused !== undefined) return refuse(request, refused)
+    const body = await this.#body(request)
+    if (body === undefined) return
+    const gone = new AbortController()
+    request.onDisconnect(() => gone.abort())
+    const query = new URLSearchParams(request.query)
+    const answer = await route.answer({ query, body, control, signal: gone.signal, viewer, id })
+    request.reply(200, JSON_TYPE, [Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer))])
+  }
+
+  /** Whose request it is; `undefined`: it was refused, and answered. */
+  async #admit(request: HttpRequest): Promise<Viewer | undefined> {
+    const token = tokenOf(request)
+    const viewer = token === undefined ? undefined : await this.#viewer(token)
+    if (viewer === undefined) refuse(request, UNAUTHORIZED, CHALLENGE)
+    else if (viewer === 'busy') refuse(request, BUSY, { 'Retry-After': '2' })
+    else {
+      request.admitted()
+      return viewer
+    }
+    return undefined
+  }
+
+  /** Everything that is measured, in the format that is asked for. */
+  async #metrics(request: HttpRequest): Promise<void> {
+    const viewer = await this.#admit(request)
+    if (viewer === undefined) return
+    if (!viewer.isOperator) return refuse(request, OPERATORS_ONLY)
+    if (request.method !== 'GET') return request.reply(405, { Allow: 'GET' })
+    const isOpenMetrics = (request.header('accept') ?? '').includes('application/openmetrics-text')
+    const text = await this.#options.control.metrics(isOpenMetrics)
+    const type = isOpenMetrics ? OPEN_METRICS_TYPE : PROMETHEUS_TYPE
+    request.reply(200, { 'Content-Type': type, 'Cache-Control': 'no-store' }, [Buffer.from(text)])
+  }
+
+  /** Rows as events, until the reader leaves, or has taken nothing for too long. */
+  async #feed(request: HttpRequest, viewer: Viewer): Promise<void> {
+    if (!this.#observe.admin.hasUi) return refuse(request, { status: 404, code: 'path', message: 'ui.enabled is off' })
+    const { control, hub } = this.#options
+    const query = new URLSearchParams(request.query)
+    const over = new AbortController()
+    const options = { viewer, filter: query.get('filter') ?? '', after: countOf(query, 'after') }
+    let stream: EventStream | undefined
+    const open = (): EventStream => {
+      const opened = request.openEvents({ 'Cache-Control': 'no-store' })
+      this.#streams.add(opened)
+      opened.onClose(() => {
+        this.#streams.delete(opened)
+        over.abort()
+      })
+      this.#sweeping ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
+      return opened
+    }
+    const sink = {
+      get isStalled() {
+        return stream?.isStalled === true
+      },
+      send: (message: FeedMessage) => {
+        stream ??= open()
+        stream.message([Buffer.from(hub.hideJson(JSON.stringify(message)))])
+      },
+    }
+    request.onDisconnect(() => over.abort())
+    await control.follow(options, sink, over.signal)
+    stream?.end()
+  }
+
+  /** Keeps feeds alive that are quiet, and ends those of readers that take nothing. */
+  #sweep(): void {
+    const { limits, options } = this.#options.hub
+    const { sseKeepAliveMs: keepAliveMs, writeStallMs: stallMs, maxQueuedBytes } = options.limits
+    for (const stream of this.#streams) {
+      const limit = stream.sweep({ keepAliveMs, stallMs, maxQueuedBytes })
+      if (limit !== undefined) limits.hit(limit)
+    }
+    if (this.#streams.size > 0) return
+    clearInterval(this.#sweeping)
+    this.#sweeping = undefined
+  }
+
+  /** A promise that rejects is of an authorization server that cannot be asked now. */
+  async #viewer(token: string): Promise<Viewer | 'busy' | undefined> {
+    const { credentials, identityOf, log } = this.#options
+    try {
+      return await viewerOf(token, credentials, identityOf, this.#observe.admin.operatorScope)
+    } catch (error) {
+      log.warn({ error: (error as Error).message }, 'a token could not be verified')
+      return 'busy'
+    }
+  }
+
+  #refuseAccess(access: Access, viewer: Viewer): Refused | undefined {
+    if (access !== 'everyone' && !viewer.isOperator) return OPERATORS_ONLY
+    return access === 'write' && !this.#observe.admin.mayWrite ? READ_ONLY : undefined
+  }
+
+  /** `{"key": …}` from the link, for a token. */
+  async #trade(request: HttpRequest): Promise<void> {
+    const body = await this.#body(request)
+    if (body === undefined) return
+    const token = this.#options.credentials.trade(keyIn(body))
+    if (token === undefined)
+      return refuse(request, { status: 401, code: 'key', message: 'the link was used already, or is too old: ask for another' })
+    request.admitted()
+    reply(request, { token, ...this.#about({ principal: 'local', isOperator: true }) })
+  }
+
+  #session(request: HttpRequest, viewer: Viewer): void {
+    if (request.method === 'GET') return reply(request, this.#about(viewer))
+    if (request.method !== 'DELETE') return request.reply(405, { Allow: 'GET, POST, DELETE' })
+    this.#options.credentials.end(tokenOf(request) ?? '')
+    reply(request, {})
+  }
+
+  #about({ principal, isOperator }: Viewer): object {
+    const { admin, capture } = this.#observe
+    const write = isOperator && admin.mayWrite
+    return { principal, role: isOperator ? 'operator' : 'user', write, bodies: capture.bodies, version: VERSION }
+  }
+
+  /** The text of the body; `undefined`: it was refused, and answered. */
+  async #body(request: HttpRequest): Promise<string | undefined> {
+    if (request.method !== 'POST') return ''
+    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    request.onDisconnect(() => resolve(undefined))
+    request.readBody(MAX_BODY_BYTES, (body) => {
+      if (Buffer.isBuffer(body)) return resolve(body.toString())
+      refuse(request, { status: 413, code: 'too_large', message: `a request holds at most ${MAX_BODY_BYTES} bytes` })
+      resolve(undefined)
+    })
+    const body = await promise
+    const isJson = (request.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
+    if (body === undefined || body === '' || isJson) return body
+    refuse(request, { status: 415, code: 'type', message: 'a body is JSON, with Content-Type: application/json' })
+    return undefined
+  }
+}
+
+const keyIn = (body: string): string => {
+  try {
+    const { key } = JSON.parse(body) as { key?: unknown }
+    return typeof key === 'string' ? key : ''
+  } catch {
+    return ''
+  }
+}
+
+const reply = (request: HttpRequest, value: object): void => request.reply(200, JSON_TYPE, [Buffer.from(JSON.stringify(value))])
+
+const refuse = (request: HttpRequest, { status, code, message }: Refused, headers: Headers = {}): void =>
+  request.reply(status, { ...JSON_TYPE, ...headers }, [Buffer.from(JSON.stringify({ error: { code, message } }))])
+
+const refuseWith = (request: HttpRequest, { status, body }: AdminRefusal): void =>
+  request.reply(status, JSON_TYPE, [Buffer.from(JSON.stringify(body))])
+
+const originOf = ({ host, port }: Listening): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`

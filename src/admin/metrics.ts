@@ -1,0 +1,129 @@
+/**
+ * Everything that is measured, as families of metrics: calls as they were counted, and the state of the process and its servers as it is
+ * at the time of the request. No label holds a text of a host: servers are keys of the configuration, tools are bounded (`call-metrics`).
+ */
+import type { Running } from '../app.ts'
+import type { HealthState } from '../downstream/health/health.ts'
+import { LIMIT_OPTIONS } from '../observe/limit-options.ts'
+import { formatMetrics } from '../observe/exposition.ts'
+import type { Family, Labels, Sample } from '../observe/exposition.ts'
+import { groupMemory } from '../transport/process/group-memory.ts'
+import { VERSION } from '../version.ts'
+
+type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'hub'>
+
+const STATES: readonly HealthState[] = ['starting', 'healthy', 'degraded', 'down', 'failed', 'draining']
+
+export const metricsText = (running: Measured, isOpenMetrics: boolean): string =>
+  formatMetrics([...running.observer.metrics.families, ...stateFamilies(running)], isOpenMetrics)
+
+const gauge = (name: string, help: string, samples: readonly Sample[]): Family => ({ type: 'gauge', name, help, samples })
+const counter = (name: string, help: string, samples: readonly Sample[]): Family => ({ type: 'counter', name, help, samples })
+const one = (value: number, labels: Labels = {}): readonly Sample[] => [{ labels, value }]
+
+const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, hub }: Measured): readonly Family[] => {
+  const servers = fleet.downstreams$.value.map((downstream) => ({
+    server: downstream.options.key,
+    downstream,
+    all: [downstream, ...(downstream.personal?.all ?? [])],
+  }))
+  const sum = (of: (one: (typeof servers)[number]['downstream']) => number): readonly Sample[] =>
+    servers.map(({ server, all }) => ({ labels: { server }, value: all.reduce((total, each) => total + of(each), 0) }))
+  const memory = groupMemory()
+  const { rss, heapUsed, heapTotal } = process.memoryUsage()
+  const cpu = process.cpuUsage()
+  return [
+    gauge('trunkline_build_info', 'The running version.', one(1, { version: VERSION, node: process.versions.node })),
+    gauge(
+      'trunkline_server_state',
+      '1 for the state a server is in, 0 for all others.',
+      servers.flatMap(({ server, downstream }) =>
+        STATES.map((state) => ({ labels: { server, state }, value: downstream.health$.value.state === state ? 1 : 0 })),
+      ),
+    ),
+    gauge(
+      'trunkline_server_calls_in_flight',
+      'Calls under way at a server.',
+      sum(({ inFlight }) => inFlight),
+    ),
+    gauge(
+      'trunkline_server_links',
+      'Open connections to a server.',
+      sum(({ linkCount }) => linkCount),
+    ),
+    gauge(
+      'trunkline_server_processes',
+      'Processes that run for a server.',
+      sum(({ pids }) => pids.length),
+    ),
+    gauge(
+      'trunkline_server_memory_bytes',
+      'Resident memory of the processes of a server.',
+      sum(({ pids }) => pids.reduce((total, pid) => total + (memory.get(pid) ?? 0), 0)),
+    ),
+    counter(
+      'trunkline_server_outages',
+      'Outages of a server.',
+      sum(({ health$ }) => health$.value.failures),
+    ),
+    gauge('trunkline_sessions', 'Sessions of legacy hosts.', one(front.sessionCount)),
+    gauge('trunkline_calls_in_flight', 'Requests of hosts under way.', one(front.inFlight)),
+    gauge(
+      'trunkline_held_bytes',
+      'Messages held, of hosts and servers together (limits.in_flight_bytes).',
+      one(hub.bodies.held.bytes),
+    ),
+    gauge(
+      'trunkline_shedding',
+      '0: nothing is refused for overload, 1: new sessions, 2: new calls, too.',
+      one(hub.overload.shedding),
+    ),
+    counter(
+      'trunkline_limit_reached',
+      'How often a limit acted, by its option; `server` where it is one of a server.',
+      limitSamples(limits.all),
+    ),
+    counter(
+      'trunkline_rate_limited',
+      'Calls refused by a configured rate, by its option.',
+      gateway.rates.counts.map(({ option, refused }) => ({ labels: { option }, value: refused })),
+    ),
+    counter(
+      'trunkline_deviations',
+      'What was not passed on as it came, by the rule that says so.',
+      servers.flatMap(({ server, downstream }) =>
+        downstream.fidelity.counts.map(({ rule, feature, verdict, count }) => ({
+          labels: { server, rule, feature, verdict },
+          value: count,
+        })),
+      ),
+    ),
+    gauge(
+      'trunkline_audit_waiting_lines',
+      'Lines of the audit log that are not in the file yet.',
+      audit === undefined ? [] : one(audit.waiting),
+    ),
+    counter(
+      'trunkline_audit_dropped_lines',
+      'Lines of the audit log that were lost.',
+      audit === undefined ? [] : one(audit.dropped),
+    ),
+    gauge('trunkline_captured_calls', 'Calls kept for the dashboard.', one(observer.keptCalls)),
+    gauge('trunkline_captured_bytes', 'Memory of captured calls (ui.capture.ring).', one(observer.keptBytes)),
+    gauge('trunkline_feed_readers', 'Readers of the live feed (ui.capture.readers).', one(observer.feed.readers)),
+    gauge('process_resident_memory_bytes', 'Resident memory of the gateway.', one(rss)),
+    gauge('nodejs_heap_used_bytes', 'Heap in use.', one(heapUsed)),
+    gauge('nodejs_heap_total_bytes', 'Heap reserved.', one(heapTotal)),
+    counter('process_cpu_seconds', 'CPU time of the gateway.', one((cpu.user + cpu.system) / 1e6)),
+    gauge('process_start_time_seconds', 'When the process started.', one(Date.now() / 1_000 - process.uptime())),
+  ]
+}
+
+/** Every limit has a series from the start, so that an alert on its increase sees the first time. */
+const limitSamples = (all: Running['limits']['all']): readonly Sample[] => {
+  const reached = new Set(all.map(({ option }) => option))
+  return [
+    ...LIMIT_OPTIONS.filter((option) => !reached.has(option)).map((option) => ({ labels: { option, server: '' }, value: 0 })),
+    ...all.map(({ option, server = '', count }) => ({ labels: { option, server }, value: count })),
+  ]
+}

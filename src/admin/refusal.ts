@@ -1,0 +1,19 @@
+/** A request to the admin socket or listener that is refused in words: a status, a code for programs, a sentence for people. */
+export class AdminRefusal extends Error {
+  readonly status: number
+  readonly code: string
+  /** Position in a filter. */
+  readonly at: number | undefined
+  constructor(status: number, code: string, message: string, at?: number) {
+    super(message)
+    this.name = 'AdminRefusal'
+    this.status = status
+    this.code = code
+    this.at = at
+  }
+
+  get body(): object {
+    const { code, message, at } = this
+    return { error: { code, message, ...(at !== undefined && { at }) } }
+  }
+}

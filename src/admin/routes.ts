@@ -1,0 +1,107 @@
+/**
+ * What can be asked of a running process, as requests: one table for the admin socket and for the API of the admin listener, so that
+ * neither knows anything that the other does not. What a request does is in `control.ts`.
+ */
+import { HOST_LIMITS } from '../catalog/lint/host-limits.ts'
+import { parseDuration } from '../config/schema/units.ts'
+import type { Viewer } from '../observe/viewer.ts'
+import { encodeBasis } from './basis.ts'
+import { countOf } from './calls.ts'
+import type { Control } from './control.ts'
+import { AdminRefusal } from './refusal.ts'
+import { DEFAULT_WINDOW_MS } from './stats.ts'
+
+/** One request, whichever way it came. */
+export interface Asked {
+  readonly query: URLSearchParams
+  readonly body: string
+  readonly control: Control
+  /** The caller has left. */
+  readonly signal: AbortSignal
+  readonly viewer: Viewer
+  /** The number in the path, where it has one. */
+  readonly id: number
+}
+
+/**
+ * For whom a route is. `everyone`: every caller with a good credential, who gets what is its own; `read` and `write`: operators, the
+ * latter where `ui.write` allows it; `socket`: the command line alone.
+ */
+export type Access = 'everyone' | 'read' | 'write' | 'socket'
+
+export interface Route {
+  readonly access: Access
+  /** JSON as bytes, or what becomes JSON. */
+  readonly answer: (asked: Asked) => Promise<Buffer | object>
+}
+
+const read = (answer: Route['answer']): Route => ({ access: 'read', answer })
+const everyone = (answer: Route['answer']): Route => ({ access: 'everyone', answer })
+const write = (answer: Route['answer']): Route => ({ access: 'write', answer })
+
+/** By method and path below `/api`, or at the socket's root. */
+const ROUTES: Readonly<Record<string, Route>> = {
+  'GET /calls': everyone(({ control, viewer, query }) => control.calls(viewer, query)),
+  'GET /calls/ID': everyone(({ control, viewer, id }) => control.callDetail(viewer, id)),
+  'GET /stats': read(({ control, query }) => control.stats(windowOf(query))),
+  'GET /stderr': read(async ({ control, query }) => {
+    const server = query.get('server') ?? ''
+    const lines = await control.stderr(server, Math.min(countOf(query, 'lines') ?? 200, MAX_LINES))
+    if (lines === undefined) throw new AdminRefusal(404, 'gone', `there is no server ${JSON.stringify(server)}`)
+    return { lines }
+  }),
+  'GET /status': read(({ control }) => control.status()),
+  'GET /tools': read(async ({ query, control }) => ({
+    tools: await control.tools(query.get('query') ?? '', query.get('toolset') ?? undefined),
+  })),
+  'GET /offered': read(({ query, control }) => control.offered(query.getAll('server'), query.get('apps') === 'true')),
+  'GET /changes': read(({ control }) => control.changes()),
+  'GET /lint': read(({ query, control }) =>
+    control.lint(query.getAll('host').filter((host) => Object.hasOwn(HOST_LIMITS, host))),
+  ),
+  'GET /why': read(({ query, control }) => control.why(query.get('name') ?? '', query.get('toolset') ?? undefined)),
+  'GET /plan': read(({ control }) => control.plan()),
+  'GET /basis': {
+    access: 'socket',
+    answer: async ({ control }) => {
+      const basis = await control.basis()
+      return basis === undefined ? {} : encodeBasis(basis)
+    },
+  },
+  'GET /metrics': {
+    access: 'socket',
+    answer: async ({ control, query }) => ({ text: await control.metrics(query.get('open') === 'true') }),
+  },
+  'POST /open': { access: 'socket', answer: async ({ control }) => ({ opened: await control.open() }) },
+  'POST /reload': write(({ control }) => control.reload()),
+  'POST /restart': write(async ({ query, control }) => ({ restarted: await control.restart(query.get('server') ?? '') })),
+  'POST /login': write(async ({ query, control }) => ({ login: await control.login(query.get('server') ?? '') })),
+  'GET /login': write(async ({ query, control, signal }) => ({ end: await control.loginEnd(query.get('server') ?? '', signal) })),
+  'POST /approve': write(async ({ query, control }) => ({
+    approved: await control.approve(query.get('server') ?? '', query.get('tool') ?? undefined),
+  })),
+  'POST /call': write(async ({ query, body, control, signal }) => {
+    const end = await control.call(query.get('tool') ?? '', body, query.get('toolset') ?? undefined, signal)
+    if (end.kind !== 'result') return end
+    return Buffer.concat([Buffer.from(`{"kind":"result","isError":${end.isError},"result":`), end.result, Buffer.from('}')])
+  }),
+}
+
+/** The route of a method and a path, and the number in the path; `undefined`: there is none. */
+export const findRoute = (method: string, path: string): { readonly route: Route; readonly id: number } | undefined => {
+  const [, before = path, digits] = /^(.*\/)(\d{1,15})$/.exec(path) ?? []
+  const name = `${method} ${digits === undefined ? path : `${before}ID`}`
+  const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
+  return route && { route, id: Number(digits ?? 0) }
+}
+
+const MAX_LINES = 1_000
+
+/** `5m`. */
+const windowOf = (query: URLSearchParams): number => {
+  const text = query.get('window')
+  if (text === null) return DEFAULT_WINDOW_MS
+  const windowMs = parseDuration(text)
+  if (windowMs) return windowMs
+  throw new AdminRefusal(400, 'query', `window must be a duration such as 5m, got ${JSON.stringify(text)}`)
+}

@@ -1,0 +1,22 @@
+/** Opens a link in the browser of the person at this machine. */
+import { spawn } from 'node:child_process'
+
+/** What opens a URL, by platform: one program, and the URL as its one argument. */
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: '/usr/bin/open', win32: 'explorer.exe' }
+const OTHER_OPENER = 'xdg-open'
+
+/** The program and its argument; `undefined` for what no browser should be given. */
+export const openerFor = (text: string, platform: NodeJS.Platform | undefined): readonly [string, string] | undefined => {
+  const url = URL.parse(text)
+  if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
+  return [OPENERS[platform ?? 'linux'] ?? OTHER_OPENER, url.href]
+}
+
+export const openUrl = (text: string, platform: NodeJS.Platform | undefined): void => {
+  const [program, url] = openerFor(text, platform) ?? []
+  if (program === undefined || url === undefined) return
+  // Without it the link that was printed is as good.
+  spawn(program, [url], { shell: false, stdio: 'ignore', detached: true })
+    .on('error', () => undefined)
+    .unref()
+}

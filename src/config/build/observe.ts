@@ -1,0 +1,47 @@
+/** `admin`, `ui` and `telemetry.prometheus` of a configuration, complete. */
+import type { HostOptions } from '../../host/options.ts'
+import { isLoopbackHost } from '../../transport/loopback.ts'
+import { DEFAULT_OBSERVE } from '../../observe/options.ts'
+import type { ObserveOptions } from '../../observe/options.ts'
+import { fill } from './fill.ts'
+import type { Gathered } from '../read/gather.ts'
+import type { Problem } from '../syntax/problems.ts'
+import { nearest } from '../syntax/tree.ts'
+
+const ADMIN_NAMES = {
+  bind: 'addresses',
+  allowed_hosts: 'allowedHosts',
+  connections: 'maxConnections',
+  operator_scope: 'operatorScope',
+} as const
+const CAPTURE_NAMES = {
+  bodies: 'bodies',
+  ring: 'maxBytes',
+  ttl: 'maxAgeMs',
+  body: 'maxBodyBytes',
+  readers: 'maxReaders',
+} as const
+
+/** Adds problems for an address that the network reaches without authentication, and for one of the MCP endpoints. */
+export const buildObserve = ({ settings, sections }: Gathered, host: HostOptions, problems: Problem[]): ObserveOptions => {
+  const { admin, capture, metrics } = DEFAULT_OBSERVE
+  const options: ObserveOptions = {
+    admin: fill({ enabled: 'hasUi', write: 'mayWrite' }, fill(ADMIN_NAMES, admin, settings.admin), settings.ui),
+    capture: fill(CAPTURE_NAMES, capture, settings.ui?.capture),
+    metrics: fill({ enabled: 'isOn', path: 'path', series: 'maxSeries' }, metrics, settings.telemetry?.prometheus),
+  }
+  const complain = (message: string, remedy: string): void => {
+    const { place, path } = nearest(sections.get('admin')!, ['bind'])
+    problems.push({ place, path, message, remedy })
+  }
+  for (const { host: name, port } of options.admin.addresses) {
+    const isSame = host.addresses.some((address) => address.host === name && address.port === port && port !== 0)
+    if (isSame) complain(`${name}:${port} is an address of listen.http.bind`, 'choose another port, such as 7421')
+    else if (!isLoopbackHost(name) && host.auth === undefined)
+      complain(
+        `${name}:${port} can be reached from the network, and operators are not authenticated`,
+        'configure auth, or bind 127.0.0.1',
+      )
+  }
+  return options
+}

@@ -1,0 +1,93 @@
+/**
+ * The text formats of metrics: Prometheus 0.0.4, and OpenMetrics 1.0, which has exemplars and another spelling of counters. A family is
+ * plain data; what becomes of it as text is here alone.
+ */
+
+export type Labels = Readonly<Record<string, string>>
+
+export interface Sample {
+  readonly labels: Labels
+  readonly value: number
+}
+
+/** One observation that a bucket can be followed from. */
+export interface Exemplar {
+  readonly labels: Labels
+  readonly value: number
+  /** Wall clock, seconds. */
+  readonly at: number
+}
+
+export interface HistogramSample {
+  readonly labels: Labels
+  /** Observations up to each bound and no lower one, then those above all. */
+  readonly counts: readonly number[]
+  readonly sum: number
+  /** By bucket. */
+  readonly exemplars: readonly (Exemplar | undefined)[]
+}
+
+/** `name` without `_total`. */
+export type Family =
+  | { readonly type: 'counter' | 'gauge'; readonly name: string; readonly help: string; readonly samples: readonly Sample[] }
+  | {
+      readonly type: 'histogram'
+      readonly name: string
+      readonly help: string
+      /** Upper bounds, ascending, without infinity. */
+      readonly bounds: readonly number[]
+      readonly samples: readonly HistogramSample[]
+    }
+
+export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
+
+/** Families without a sample are left out. */
+export const formatMetrics = (families: readonly Family[], isOpenMetrics: boolean): string => {
+  const lines = families.filter(({ samples }) => samples.length > 0).flatMap((family) => formatFamily(family, isOpenMetrics))
+  return `${[...lines, ...(isOpenMetrics ? ['# EOF'] : [])].join('\n')}\n`
+}
+
+const formatFamily = (family: Family, isOpenMetrics: boolean): readonly string[] => {
+  const { name, help, type } = family
+  const total = type === 'counter' ? `${name}_total` : name
+  const shown = isOpenMetrics ? name : total
+  const head = [`# HELP ${shown} ${escapeHelp(help)}`, `# TYPE ${shown} ${type}`]
+  if (family.type !== 'histogram')
+    return [...head, ...family.samples.map(({ labels, value }) => `${total}${formatLabels(labels)} ${formatNumber(value)}`)]
+  return [...head, ...family.samples.flatMap((sample) => formatHistogram(name, family.bounds, sample, isOpenMetrics))]
+}
+
+const formatHistogram = (
+  name: string,
+  bounds: readonly number[],
+  { labels, counts, sum, exemplars }: HistogramSample,
+  isOpenMetrics: boolean,
+): readonly string[] => {
+  let count = 0
+  const buckets = counts.map((own, at) => {
+    count += own
+    const bound = bounds[at]
+    const le = bound === undefined ? '+Inf' : isOpenMetrics && Number.isInteger(bound) ? `${bound}.0` : String(bound)
+    const exemplar = isOpenMetrics ? exemplars[at] : undefined
+    const behind =
+      exemplar === undefined
+        ? ''
+        : ` # ${formatLabels(exemplar.labels)} ${formatNumber(exemplar.value)} ${exemplar.at.toFixed(3)}`
+    return `${name}_bucket${formatLabels({ ...labels, le })} ${count}${behind}`
+  })
+  return [...buckets, `${name}_sum${formatLabels(labels)} ${formatNumber(sum)}`, `${name}_count${formatLabels(labels)} ${count}`]
+}
+
+const formatLabels = (labels: Labels): string => {
+  const all = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`)
+  return all.length === 0 ? '' : `{${all.join(',')}}`
+}
+
+const formatNumber = (value: number): string => (value === Infinity ? '+Inf' : value === -Infinity ? '-Inf' : String(value))
+
+/** A label that comes from a server can hold anything: what would end it is escaped, and half a character is none. */
+const escapeLabel = (text: string): string =>
+  text.toWellFormed().replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+
+const escapeHelp = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
