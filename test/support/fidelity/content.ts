@@ -64,7 +64,10 @@ const block = (name: string, tool: 'audio' | 'link', first: '2025-03-26' | '2025
       ? 'none'
       : since(host, first)
         ? 'full'
-        : projected('A revision that does not know the block refuses the whole result: a text block says what it was.', 'B107'),
+        : projected(
+            'A revision that does not know the block refuses the whole result: a text block describes it instead.',
+            'B107',
+          ),
   probe: async (pair) => {
     const arrived = blockOf(await callTool(pair, tool))
     const sent = tool === 'audio' ? SAID.audio : { ...SAID.link, uri: exposedUri(pair, SAID.link.uri) }
@@ -84,7 +87,7 @@ const promptBlock: Feature = {
   },
 }
 
-const OLDER = projected('Structured content is unknown before 2025-06-18: it stays, and is said in text, too.', 'B107')
+const OLDER = projected('Structured content is unknown before 2025-06-18: it stays, and a text block repeats it.', 'B107')
 
 const objects: Feature = {
   name: 'structured content',
@@ -105,7 +108,10 @@ const values: Feature = {
     if (!isModern(server)) return 'none'
     if (isModern(host)) return 'full'
     return since(host, '2025-06-18')
-      ? projected('Until 2025-11-25 outputs are objects: schema and value are wrapped as `result`, and said in text.', 'B108')
+      ? projected(
+          'Until 2025-11-25 outputs are objects: schema and value are wrapped as `result`, and a text block repeats the value.',
+          'B108',
+        )
       : OLDER
   },
   probe: async (pair) => {
@@ -123,11 +129,11 @@ const values: Feature = {
 
 const missing: Feature = {
   name: 'missing resources',
-  what: 'The host reads a resource that the server says it does not have.',
+  what: 'The host reads a resource that the server does not have.',
   expected: (host, server) =>
     crosses(host, server)
       ? projected(
-          'Legacy revisions say `-32002`, 2026-07-28 `-32602` with `data.uri`: the host gets the code of its own.',
+          'Legacy revisions use `-32002`, 2026-07-28 uses `-32602` with `data.uri`: the host gets the code of its revision.',
           'B103',
           'B104',
         )
@@ -142,13 +148,13 @@ const missing: Feature = {
 
 const hints: Feature = {
   name: 'caching hints',
-  what: 'The server says how long what was read is good, and for whom (possible since 2026-07-28).',
+  what: 'The server says how long a result is valid, and for which callers (possible since 2026-07-28).',
   expected: (host, server) =>
     !isModern(server)
       ? 'none'
       : isModern(host)
         ? 'full'
-        : impossible('Legacy revisions have no place for them: they are removed.', 'B106'),
+        : impossible('Legacy revisions have no such members: they are removed.', 'B106'),
   probe: async (pair) => {
     const result = await pair.host.host.call('resources/read', { uri: exposedUri(pair, 'file:///r') })
     const { ttlMs, cacheScope } = result
@@ -159,7 +165,7 @@ const hints: Feature = {
 
 const instructions: Feature = {
   name: 'instructions',
-  what: 'What the server says of itself stands in the instructions that the host gets, in a section of its own.',
+  what: 'The server’s instructions are a section of the instructions that the host gets.',
   expected: () => 'full',
   probe: async ({ host, server }) => {
     const said = String(host.host.welcome['instructions'])
@@ -179,13 +185,13 @@ const completion: Feature = {
 
 const context: Feature = {
   name: 'completion context',
-  what: 'The host adds what it has chosen before (possible since 2025-06-18).',
+  what: 'The host adds the arguments chosen so far (possible since 2025-06-18).',
   expected: (host, server) =>
     !since(host, '2025-06-18')
       ? 'none'
       : since(server, '2025-06-18')
         ? 'full'
-        : impossible('The server’s revision has no place for it: it completes without.', '3.6'),
+        : impossible('The server’s revision has no such member: it completes without context.', '3.6'),
   probe: async (pair) => {
     const { completion: completed } = await complete(pair, { context: { arguments: { b: '1' } } })
     const [value] = (completed as { values: string[] }).values

@@ -11,13 +11,13 @@ const DONE = 'done by a task'
 
 const tasks: Feature = {
   name: 'tasks',
-  what: 'A tool runs as a task and in no other way; the host follows it to its result, where it can.',
+  what: 'A tool runs only as a task; the host follows it to its result, where it can.',
   expected: (host, server): Expected => {
     if (!since(server, '2025-11-25')) return 'none'
     if (host.revision === server.revision) return 'full'
     return isModern(host)
       ? projected(
-          'A task of 2025-11-25 in the words of the extension: other members, and the result inside the task.',
+          'A task of 2025-11-25 is translated into the form of the extension: other members, and the result inside the task.',
           '3.17',
           'B180',
         )
@@ -41,7 +41,7 @@ const tasks: Feature = {
 
 const apps: Feature = {
   name: 'MCP Apps',
-  what: 'A tool that the server lists only to hosts with the extension is listed with its template, and the template is read as it is.',
+  what: 'A tool that the server lists only to hosts with the extension is listed with its template, and the template is relayed unchanged.',
   expected: () => 'full',
   probe: async (pair) => {
     const { entries } = await listAll(pair, 'tools/list')
@@ -64,7 +64,7 @@ const headers: Feature = {
       ? 'none'
       : mirrors(host)
         ? 'full'
-        : projected('The host sends none: the header is made from the argument.', 'B192', 'B219'),
+        : projected('The host sends no header: it is made from the argument.', 'B192', 'B219'),
   probe: async (pair) => {
     const options = mirrors(pair.host) ? { headers: { 'mcp-param-region': 'west' } } : {}
     const said = textOf(await callTool(pair, 'region', { arguments: { region: 'west' } }, options))

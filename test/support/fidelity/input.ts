@@ -42,12 +42,12 @@ const callAsked = async (pair: Pair, name: string): Promise<Asked> => {
 
 const ACROSS = {
   toRequest: projected(
-    'The server ends the call and wants input; the host is asked by requests on the stream of its call.',
+    'The server ends the call with `input_required`; the host is asked by requests on the stream of its call.',
     'B082',
     'B083',
   ),
   toRound: projected(
-    'The server asks while it works; the host’s request ends with `input_required`, and the call waits parked.',
+    'The server asks during the call; the host’s request ends with `input_required`, and the call is parked.',
     'B073',
   ),
 }
@@ -72,10 +72,14 @@ const question = (
   },
 })
 
-const NO_FORM = impossible('The host cannot declare elicitation, so it is not asked, and the server is told.', 'B037', 'B038')
+const NO_FORM = impossible(
+  'The host cannot declare elicitation, so the capability is not declared to the server, and its requests are refused.',
+  'B037',
+  'B038',
+)
 const NO_URL = impossible('The host’s revision knows no URL mode, so it is not declared to the server.', 'B037', 'B093')
 const NO_SEVERAL = impossible(
-  'A 2025-06-18 form has no choice of several: the host is not asked, and the server gets a refusal or `cancel`.',
+  'A 2025-06-18 form has no multiple choice: the host is not asked, and the server gets a refusal or `cancel`.',
   'B094',
 )
 const NO_SAMPLING_TOOLS = impossible(
@@ -119,7 +123,7 @@ const visits: Feature = {
     if (isModern(host)) return projected('2026-07-28 has no such error: the host is asked to visit by `input_required`.', 'B089')
     return since(host, '2025-11-25')
       ? 'full'
-      : impossible('The host’s revision knows neither error nor URL mode: its model is told in words, without the URL.', '3.13')
+      : impossible('The host’s revision knows neither error nor URL mode: its model gets a text, without the URL.', '3.13')
   },
   probe: async (pair) => {
     const { response } = pair.host.host.begin('tools/call', { name: exposed(pair, 'visit') })
@@ -136,7 +140,7 @@ const visits: Feature = {
 
 const rootsNews: Feature = {
   name: 'news of roots',
-  what: 'The host says that its roots have changed.',
+  what: 'The host announces that its roots have changed.',
   expected: (host, server) =>
     isModern(host)
       ? 'none'
@@ -184,23 +188,17 @@ export const inputFeatures: readonly Feature[] = [
   question(
     'elicitation: choices of several',
     'several',
-    'The form has a choice of several.',
+    'The form has a multiple choice.',
     { server: LATER, host: LATER },
     formOr(NO_SEVERAL),
   ),
-  question(
-    'elicitation: URLs',
-    'url',
-    'The server asks that a person visit a URL.',
-    { server: LATER, host: LATER },
-    formOr(NO_URL),
-  ),
+  question('elicitation: URLs', 'url', 'The server asks for a visit to a URL.', { server: LATER, host: LATER }, formOr(NO_URL)),
   visits,
   question('sampling', 'sample', 'The server asks the host’s model.', { server: '2024-11-05', host: '2024-11-05' }, never),
   question(
     'sampling with tools',
     'equip',
-    'The server gives the model tools.',
+    'The server’s request gives tools to the model.',
     { server: LATER, host: LATER },
     () => NO_SAMPLING_TOOLS,
   ),

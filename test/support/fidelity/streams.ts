@@ -42,12 +42,12 @@ const way = (cell: Cell): 'close' | 'notification' => (isModern(cell) && cell.tr
 
 const cancellation: Feature = {
   name: 'cancellation',
-  what: 'The host gives up a call that is under way, and the server stops it.',
+  what: 'The host cancels a call that is under way, and the server stops it.',
   expected: (host, server) =>
     way(host) === way(server)
       ? 'full'
       : projected(
-          'Over Streamable HTTP of 2026-07-28 the stream is closed, everywhere else a notification says it.',
+          'Over Streamable HTTP of 2026-07-28 the stream is closed, everywhere else a notification is sent.',
           'B138',
           'B140',
         ),
@@ -78,7 +78,7 @@ const logging: Feature = {
   expected: (host, server) =>
     crosses(host, server)
       ? projected(
-          'Legacy revisions set a level for a session, 2026-07-28 for each request: one is told as the other.',
+          'Legacy revisions set a level for a session, 2026-07-28 for each request: one is translated into the other.',
           'B146',
           'B147',
         )
@@ -104,7 +104,7 @@ const heardSoon = async (pair: Pair, pending: Parameters<typeof heard>[1], match
 }
 
 const ANNOUNCED = projected(
-  'A notification on the session here, a `subscriptions/listen` stream there: one is told as the other.',
+  'A notification on the session on one side, a `subscriptions/listen` stream on the other: one is translated into the other.',
   'B122',
   'B128',
 )
@@ -137,7 +137,7 @@ const listening = async <T>(
 
 const changes: Feature = {
   name: 'list_changed',
-  what: 'The server offers one tool more and says that its list has changed.',
+  what: 'The server adds a tool and announces that its list has changed.',
   expected: announced,
   probe: (pair) =>
     listening(pair, { toolsListChanged: true }, async (told) => {
@@ -156,7 +156,7 @@ const changes: Feature = {
 
 const updates: Feature = {
   name: 'resource subscriptions',
-  what: 'The host subscribes to a resource, and the server says that it has changed.',
+  what: 'The host subscribes to a resource, and the server announces a change.',
   expected: announced,
   probe: async (pair) => {
     const own = watchedBy(pair.host)
@@ -183,7 +183,7 @@ const resumes = ({ revision, transport }: Cell): boolean => transport === 'http'
 
 const resumption: Feature = {
   name: 'resumption by the host',
-  what: 'The host loses the stream of a call, comes back for it, and gets the answer.',
+  what: 'The host loses the stream of a call, resumes it, and gets the answer.',
   expected: (host) => {
     if (host.transport === 'stdio') return 'none'
     if (resumes(host)) return 'full'
@@ -230,7 +230,7 @@ const resume = async (pair: Pair, params: JsonMap, called: ReturnType<Pair['serv
 
 const serverResumption: Feature = {
   name: 'resumption by Trunkline',
-  what: 'The server hangs up in the middle of a call, and the rest is fetched from it.',
+  what: 'The server closes the stream in the middle of a call, and Trunkline resumes it.',
   expected: (_, server) => (resumes(server) ? 'full' : 'none'),
   probe: async (pair) => judge('', textOf(await callTool(pair, 'drop')) === 'the rest', false),
 }
@@ -240,7 +240,7 @@ const batches: Feature = {
   what: 'The host sends two calls in one array (a form of 2025-03-26 alone).',
   expected: ({ revision }) =>
     revision === '2025-03-26'
-      ? projected('Every revision of servers has single messages: they get one after the other.', 'B206')
+      ? projected('Servers of every other revision get single messages, one after the other.', 'B206')
       : 'none',
   probe: async (pair) => {
     const ids = ['one', 'two'].map((id) => `${id} ${pair.host.key} ${pair.server.key}`)
@@ -279,7 +279,7 @@ const serverBatches: Feature = {
   what: 'The server answers in an array (a form of 2025-03-26 alone).',
   expected: (_, { revision }) =>
     revision === '2025-03-26'
-      ? projected('Every other revision has single messages: the host gets one after the other.', '5.4')
+      ? projected('Hosts of every other revision get single messages, one after the other.', '5.4')
       : 'none',
   probe: async (pair) => judge('', false, textOf(await callTool(pair, 'batch')) === 'batched'),
 }
