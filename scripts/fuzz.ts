@@ -6,10 +6,10 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import * as fc from 'fast-check'
 import { leastMs } from '../test/support/cpu.ts'
+import { fuzz } from '../test/support/fuzz/run.ts'
 import type { Target } from '../test/support/fuzz/target.ts'
-import { badInputs, inputs, targets } from '../test/support/fuzz/targets.ts'
+import { badInputs, targets } from '../test/support/fuzz/targets.ts'
 
 const { values } = parseArgs({
   options: {
@@ -76,14 +76,11 @@ for (const target of chosen) {
   const startedMs = performance.now()
   const slowestMs = replay(target)
   const leftMs = totalMs / chosen.length - (performance.now() - startedMs)
-  let runs = 0
-  const details = fc.check(
-    fc.property(inputs(target), (input) => {
-      runs++
-      target.check(input)
-    }),
-    { numRuns, seed, ...(totalMs !== Infinity && { interruptAfterTimeLimit: Math.max(1_000, leftMs) }) },
-  )
+  const { details, runs } = await fuzz(target, {
+    numRuns,
+    seed,
+    ...(totalMs !== Infinity && { interruptAfterTimeLimit: Math.max(1_000, leftMs) }),
+  })
   if (details.failed && details.counterexample !== null) keep(target, details.counterexample[0], details.errorInstance)
   const seconds = (performance.now() - startedMs) / 1_000
   const verdict = details.failed && details.counterexample !== null ? 'FAILED' : 'ok'

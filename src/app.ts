@@ -3,7 +3,7 @@
  * what can be done with it; disposing it ends everything in the reverse order.
  */
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
@@ -54,6 +54,7 @@ import { PidJournal } from './transport/process/pid-journal.ts'
 import { sweep } from './transport/process/pid-sweep.ts'
 import { HostPipe } from './transport/pipe/stdio-host.ts'
 import { readEnds } from './wire/message/message-ends.ts'
+import { makeFolder } from './make-folder.ts'
 import { operatorCommand } from './operator-command.ts'
 import { Redactor } from './redactor.ts'
 import { sealKeys } from './seal-key.ts'
@@ -466,7 +467,7 @@ const servePipe = (streams: HostStreams, options: Omit<StdioOptions, 'principal'
 const makeStateDir = (folder: string | undefined, log: Log): string | undefined => {
   if (folder === undefined) return undefined
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     chmodSync(folder, 0o700)
     return folder
   } catch (error) {

@@ -1,14 +1,19 @@
 /** A lock between processes: a file that only one of them can create. Its age tells that the process behind it ended. */
-import { closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
+import { closeSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFolder } from './make-folder.ts'
 
 const LOCK_POLL_MS = 25
 
 /** Whether the lock is held; false: the disk supports none. A lock older than `staleMs` was left behind by a process that ended. */
 export const acquireFileLock = async (lock: string, staleMs: number): Promise<boolean> => {
+  try {
+    makeFolder(dirname(lock))
+  } catch {
+    return false
+  }
   for (;;) {
     try {
-      mkdirSync(dirname(lock), { recursive: true, mode: 0o700 })
       closeSync(openSync(lock, 'wx', 0o600))
       return true
     } catch (error) {

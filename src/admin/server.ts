@@ -56,7 +56,9 @@ export const openAdmin = async (place: Place, options: AdminOptions): Promise<As
     if (place.folder !== undefined) await chmod(place.path, 0o600)
   } catch (error) {
     const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
-    const why = isTaken ? 'another process of this configuration has it' : (error as Error).message
+    const why = isTaken
+      ? 'another process of this configuration has it'
+      : `${(error as Error).message}; set XDG_RUNTIME_DIR to a folder of yours`
     log.warn({ socket: place.path }, `no admin socket: ${why}`)
   }
   return {

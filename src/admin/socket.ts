@@ -2,10 +2,11 @@
  * Where the admin socket of a configuration lies, and who owns it. The file permissions are the authentication, so they are checked
  * before any byte is sent or read: a folder and a socket of this user alone, no symbolic links (DECISIONS 1).
  */
-import { chmod, lstat, mkdir, unlink } from 'node:fs/promises'
+import { chmod, lstat, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Configuration } from '../config/options.ts'
+import { makeFolder } from '../make-folder.ts'
 
 /** The sub-protocol that makes a connection a host's pipe. */
 export const PIPE = 'trunkline-pipe'
@@ -29,7 +30,7 @@ export const adminPlace = (
 /** Makes the folder, if need be. Rejects with a sentence when it is not ours alone. */
 export const prepareFolder = async ({ folder, uid }: Place): Promise<void> => {
   if (folder === undefined) return
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   const found = await lstat(folder)
   if (!found.isDirectory() || (uid !== undefined && found.uid !== uid))
     throw new Error(`${folder} is a link, not a folder, or belongs to another user; remove it`)

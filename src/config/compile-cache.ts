@@ -2,10 +2,11 @@
  * Node's cache of compiled code, in the private folder of our state: a start from it costs a quarter less CPU. What lies in it is run, so a
  * folder that is a link, belongs to another user or is open to others is not used. `NODE_DISABLE_COMPILE_CACHE=1` switches it off.
  */
-import { lstatSync, mkdirSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { makeFolder } from '../make-folder.ts'
 import { stateRoot } from './read/folders.ts'
 
 /** Never throws: without the cache everything works as well. */
@@ -14,7 +15,7 @@ export const useCompileCache = (): void => {
   try {
     const root = stateRoot({ env: process.env, home: homedir(), uid, platform: process.platform })
     const folder = join(root, 'compile-cache')
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     if (belongsTo(uid, root, 0o022) && belongsTo(uid, folder, 0o077)) enableCompileCache(folder)
   } catch {
     // A home that cannot be written, or a Node built without it.

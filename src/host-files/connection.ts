@@ -2,9 +2,10 @@
  * Trunkline entered in a host's file, and taken out again. What the file was before is kept beside a record of the change, in the state
  * folder: while nothing else changed the file, undoing restores it byte for byte; else the entry alone is removed.
  */
-import { mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { makeFolder } from '../make-folder.ts'
 import {
   ChangeError,
   digestOf,
@@ -201,7 +202,7 @@ export class HostConnection {
   async #putBeside(state: FileState, name: string, bytes: Buffer): Promise<void> {
     const folder = this.#folder(state)
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      makeFolder(folder)
       const temporary = join(folder, `${name}.new`)
       await rm(temporary, { force: true })
       await writeThrough(temporary, bytes, 0o600)

@@ -31,6 +31,8 @@ export interface HostLimits {
   readonly maxInFlightPerSession: number
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
+  /** Of a body that was not wanted, read and dropped so that the host reads its answer. */
+  readonly maxUnreadBytes: number
   readonly keepAliveTimeoutMs: number
   readonly sessionIdleMs: number
   readonly sessionMaxMs: number
@@ -103,6 +105,7 @@ export const DEFAULT_HOST_LIMITS: HostLimits = {
   maxInFlightPerSession: 64,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
+  maxUnreadBytes: 64 * 1024 * 1024,
   keepAliveTimeoutMs: 65_000,
   sessionIdleMs: 30 * 60_000,
   sessionMaxMs: 24 * 3_600_000,

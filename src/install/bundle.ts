@@ -1,9 +1,10 @@
 /** `.mcpb` bundles: a ZIP archive with a `manifest.json`, unpacked into the state folder and started from there. */
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { z } from 'zod'
 import type { ServerDraft } from '../host-files/found.ts'
+import { makeFolder } from '../make-folder.ts'
 import { InstallError } from './inputs.ts'
 import type { Answer } from './inputs.ts'
 import { readZip } from './zip.ts'
@@ -78,7 +79,7 @@ export const unpackBundle = async ({ name, members, digest }: Bundle, root: stri
   await rm(temporary, { recursive: true, force: true })
   for (const { path, isExecutable, read } of members) {
     const file = join(temporary, ...path.split('/'))
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(file))
     await writeFile(file, read(), { mode: isExecutable ? 0o700 : 0o600 })
   }
   await rename(temporary, folder)

@@ -272,6 +272,12 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     { headersTimeoutMs: 200, requestTimeoutMs: 400 },
     `${HEAD}Content-Length: 100\r\n\r\n{"jsonrpc"`,
   ),
+  'listen.limits.unread_body': async () => {
+    await using gateway = await startGateway({ servers: {}, hostLimits: { maxBodyBytes: 1_000, maxUnreadBytes: 1_000_000 } })
+    const text = `${HEAD}Content-Length: 90000000\r\n\r\n${'x'.repeat(20_000_000)}`
+    await exchangeRaw(gateway.url, text)
+    return met(await logged(gateway, 'listen.limits.unread_body'), gateway)
+  },
   'listen.limits.session_idle': async () => {
     await using gateway = await startGateway({ servers: {}, hostLimits: { sessionIdleMs: 200 } })
     await using host = await connectHttp(gateway, { deaf: true })

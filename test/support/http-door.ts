@@ -14,10 +14,11 @@ const OPTIONS: Omit<HttpServerOptions, 'httpServer'> = {
   maxHeaderLines: 100,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 10_000,
+  maxUnreadBytes: 8 * 1024 * 1024,
   keepAliveTimeoutMs: 5_000,
   writeStallMs: 10_000,
 }
-const LIMITS = { maxConnections: 1_000, maxConnectionsPerAddress: 1_000, maxConnectionsPerLoopback: 1_000 }
+const LIMITS = { ...OPTIONS, maxConnections: 1_000, maxConnectionsPerAddress: 1_000, maxConnectionsPerLoopback: 1_000 }
 
 /** Remembers our ends of the connections. */
 class Watched extends ConnectionCaps {

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 /** Lowest first: a room imports only from rooms that stand before it, and from itself. Folders of `src/`, then its files. */
 const ROOMS = [
   'operator-command.ts',
+  'make-folder.ts',
   'file-lock.ts',
   'time',
   'wire',

@@ -5,9 +5,10 @@
  * The surprise: processes of one configuration share the folder. A change is made under a lock, to what stands there then.
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { acquireFileLock, releaseFileLock } from '../../file-lock.ts'
+import { makeFolder } from '../../make-folder.ts'
 import type { Seal } from '../seal.ts'
 
 /** What a record is of: a word for its kind, then all that it must not be mixed up with. */
@@ -46,7 +47,7 @@ export class TokenStore {
     const name = nameOf(key)
     if (this.#folder !== undefined)
       try {
-        mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+        makeFolder(this.#folder)
         const file = join(this.#folder, name)
         writeFileSync(`${file}.new`, this.#seal.seal(purposeOf(key), value), { mode: 0o600 })
         renameSync(`${file}.new`, file)

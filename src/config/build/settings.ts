@@ -33,6 +33,7 @@ const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>
   in_flight_per_session: 'maxInFlightPerSession',
   headers_timeout: 'headersTimeoutMs',
   request_timeout: 'requestTimeoutMs',
+  unread_body: 'maxUnreadBytes',
   keep_alive: 'keepAliveTimeoutMs',
   session_idle: 'sessionIdleMs',
   session_max: 'sessionMaxMs',

@@ -56,6 +56,7 @@ const KEPT: Readonly<Record<string, (configuration: Configuration) => unknown>> 
   'listen.limits.header_lines': ({ host }) => host.limits.maxHeaderLines,
   'listen.limits.headers_timeout': ({ host }) => host.limits.headersTimeoutMs,
   'listen.limits.request_timeout': ({ host }) => host.limits.requestTimeoutMs,
+  'listen.limits.unread_body': ({ host }) => host.limits.maxUnreadBytes,
   'listen.limits.keep_alive': ({ host }) => host.limits.keepAliveTimeoutMs,
   'listen.limits.write_stall': ({ host }) => host.limits.writeStallMs,
 }
@@ -65,6 +66,7 @@ const NAMED_LIMITS: ReadonlySet<string> = new Set([
   'maxHeaderLines',
   'headersTimeoutMs',
   'requestTimeoutMs',
+  'maxUnreadBytes',
   'keepAliveTimeoutMs',
   'writeStallMs',
 ] satisfies (keyof HostLimits)[])

@@ -65,6 +65,10 @@ const listenLimits = z.strictObject({
   in_flight_per_session: countField('Calls in flight of one session.', L.maxInFlightPerSession),
   headers_timeout: durationField('Until the headers of a request are there.', L.headersTimeoutMs),
   request_timeout: durationField('Until a request is there.', L.requestTimeoutMs),
+  unread_body: sizeField(
+    'Read of a body that was refused, so that a host that writes before it reads gets the answer; no longer than `request_timeout`.',
+    L.maxUnreadBytes,
+  ),
   keep_alive: durationField('An idle connection stays open.', L.keepAliveTimeoutMs),
   session_idle: durationField('An unused session ends.', L.sessionIdleMs),
   session_max: durationField('A session ends, used or not.', L.sessionMaxMs),

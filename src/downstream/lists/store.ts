@@ -3,13 +3,14 @@
  * temporary file and renamed. A broken file is set aside and logged, never fatal (DECISIONS 1).
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { LIST_KINDS } from '../../catalog/inventory.ts'
 import type { Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import type { Verdict } from '../../era/server/dial.ts'
+import { makeFolder } from '../../make-folder.ts'
 import type { Log, Memory, OtherHosts } from '../environment.ts'
 import type { ServerOptions } from '../options.ts'
 
@@ -43,7 +44,7 @@ interface Stored {
 /** `undefined` as folder: everything is kept in memory only. */
 export const openMemory = (folder: string | undefined, log: Log): Memory => {
   const records = new Map<string, Stored>()
-  let isWritable = folder !== undefined && makeFolder(folder, log)
+  let isWritable = folder !== undefined && makeStateFolder(folder, log)
 
   const load = (options: ServerOptions): Stored | undefined => {
     const launch = launchDigest(options)
@@ -120,12 +121,12 @@ const launchDigest = (options: ServerOptions): string => {
 
 const fileOf = (folder: string, options: ServerOptions): string => join(folder, `server-${options.key}.json`)
 
-const makeFolder = (folder: string, log: Log): boolean => {
+const makeStateFolder = (folder: string, log: Log): boolean => {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     return true
   } catch (error) {
-    log.warn({ folder, error: String(error) }, 'the state folder cannot be made; going on in memory')
+    log.warn({ folder, error: String(error) }, 'the state folder cannot be made (state.dir); going on in memory')
     return false
   }
 }

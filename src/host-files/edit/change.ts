@@ -6,9 +6,10 @@
  * right before it is replaced.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { acquireFileLock, releaseFileLock } from '../../file-lock.ts'
+import { makeFolder } from '../../make-folder.ts'
 import { EditError } from './text-format.ts'
 
 /** A lock that is older was left behind. */
@@ -77,7 +78,7 @@ export const replaceFile = async ({ path, bytes }: FileState, next: Buffer | und
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.trunkline`)
   try {
     if (next !== undefined) {
-      await mkdir(dirname(path), { recursive: true })
+      makeFolder(dirname(path), 0o777)
       const before = await stat(path).catch(() => undefined)
       await writeThrough(temporary, next, mode ?? (before === undefined ? 0o600 : before.mode & 0o777))
     }

@@ -4,8 +4,9 @@
  * One file per gateway process, `pids-<pid>-<start time>`, lines `+<pid> <start time> <pipes>` and `-<pid>`, each appended in one
  * write. Pid and start time must both match, of the owner and of each child, since numbers are used again.
  */
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from '../../make-folder.ts'
 import { startTimeOf } from './process-table.ts'
 
 /** After so many lines the file is written again with the living only. */
@@ -34,7 +35,7 @@ export class PidJournal implements Disposable {
 
   /** Opens the journal of this process in the state folder, which is made if it is missing. Rejects if it cannot be written. */
   static async open(folder: string, pid = process.pid): Promise<PidJournal> {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     return new PidJournal(join(folder, `pids-${pid}-${(await startTimeOf(pid)) ?? '0'}`))
   }
 

@@ -46,6 +46,7 @@ const readByUs = (pieces: readonly Buffer[]): Read => {
     writeStallMs: 1_000,
     keepAliveTimeoutMs: 1_000,
     requestTimeoutMs: 1_000,
+    maxUnreadBytes: 1_000_000,
     maxHeaderBytes: 16_384,
     maxHeaderLines: 100,
     nowMs: 0,

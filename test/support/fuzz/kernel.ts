@@ -81,7 +81,7 @@ const damaged = (text: string, pick: (below: number) => number): string => {
   let result = text
   for (let count = pick(3); count > 0; count--) {
     const at = pick(result.length + 1)
-    const fault = FAULTS[pick(FAULTS.length)]
+    const fault = pick(3) === 0 ? String.fromCodePoint(pick(128)) : FAULTS[pick(FAULTS.length)]
     const kind = pick(3)
     result = result.slice(0, at) + (kind === 0 ? '' : fault) + result.slice(kind === 1 ? at : at + 1)
   }

@@ -70,7 +70,8 @@ describe('the difference of two configurations', () => {
   })
 
   test('what listeners are opened with needs a restart, and that is said', async () => {
-    const limits = 'max_header: 8KiB, header_lines: 50, headers_timeout: 1s, request_timeout: 2s, keep_alive: 3s, write_stall: 4s'
+    const limits =
+      'max_header: 8KiB, header_lines: 50, headers_timeout: 1s, request_timeout: 2s, unread_body: 1MiB, keep_alive: 3s, write_stall: 4s'
     const { needsRestart, listeners } = await diff(
       `listen: { http: { server: node }, limits: { ${limits}, max_body: 1MiB } }\n${BEFORE}`,
     )
@@ -81,6 +82,7 @@ describe('the difference of two configurations', () => {
       'listen.limits.header_lines',
       'listen.limits.headers_timeout',
       'listen.limits.request_timeout',
+      'listen.limits.unread_body',
       'listen.limits.keep_alive',
       'listen.limits.write_stall',
     ])

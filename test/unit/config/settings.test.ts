@@ -29,7 +29,7 @@ listen:
     { max_body: 1KiB, max_header: 2KiB, max_batch: 3, max_depth: 4, max_values: 5, max_keys: 6, connections: 7, sessions: 8,
       in_flight: 9, in_flight_per_session: 10, headers_timeout: 11s, request_timeout: 12s, keep_alive: 13s, session_idle: 14s,
       session_max: 15s, sse_keep_alive: 16s, write_stall: 17s, max_queued: 18KiB,
-      sessions_per_principal: 19, events: 20, event_bytes: 21KiB, session_event_bytes: 22KiB, event_age: 23s }
+      sessions_per_principal: 19, events: 20, event_bytes: 21KiB, session_event_bytes: 22KiB, event_age: 23s, unread_body: 30KiB }
 limits: { park_ttl: 24s, parked: 25, parked_per_principal: 26, subscriptions: 27, personal_catalogs: 29, rate_per_principal: 28/m }
 naming: { prefix: never, max_length: 64, collision: error }
 timeouts: { list_budget: 1s }
@@ -82,6 +82,7 @@ state: { dir: ./state }
         maxEventBytes: 21 * 1024,
         maxSessionEventBytes: 22 * 1024,
         maxEventAgeMs: 23_000,
+        maxUnreadBytes: 30 * 1024,
         orphanMs: 3_000,
       },
     })

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { BodyPool } from '../../../src/transport/body-pool.ts'
 import type { HttpRequest } from '../../../src/transport/http1/server/http-request.ts'
@@ -7,6 +9,12 @@ import { PlainConnection } from '../../../src/transport/http1/server/fast-connec
 import type { PlainShared } from '../../../src/transport/http1/server/fast-connection.ts'
 import { WriteBatch } from '../../../src/transport/write-batch.ts'
 import { WriteRoom } from '../../../src/transport/http1/server/write-room.ts'
+
+/** The collector, which is hidden unless a flag asks for it. */
+const collector = (): (() => void) => {
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as () => void
+}
 
 const REQUEST = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'
 
@@ -24,6 +32,7 @@ const open = (takes = true) => {
     maxHeaderBytes: 16_384,
     maxHeaderLines: 100,
     requestTimeoutMs: 3_000,
+    maxUnreadBytes: 1_000_000,
     nowMs: 0,
     date: '',
     ending: { isEnding: false },
@@ -147,4 +156,19 @@ test('a head in nine pieces is node:http’s, with all of them', () => {
   const host = open()
   for (const byte of 'POST / HT') host.say(byte)
   expect(host.seen).toEqual(['handed over POST / HT'])
+})
+
+test('a connection that ended is kept by nothing, whatever became of its requests', async () => {
+  const collect = collector()
+  const ended = [REQUEST, `${BODY_TO_COME}abc`, `${REQUEST}${REQUEST}`, 'POST / HT', ''].map((text) => {
+    const host = open()
+    if (text !== '') host.say(text)
+    host.requests[0]?.reply(401, {})
+    host.shared.batch.flush()
+    host.duplex.destroy()
+    return new WeakRef(host.connection)
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  expect(ended.map((connection) => connection.deref())).toEqual(ended.map(() => undefined))
 })

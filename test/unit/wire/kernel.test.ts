@@ -57,6 +57,49 @@ test('a string ends at the first quote that is not escaped; runs of backslashes 
   }
 })
 
+/** Where one byte stands: outside of strings, in one, behind a backslash, in a number. */
+const PLACES: readonly (readonly [before: string, after: string])[] = [
+  ['[', ']'],
+  ['[1', ',2]'],
+  ['{"a":1', '}'],
+  ['{"a"', ':1}'],
+  ['{', '"a":1}'],
+  ['["', '"]'],
+  ['["\\', '"]'],
+  ['["\\u00', '0"]'],
+  ['[1', '1]'],
+  ['[tr', 'e]'],
+]
+test('T-20 of every byte in every place the kernel takes what JSON takes, and nothing else', () => {
+  const wrong: string[] = []
+  for (const [before, after] of PLACES)
+    for (let code = 0; code < 128; code++)
+      for (const shift of [0, 60, 62, 63]) {
+        const text = `${before}${String.fromCodePoint(code)}${after}`
+        const bytes = Buffer.from(`${' '.repeat(shift)}${text}${' '.repeat(100)}`)
+        const end = kernelOf().valueEnd(bytes, shift, NO_LIMITS, CHECK_ALL)
+        const length = Array.from(text, (_, at) => at + 1).find((size) => isJson(text.slice(0, size)))
+        if (end !== (length === undefined ? DOUBT : shift + length)) wrong.push(`${JSON.stringify(text)} at ${shift}: ${end}`)
+      }
+  expect(wrong).toEqual([])
+})
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('T-20 a message with a control character between two tokens is refused, however long it is', () => {
+  const message = (length: number): Buffer =>
+    Buffer.from(
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[\u0001],"b":"${'x'.repeat(length)}"}}}`,
+    )
+  for (const length of [0, 1_000, 100_000]) expect(() => readHostMessage(message(length), LIMITS)).toThrow('unexpected character')
+})
+
 test('two values that are skipped in turns do not meet', () => {
   const [one, other] = [new ValueSkip(kernelOf()), new ValueSkip(kernelOf())]
   expect(one.push(Buffer.from('{"a":"'), 0)).toBe(MORE)

@@ -4,8 +4,10 @@
  */
 import { isLoopbackHost } from '../../loopback.ts'
 import type { Socket } from 'node:net'
+import { closeGently } from './lingering.ts'
+import type { LingerLimits } from './lingering.ts'
 
-export interface ConnectionLimits {
+export interface ConnectionLimits extends LingerLimits {
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
   /** The same from this machine, whose programs share one address. */
@@ -15,7 +17,7 @@ export interface ConnectionLimits {
 /** The options that are named where a limit is reached. */
 const OPTIONS = { all: 'listen.limits.connections', perAddress: 'listen.limits.connections_per_address' }
 
-/** So many refused connections may be open until their answer is out; further ones are closed without one. */
+/** So many refused connections may be open until their hosts have the answer; beyond, the oldest of them is closed. */
 const MAX_REFUSING = 16
 
 export class ConnectionCaps {
@@ -27,7 +29,8 @@ export class ConnectionCaps {
   /** No request was admitted on them yet; oldest first. The value stops counting the connection. */
   readonly #unproven = new Map<Socket, () => void>()
   #count = 0
-  #refusing = 0
+  /** Refused connections that are still open; oldest first. */
+  readonly #refusing = new Set<Socket>()
 
   constructor(limits: () => ConnectionLimits, reached: (option: string) => void, options = OPTIONS) {
     this.#options = options
@@ -81,13 +84,14 @@ export class ConnectionCaps {
 
   #refuse(socket: Socket, option: string, value: number): false {
     this.#reached(option)
-    if (this.#refusing >= MAX_REFUSING) {
-      socket.destroy()
-      return false
+    const [oldest] = this.#refusing
+    if (oldest !== undefined && this.#refusing.size >= MAX_REFUSING) {
+      this.#refusing.delete(oldest)
+      oldest.destroy()
     }
-    this.#refusing++
-    socket.once('close', () => this.#refusing--)
-    refuse(socket, 503, `${option} (${value}) reached`)
+    this.#refusing.add(socket)
+    socket.once('close', () => this.#refusing.delete(socket))
+    refuse(socket, 503, `${option} (${value}) reached`, () => closeGently(socket, this.#limits(), { reached: this.#reached }))
     return false
   }
 
@@ -106,14 +110,17 @@ const STATUSES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 }
 
-/** Answers a connection of which no request could be made, in the words of HTTP, and closes it. */
-export const refuse = (socket: Socket, status: number, text: string): void => {
+/**
+ * Answers a connection of which no request could be made, in the words of HTTP, and closes it: with `close` where the host may still be
+ * sending.
+ */
+export const refuse = (socket: Socket, status: number, text: string, close = () => socket.destroySoon()): void => {
   if (!socket.writable) return void socket.destroy()
   const body = text === '' ? '' : `${text}\n`
   const more = status === 503 ? 'Retry-After: 1\r\n' : ''
   socket.on('error', () => undefined)
-  socket.end(
+  socket.write(
     `HTTP/1.1 ${status} ${STATUSES[status]}\r\nContent-Type: text/plain\r\nContent-Length: ${Buffer.byteLength(body)}\r\n${more}Connection: close\r\n\r\n${body}`,
   )
-  socket.destroySoon()
+  close()
 }

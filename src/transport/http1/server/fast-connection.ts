@@ -9,6 +9,8 @@ import type { Socket } from 'node:net'
 import { refuse } from './connection-caps.ts'
 import { tellStalled } from './http-request.ts'
 import type { Shared } from './http-request.ts'
+import { closeGently } from './lingering.ts'
+import type { LingerLimits } from './lingering.ts'
 import { PlainHead } from './fast-head.ts'
 import type { BodyPart } from './fast-head.ts'
 import { PlainRequest } from './fast-request.ts'
@@ -27,13 +29,11 @@ const MAX_PIECES = 8
 const MAX_EARLY_BYTES = 64 * 1024
 
 /** What the plain connections of one listener use. */
-export interface PlainShared extends Shared {
+export interface PlainShared extends Shared, LingerLimits {
   readonly room: WriteRoom
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
-  /** Until all of a request is there. */
-  readonly requestTimeoutMs: number
   /** Time of the last sweep, monotonic. */
   readonly nowMs: number
   /** `Date: …`, for this second. */
@@ -61,6 +61,8 @@ export class PlainConnection {
   #early: Buffer | undefined
   #isAnswered = false
   #isProven = false
+  /** Its last answer was given; only the host's end is waited for. */
+  #isClosing = false
   #sinceMs: number
 
   constructor(socket: Socket, shared: PlainShared) {
@@ -75,7 +77,7 @@ export class PlainConnection {
 
   /** The last answer has been given and no request has begun. */
   get isIdle(): boolean {
-    return this.#request === undefined && this.#begun === undefined && this.#body === undefined
+    return !this.#isClosing && this.#request === undefined && this.#begun === undefined && this.#body === undefined
   }
 
   /** Closes it if nothing is under way. */
@@ -90,6 +92,7 @@ export class PlainConnection {
   sweep(nowMs: number): void {
     const { keepAliveTimeoutMs, requestTimeoutMs, writeStallMs } = this.#shared
     const forMs = nowMs - this.#sinceMs
+    if (this.#isClosing) return
     if (this.#body !== undefined) {
       if (forMs >= requestTimeoutMs) this.#refuseSlow(this.#body)
       return
@@ -187,8 +190,16 @@ export class PlainConnection {
     this.#socket.once('drain', () => this.#socket.resume())
   }
 
-  /** Closes it once what was written is out; what comes behind the last answer is not read (RFC 9112, 9.6). */
+  /** Whether the rest of a body that is not wanted may be read, for the sake of the next request. */
+  get mayKeep(): boolean {
+    return this.#body === undefined || this.#body.missing <= this.#shared.maxUnreadBytes
+  }
+
+  /** Closes it once what was written is out; what comes behind the last answer is dropped. */
   #end(): void {
+    const isSending = this.#body !== undefined || this.#early !== undefined
+    this.#isClosing = true
+    if (isSending) return closeGently(this.#socket, this.#shared, this.#shared.events)
     this.#socket.off('data', this.#onData)
     this.#socket.resume()
     this.#socket.destroySoon()
@@ -196,6 +207,10 @@ export class PlainConnection {
 
   #refuseSlow(body: RequestBody): void {
     const { isAwaited } = body
+    if (this.#request === undefined) {
+      this.#shared.events.reached('listen.limits.request_timeout')
+      return void this.#socket.destroy()
+    }
     this.#breakOff(body)
     this.#shared.refuseSlow(this.#socket, isAwaited)
   }
@@ -218,6 +233,7 @@ export class PlainConnection {
 
   /** As node:http: who says no more is not answered any more, and half a request is none. */
   readonly #onEnd = (): void => {
+    if (this.#isClosing) return
     if (this.#body !== undefined) this.#breakOff(this.#body)
     else if (this.#begun === undefined) return void this.#socket.end()
     this.#begun = undefined

@@ -1,6 +1,7 @@
 /** The connections of one listener on which only plain requests have come so far, and what they share. */
 import type { Socket } from 'node:net'
 import type { Shared } from './http-request.ts'
+import type { LingerLimits } from './lingering.ts'
 import { PlainConnection } from './fast-connection.ts'
 import type { PlainShared } from './fast-connection.ts'
 import { WriteRoom } from './write-room.ts'
@@ -9,9 +10,8 @@ const SWEEP_MS = 1_000
 /** Whole answers are shorter (`http-request.ts`), and their heads have room. */
 const ROOM_BYTES = 72 * 1024
 
-export interface PlainOptions {
+export interface PlainOptions extends LingerLimits {
   readonly headersTimeoutMs: number
-  readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
@@ -27,6 +27,7 @@ export class PlainConnections implements PlainShared {
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
+  readonly maxUnreadBytes: number
   readonly requestTimeoutMs: number
   readonly refuseSlow: PlainShared['refuseSlow']
   readonly room = new WriteRoom(ROOM_BYTES)
@@ -47,6 +48,7 @@ export class PlainConnections implements PlainShared {
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs
     this.maxHeaderBytes = options.maxHeaderBytes
     this.maxHeaderLines = options.maxHeaderLines
+    this.maxUnreadBytes = options.maxUnreadBytes
     this.requestTimeoutMs = options.requestTimeoutMs
     this.refuseSlow = refuseSlow
     this.#accept = accept

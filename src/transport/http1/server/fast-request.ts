@@ -117,7 +117,7 @@ export class PlainRequest extends HttpRequest {
   }
 
   #isKept(headers: Headers): boolean {
-    return headers.Connection === undefined && !this.#plain.ending.isEnding
+    return headers.Connection === undefined && !this.#plain.ending.isEnding && this.#connection.mayKeep
   }
 
   /** Everything up to the body, in the order of node:http; without `length`, the body comes in chunks. */

@@ -7,6 +7,7 @@ import { onceAllAreAccepted } from './accept-queue.ts'
 import type { BodyPool } from '../../body-pool.ts'
 import type { ConnectionCaps } from './connection-caps.ts'
 import type { ListenerEvents, Shared } from './http-request.ts'
+import type { LingerLimits } from './lingering.ts'
 import { NodeServer, refuseLate } from './node-server.ts'
 import { PlainConnections } from './fast-connections.ts'
 import { WriteBatch } from '../../write-batch.ts'
@@ -14,12 +15,11 @@ import { WriteBatch } from '../../write-batch.ts'
 /** Who reads plain requests. */
 export type HttpServerChoice = 'own' | 'node'
 
-export interface HttpServerOptions {
+export interface HttpServerOptions extends LingerLimits {
   readonly httpServer: HttpServerChoice
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
   readonly headersTimeoutMs: number
-  readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
   /** A host that takes nothing of an answer for so long loses its connection. */
   readonly writeStallMs: number
@@ -67,9 +67,9 @@ export const listenHttp = async (
   const sockets = new Set<Socket>()
   const server = new NetServer(SOCKETS, (socket) => {
     accepted++
-    if (!caps.admit(socket)) return
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
+    if (!caps.admit(socket)) return
     if (plain === undefined) accept(socket)
     else plain.add(socket)
   })
@@ -106,6 +106,8 @@ export const listenHttp = async (
         server.close(() => resolve())
         native.close()
         plain?.close()
+        // Refused ones are neither's.
+        for (const socket of sockets) socket.destroy()
       })
     },
   }

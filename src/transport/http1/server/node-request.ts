@@ -1,10 +1,14 @@
 /** A request as node:http has read it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { latin1Of } from '../../../wire/message/payload.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
 import { HttpRequest } from './http-request.ts'
 import type { Headers, AnswerBody, Shared, Unread } from './http-request.ts'
+import { closeGently, dropAll } from './lingering.ts'
+import type { LingerLimits } from './lingering.ts'
+
+const statedLength = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
 const LAST: Headers = { Connection: 'close' }
 
@@ -14,19 +18,27 @@ export interface NodeResponse extends ServerResponse {
   breakOff(): void
 }
 
+/** What the requests of one server use. */
+export interface NodeShared {
+  readonly limits: LingerLimits
+  /** Connections on which a body is coming slowly. */
+  readonly reading: Set<Socket>
+  /** A body is about to be read. */
+  readonly onRead: () => void
+}
+
 export class NodeRequest extends HttpRequest {
   readonly method: string
   readonly notes = undefined
   readonly #request: IncomingMessage
   readonly #response: NodeResponse
-  /** Connections on which a body is coming slowly. */
-  readonly #reading: Set<Socket>
+  readonly #node: NodeShared
 
-  constructor(request: IncomingMessage, response: NodeResponse, shared: Shared, reading: Set<Socket>) {
+  constructor(request: IncomingMessage, response: NodeResponse, shared: Shared, node: NodeShared) {
     super(request.url ?? '/', shared)
     this.#request = request
     this.#response = response
-    this.#reading = reading
+    this.#node = node
     this.method = request.method ?? ''
   }
 
@@ -62,7 +74,8 @@ export class NodeRequest extends HttpRequest {
 
   readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {
     const request = this.#request
-    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return this.#refuseBody('too_large', done)
+    if (statedLength(request) > maxBytes) return this.#refuseBody('too_large', done)
+    this.#node.onRead()
     // Most bodies came together with their heads, and are there when this turn's parsing is over: read at once, they take no
     // listeners and no flowing.
     process.nextTick(() => {
@@ -88,6 +101,7 @@ export class NodeRequest extends HttpRequest {
 
   protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
     const response = this.#response
+    this.#leaveBody()
     response.writeHead(status, { ...headers, ...this.#lastHeaders(), 'Content-Length': length })
     if (length === 0) return void response.end()
     // node:http puts a head and latin1 text into one write; of a head and bytes it makes two pieces.
@@ -97,13 +111,29 @@ export class NodeRequest extends HttpRequest {
 
   protected begin(status: number, headers: Headers, length?: number): AnswerBody {
     const response = this.#response
+    this.#leaveBody()
     const all = { ...headers, ...this.#lastHeaders() }
     response.writeHead(status, length === undefined ? all : { ...all, 'Content-Length': length })
     return response
   }
 
   #lastHeaders(): Headers | undefined {
-    return this.shared.ending.isEnding ? LAST : undefined
+    const isTooLong = statedLength(this.#request) > this.#node.limits.maxUnreadBytes
+    return this.shared.ending.isEnding || isTooLong ? LAST : undefined
+  }
+
+  /** The answer does not wait for the rest of the body, which is dropped; behind a last answer node:http would close at once. */
+  #leaveBody(): void {
+    const request = this.#request
+    if (request.complete || (statedLength(request) === 0 && request.headers['transfer-encoding'] === undefined)) return
+    const { socket } = request
+    const { limits } = this.#node
+    const { events } = this.shared
+    dropAll(request, limits, events)
+    socket.destroySoon = () => {
+      if (request.complete) Socket.prototype.destroySoon.call(socket)
+      else closeGently(socket, limits, events)
+    }
   }
 
   /** The rest of a body of which `first` has come. */
@@ -115,9 +145,9 @@ export class NodeRequest extends HttpRequest {
     let isRefused = size > maxBytes
     if (isRefused) return this.#refuseBody('too_large', done)
     bodies.held.add(size)
-    this.#reading.add(request.socket)
+    this.#node.reading.add(request.socket)
     const release = (): void => {
-      this.#reading.delete(request.socket)
+      this.#node.reading.delete(request.socket)
       bodies.held.release(size)
       size = 0
       chunks = []

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import { refuse } from './connection-caps.ts'
 import type { ListenerEvents, Shared } from './http-request.ts'
 import type { HttpServerOptions } from './http-server.ts'
+import { closeGently } from './lingering.ts'
 import { nodeHttp } from './node-http.ts'
 import { NodeRequest } from './node-request.ts'
 import type { NodeResponse } from './node-request.ts'
@@ -59,7 +60,11 @@ export class NodeServer {
         connectionsCheckingInterval: Math.min(5_000, headersTimeoutMs),
         insecureHTTPParser: false,
       },
-      (request, response) => this.#serve(request, response),
+      (request, response) => this.#serve(request, response, () => undefined),
+    )
+    // A host that waits to be asked for its body is asked once it is read: one that is refused before does not send it.
+    server.on('checkContinue', (request: IncomingMessage, response: NodeResponse) =>
+      this.#serve(request, response, () => response.writeContinue()),
     )
     server.maxHeadersCount = 0
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#refuse(error, socket as Socket))
@@ -68,35 +73,44 @@ export class NodeServer {
     return server
   }
 
-  #serve(request: IncomingMessage, response: NodeResponse): void {
+  #serve(request: IncomingMessage, response: NodeResponse, onRead: () => void): void {
     const { maxHeaderLines } = this.#options
     const { events } = this.#shared
     // Counted here: node:http would leave out what is too many, and go on.
     if (request.rawHeaders.length <= 2 * maxHeaderLines)
-      return events.request(new NodeRequest(request, response, this.#shared, this.#reading))
+      return events.request(
+        new NodeRequest(request, response, this.#shared, { limits: this.#options, reading: this.#reading, onRead }),
+      )
     events.reached('listen.limits.header_lines')
-    refuse(request.socket, 431, `more headers than listen.limits.header_lines (${maxHeaderLines})`)
+    this.#refuseGently(request.socket, 431, `more headers than listen.limits.header_lines (${maxHeaderLines})`)
   }
 
   /** Bytes that became no request: too many, too slow, or none of HTTP. */
   #refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
     const { events } = this.#shared
     const { maxHeaderBytes } = this.#options
-    if (code === 'HPE_HEADER_OVERFLOW') tell(socket, 431, events, 'listen.limits.max_header', `${maxHeaderBytes} bytes`)
-    else if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') refuse(socket, 400, '')
-    else refuseLate(socket, this.#reading.has(socket), this.#options, events)
+    // Its last answer was given: it is being closed.
+    if (socket.writableEnded) return
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuseLate(socket, this.#reading.has(socket), this.#options, events)
+    if (code !== 'HPE_HEADER_OVERFLOW') return this.#refuseGently(socket, 400, '')
+    events.reached('listen.limits.max_header')
+    this.#refuseGently(socket, 431, `listen.limits.max_header (${maxHeaderBytes} bytes) reached`)
+  }
+
+  /** For hosts that may still be sending. */
+  #refuseGently(socket: Socket, status: number, text: string): void {
+    refuse(socket, status, text, () => closeGently(socket, this.#options, this.#shared.events))
   }
 }
 
 /** Answers a request that took too long: its body, if `isReading`, else its head. */
 export const refuseLate = (socket: Socket, isReading: boolean, options: HttpServerOptions, events: ListenerEvents): void => {
-  if (isReading) tell(socket, 408, events, 'listen.limits.request_timeout', `${options.requestTimeoutMs} ms`)
-  else tell(socket, 408, events, 'listen.limits.headers_timeout', `${options.headersTimeoutMs} ms`)
-}
-
-const tell = (socket: Socket, status: number, events: ListenerEvents, option: string, value: string): void => {
+  const { requestTimeoutMs, headersTimeoutMs } = options
+  const [option, ms] = isReading
+    ? ['listen.limits.request_timeout', requestTimeoutMs]
+    : ['listen.limits.headers_timeout', headersTimeoutMs]
   events.reached(option)
-  refuse(socket, status, `${option} (${value}) reached`)
+  refuse(socket, 408, `${option} (${ms} ms) reached`)
 }
 
 /** `base`: that of node:http, which is loaded late. */

@@ -19,7 +19,6 @@ export class RequestBody {
   readonly #held: HeldBytes
   #pieces: Buffer[] = []
   #kept = 0
-  /** Bytes that have not come. */
   #missing: number
   #counted = 0
   #done: ((body: Buffer | Unread) => void) | undefined
@@ -36,6 +35,10 @@ export class RequestBody {
   /** All of it has come, whether it was kept or not. */
   get isComplete(): boolean {
     return this.#missing === 0
+  }
+  /** Bytes of it that have not come. */
+  get missing(): number {
+    return this.#missing
   }
   /** It was asked for and is not there yet. */
   get isAwaited(): boolean {

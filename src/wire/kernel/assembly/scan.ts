@@ -325,7 +325,8 @@ export function skipValue(length: i32): i32 {
     beginning = quotes === 0 ? beginning - (size as i32) : BEGINNING_BYTES
 
     const nibble = i8x16.splat(15)
-    const spaces = i8x16(0x20, 1, 1, 1, 1, 1, 1, 1, 1, 9, 10, 1, 1, 13, 1, 1)
+    // What fills a place must not be a byte that is looked up there: 1 would be, at the second.
+    const spaces = i8x16(0x20, 0, 1, 1, 1, 1, 1, 1, 1, 9, 10, 1, 1, 13, 1, 1)
     const signs = i8x16(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0x3a, 0x7b, 0x2c, 0x7d, 1, 1)
     const ia = v128.and(a, nibble)
     const ib = v128.and(b, nibble)

@@ -1,0 +1,47 @@
+/** Folders that cannot be made: each command says which one and what helps, at once, and serves what it can without them. */
+import { symlinkSync, writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { commandLine } from '../../support/cli.ts'
+import type { Cli } from '../../support/cli.ts'
+
+/** Where a folder is to be made, by what stands in its way. */
+const BAD: Readonly<Record<string, (cli: Cli) => string>> = {
+  ...(process.platform === 'linux' && { 'below /proc': () => '/proc/x' }),
+  'below a link to nothing': (cli) => {
+    symlinkSync(cli.path('nowhere'), cli.path('link'))
+    return cli.path('link')
+  },
+  'below a file': (cli) => {
+    writeFileSync(cli.path('file'), '')
+    return cli.path('file')
+  },
+}
+
+const POST = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+
+describe.each(Object.entries(BAD))('%s', (_where, badPlace) => {
+  test('a gateway is ready without its state and its socket, and names both folders and what helps', async () => {
+    await using cli = await commandLine()
+    const bad = badPlace(cli)
+    Object.assign(cli.env, { XDG_STATE_HOME: bad, XDG_RUNTIME_DIR: bad })
+    await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n`)
+    const up = await cli.up()
+    const said = (await Promise.all([up.said(/the state folder cannot be used/), up.said(/no admin socket/)])).join('\n')
+    expect(said.match(/the folder \S+ cannot be made: /g)).toHaveLength(2)
+    expect(said).toContain('(state.dir); going on in memory')
+    expect(said).toContain('set XDG_RUNTIME_DIR to a folder of yours')
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover', params: {} })
+    expect((await fetch(up.url, { method: 'POST', headers: POST, body })).headers.get('content-type')).toBe('application/json')
+    up.signal('SIGTERM')
+    expect(await up.ended).toBe(0)
+  })
+
+  test('a file of a host is left as it is, since no copy of it can be kept', async () => {
+    await using cli = await commandLine()
+    const bad = badPlace(cli)
+    Object.assign(cli.env, { XDG_STATE_HOME: bad })
+    const { code, stderr } = await cli.here('add', 'a', '--', 'node', 'x.js')
+    expect(stderr).toMatch(new RegExp(`no backup can be kept in ${bad}/\\S+, so nothing is changed; make that folder writable`))
+    expect(code).not.toBe(0)
+  })
+})
