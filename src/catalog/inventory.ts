@@ -65,6 +65,8 @@ export interface Inventory {
   readonly warnings: readonly string[]
   /** Lists that no capability names and that it does not have; they are not asked for again (B287). Not part of the digest. */
   readonly absent?: readonly ListKind[]
+  /** Of all pages as they were read, what was left out included; absent: it was not read but kept. Not part of the digest. */
+  readonly readBytes?: number
   /** SHA-256 over all of the above but freshness: equal means nothing changed. */
   readonly digest: string
 }

@@ -65,10 +65,12 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const leftOut: LeftOut[] = []
   const warnings: string[] = []
   const failed: unknown[] = []
+  let readBytes = 0
+  const took = (bytes: number): void => void (readBytes += bytes)
   const startedMs = options.nowMs()
   const missing = (kind: ListKind): ReadList => ({ entries: options.known?.lists[kind] ?? [], freshness: STALE })
   const readDeclared = (kind: ListKind): Promise<ReadList> =>
-    readList(link, kind, options, { leftOut, warnings }).catch(async (error: unknown) => {
+    readList(link, kind, options, { leftOut, warnings, took }).catch(async (error: unknown) => {
       if (!(await isOfThisList(error, link))) throw error
       options.failed?.(error)
       failed.push(error)
@@ -79,7 +81,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const known = absentBefore(link, options.known)
   const undeclared = LIST_KINDS.filter((kind) => !declared.includes(kind) && !known.includes(kind))
   // Asked at the same time, but nothing that the server does offer waits long for what it never said it has.
-  const extra = undeclared.map((kind) => readUndeclared(link, kind, options))
+  const extra = undeclared.map((kind) => readUndeclared(link, kind, options, took))
   const read = await Promise.all(declared.map(readDeclared))
   if (declared.length > 0 && failed.length === declared.length && failed.every(isOutage)) throw failed[0]
   const waitMs = declared.length === 0 ? SILENT_MS : Math.max(MIN_EXTRA_MS, options.nowMs() - startedMs)
@@ -105,7 +107,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
     warnings,
   }
   const absent = [...known, ...undeclared.filter((_, at) => found[at] === undefined)]
-  return { ...inventory, absent, digest: digestInventory(inventory) }
+  return { ...inventory, absent, readBytes, digest: digestInventory(inventory) }
 }
 
 /** How long lists that no capability names may take where others were read, at least; and where there are no others. */
@@ -119,8 +121,13 @@ const absentBefore = (link: Link, known: Inventory | undefined): readonly ListKi
 }
 
 /** A list that no capability names (B287); `undefined`: the server has none. Never rejects. */
-const readUndeclared = (link: Link, kind: ListKind, options: ReadingOptions): Promise<ReadList | undefined> =>
-  readList(link, kind, { ...options, isUndeclared: true }, { leftOut: [], warnings: [] }).catch(() => undefined)
+const readUndeclared = (
+  link: Link,
+  kind: ListKind,
+  options: ReadingOptions,
+  took: Notes['took'],
+): Promise<ReadList | undefined> =>
+  readList(link, kind, { ...options, isUndeclared: true }, { leftOut: [], warnings: [], took }).catch(() => undefined)
 
 /** `undefined` after `ms`. */
 const within = async <T>(ms: number, work: Promise<T>): Promise<T | undefined> => {
@@ -143,6 +150,8 @@ const withoutCredential = (
 interface Notes {
   readonly leftOut: LeftOut[]
   readonly warnings: string[]
+  /** Called with the bytes of each page. */
+  readonly took: (bytes: number) => void
 }
 
 const STALE: Freshness = { receivedAtMs: 0, ttlMs: 0, scope: 'private' }
@@ -164,7 +173,7 @@ const isOfThisList = async (error: unknown, link: Link): Promise<boolean> => {
 const readList = async (link: Link, kind: ListKind, options: ReadingOptions, notes: Notes): Promise<ReadList> => {
   const row = LISTS[kind]
   const { limits } = options
-  const { leftOut, warnings } = notes
+  const { leftOut, warnings, took } = notes
   const maxEntries = kind === 'tools' ? limits.maxTools : limits.maxEntries
   const entries: Entry[] = []
   const seen = new Set<string>()
@@ -179,6 +188,7 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
     if (cursor === '' && first !== undefined && result?.raw(row.member)?.equals(first) === true) return { entries, freshness }
     if (result === undefined && options.isUndeclared === true) throw new Failure('not_found', `${row.method} is not offered`)
     if (result === undefined) return { entries, freshness: ownFreshness(link, row, options) }
+    took(result.raw(row.member)?.length ?? 0)
     freshness = pages === 1 ? freshnessOf(result, link, row, options) : oldest(freshness, freshnessOf(result, link, row, options))
     for (const entry of readPage(result, kind, row, link, options, notes)) {
       if (seen.has(entry.original)) {

@@ -30,6 +30,8 @@ interface Own {
   commonBefore: string | undefined
   readMs: number
   costMs: number
+  /** Of the last reading, whatever became of it. */
+  readBytes: number
 }
 
 export class OwnLists {
@@ -86,12 +88,13 @@ export class OwnLists {
     const own: Own = {
       rereads: new Rereads(
         () => this.#read(owner, own),
-        () => restAfter(own.inventory),
+        () => restAfter(own),
       ),
       inventory: undefined,
       commonBefore: undefined,
       readMs: -Infinity,
       costMs: 0,
+      readBytes: 0,
     }
     this.#own.set(owner, own)
     return own
@@ -109,6 +112,7 @@ export class OwnLists {
     own.readMs = performance.now()
     const inventory = await this.#source.read(link)
     own.costMs = performance.now() - own.readMs
+    own.readBytes = inventory.readBytes ?? 0
     if (this.#own.get(owner) !== own) return
     const differing = inventory.digest === this.#source.common()?.digest ? undefined : inventory
     if (differing === undefined && own.inventory === undefined) return

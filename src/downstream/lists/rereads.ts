@@ -5,7 +5,6 @@
  */
 import { Subject, debounce, timer } from 'rxjs'
 import type { Subscription } from 'rxjs'
-import { LIST_KINDS } from '../../catalog/inventory.ts'
 import type { Inventory } from '../../catalog/inventory.ts'
 
 const QUIET_MS = 100
@@ -15,12 +14,8 @@ const MAX_POLL_MS = 600_000
 /** What is read in a second at most, by and large: reading lists of this size again and again takes a few hundredths of a core. */
 const BYTES_PER_MS = 400
 
-/** How long lists of this size rest after they were read, in milliseconds. */
-export const restAfter = (inventory: Pick<Inventory, 'lists'> | undefined): number =>
-  inventory === undefined
-    ? 0
-    : LIST_KINDS.reduce((sum, kind) => sum + inventory.lists[kind].reduce((bytes, { raw }) => bytes + raw.length, 0), 0) /
-      BYTES_PER_MS
+/** How long lists rest after they were read, in milliseconds; what of them was left out was read as well. */
+export const restAfter = ({ readBytes = 0 }: Pick<Inventory, 'readBytes'> = {}): number => readBytes / BYTES_PER_MS
 
 /** A reading that takes longer than this is expensive: the next one waits longer in the same proportion. */
 const CHEAP_MS = 100
@@ -46,7 +41,10 @@ export class Rereads {
     this.#restMs = restMs
     this.#signals = this.#signals$.pipe(debounce(() => timer(this.#quietMs()))).subscribe(() => {
       // Undefined: `freshen` has read in the meantime.
-      if (this.#firstSignalMs !== undefined) void this.#readOnce()
+      if (this.#firstSignalMs === undefined) return
+      // Announced at the end of a reading, after which the lists rest.
+      if (performance.now() < this.#restUntilMs) this.#signals$.next()
+      else void this.#readOnce()
     })
   }
 

@@ -112,11 +112,29 @@ describe('reading lists again', () => {
     rereads.close()
   })
 
+  test('B256 an announcement at the very end of a reading waits for the rest after it, too', async () => {
+    const reads: (() => void)[] = []
+    const rereads = new Rereads(
+      () => new Promise((resolve) => reads.push(resolve)),
+      () => 20_000,
+    )
+    rereads.request()
+    await vi.advanceTimersByTimeAsync(100)
+    rereads.request()
+    await vi.advanceTimersByTimeAsync(50)
+    reads[0]()
+    await vi.advanceTimersByTimeAsync(19_900)
+    expect(reads).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(200)
+    expect(reads).toHaveLength(2)
+    rereads.close()
+  })
+
   test('B256 small lists are read as soon as before, and an announcement during a reading causes one more', async () => {
     const reads: (() => void)[] = []
     const rereads = new Rereads(
       () => new Promise((resolve) => reads.push(resolve)),
-      () => restAfter({ lists: { tools: [], prompts: [], resources: [], templates: [] } }),
+      () => restAfter({ readBytes: 3_000 }),
     )
     rereads.request()
     await vi.advanceTimersByTimeAsync(100)
