@@ -77,7 +77,14 @@ export class AdminListener implements AsyncDisposable {
     this.#options = options
     const limits = () => {
       const { maxConnections } = this.#observe.admin
-      return { maxConnections, maxConnectionsPerAddress: maxConnections, maxConnectionsPerLoopback: maxConnections }
+      const { maxUnreadBytes, requestTimeoutMs } = options.hub.options.limits
+      return {
+        maxConnections,
+        maxConnectionsPerAddress: maxConnections,
+        maxConnectionsPerLoopback: maxConnections,
+        maxUnreadBytes,
+        requestTimeoutMs,
+      }
     }
     const names = { all: 'admin.connections', perAddress: 'admin.connections' }
     this.#caps = new ConnectionCaps(limits, options.hub.limits.hit, names)
