@@ -1,10 +1,16 @@
 /**
- * Probes every cell of the fidelity matrix through Trunkline, in this process, and writes docs/protocol.md from what was observed.
- * Exits with 1 when a cell is not what it should be; the page then says which.
+ * Probes every cell of the fidelity matrix through Trunkline, in this process, and writes docs/protocol.md from what was observed; then
+ * plays every scenario of the bridges directly and through, and writes docs/direct-and-through.md.
+ * Exits with 1 when a cell or scenario is not what it should be; the page then says which.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { writeFile } from 'node:fs/promises'
 import { differences } from '../test/support/fidelity/differences.ts'
 import { probeAll } from '../test/support/fidelity/run.ts'
+import { isPlayed, play } from '../test/support/bridged/play.ts'
+import { ROWS } from '../test/support/bridged/rows.ts'
+import { SCENARIOS } from '../test/support/bridged/scenarios.ts'
+import { renderBridgePage } from './bridge-page.ts'
 import { renderProtocolPage } from './protocol-page.ts'
 
 const seen = await probeAll()
@@ -14,4 +20,22 @@ await writeFile(new URL('../docs/protocol.md', import.meta.url), page)
 const wrong = differences(seen)
 console.log(`${seen.length - wrong.length} of ${seen.length} cells are as they should be`)
 for (const line of wrong) console.log(`  ${line}`)
-process.exitCode = wrong.length > 0 ? 1 : 0
+
+const different = new Set<string>()
+let played = 0
+for (const row of ROWS)
+  for (const scenario of SCENARIOS.filter((one) => isPlayed(one, row))) {
+    const { direct, bridged } = await play(scenario, row)
+    played++
+    if (!isDeepStrictEqual(plain(direct), plain(bridged))) different.add(`${row.key}: ${scenario.name}`)
+  }
+const bridges = renderBridgePage(({ name }, { key }) => (different.has(`${key}: ${name}`) ? 'different' : 'equal'))
+await writeFile(new URL('../docs/direct-and-through.md', import.meta.url), bridges)
+console.log(`${played - different.size} of ${played} scenarios are as they should be through a bridge`)
+for (const line of different) console.log(`  ${line}`)
+process.exitCode = wrong.length + different.size > 0 ? 1 : 0
+
+/** Without members that are undefined. */
+function plain(seen: unknown): unknown {
+  return seen === undefined ? undefined : (JSON.parse(JSON.stringify(seen)) as unknown)
+}

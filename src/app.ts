@@ -130,6 +130,7 @@ export class NoEndpoint extends Error {
 }
 
 const IDENTITY = { name: 'trunkline', title: 'Trunkline', version: VERSION }
+const USER_AGENT = `${IDENTITY.name}/${VERSION}`
 /** Below this a gateway of many sessions may run out of them (F-29). */
 const FEW_DESCRIPTORS = 4_096
 /** The last of the drain time belongs to the servers' processes. */
@@ -160,7 +161,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     ...(journal !== undefined && { journal }),
   })
   const clients = new HttpClients()
-  const safeFetch = new SafeFetch()
+  const safeFetch = new SafeFetch({ userAgent: USER_AGENT })
   const subjects = new SubjectTokens((principal) => fleet.subjectChanged(principal))
   const oauth: OAuthEnvironment = {
     fetch: safeFetch.through(() => current.proxies),
@@ -181,7 +182,13 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     identity: IDENTITY,
     instance,
     log,
-    openers: makeOpeners(async (...args) => (await swept, launch(...args)), clients, log, limits),
+    openers: makeOpeners({
+      launcher: async (...args) => (await swept, launch(...args)),
+      clients,
+      userAgent: USER_AGENT,
+      log,
+      counts: limits,
+    }),
     limits,
     maxStarts: () => current.gateway.maxStarts,
     hasCredential: (json) => credentials.hideJson(json) !== json,

@@ -16,6 +16,7 @@ import type { Call, Caller, HostSession, Outcome } from '../rpc/call.ts'
 import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { FailureKind } from '../wire/message/failure.ts'
+import { capabilityOf } from '../wire/protocol/methods.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
 import type { Payload } from '../wire/message/payload.ts'
 import type { Era, Revision } from '../wire/protocol/revisions.ts'
@@ -37,7 +38,7 @@ import type { ServerOptions, Sharing } from './options.ts'
 import { OwnLists } from './lists/own-lists.ts'
 import { Restarts } from './pacing/restarts.ts'
 import { Personal } from './personal.ts'
-import { again, isMismatch } from './pacing/retries.ts'
+import { again, isForgotten, isMismatch } from './pacing/retries.ts'
 import { SessionWatches } from './calls/session-watches.ts'
 import { signedIn, signInInventory } from './lists/sign-in-tool.ts'
 import { Slots } from './pacing/slots.ts'
@@ -73,8 +74,10 @@ export class Downstream {
   readonly credential: Credential | undefined
   /** Where each principal has a connection of his own. */
   readonly personal: Personal<Downstream> | undefined
-  /** Resources and tasks that hosts follow. */
-  #watches = 0
+  /** Resources and tasks that are followed. */
+  readonly #followed = new Set<string>()
+  /** By URI: what becomes of subscriptions that the server is being asked for. */
+  readonly #subscribing = new Map<string, Promise<boolean>>()
   /** The link that all callers share, once the server has announced a change on it: its lists are everybody's. */
   #announcer: LinkOwner | undefined
   /** Of a stdio front whose host is legacy: the main link is its own. */
@@ -212,7 +215,7 @@ export class Downstream {
 
   /** At least one host waits for changes. */
   get isWatched(): boolean {
-    return this.#watches > 0
+    return this.#followed.size > 0
   }
 
   /** The one that calls of this principal go to. */
@@ -374,7 +377,7 @@ export class Downstream {
       return await (main === undefined ? attemptLater() : this.#attempt(call, main))
     } catch (error) {
       return await this.#again(error, call, main).catch((last: unknown) => {
-        throw this.#located(last, this.eraFor(call.caller))
+        throw this.#located(last, this.eraFor(call.caller), call)
       })
     } finally {
       this.#slots.release()
@@ -463,6 +466,20 @@ export class Downstream {
     else updated(this.id, uri, params, (caller) => isOnLink(caller, owner, this.#options.sharing))
   }
 
+  /** Whether a session's calls go over a link that no other host uses. */
+  hasOwnLinkFor(session: HostSession): boolean {
+    return session === this.#soleSession || (this.#environment.soleHost === undefined && this.#options.sharing === 'session')
+  }
+
+  /** A session at a bridge watches a resource over its own link: it does again over the next one. */
+  watches(session: HostSession, uri: string): void {
+    this.#sessionWatches.note(session, uri, this.#links.withOwners(session)[0]?.owner)
+  }
+
+  watchesNoMore(session: HostSession, uri: string): void {
+    this.#sessionWatches.note(session, uri, undefined, false)
+  }
+
   /** A session watches a resource that `subscribe` watches for the gateway. */
   async watchFor(session: HostSession, uri: string): Promise<void> {
     await this.#sessionWatches.add(session, uri, this.#links.withOwners(session))
@@ -515,9 +532,10 @@ export class Downstream {
     return link
   }
 
-  /** `era`: in which it was said, of a server's own error. */
-  #located(error: unknown, era = this.link?.era): unknown {
-    if (error instanceof ServerError) return error.at(this.options, era)
+  /** `era`: in which it was said, of a server's own error; `call`: in answer to what. */
+  #located(error: unknown, era = this.link?.era, call?: Call): unknown {
+    if (error instanceof ServerError)
+      return error.at({ server: this.options.key, era, ...(call !== undefined && { status: this.#statusOf(error, call, era) }) })
     if (!(error instanceof Failure)) return error
     const isOurs = this.#stopping !== undefined && LOST.has(error.kind)
     const failure = isOurs ? new Failure('shutting_down', 'the server was stopped', error.facts, error) : error
@@ -525,11 +543,42 @@ export class Downstream {
     return failure.kind === 'shutting_down' && this.#environment.isEnding() ? failure : failure.at(this.options)
   }
 
+  /**
+   * The HTTP status of a server's error. A pipe has none, and that of a legacy server says nothing of JSON-RPC: there a -32601 is about
+   * what the request names, and not about its method, where the server declares the capability that the method belongs to.
+   */
+  #statusOf({ status, code }: ServerError, { method, caller }: Call, era: Era | undefined): number | undefined {
+    if (this.link?.transport === 'http' && era === 'modern') return status ?? 200
+    const capability = capabilityOf(method)
+    const isDeclared = capability !== undefined && this.inventoryFor(caller)?.capabilities[capability] !== undefined
+    return code === -32601 && isDeclared ? 200 : undefined
+  }
+
   /** Watches a resource for the gateway; false if the server does not offer that. Throws `Failure` if it cannot be asked now. */
-  async subscribe(uri: string): Promise<boolean> {
-    this.#watches++
+  subscribe(uri: string): Promise<boolean> {
+    this.#followed.add(`resource ${uri}`)
+    const asked = this.#subscribing.get(uri)
+    if (asked !== undefined) return asked
+    const asking = this.#subscribe(uri).finally(() => {
+      if (this.#subscribing.get(uri) === asking) this.#subscribing.delete(uri)
+    })
+    this.#subscribing.set(uri, asking)
+    return asking
+  }
+
+  /** Like a call that was not executed it is sent again where the session, or the era, turns out to be another (5.3, B268). */
+  async #subscribe(uri: string): Promise<boolean> {
+    let main: Link | undefined
+    const attempt = async (): Promise<boolean> => {
+      const link = (main = await this.#upkeep.ready())
+      return this.#upkeep.over(link, () => link.subscribe(uri))
+    }
+    const ask = (): Promise<boolean> => withCredential(this.credential, attempt)
     try {
-      return await withCredential(this.credential, async () => (await this.#upkeep.ready()).subscribe(uri))
+      return await ask().catch(async (error: unknown) => {
+        if (!isForgotten(error) && !(await this.#eraWatch.isChange(error, main))) throw error
+        return ask()
+      })
     } catch (error) {
       if (error instanceof ServerError) return false
       throw this.#located(error)
@@ -537,18 +586,19 @@ export class Downstream {
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    this.#watches--
+    this.#followed.delete(`resource ${uri}`)
+    this.#subscribing.delete(uri)
     await this.link?.unsubscribe(uri)
   }
 
   /** Asks to be told of a task's changes. */
   async followTask(id: string): Promise<void> {
-    this.#watches++
+    this.#followed.add(`task ${id}`)
     await withCredential(this.credential, async () => (await this.#upkeep.ready()).followTask(id))
   }
 
   async unfollowTask(id: string): Promise<void> {
-    this.#watches--
+    this.#followed.delete(`task ${id}`)
     await this.link?.unfollowTask(id)
   }
 
@@ -623,7 +673,10 @@ export class Downstream {
     const declared = sole === undefined ? this.#dialer.superset() : carried(sole)
     const prefersLegacy = sole?.session !== undefined
     const link = await withCredential(this.credential, () =>
-      this.#dialer.dialMain({ declared, clientInfo: sole?.clientInfo }, this.#hearing.onMain(), { isWanted, prefersLegacy }),
+      this.#dialer.dialMain({ declared, clientInfo: sole?.clientInfo, revision: sole?.revision }, this.#hearing.onMain(), {
+        isWanted,
+        prefersLegacy,
+      }),
     )
     opened(link)
     await withCredential(this.credential, () => this.#offers.read(link))
@@ -650,6 +703,7 @@ export class Downstream {
     const tools = this.inventory$.value?.lists.tools.length ?? 0
     log.info({ server: key, revision: link.revision, transport: link.transport, tools }, 'server is ready')
     this.#offers.follow(link)
+    if (isAgain && this.#soleSession !== undefined) void this.#sessionWatches.again(this.#soleSession, link)
     if (isAgain || isSuccessor) reconnected(this)
     // A server that has nothing in this era may have it in the other.
     if (link.era === 'modern' && this.#isEmpty) void this.wantLegacy()

@@ -9,7 +9,7 @@ import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Bearer, Channel, HttpChannel } from '../transport/channel/channel.ts'
 import type { Payload } from '../wire/message/payload.ts'
-import type { Era } from '../wire/protocol/revisions.ts'
+import type { Era, LegacyRevision } from '../wire/protocol/revisions.ts'
 import type { BackoffOptions } from './pacing/backoff.ts'
 import type { RetryBudget } from './pacing/retry-budget.ts'
 import type { LinkOwner } from './link-owner.ts'
@@ -90,6 +90,8 @@ export interface SoleHost {
   readonly session: HostSession | undefined
   /** What it says it is; only where its server is told (a bridge). */
   readonly clientInfo?: unknown
+  /** Its revision, under the same condition. */
+  readonly revision?: LegacyRevision
   /** How many gateways stand between it and us. */
   readonly hops: number
 }

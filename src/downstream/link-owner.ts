@@ -3,10 +3,13 @@
  * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
  */
 import type { Declared } from '../era/server/link.ts'
+import { isBridge } from '../rpc/call.ts'
 import type { Call, Caller, HostSession } from '../rpc/call.ts'
 import { declaresApps, UI_EXTENSION } from '../wire/protocol/apps.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
 import { reaches } from '../wire/protocol/methods.ts'
+import { isLegacyRevision } from '../wire/protocol/revisions.ts'
+import type { LegacyRevision } from '../wire/protocol/revisions.ts'
 import type { Sharing } from './options.ts'
 
 export interface LinkOwner {
@@ -20,6 +23,8 @@ export interface LinkOwner {
   readonly declared: Declared
   /** Who the server is told it talks to; `undefined`: us. */
   readonly clientInfo: unknown
+  /** The revision of the host at a bridge, which its server is asked for; `undefined`: the latest. */
+  readonly revision: LegacyRevision | undefined
   /** The legacy sessions that have called on it and have not ended. */
   readonly sessions: Set<HostSession>
   /** Who of them called last. */
@@ -46,27 +51,31 @@ export const carried = ({ capabilities, session }: Pick<Caller, 'capabilities' |
 }
 
 /** What says over which link a call goes. */
-export type LinkKey = Pick<LinkOwner, 'key' | 'isolation' | 'principal' | 'declared' | 'clientInfo'>
+export type LinkKey = Pick<LinkOwner, 'key' | 'isolation' | 'principal' | 'declared' | 'clientInfo' | 'revision'>
 
 /** The link that a call of this caller goes over. `serial`: tells calls apart that share nothing. */
 export const linkKeyOf = (caller: Caller, sharing: Sharing, serial: () => number): LinkKey => {
-  const { principal, session, clientInfo } = caller
+  const { principal, session, clientInfo, scope } = caller
   const isolation = sharing === 'session' && session === undefined ? 'principal' : sharing
-  if (isolation === 'shared') return { key: isolation, isolation, principal, declared: {}, clientInfo: undefined }
+  if (isolation === 'shared')
+    return { key: isolation, isolation, principal, declared: {}, clientInfo: undefined, revision: undefined }
   const declared = carried(caller)
   const id = { session: session?.id, principal, call: isolation === 'call' ? serial() : '' }[isolation]
   const introduced = clientInfo === undefined ? '' : JSON.stringify(clientInfo)
-  return { key: `${isolation}:${id} ${JSON.stringify(declared)}${introduced}`, isolation, principal, declared, clientInfo }
+  const revision = session !== undefined && isBridge(scope) && isLegacyRevision(caller.revision) ? caller.revision : undefined
+  const key = `${isolation}:${id} ${JSON.stringify(declared)}${introduced}${revision ?? ''}`
+  return { key, isolation, principal, declared, clientInfo, revision }
 }
 
 /** The owner of a new link: no session uses it yet. */
-export const ownerOf = ({ key, isolation, principal, declared, clientInfo }: LinkKey): LinkOwner => ({
+export const ownerOf = ({ key, isolation, principal, declared, clientInfo, revision }: LinkKey): LinkOwner => ({
   key,
   isolation,
   principal,
   isMixed: false,
   declared,
   clientInfo,
+  revision,
   sessions: new Set(),
   latest: undefined,
   waiting: new Set(),

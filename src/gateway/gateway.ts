@@ -20,6 +20,7 @@ import { joinInstructions } from '../catalog/view/instructions.ts'
 import { exposedUri, findResource, findTool } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
 import type { Reconnected } from '../downstream/environment.ts'
+import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import type { LinkOwner } from '../downstream/link-owner.ts'
 import type { Offers } from '../era/host/modern-host.ts'
@@ -27,7 +28,7 @@ import { askLegacyHosts } from '../era/host/legacy-rounds.ts'
 import { Parking } from '../era/host/parking.ts'
 import type { Observer } from '../observe/observer.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
-import type { Call, Caller, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
+import type { Call, Caller, EndpointPath, Handler, HostSession, Layer, Outcome, Scope } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { APPS_EXTENSION } from '../wire/protocol/apps.ts'
 import { Failure } from '../wire/message/failure.ts'
@@ -38,7 +39,7 @@ import { Payload } from '../wire/message/payload.ts'
 import { isAtLeast, isModernRevision, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
 import { withoutTasks } from '../wire/protocol/tasks.ts'
 import type { Audit } from './audit.ts'
-import { isListedDirectly } from './lists/bridges.ts'
+import { isAsItCame, isListedDirectly, isWatchedDirectly, mayBeUnlisted } from './lists/bridges.ts'
 import { Confirmations } from './rounds/confirm.ts'
 import { Discovery } from './discovery.ts'
 import { Feed } from './lists/feed.ts'
@@ -110,13 +111,28 @@ export class Gateway {
 
   scopeFor(identity: Identity, path: EndpointPath): Scope | undefined {
     const scope = this.#scopes.of(identity, path)
-    if (scope?.server === undefined) return scope
+    if (scope === undefined) return undefined
+    if (scope.server === undefined) {
+      const sole = this.#soleServer(scope)
+      return sole === undefined ? scope : this.#scopes.merged(scope, sole)
+    }
     const isThere = this.#fleet.get(scope.server) !== undefined
     return isThere && this.feed.viewOf({ scope, revision: LATEST_LEGACY }).sees(scope.server) ? scope : undefined
   }
 
-  instructions(scope: Scope): string | undefined {
-    return joinInstructions(this.feed.viewOf({ scope, revision: LATEST_LEGACY }), this.#options)
+  /** The one server there is, where the merged endpoint shows all of it under its own names (BRIDGING 3.21). */
+  #soleServer(scope: Scope): string | undefined {
+    if (this.#options.prefix !== 'never' || this.feed.toolsets.of(scope) !== undefined) return undefined
+    const [only, ...others] = this.#fleet.downstreams$.value
+    return others.length === 0 ? only?.options.key : undefined
+  }
+
+  instructions(caller: Caller): string | undefined {
+    const { scope, principal } = caller
+    const view = this.feed.viewOf({ scope, revision: LATEST_LEGACY })
+    if (scope.server === undefined || view.toolset !== undefined) return joinInstructions(view, this.#options)
+    const downstream = this.#fleet.for(scope.server, principal)
+    return downstream?.options.instructions === true ? this.bridged(caller)?.instructions : undefined
   }
 
   bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined {
@@ -156,14 +172,14 @@ export class Gateway {
   }
 
   maySubscribe(caller: Caller, uri: string): boolean | undefined {
-    const route = findResource(this.feed.viewOf(caller), uri)
+    const route = this.#resourceRoute(caller, uri)
     const inventory = route && this.#fleet.for(route.serverKey, caller.principal)?.inventoryFor(caller)
     const isDeclared = (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
     return isDeclared || inventory === undefined || isModernRevision(inventory.revision) ? isDeclared : undefined
   }
 
   async subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
-    const route = findResource(this.feed.viewOf(caller), uri)
+    const route = this.#resourceRoute(caller, uri)
     const downstream = route && this.#fleet.for(route.serverKey, caller.principal)
     if (downstream === undefined) return false
     const { options } = downstream
@@ -334,14 +350,24 @@ export class Gateway {
     const { session, revision } = call.caller
     const isKnown = this.#options.tasks && (session === undefined || isAtLeast(revision, '2025-11-25'))
     if (!isKnown) throw new Refusal(-32601, `Method not found: ${call.method}`, { status: 404 })
-    return this.#tasks.serve(call)
+    return this.#isBetweenLegacyPeers(call) ? this.#router.relay(call) : this.#tasks.serve(call)
+  }
+
+  /** Whether a legacy host at a bridge and its legacy server have a link for themselves. */
+  #isBetweenLegacyPeers({ caller }: Call): boolean {
+    const { scope, session, principal } = caller
+    const downstream = scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
+    return downstream !== undefined && session !== undefined && isAsItCame(caller, downstream)
   }
 
   /** `resources/subscribe` and `resources/unsubscribe` of legacy hosts. */
   async #subscription(call: Call): Promise<Outcome> {
-    const { session } = call.caller
+    const { session, scope, principal } = call.caller
+    const own = scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
+    if (own !== undefined && session !== undefined && isWatchedDirectly(own, this.feed.viewOf(call.caller), call.caller))
+      return this.#watchDirectly(call, own, session)
     if (call.target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
-    const route = findResource(this.feed.viewOf(call.caller), call.target)
+    const route = this.#resourceRoute(call.caller, call.target)
     if (call.method === 'resources/unsubscribe') {
       if (route !== undefined) {
         this.#fleet.for(route.serverKey, call.caller.principal)?.unwatchFor(session, route.original)
@@ -360,6 +386,27 @@ export class Gateway {
     })
     if (!isOffered) throw new Refusal(-32602, `${call.target} is not subscribable`)
     return complete(Payload.of({}))
+  }
+
+  /** The server takes the subscription or refuses it in its own words; what it tells comes over the same link. */
+  async #watchDirectly(call: Call, downstream: Downstream, session: HostSession): Promise<Outcome> {
+    const uri = call.target ?? ''
+    if (call.method === 'resources/unsubscribe') downstream.watchesNoMore(session, uri)
+    const outcome = await this.#router.relay(call)
+    if (call.method === 'resources/subscribe') downstream.watches(session, uri)
+    return outcome
+  }
+
+  /** The owner of a resource; at a bridge its server, whether a list shows the resource or not. */
+  #resourceRoute(caller: Caller, uri: string): Route | undefined {
+    const view = this.feed.viewOf(caller)
+    const found = findResource(view, uri)
+    const { server } = caller.scope
+    if (found !== undefined || server === undefined) return found
+    const downstream = this.#fleet.for(server, caller.principal)
+    const isForwarded =
+      downstream !== undefined && mayBeUnlisted({ method: 'resources/read', target: uri, caller }, downstream, view)
+    return isForwarded ? { serverKey: server, original: uri, entry: undefined } : undefined
   }
 }
 

@@ -30,7 +30,7 @@ import { ambiguousParam } from '../wire/headers/param-headers.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { isAtLeast, isModernRevision, OLDEST_LEGACY } from '../wire/protocol/revisions.ts'
 import { withoutTasks } from '../wire/protocol/tasks.ts'
-import { isUnruled } from './lists/bridges.ts'
+import { isAsItCame, isTranslated, mayBeUnlisted } from './lists/bridges.ts'
 import { Unconfirmed } from './rounds/confirm.ts'
 import type { Feed } from './lists/feed.ts'
 import type { LateNames, LateOwner } from './names/late-names.ts'
@@ -42,7 +42,7 @@ import type { OpenedRound, Rounds } from './rounds/rounds.ts'
 import type { SignInRounds } from './rounds/sign-in.ts'
 import type { Tasks } from './tasks/tasks.ts'
 import { UnlistedNames } from './names/unlisted-names.ts'
-import { URL_REQUIRED, urlRequired, withoutVisits } from './rounds/url-required.ts'
+import { URL_REQUIRED, urlRequired, visitIdsIn, withoutVisits } from './rounds/url-required.ts'
 import { askerOf, isNamespaced, mayRenameUris, wordRequests } from './rounds/wording.ts'
 
 /** Where results of a method hold URIs. */
@@ -117,7 +117,8 @@ export class Router {
       noteDenial(call, 'invalid')
       return complete(Payload.of({ content: [{ type: 'text', text: fault }], isError: true }))
     }
-    const asking = this.#tasks.asked(call, downstream, view)
+    const isRaw = isAsItCame(call.caller, downstream)
+    const asking = this.#tasks.asked(isRaw ? { ...call, isAsItCame: true } : call, downstream, view)
     const { entry } = route
     const rule = entry?.rule
     const resume = round?.resume ?? call.resume ?? freshResponses(call, isModern)
@@ -129,6 +130,7 @@ export class Router {
       unknownHeaders: rule === undefined ? call.unknownHeaders : withoutHidden(call.unknownHeaders, rule),
       totalMs: rule?.totalMs,
       resume: withoutVisits(resume),
+      isAsItCame: isRaw,
       takesStreams: call.takesStreams === true && rule?.result === undefined && passesAsItCame(call, downstream),
       ask: asking.ask,
       withheld: withheldFrom(downstream),
@@ -160,13 +162,15 @@ export class Router {
     noteRoute(call, downstream.options.key, method)
     // A modern server is told the level with each request.
     if (method === 'logging/setLevel' && downstream.eraFor(caller) === 'modern') return complete(Payload.of({}))
-    const outcome = await downstream.handle({
-      ...call,
-      ask: this.#tasks.asked(call, downstream).ask,
-      withheld: withheldFrom(downstream),
-    })
+    const routed: Call = { ...call, isAsItCame: isAsItCame(caller, downstream), withheld: withheldFrom(downstream) }
+    const outcome = await downstream.handle({ ...routed, ask: this.#tasks.asked(routed, downstream).ask })
     const { kind, result } = outcome
-    if (kind === 'complete' && result instanceof Payload && isTranslated(call, downstream) && caller.session !== undefined) {
+    if (
+      kind === 'complete' &&
+      result instanceof Payload &&
+      isTranslated(call.caller, downstream) &&
+      caller.session !== undefined
+    ) {
       withoutModernMembers(result)
       withoutModernMeta(result)
     }
@@ -320,7 +324,7 @@ export class Router {
     if (call.method === 'completion/complete') {
       const ref = params.object('ref')
       const revision = downstream.revisionFor(call.caller)
-      const isOld = revision !== undefined && !isAtLeast(revision, '2025-06-18')
+      const isOld = revision !== undefined && !isAtLeast(revision, '2025-06-18') && isAtLeast(call.caller.revision, '2025-06-18')
       if (isOld && params.has('context')) downstream.fidelity.note('completionContext', call)
       ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', JSON.stringify(original))
     } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', JSON.stringify(original))
@@ -346,7 +350,7 @@ export class Router {
       if (isAtBridge) withoutModernMembers(result)
     }
     // What peers of one era say to each other at a bridge is theirs alone.
-    if (isAtBridge && !isTranslated(call, downstream)) return this.#limitedOnly(outcome, result, route, call)
+    if (isAtBridge && !isTranslated(call.caller, downstream)) return this.#limitedOnly(outcome, result, route, call)
     if (call.method === 'completion/complete') {
       if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
     } else if (outcome.kind === 'complete') {
@@ -381,7 +385,11 @@ export class Router {
   /** A server's own error, with the URI in the spelling of the host; in 2024-11-05 a missing completion is an empty one (B112). */
   #failed(error: unknown, call: Call, resume: Resume | undefined, downstream: Downstream, view: View): Outcome {
     if (!(error instanceof ServerError)) throw error
-    if (isBridge(call.caller.scope) && !isTranslated(call, downstream)) throw error
+    const { caller } = call
+    if (isBridge(caller.scope) && !isTranslated(caller, downstream)) {
+      if (error.code === URL_REQUIRED) for (const id of visitIdsIn(error)) downstream.sentAway(id, caller.session)
+      throw error
+    }
     if (error.code === URL_REQUIRED)
       return urlRequired(
         error,
@@ -418,18 +426,6 @@ const isSignInTool = ({ entry, isSignIn = entry?.isSignIn }: Route): boolean => 
 /** Whatever way led to the route, and whatever state was brought: a person agrees first (T-06). */
 const refuseUnconfirmed = ({ method }: Call, { entry }: Route, view: View): void => {
   if (method === 'tools/call' && entry !== undefined && view.confirms(entry)) throw new Unconfirmed()
-}
-
-/** Whether host and server are of different eras. */
-const isTranslated = ({ caller }: Call, downstream: Downstream): boolean =>
-  (caller.session === undefined) !== (downstream.eraFor(caller) === 'modern')
-
-/** Whether the rules of the configuration leave room for a name that no list shows. */
-const mayBeUnlisted = ({ method, target, caller }: Call, downstream: Downstream, view: View): boolean => {
-  const { options, inventory$ } = downstream
-  if (method === 'resources/read' && !view.showsUri(options, target ?? '')) return false
-  const isRefused = inventory$.value?.leftOut.some((out) => out.name === target && out.isRefused === true) === true
-  return !isRefused && isUnruled(downstream, view, caller)
 }
 
 /** Whether the result of this call is one that no projection looks into: it may leave before all of it has come. */

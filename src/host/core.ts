@@ -22,7 +22,8 @@ export interface Core {
   readonly handle: Handler
   /** What this caller sees at a path; `undefined`: for it that is no endpoint. */
   scopeFor(identity: Identity, path: EndpointPath): Scope | undefined
-  instructions(scope: Scope): string | undefined
+  /** What hosts are told of the use of what they are listed; at a bridge what the server says, as it says it. */
+  instructions(caller: Caller): string | undefined
   /** What is known of the server of a bridge; `undefined`: nothing yet, or the scope is no bridge. */
   bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined
   /** The same once it is known, or cannot be; waits as long as a call would (`timeouts.wait`). Never rejects. */

@@ -10,7 +10,7 @@ import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { progressTokenOf } from '../wire/message/progress-token.ts'
 import { META } from '../wire/protocol/meta.ts'
-import { isLogLevel, isVendorMethod, methodRow } from '../wire/protocol/methods.ts'
+import { isLogLevel, methodRow } from '../wire/protocol/methods.ts'
 import { Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import { noteError } from './denials.ts'
@@ -82,7 +82,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   try {
     if (refusal !== undefined) throw refusal
     if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
-    if (methodRow(message.method, 'legacy') === undefined && !(isAtBridge && isVendorMethod(message.method)))
+    if (methodRow(message.method, 'legacy') === undefined && !isAtBridge)
       throw new Refusal(-32601, `Method not found: ${message.method}`)
     const { maxInFlightPerSession } = hub.options.limits
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)

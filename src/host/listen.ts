@@ -47,20 +47,6 @@ export const listen = (
     params.setIn('_meta', META.subscriptionId, id)
     exchange.message(notificationMessage(method, params.parts()))
   }
-  const acknowledge = (accepted: readonly string[] | undefined): void => {
-    const notifications = {
-      ...Object.fromEntries(flags.map((flag) => [flag, true])),
-      ...(accepted !== undefined && { resourceSubscriptions: accepted }),
-      ...(tasks !== undefined && { taskIds: tasks }),
-    }
-    const told = early
-    early = undefined
-    say('notifications/subscriptions/acknowledged', Payload.of({ notifications }))
-    for (const tell of told ?? []) tell()
-  }
-  const doubtful = uris?.filter((uri) => hub.core.maySubscribe(caller, uri) === undefined) ?? []
-  if (doubtful.length === 0) acknowledge(uris)
-
   const wanted = new Set(flags.map((flag) => FLAGS[flag]))
   const subscriber: Subscriber = {
     updated: (params) => say('notifications/resources/updated', params),
@@ -73,13 +59,21 @@ export const listen = (
     // Within `subscribe` where the gateway stops already.
     complete: () => queueMicrotask(finish),
   })
-  // A server that cannot be asked now is asked when it is back.
-  const offered = (uris ?? []).map((uri) => hub.core.subscribe(subscriber, caller, uri).catch(() => !doubtful.includes(uri)))
-  if (doubtful.length > 0)
-    void Promise.all(offered).then((offers) => {
-      if (!signal.aborted) acknowledge(uris?.filter((uri, at) => offers[at] || !doubtful.includes(uri)))
-    })
   for (const id of tasks ?? []) hub.core.followTask(subscriber, caller, id)
+  const acknowledge = (watched: readonly string[] | undefined): void => {
+    const told = early
+    early = undefined
+    if (signal.aborted) return
+    const accepted = {
+      ...Object.fromEntries(flags.map((flag) => [flag, true])),
+      ...(watched !== undefined && { resourceSubscriptions: watched }),
+      ...(tasks !== undefined && { taskIds: tasks }),
+    }
+    say('notifications/subscriptions/acknowledged', Payload.of({ notifications: accepted }))
+    for (const tell of told ?? []) tell()
+  }
+  if (uris === undefined || uris.length === 0) acknowledge(uris)
+  else void watch(uris, subscriber, caller, hub).then(acknowledge)
 
   const release = (): void => {
     changes.unsubscribe()
@@ -96,6 +90,27 @@ export const listen = (
     if (pipe === 'host') exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
   }
   signal.addEventListener('abort', release, { once: true })
+}
+
+/** How long the acknowledgement waits for servers: what changes after it is told. */
+const ACKNOWLEDGE_WAIT_MS = 1_000
+
+/**
+ * The URIs that are watched. One whose server declares subscriptions and cannot be asked now, or does not answer in time, counts as
+ * watched: it is asked when it is back.
+ */
+const watch = async (uris: readonly string[], subscriber: Subscriber, caller: Caller, hub: Hub): Promise<readonly string[]> => {
+  const watched = new Set(uris.filter((uri) => hub.core.maySubscribe(caller, uri) === true))
+  const asked = uris.map(async (uri) => {
+    const isTaken = await hub.core.subscribe(subscriber, caller, uri).catch(() => watched.has(uri))
+    if (isTaken) watched.add(uri)
+    else watched.delete(uri)
+  })
+  const timer = Promise.withResolvers<void>()
+  const timeout = setTimeout(timer.resolve, ACKNOWLEDGE_WAIT_MS)
+  await Promise.race([Promise.all(asked), timer.promise])
+  clearTimeout(timeout)
+  return uris.filter((uri) => watched.has(uri))
 }
 
 /** Only the caller's own tasks are acknowledged; naming tasks requires that the host declares them (B172). */

@@ -18,7 +18,7 @@ import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { progressTokenOf } from '../wire/message/progress-token.ts'
-import { isLogLevel, isVendorMethod, methodRow, reaches } from '../wire/protocol/methods.ts'
+import { isLogLevel, isOfLegacyOnly, methodRow, reaches } from '../wire/protocol/methods.ts'
 import { checkParamHeaders } from '../wire/headers/param-headers.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { noteError } from './denials.ts'
@@ -120,7 +120,8 @@ const check = (message: Envelope, { headers, scope }: ModernOrigin, { introducti
   const request = readModern(message, introductions)
   if (headers !== undefined) checkMirrors(message, (name) => headers[name])
   const row = methodRow(message.method, 'modern')
-  if (row === undefined && !(isBridge(scope) && isVendorMethod(message.method)))
+  // What an earlier revision had is not there for this one, also at a bridge; what no revision has may be between host and server (B277).
+  if (row === undefined && (!isBridge(scope) || isOfLegacyOnly(message.method)))
     throw new Refusal(-32601, `Method not found: ${message.method}`, { status: 404 })
   if (row?.mayAskInput === true) checkRound(message)
   return request
@@ -195,12 +196,16 @@ const paramHeaders = (
   return unknown ?? NO_HEADERS
 }
 
-/** Progress under the host's own token, and log messages if it asked for them (B136, B137, B146). */
+/** Progress under the host's own token, and log messages if it asked for them, or as its peer at a bridge sends them (B136, B137, B146, B277). */
 const relay =
   (request: ModernRequest, exchange: ProgressExchange): Call['notify'] =>
-  (method, params) => {
+  (method, params, isOfPeer = false) => {
     if (method === 'notifications/progress') exchange.progress(params)
-    else if (method !== 'notifications/message' || (request.logLevel !== undefined && isSevere(params, request.logLevel)))
+    else if (
+      isOfPeer ||
+      method !== 'notifications/message' ||
+      (request.logLevel !== undefined && isSevere(params, request.logLevel))
+    )
       exchange.message(notificationMessage(method, params.parts()))
   }
 

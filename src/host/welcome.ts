@@ -28,7 +28,7 @@ export const initializeAnswer = (caller: Caller, hub: Hub, isPipe = false): Part
     const own = initializeResult(
       revision as LegacyRevision,
       identities.of(scope).info,
-      core.instructions(scope),
+      core.instructions(caller),
       core.offers(scope),
       core.gateways,
     )
@@ -48,7 +48,7 @@ export const discoverAnswer = (caller: Caller, hub: Hub, isPipe = false): Draft 
     const { core } = hub
     const { scope } = caller
     const face = server && faceOf(server, caller, hub)
-    const instructions = core.instructions(scope)
+    const instructions = core.instructions(caller)
     const result = new Draft()
     result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
     result.set('capabilities', JSON.stringify(face?.capabilities ?? discoveredCapabilities(core.offers(scope))))

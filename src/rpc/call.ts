@@ -17,6 +17,8 @@ export type Capabilities = Readonly<Record<string, unknown>>
 export interface Scope {
   /** One server alone, unprefixed: `/servers/<key>/mcp`. */
   readonly server: string | undefined
+  /** It is the merged endpoint: no other server is configured, and names have no prefix. */
+  readonly isMerged?: true
   /** The toolset that was chosen (of a server alone: all that could be, with blanks between); absent: none, nor by a credential. */
   readonly toolset?: string
   /** The OAuth scopes of its credential, sorted, with spaces between; absent: it is not limited by scopes. */
@@ -38,7 +40,10 @@ export const EVERYTHING: Scope = { server: undefined }
 export const isBridge = ({ server }: Scope): boolean => server !== undefined
 
 /** Whether both came to the same part; a session is of one. What of it a credential may see can change within a session. */
-export const isSameEndpoint = (a: Scope, b: Scope): boolean => a.server === b.server && a.toolset === b.toolset
+export const isSameEndpoint = (a: Scope, b: Scope): boolean => endpointServer(a) === endpointServer(b) && a.toolset === b.toolset
+
+/** The server that the endpoint names; the merged one names none, though it may be a bridge while there is but one. */
+export const endpointServer = ({ server, isMerged }: Scope): string | undefined => (isMerged === true ? undefined : server)
 
 /** Everybody without a credential: limits of one principal do not bind them (DECISIONS 7). */
 export const SHARED_PRINCIPAL = 'local'
@@ -83,6 +88,8 @@ export interface Question {
   readonly progress?: (params: Payload) => void
   /** Nothing of ours is under way on its connection: the server may ask all its connections the same, and take the first answer (B295). */
   readonly isUnsolicited?: true
+  /** Where it may be of several calls of one session: those that are still under way. It is not needed any more once there is none. */
+  readonly candidates?: () => readonly Call[]
 }
 export type Answer = { readonly result: Payload } | { readonly error: Payload }
 
@@ -139,12 +146,20 @@ export interface Call {
   readonly unknownHeaders: Readonly<Record<string, string>>
   /** A big result may be a `StreamedResult`: the host's way takes it as it comes. */
   readonly takesStreams?: boolean
+  /**
+   * Host and server are of one era at a bridge, and no other principal uses the link: params, questions, results and ids pass as they
+   * came (B277).
+   */
+  readonly isAsItCame?: boolean
   /** The longest it may take, where that is not what its server's options say. */
   readonly totalMs?: number | undefined
   /** Its way back: while that is stalled, what speaks to this caller alone need not be read (F-21). */
   readonly way?: CallWay
-  /** Progress and log messages, to this caller only. The params keep the server's own progress token. */
-  notify(method: string, params: Payload): void
+  /**
+   * Progress and log messages, to this caller only. The params keep the server's own progress token. `isOfPeer`: from a server of the
+   * caller's era at a bridge, so that the level which the caller asked for has been applied by the server, or not.
+   */
+  notify(method: string, params: Payload, isOfPeer?: boolean): void
   /** A person has agreed to it (`toolsets.<name>.confirm`); set by the layer that asks, and by nothing else. */
   readonly isConfirmed?: true
   /** Asks the host in the middle of this request, in the way of its era. Never rejects for a refusal: that is an answer. */
@@ -220,19 +235,28 @@ export class ServerError extends Error {
   readonly server: string | undefined
   /** The era in which the server said it, once that is known. */
   readonly era: Era | undefined
-  constructor(code: number, message: string, error: Payload, server?: string, era?: Era) {
+  /** The HTTP status that it came with, or would have; `undefined`: nothing tells. */
+  readonly status: number | undefined
+  constructor(code: number, message: string, error: Payload, facts: ServerErrorFacts = {}) {
     super(message)
     this.name = 'ServerError'
     this.code = code
     this.error = error
-    this.server = server
-    this.era = era
+    this.server = facts.server
+    this.era = facts.era
+    this.status = facts.status
   }
 
-  /** The same error, with its sender. */
-  at({ key }: { readonly key: string }, era?: Era): ServerError {
-    return new ServerError(this.code, this.message, this.error, key, era)
+  /** The same error, with what is known of its sender. */
+  at(facts: ServerErrorFacts): ServerError {
+    return new ServerError(this.code, this.message, this.error, { status: this.status, ...facts })
   }
+}
+
+export interface ServerErrorFacts {
+  readonly server?: string | undefined
+  readonly era?: Era | undefined
+  readonly status?: number | undefined
 }
 
 /** The host's own mistake, found by us: becomes a JSON-RPC error, and an HTTP status for modern hosts. */

@@ -134,6 +134,8 @@ export class Connection implements Sweepable, ChannelEvents {
   #held = new Map<number | undefined, () => void>()
   #nextId = 1
   #ended: Failure | undefined
+  /** Called after each request that has ended, while that is waited for. */
+  #onTaken: (() => void) | undefined
   #forged: number[] = []
 
   constructor(channel: Channel, sweeper: Sweeper) {
@@ -173,6 +175,12 @@ export class Connection implements Sweepable, ChannelEvents {
   onlyCall(): Call | undefined {
     const calls = this.calls()
     return calls.length === 1 ? calls[0] : undefined
+  }
+
+  /** Resolves once no call of a host is under way here. */
+  async drained(): Promise<void> {
+    while (this.calls().length > 0) await new Promise<void>((resolve) => (this.#onTaken = resolve))
+    this.#onTaken = undefined
   }
 
   /** Sends a request. Rejects with `Failure`, or with what its `read` throws. */
@@ -354,6 +362,7 @@ export class Connection implements Sweepable, ChannelEvents {
     if (pending === undefined) return undefined
     pending.request.signal?.removeEventListener('abort', pending)
     if (this.#pending.size === 0) this.#sweeper.unwatch(this)
+    this.#onTaken?.()
     return pending
   }
 

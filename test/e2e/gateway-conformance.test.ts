@@ -1,16 +1,17 @@
 /**
- * The official conformance suite through Trunkline: one server behind it, original names (BRIDGING 9, Conformance runs). What
+ * The official conformance suite through Trunkline: one server behind its merged endpoint, original names (BRIDGING 9, Conformance runs). What
  * the server passes when it is reached directly it passes here, check by check.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { conformanceGateway, stdioOptions } from '../support/conformance-gateways.ts'
 import { compare, runConformance } from '../support/conformance.ts'
 import type { Revision, ScenarioResult } from '../support/conformance.ts'
-import { gatewayHome, startGatewayProcess } from '../support/gateway-process.ts'
+import { gatewayHome } from '../support/gateway-process.ts'
 import type { GatewayHome, GatewayProcess } from '../support/gateway-process.ts'
-import { startServer, stdioTarget } from '../support/processes.ts'
+import { startServer } from '../support/processes.ts'
 import type { ServerProcess } from '../support/processes.ts'
 
 const REVISIONS: readonly Revision[] = ['2025-11-25', '2026-07-28']
@@ -33,35 +34,14 @@ afterAll(async () => {
 })
 
 const PROGRESS = 'tools-call-with-progress'
-/** Streams from the start, closed early to be polled: so that the suite sees what it can check of them. */
-const POLLED = { stream_after: { legacy: '0s' }, poll_after: '100ms' }
-
-/** A gateway with this one server behind it, once it knows the server. */
-const gatewayTo = async (name: string, options: Record<string, unknown>, listen: object = POLLED): Promise<GatewayProcess> => {
-  const file = await home.write(name, {
-    version: 1,
-    listen,
-    naming: { prefix: 'never' },
-    servers: { ref: options },
-    reload: { watch: false },
-  })
-  const gateway = await startGatewayProcess(file)
-  await gateway.saw((said) => said.some((line) => line.includes('server is ready')))
-  return gateway
-}
-
-const stdioServer = (...args: string[]): Record<string, unknown> => {
-  const target = stdioTarget('reference-server', ...args)
-  return 'command' in target ? { command: target.command, args: target.args } : {}
-}
 
 describe.each([
-  ['stdio', () => stdioServer('--shared', shared)],
+  ['stdio', () => stdioOptions('--shared', shared)],
   ['Streamable HTTP', () => ({ url: server.url })],
 ])('the conformance suite with a dual-era server behind on %s', (name, options) => {
   let gateway: GatewayProcess
   beforeAll(async () => {
-    gateway = await gatewayTo(name.replaceAll(' ', '-'), options())
+    gateway = await conformanceGateway(home, name.replaceAll(' ', '-'), options())
   })
   afterAll(() => gateway[Symbol.asyncDispose]())
 
@@ -75,7 +55,9 @@ describe.each([
 
   test.each(REVISIONS)('lets progress arrive before the answer, six times over (%s)', async (revision) => {
     // A session's first call may have to wait for its process: longer than the streams of the suite's gateway stay open.
-    await using unpolled = await gatewayTo(`${name.replaceAll(' ', '-')}-unpolled`, options(), { stream_after: { legacy: '0s' } })
+    await using unpolled = await conformanceGateway(home, `${name.replaceAll(' ', '-')}-unpolled`, options(), {
+      stream_after: { legacy: '0s' },
+    })
     for (let run = 0; run < 6; run++) {
       const [result] = await runConformance(unpolled.url, revision, PROGRESS)
       expect(result).toMatchObject({ scenario: PROGRESS, passed: true })
@@ -85,7 +67,7 @@ describe.each([
 
 test('the conformance suite loses nothing of 2025-11-25 with a server behind on HTTP+SSE', async () => {
   await using legacy = await startServer('reference-server', 'sse')
-  await using gateway = await gatewayTo('sse', { url: legacy.url, transport: 'sse' })
+  await using gateway = await conformanceGateway(home, 'sse', { url: legacy.url, transport: 'sse' })
   expect(compare(direct.get('2025-11-25') ?? [], await runConformance(gateway.url, '2025-11-25'))).toEqual([])
 })
 
@@ -98,30 +80,34 @@ describe('the conformance suite across the eras', () => {
     'tasks-required-task-error',
   ]
 
-  test('2026-07-28 hosts lose nothing that is possible with a legacy server behind that asks by requests and has tasks', async () => {
-    await using legacy = await startServer('reference-server', 'http', '--era', 'legacy', '--by-request')
-    await using gateway = await gatewayTo('legacy', { url: legacy.url })
-    const through = await runConformance(gateway.url, '2026-07-28')
-    expect(compare(direct.get('2026-07-28') ?? [], through, impossible)).toEqual([])
-    expect(through.filter(({ passed }) => passed)).toHaveLength(49)
-  })
+  const legacyServer = 'a legacy server behind that asks by requests and has tasks'
+  test.each(['url', 'bridge'] as const)(
+    `2026-07-28 hosts lose nothing that is possible with ${legacyServer} (%s)`,
+    async (endpoint) => {
+      await using legacy = await startServer('reference-server', 'http', '--era', 'legacy', '--by-request')
+      await using gateway = await conformanceGateway(home, `legacy-${endpoint}`, { url: legacy.url })
+      const through = await runConformance(gateway[endpoint], '2026-07-28')
+      expect(compare(direct.get('2026-07-28') ?? [], through, impossible)).toEqual([])
+      expect(through.filter(({ passed }) => passed)).toHaveLength(49)
+    },
+  )
 
   test('2025-11-25 hosts lose nothing with a modern-only server behind', async () => {
     await using modern = await startServer('reference-server', 'http', '--era', 'modern')
-    await using gateway = await gatewayTo('modern', { url: modern.url })
+    await using gateway = await conformanceGateway(home, 'modern', { url: modern.url })
     const through = await runConformance(gateway.url, '2025-11-25')
     expect(compare(direct.get('2025-11-25') ?? [], through)).toEqual([])
   })
 
   test('2025-11-25 hosts lose nothing with a legacy server behind', async () => {
-    const options = stdioServer('--era', 'legacy', '--shared', shared)
-    await using gateway = await gatewayTo('legacy-legacy', options)
+    const options = stdioOptions('--era', 'legacy', '--shared', shared)
+    await using gateway = await conformanceGateway(home, 'legacy-legacy', options)
     const through = await runConformance(gateway.url, '2025-11-25')
     // Each session has a process of its own to start, so this stream is closed before the progress comes, and of progress that
     // nobody is there for only the latest is kept (BRIDGING 5.1): it is looked at on a stream that is held open.
     const progress = 'tools-call-with-progress'
     expect(compare(direct.get('2025-11-25') ?? [], through, [progress])).toEqual([])
-    await using held = await gatewayTo('legacy-legacy-held', options, { stream_after: { legacy: '0s' } })
+    await using held = await conformanceGateway(home, 'legacy-legacy-held', options, { stream_after: { legacy: '0s' } })
     expect(await runConformance(held.url, '2025-11-25', progress)).toMatchObject([{ scenario: progress, passed: true }])
   })
 })

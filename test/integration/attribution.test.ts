@@ -1,10 +1,11 @@
 /** To whom a question of a legacy server belongs that names no call: one caller at a time, or nobody (BRIDGING 3.0 b). */
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
-import type { FakeSpec } from '../support/fake-downstream.ts'
-import { legacyHttp, modernHttp } from '../support/fake-host.ts'
+import type { FakeSpec, Handle } from '../support/fake-downstream.ts'
+import { everyLegacyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
-import type { JsonMap } from '../support/fakes/messages.ts'
+import type { JsonMap, Message } from '../support/fakes/messages.ts'
+import type { Turn } from '../support/fakes/turn.ts'
 import { startGateway } from '../support/gateway.ts'
 
 const FORM = { message: 'Sure?', requestedSchema: { type: 'object', properties: { sure: { type: 'boolean' } } } }
@@ -65,6 +66,81 @@ describe.each(['legacy stdio', 'legacy sse'] as const)('a %s server', (kind) => 
       _meta: { 'dev.trunkline/gateway': { kind: 'overloaded', executed: 'no', retryable: true } },
     })
     expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+  })
+
+  describe.each(everyLegacyTransport)('before a host on $name', ({ connect }) => {
+    /** Two calls of one session; during the second the server asks for the first. */
+    const twoCalls = async (ends: (turn: Turn) => JsonMap | Promise<JsonMap>) => {
+      const { promise: released, resolve: release } = Promise.withResolvers<void>()
+      const { promise: both, resolve: bothAreThere } = Promise.withResolvers<void>()
+      const handle: Handle = async (turn) => {
+        if (nameOf(turn) !== 'first') {
+          bothAreThere()
+          await released
+          return { content: [{ type: 'text', text: 'second' }] }
+        }
+        await both
+        return ends(turn)
+      }
+      const gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'], on: { 'tools/call': handle } }) } })
+      const host = await connect(gateway, able)
+      const { promise: answer, resolve: decide } = Promise.withResolvers<JsonMap>()
+      const { promise: wasAsked, resolve: isAsked } = Promise.withResolvers<void>()
+      host.answer('elicitation/create', () => {
+        isAsked()
+        return answer
+      })
+      const first = host.begin('tools/call', { name: 'a__x', arguments: { of: 'first' } })
+      await gateway.fake('a').until('tools/call')
+      const second = host.begin('tools/call', { name: 'a__x', arguments: { of: 'second' } })
+      const withdrawals = (): Message[] =>
+        [host.heard, first.messages, second.messages]
+          .flatMap(({ entries }) => entries)
+          .filter(({ method }) => method === 'notifications/cancelled')
+      return {
+        gateway,
+        first,
+        second,
+        wasAsked,
+        decide,
+        release,
+        withdrawals,
+        [Symbol.asyncDispose]: async () => {
+          await host[Symbol.asyncDispose]()
+          await gateway[Symbol.asyncDispose]()
+        },
+      }
+    }
+
+    test('B262 a question beside several calls of one session stays open as long as one of them is under way', async () => {
+      await using at = await twoCalls(async (turn) => {
+        const { result, error } = await turn.ask('elicitation/create', FORM)
+        return { content: [{ type: 'text', text: JSON.stringify(result?.['content'] ?? error) }] }
+      })
+      await at.wasAsked
+      at.release()
+      expect((await at.second.response).result).toMatchObject({ content: [{ text: 'second' }] })
+      at.decide({ action: 'accept', content: { sure: true } })
+      expect((await at.first.response).result).toMatchObject({ content: [{ text: '{"sure":true}' }] })
+      expect(at.withdrawals()).toEqual([])
+    })
+
+    test('B262 it is taken back when the last of them has ended, whichever that is', async () => {
+      const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
+      await using at = await twoCalls(async (turn) => {
+        void turn.ask('elicitation/create', FORM)
+        await mayEnd
+        return { content: [] }
+      })
+      await at.wasAsked
+      at.release()
+      await at.second.response
+      expect(at.withdrawals()).toEqual([])
+      end()
+      await at.first.response
+      await at.gateway.fake('a').journal.until(({ message }) => message.error !== undefined)
+      expect(at.withdrawals()).toHaveLength(1)
+    })
   })
 
   test('B262 a question that could be of either of two sessions is refused and reaches nobody', async () => {

@@ -301,3 +301,48 @@ describe('B277 a bridge', () => {
     expect(bridged).toEqual(met)
   })
 })
+
+describe('what a server is told of who asks', () => {
+  const HTTP_KINDS = ['legacy http', 'legacy sse', 'modern http'] as const
+  const spec = (kind: (typeof HTTP_KINDS)[number]): FakeSpec =>
+    fake.of({ kind, tools: ['x'], on: { 'tools/call': () => ({ content: [] }) } })
+  /** Who called the tool, as the server was told in its handshake or with the call, and who stood between. */
+  const introductionOf = async (server: FakeDownstream): Promise<unknown> => {
+    const { connection, params } = await server.until('tools/call')
+    const handshake = server.all('initialize').find((turn) => turn.connection === connection)
+    const meta = ((handshake ?? { params }).params['_meta'] ?? {}) as JsonMap
+    return { client: handshake?.params['clientInfo'] ?? meta[KEY.clientInfo], via: meta['dev.trunkline/via'] }
+  }
+  const OURS: unknown = expect.objectContaining({ name: 'trunkline', version: expect.any(String) as string })
+
+  test.each(HTTP_KINDS.flatMap((kind) => [legacyHttp, modernHttp].map((row) => ({ kind, row, name: row.name }))))(
+    'B277 a $kind server at a bridge meets the host of $name, and Trunkline in _meta and User-Agent',
+    async ({ kind, row }) => {
+      await using gateway = await startGateway({ servers: { a: spec(kind), b: fake.offering('other') } })
+      await using host = await row.connect(gateway, { path: '/servers/a/mcp' })
+      await host.call('tools/call', { name: 'x' })
+      expect(await introductionOf(gateway.fake('a'))).toEqual({ client: { name: 'fake-host', version: '1' }, via: OURS })
+      expect((await gateway.fake('a').until('tools/call')).headers['user-agent']).toMatch(/^trunkline\/\d/)
+    },
+  )
+
+  test.each(HTTP_KINDS)('B277 a %s server at the merged endpoint meets Trunkline alone', async (kind) => {
+    await using gateway = await startGateway({ servers: { a: spec(kind), b: fake.offering('other') } })
+    await using host = await legacyHttp.connect(gateway)
+    await host.call('tools/call', { name: 'a__x' })
+    const { client, via } = (await introductionOf(gateway.fake('a'))) as JsonMap
+    expect(client).toEqual(OURS)
+    expect(via).toBeUndefined()
+    const agents = gateway.fake('a').received.map(({ headers }) => headers['user-agent'])
+    expect(agents.length).toBeGreaterThan(0)
+    for (const agent of agents) expect(agent).toMatch(/^trunkline\/\d/)
+  })
+
+  test('B277 a configured User-Agent wins, however it is spelled', async () => {
+    const options = { a: { headers: { 'User-Agent': 'mine/1' } } }
+    await using gateway = await startGateway({ servers: { a: spec('modern http'), b: fake.offering('other') }, options })
+    await using host = await legacyHttp.connect(gateway)
+    await host.call('tools/call', { name: 'a__x' })
+    expect((await gateway.fake('a').until('tools/call')).headers['user-agent']).toBe('mine/1')
+  })
+})

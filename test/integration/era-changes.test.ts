@@ -8,6 +8,8 @@ import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeKind, FakeSpec } from '../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { MODERN } from '../support/fakes/messages.ts'
+import type { Message } from '../support/fakes/messages.ts'
+import type { Turn } from '../support/fakes/turn.ts'
 import { openFaultProxy } from '../support/fault-proxy.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
@@ -44,9 +46,10 @@ const openUrl = async (before: FakeDownstream, after: FakeDownstream) => {
   const proxy = await openFaultProxy(portOf(before))
   return {
     url: new URL(`http://127.0.0.1:${proxy.port}/mcp`),
-    deploy: async (): Promise<void> => {
+    deploy: async ({ isRolling = false } = {}): Promise<void> => {
       proxy.target = portOf(after)
-      proxy.reset()
+      if (isRolling) proxy.drain()
+      else proxy.reset()
       // By then the gateway, in this process, has seen that its connections are gone.
       await fetch(`http://127.0.0.1:${proxy.port}/other`, { method: 'POST' })
     },
@@ -73,6 +76,70 @@ describe.each(KINDS)('a %s server that becomes a %s one', (before, after) => {
     await using other = await modernHttp.connect(gateway)
     expect(await other.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [{ text: 'new' }] })
   })
+
+  test.each(everyTransport)(
+    'B268 a call under way ends at the old one in a rolling deployment, of a host on $name',
+    async ({ connect }) => {
+      const { promise: released, resolve: release } = Promise.withResolvers<void>()
+      const slow = async () => {
+        await released
+        return { content: [{ type: 'text', text: 'slow' }] }
+      }
+      const on = { 'tools/call': (turn: Turn) => (turn.params['name'] === 'slow' ? slow() : said('old')['tools/call']()) }
+      await using old = await start(before, { tools: ['slow', 'x'], on })
+      await using successor = await start(after, { tools: ['slow', 'x'], on: said('new') })
+      await using address = await openUrl(old, successor)
+      await using gateway = await startGateway({
+        servers: {},
+        fakes: new Map([['a', old]]),
+        options: { a: { url: address.url } },
+      })
+      await using host = await connect(gateway)
+      const pending = host.begin('tools/call', { name: 'a__slow' })
+      await old.until('tools/call')
+      await address.deploy({ isRolling: true })
+      expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [{ text: 'new' }] })
+      expect(eraOf(gateway)).toBe(after.split(' ')[0])
+      release()
+      expect((await pending.response).result).toMatchObject({ content: [{ text: 'slow' }] })
+      expect(successor.all('tools/call')).toHaveLength(1)
+    },
+  )
+
+  test.each(everyTransport)(
+    'B268 takes a subscription that is the first to find out, of a host on $name',
+    async ({ connect }) => {
+      await using old = await start(before, { resources: ['file:///r'] })
+      await using successor = await start(after, { resources: ['file:///r'] })
+      await using address = await openUrl(old, successor)
+      await using gateway = await startGateway({
+        servers: {},
+        fakes: new Map([['a', old]]),
+        options: { a: { url: address.url } },
+      })
+      await using host = await connect(gateway)
+      await address.deploy()
+      const uri = 'a+file:///r'
+      let heard = host.heard
+      if (host.era === 'legacy') expect(await host.call('resources/subscribe', { uri })).toEqual({})
+      else {
+        const { messages } = host.begin('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
+        const isAcknowledged = ({ method }: Message): boolean => method === 'notifications/subscriptions/acknowledged'
+        heard = await Promise.race([messages, heard].map((journal) => journal.until(isAcknowledged).then(() => journal)))
+        expect(heard.entries.find(isAcknowledged)?.params).toMatchObject({ notifications: { resourceSubscriptions: [uri] } })
+      }
+      if (successor.era === 'legacy') await successor.until('resources/subscribe')
+      else
+        await successor.until(
+          'subscriptions/listen',
+          ({ params }) => 'resourceSubscriptions' in (params['notifications'] as object),
+        )
+      successor.updated('file:///r')
+      const update = await heard.until(({ method }) => method === 'notifications/resources/updated')
+      expect(update.params?.['uri']).toBe(uri)
+      expect(successor.all('resources/subscribe').length).toBeLessThanOrEqual(1)
+    },
+  )
 
   test('B268 is noticed without a call, by the lists', async () => {
     await using old = await start(before, { tools: ['x'] })

@@ -27,6 +27,8 @@ export interface FaultProxy extends AsyncDisposable {
   set(fault: Fault): void
   /** Resets every connection that is open; new ones are served. */
   reset(): void
+  /** The same, but for connections on which a request has had nothing of its answer: those stay as they are, as in a rolling deployment. */
+  drain(): void
 }
 
 interface Pair {
@@ -34,6 +36,8 @@ interface Pair {
   readonly server: Socket
   /** Bytes from the target that may still pass. */
   left: number
+  /** The latest bytes came from the client. */
+  isWaiting: boolean
 }
 
 export const openFaultProxy = async (target: number): Promise<FaultProxy> => {
@@ -47,6 +51,7 @@ export const openFaultProxy = async (target: number): Promise<FaultProxy> => {
   }
 
   const pass = (pair: Pair, from: Socket, to: Socket, chunk: Buffer): void => {
+    pair.isWaiting = from === pair.client
     if (fault.type === 'swallow') return
     if (from === pair.server && chunk.length >= pair.left) {
       to.write(chunk.subarray(0, pair.left), () => end(pair))
@@ -63,7 +68,12 @@ export const openFaultProxy = async (target: number): Promise<FaultProxy> => {
 
   const server = createServer((client) => {
     if (fault.type === 'refuse') return void client.resetAndDestroy()
-    const pair: Pair = { client, server: connect(proxy.target, '127.0.0.1'), left: fault.type === 'cut' ? fault.after : Infinity }
+    const pair: Pair = {
+      client,
+      server: connect(proxy.target, '127.0.0.1'),
+      left: fault.type === 'cut' ? fault.after : Infinity,
+      isWaiting: false,
+    }
     pairs.add(pair)
     const ways = [
       [pair.client, pair.server],
@@ -104,6 +114,7 @@ export const openFaultProxy = async (target: number): Promise<FaultProxy> => {
       }
     },
     reset: () => pairs.forEach(end),
+    drain: () => [...pairs].filter(({ isWaiting }) => !isWaiting).forEach(end),
     [Symbol.asyncDispose]: async () => {
       const closed = once(server, 'close')
       server.close()

@@ -54,8 +54,8 @@ export interface GatewaySetup {
   readonly proxies?: ProxyRules
   readonly backoff?: Partial<BackoffOptions>
   readonly spare?: Partial<SpareOptions> | undefined
-  /** Serve one host on a pipe and nobody else, as `trunkline stdio` does. */
-  readonly pipe?: boolean
+  /** Serve one host on a pipe and no other, as `trunkline stdio` does; with a path, as its `--server` does. */
+  readonly pipe?: boolean | EndpointPath
   /** Do not wait until all servers are ready. */
   readonly early?: boolean
   /** Kept from one start to the next; a fresh one by default. */
@@ -96,19 +96,20 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
   const stateDir = setup.stateDir ?? mkdtempSync(join(tmpdir(), 'trunkline-test-'))
   const configuration = configure(setup, fakes, stateDir)
   const log = new Journal<LogLine>()
-  const streams = setup.pipe === true ? makeStreams() : undefined
+  const { pipe = false } = setup
+  const streams = pipe === false ? undefined : makeStreams()
   const running = await start(configuration, {
     log: keepIn(log),
     path: process.env['PATH'],
     backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 100, minRetryMs: 20, maxCrashes: 1_000, ...setup.backoff },
     spare: { ...DEFAULT_SPARE, ...setup.spare },
-    ...(streams !== undefined && { pipe: streams }),
+    ...(streams !== undefined && { pipe: { ...streams, ...(typeof pipe === 'object' && { path: pipe }) } }),
   })
   const ready = async (): Promise<void> => {
     await Promise.all(running.fleet.downstreams$.value.map((downstream) => settled(downstream.health$)))
     for (const downstream of fakes.values()) downstream.forget()
   }
-  if (setup.early !== true && setup.pipe !== true) await ready()
+  if (setup.early !== true && pipe === false) await ready()
   return {
     url: new URL(`http://127.0.0.1:${running.front.addresses[0]?.port ?? 0}/mcp`),
     running,

@@ -44,6 +44,8 @@ export interface SafeFetchOptions {
   readonly timeoutMs: number
   readonly maxBytes: number
   readonly lookup: Lookup
+  /** The `User-Agent` of every request: some authorization servers refuse requests without one. */
+  readonly userAgent?: string
 }
 
 export const DEFAULT_SAFE_FETCH: SafeFetchOptions = { timeoutMs: 5_000, maxBytes: 256 * 1024, lookup: systemLookup }
@@ -69,12 +71,12 @@ export class SafeFetch implements AsyncDisposable {
     const target = checkedUrl(url, reach)
     const proxy = proxyFor(target, rules)
     if (proxy !== undefined) await this.#judge(target.hostname, reach)
-    const { timeoutMs, maxBytes } = this.#options
+    const { timeoutMs, maxBytes, userAgent } = this.#options
     const { request } = await import('undici')
     const reply = await request(target, {
       dispatcher: await this.#agent(reach, proxy),
       method: body === undefined ? 'GET' : 'POST',
-      headers: { accept: 'application/json', ...headers },
+      headers: { accept: 'application/json', ...(userAgent !== undefined && { 'user-agent': userAgent }), ...headers },
       signal: AbortSignal.timeout(timeoutMs),
       ...(body !== undefined && { body }),
     }).catch((error: unknown) => {

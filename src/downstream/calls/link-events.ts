@@ -43,15 +43,19 @@ export class Hearing {
     const { environment, asking, soleSession, updated } = this.#source
     const isSole = environment.soleHost !== undefined
     const mayLog = this.#logLimit()
+    const host = (): HostSession | undefined => bridged(soleSession())
     return {
-      ...this.#onAny(undefined),
-      updated: (uri, params) => updated(uri, params, undefined),
-      message: (params, call) => {
-        if (call !== undefined && mayLog()) call.notify('notifications/message', this.#labelledFor(call, params))
+      ...this.#onAny(undefined, host),
+      updated: (uri, params) => tellOnly(host(), UPDATED, params) || updated(uri, params, undefined),
+      message: (params, call, isOfPeer) => {
+        if (!mayLog()) return
+        if (call !== undefined) call.notify(LOGGED, this.#labelledFor(call, params), isOfPeer)
+        else tellOnly(soleSession(), LOGGED, host() === undefined ? this.#labelled(params) : params)
       },
       vendor: (method, params, call) => passVendor(method, params, call, [soleSession()]),
-      ask: async (question, call) => (isSole ? asking.ask(question, call, call, soleSession()) : asking.decline(question)),
-      elicitationComplete: (id) => asking.completed(id, soleSession()),
+      ask: async (question, call) =>
+        isSole ? asking.ask(question, { call, waiting: call, session: soleSession(), only: host() }) : asking.decline(question),
+      elicitationComplete: (id, params) => tellOnly(host(), COMPLETED, params) || asking.completed(id, soleSession()),
       ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.way?.flow)?.isStalled === true }),
     }
   }
@@ -60,26 +64,26 @@ export class Hearing {
   onLinkOf(owner: LinkOwner): LinkEvents {
     const { asking, updated } = this.#source
     const mayLog = this.#logLimit()
+    /** The host at a bridge that the link serves alone: it is told everything as it came (B277). */
+    const host = (): HostSession | undefined => (owner.isolation === 'session' ? bridged(owner.latest) : undefined)
     return {
-      ...this.#onAny(owner),
-      updated: (uri, params) => updated(uri, params, owner),
+      ...this.#onAny(owner, host),
+      updated: (uri, params) => tellOnly(host(), UPDATED, params) || updated(uri, params, owner),
       message: (params, call) => {
         if (!mayLog()) return
-        if (call !== undefined) return call.notify('notifications/message', this.#labelledFor(call, params))
+        if (call !== undefined) return call.notify(LOGGED, this.#labelledFor(call, params))
         let labelled: Payload | undefined
         for (const session of listeners(owner))
-          session.notify(
-            'notifications/message',
-            isBridge(session.scope) ? params : (labelled ??= this.#labelled(params.fresh())),
-          )
+          session.notify(LOGGED, isBridge(session.scope) ? params : (labelled ??= this.#labelled(params.fresh())))
       },
       vendor: (method, params, call) => passVendor(method, params, call, listeners(owner)),
       ask: (question, call) =>
         owner.isolation === 'shared'
-          ? asking.ask(question, undefined, undefined, undefined)
-          : asking.ask(question, call, [...owner.waiting].at(-1), owner.latest),
+          ? asking.ask(question, {})
+          : asking.ask(question, { call, waiting: [...owner.waiting].at(-1), session: owner.latest, only: host() }),
       ...(owner.isolation === 'session' && { isHostStalled: () => owner.latest?.isStalled === true }),
-      elicitationComplete: (id) => asking.completed(id, owner.isolation === 'session' ? owner.latest : undefined),
+      elicitationComplete: (id, params) =>
+        tellOnly(host(), COMPLETED, params) || asking.completed(id, owner.isolation === 'session' ? owner.latest : undefined),
     }
   }
 
@@ -95,7 +99,10 @@ export class Hearing {
       )
   }
 
-  #onAny(owner: LinkOwner | undefined): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated' | 'vendor'> {
+  #onAny(
+    owner: LinkOwner | undefined,
+    host: () => HostSession | undefined,
+  ): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated' | 'vendor'> {
     const { id, key, environment, outdated, refused, taskEnded } = this.#source
     return {
       listChanged: (list) => {
@@ -104,7 +111,7 @@ export class Hearing {
       },
       taskChanged: (task) => {
         if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
-        environment.taskChanged(id, task, owner)
+        if (!tellOnly(host(), 'notifications/tasks/status', task)) environment.taskChanged(id, task, owner)
       },
       violation: (reason, sample, error) => this.logFault(reason, sample, error),
       refused,
@@ -137,6 +144,19 @@ export class Hearing {
     params.set('logger', JSON.stringify(logger === undefined ? key : `${key}/${logger}`))
     return params
   }
+}
+
+const UPDATED = 'notifications/resources/updated'
+const LOGGED = 'notifications/message'
+const COMPLETED = 'notifications/elicitation/complete'
+
+const bridged = (session: HostSession | undefined): HostSession | undefined =>
+  session !== undefined && isBridge(session.scope) ? session : undefined
+
+/** False: there is no such host. */
+const tellOnly = (host: HostSession | undefined, method: string, params: Payload): boolean => {
+  host?.notify(method, params)
+  return host !== undefined
 }
 
 /** What no revision defines is between a host at a bridge and its server; elsewhere it has no recipient (BRIDGING 2.3, 3.21). */

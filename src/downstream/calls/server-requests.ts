@@ -2,11 +2,10 @@
  * Routes the requests of legacy servers: to the host of the call they belong to, or to the configured answer. All others are
  * declined; a request never reaches a host of another principal (BRIDGING 3.0, 3.15; B048, B049, B051, B263).
  */
-import { elicitationIdFor, noAnswer } from '../../era/questions.ts'
+import { elicitationIdFor, noAnswer, QUESTION_METHODS } from '../../era/questions.ts'
 import { isBridge } from '../../rpc/call.ts'
 import type { Answer, Call, HostSession, Question } from '../../rpc/call.ts'
 import type { Fidelity } from '../../rpc/fidelity.ts'
-import { isVendorMethod } from '../../wire/protocol/methods.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { ServerOptions } from '../options.ts'
 
@@ -16,6 +15,18 @@ const MAX_SENT_AWAY = 256
 /** How long a question that nothing here answers stays open, and how many may. */
 const LEFT_MS = 30_000
 const MAX_LEFT = 64
+
+/** Whom a question of a server may be for. */
+export interface Askable {
+  /** The call it belongs to. */
+  readonly call?: Call | undefined
+  /** A call that waits for this link, for questions before any call. */
+  readonly waiting?: Call | undefined
+  /** The session that used the link last. */
+  readonly session?: HostSession | undefined
+  /** The host at a bridge that the link serves alone: it is asked whatever belongs to no call (B277). */
+  readonly only?: HostSession | undefined
+}
 
 export class Asking {
   readonly #options: () => ServerOptions
@@ -36,7 +47,7 @@ export class Asking {
   async decline(question: Question): Promise<Answer> {
     if (question.method === 'roots/list') return this.#configuredRoots()
     if (question.isUnsolicited === true) return this.#leave(question)
-    return isVendorMethod(question.method) ? methodNotFound(question) : noAnswer(question)
+    return QUESTION_METHODS.has(question.method) ? noAnswer(question) : methodNotFound(question)
   }
 
   /**
@@ -44,9 +55,9 @@ export class Asking {
    * 3.22; B295). Of very many none is left open.
    */
   #leave(question: Question): Answer | Promise<Answer> {
-    const answer = isVendorMethod(question.method)
-      ? methodNotFound(question)
-      : error(-32601, `no host can be asked ${question.method} now`)
+    const answer = QUESTION_METHODS.has(question.method)
+      ? error(-32601, `no host can be asked ${question.method} now`)
+      : methodNotFound(question)
     if (this.#open.size >= MAX_LEFT) return answer
     return new Promise((resolve) => {
       const settle = (): void => {
@@ -60,15 +71,10 @@ export class Asking {
     })
   }
 
-  /** `call`: the one the question belongs to. `waiting`: a call that is waiting on this link, for questions before any call. */
-  async ask(
-    question: Question,
-    call: Call | undefined,
-    waiting: Call | undefined,
-    session: HostSession | undefined,
-  ): Promise<Answer> {
+  async ask(question: Question, { call, waiting, session, only }: Askable): Promise<Answer> {
     if (question.method === 'roots/list') return this.#askRoots(question, call, waiting, session)
-    if (isVendorMethod(question.method)) return this.#askVendor(question, call, session)
+    if (!QUESTION_METHODS.has(question.method)) return this.#askOther(question, call, session)
+    if (call?.ask === undefined && only !== undefined) return only.ask(question)
     if (call?.ask === undefined) {
       if (question.isUnsolicited === true) return this.#leave(question)
       this.#fidelity.note('unattributed', call)
@@ -80,8 +86,8 @@ export class Asking {
     return call.ask(question)
   }
 
-  /** What no revision defines is between a host at a bridge and its server. */
-  async #askVendor(question: Question, call: Call | undefined, session: HostSession | undefined): Promise<Answer> {
+  /** What is no question of the protocol is between a host at a bridge and its server. */
+  async #askOther(question: Question, call: Call | undefined, session: HostSession | undefined): Promise<Answer> {
     if (call?.ask !== undefined && isBridge(call.caller.scope)) return call.ask(question)
     if (call === undefined && session !== undefined && isBridge(session.scope)) return session.ask(question)
     return question.isUnsolicited === true ? this.#leave(question) : methodNotFound(question)
@@ -135,6 +141,8 @@ export class Asking {
 
   /** A person of this session is on the way to a URL of the server. */
   sentAway(original: string, session: HostSession): void {
+    // A host at a bridge is told by its own link.
+    if (isBridge(session.scope) && this.#options().sharing === 'session') return
     const [oldest] = this.#sentAway.keys()
     if (this.#sentAway.size >= MAX_SENT_AWAY && oldest !== undefined) this.#sentAway.delete(oldest)
     this.#sentAway.set(elicitationIdFor(session.id, this.#options().key, original), { original, session })

@@ -4,6 +4,7 @@
  */
 import type { Link } from '../../era/server/link.ts'
 import type { HostSession } from '../../rpc/call.ts'
+import { Payload } from '../../wire/message/payload.ts'
 import type { LinkOwner } from '../link-owner.ts'
 
 /** A link of one session, with its owner. */
@@ -36,6 +37,25 @@ export class SessionWatches {
     uris?.delete(uri)
     const own = links.find(({ owner }) => owner === watcher)
     own?.link.unsubscribe(uri).catch(this.#failed)
+  }
+
+  /** The server has taken the subscription of a session at a bridge itself, or its end. */
+  note(session: HostSession, uri: string, owner: LinkOwner | undefined, isWatched = true): void {
+    const uris = this.#watches.get(session) ?? new Map<string, LinkOwner | undefined>()
+    this.#watches.set(session, uris)
+    if (isWatched) uris.set(uri, owner)
+    else uris.delete(uri)
+  }
+
+  /** The link of the one host of a pipe is another: its resources are watched there, and may have changed meanwhile. */
+  async again(session: HostSession, link: Link): Promise<void> {
+    for (const uri of this.#watches.get(session)?.keys() ?? []) {
+      try {
+        if (await link.subscribe(uri)) session.updated(Payload.of({ uri }))
+      } catch (error) {
+        this.#failed(error)
+      }
+    }
   }
 
   /** A link was opened: its sessions' resources are watched there before any call goes over it. */

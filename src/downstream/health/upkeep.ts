@@ -45,6 +45,10 @@ export class Upkeep {
   #link: Link | undefined
   /** The same, from when it is open: it is still being read. */
   #opened: Link | undefined
+  /** Links that were given up and still carry calls. */
+  readonly #retiring = new Set<Link>()
+  /** Ends the use of the link that is up. */
+  #retired: () => void = () => undefined
   /** Why a link that was up is given up. */
   #refused: Failure | undefined
   #isStopping = false
@@ -151,11 +155,13 @@ export class Upkeep {
     }
   }
 
-  /** The link is of no use any more: another is opened. */
+  /** The link is of no use for further calls: another is opened at once. Calls that are under way on it end first (B268). */
   giveUp(link: Link): void {
     if (this.#link !== link) return
     this.#link = undefined
-    void link.close()
+    this.#retiring.add(link)
+    void link.retire().finally(() => this.#retiring.delete(link))
+    this.#retired()
   }
 
   /** Stops attempts and settles all waiting calls; the link stays until `close`. */
@@ -167,7 +173,7 @@ export class Upkeep {
   }
 
   async close(): Promise<void> {
-    await this.#link?.close()
+    await Promise.all([this.#link?.close(), ...[...this.#retiring].map((link) => link.close())])
   }
 
   /** Resolves when nothing is under way any more. */
@@ -252,7 +258,9 @@ export class Upkeep {
       this.#change({ type: 'ready', complaints: complaints() })
       this.#settleWaiters()
       up(link, isAgain)
-      return (await link.closed) ?? this.#refused ?? new Failure('lost', 'the connection was closed', { retryable: true })
+      const retired = new Promise<undefined>((resolve) => (this.#retired = () => resolve(undefined)))
+      const failure = await Promise.race([link.closed, retired])
+      return failure ?? this.#refused ?? new Failure('lost', 'the connection was closed', { retryable: true })
     } catch (error) {
       await link?.close()
       return error instanceof Failure

@@ -10,7 +10,7 @@ import { Connection } from '../../rpc/connection.ts'
 import type { Bearer, Channel } from '../../transport/channel/channel.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
-import type { Era } from '../../wire/protocol/revisions.ts'
+import type { Era, LegacyRevision } from '../../wire/protocol/revisions.ts'
 import type { Companion, DownstreamEnvironment, PipeChannel } from '../environment.ts'
 import { Heartbeat } from '../health/heartbeat.ts'
 import type { ServerOptions } from '../options.ts'
@@ -29,6 +29,7 @@ const unwanted = (): boolean => false
 interface DialedFor {
   readonly declared: Declared
   readonly clientInfo?: unknown
+  readonly revision?: LegacyRevision | undefined
 }
 
 /** A process that has been sent nothing, and the slot that it may still hold. */
@@ -267,7 +268,7 @@ export class Dialer {
     return this.#companion === undefined ? dialHttp(open, transport, dialing) : this.#dialWhenUp(open, transport, dialing)
   }
 
-  async #dialing({ declared, clientInfo }: DialedFor): Promise<Omit<Dialing, 'events'>> {
+  async #dialing({ declared, clientInfo, revision }: DialedFor): Promise<Omit<Dialing, 'events'>> {
     const { sweeper, identity, instance, memory, soleHost } = this.#environment
     const options = this.#options
     const { startMs, probeMs, idleMs, totalMs } = options.timeouts
@@ -278,6 +279,7 @@ export class Dialer {
       hasAccount: options.credential?.mode === 'client',
       identity,
       clientInfo,
+      revision,
       position: { instance, hops: (await soleHost)?.hops ?? 0 },
       timeouts: { startMs, probeMs, idleMs, totalMs },
       sweeper,

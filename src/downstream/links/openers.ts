@@ -10,7 +10,18 @@ import { Failure } from '../../wire/message/failure.ts'
 import type { Log, Openers } from '../environment.ts'
 import type { LaunchOptions, ServerOptions } from '../options.ts'
 
-export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log, counts: LimitCounts): Openers => {
+/** What all channels share. `userAgent`: which program this is, in every HTTP request to a server (BRIDGING 3.21). */
+export interface OpenersEnvironment {
+  readonly launcher: Launcher
+  readonly clients: HttpClients
+  readonly userAgent: string
+  readonly log: Log
+  readonly counts: LimitCounts
+}
+
+export const makeOpeners = ({ launcher, clients, userAgent, log, counts }: OpenersEnvironment): Openers => {
+  /** A configured `User-Agent` wins. */
+  const headersOf = ({ headers }: ServerOptions): Readonly<Record<string, string>> => ({ 'user-agent': userAgent, ...headers })
   const onStderr =
     ({ key }: ServerOptions) =>
     (line: string) =>
@@ -32,11 +43,11 @@ export const makeOpeners = (launcher: Launcher, clients: HttpClients, log: Log, 
       }),
     http: (options, bearer) => {
       const url = urlOf(options)
-      return new StreamableChannel(clients.for(url, options), url, options.headers, boundOf(options), bearer)
+      return new StreamableChannel(clients.for(url, options), url, headersOf(options), boundOf(options), bearer)
     },
     sse: (options, bearer) => {
       const url = urlOf(options)
-      return new SseChannel(clients.for(url, options), url, options.headers, boundOf(options), bearer)
+      return new SseChannel(clients.for(url, options), url, headersOf(options), boundOf(options), bearer)
     },
     companion: async (options) => {
       const tree = await launcher(launchOf(options), { onStderr: onStderr(options), stderr: stderrOf(options) })

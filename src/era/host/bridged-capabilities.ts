@@ -1,6 +1,6 @@
 /**
  * What a server at a bridge can, in the words of the host's era (BRIDGING 3.21): everything it declares and nothing beside it. Tasks
- * are the one family that the eras declare differently; their ids are ours, so that no list of them is offered.
+ * are the one family that the eras declare differently.
  */
 import { isAtLeast, isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
@@ -18,17 +18,11 @@ export const bridgedCapabilities = (capabilities: Capabilities, host: Revision, 
   const all = hasTasks && isModern ? [...others, [TASKS, {}]] : others
   return {
     ...rest,
-    ...(hasTasks && !isModern && isAtLeast(host, '2025-11-25') && { tasks: legacyTasks(ownTasks) }),
+    ...(hasTasks && !isModern && isAtLeast(host, '2025-11-25') && { tasks: isObject(ownTasks) ? ownTasks : TASKS_CAPABILITY }),
     ...((all.length > 0 || (isObject(extensions) && Object.keys(extensions).length === 0)) && {
       extensions: Object.fromEntries(all),
     }),
   }
-}
-
-const legacyTasks = (own: unknown): Capabilities => {
-  if (!isObject(own)) return TASKS_CAPABILITY
-  const { list: _, ...rest } = own
-  return rest
 }
 
 const isObject = (value: unknown): value is Capabilities => typeof value === 'object' && value !== null

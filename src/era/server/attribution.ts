@@ -7,11 +7,10 @@ import type { Connection } from '../../rpc/connection.ts'
 import { idKey } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { progressTokenOf } from '../../wire/message/progress-token.ts'
-import { isVendorMethod, METHODS } from '../../wire/protocol/methods.ts'
+import { METHODS } from '../../wire/protocol/methods.ts'
 import type { Parts, Payload } from '../../wire/message/payload.ts'
 import type { LinkEvents } from './link.ts'
 import type { LinkTasks } from './link-tasks.ts'
-import { QUESTION_METHODS } from '../questions.ts'
 import { relatedTask } from '../task-shapes.ts'
 
 /** While a person thinks, servers that gave a progress token hear from us this often (BRIDGING 3.13 rule 3). */
@@ -36,11 +35,11 @@ export class Attribution {
   request(message: Envelope, during: Call | undefined, isWithin: boolean): void {
     const id = message.id ?? 'null'
     if (message.method === 'ping') return this.#connection.respond(id, EMPTY)
-    if (!QUESTION_METHODS.has(message.method) && !isVendorMethod(message.method))
-      return this.#connection.refuse(id, -32601, `Method not found: ${message.method}`)
     const task = relatedTask(message.params)
-    const call = task === undefined ? (during ?? this.#attribute()) : this.#callOf(task)
-    const resume = call === undefined ? () => undefined : this.#connection.pause(call)
+    const candidates = task === undefined && during === undefined ? this.#candidates() : []
+    const call = task === undefined ? (during ?? candidates.at(-1)) : this.#callOf(task)
+    const isGuess = candidates.length > 1
+    const resumes = (isGuess ? candidates : call === undefined ? [] : [call]).map((each) => this.#connection.pause(each))
     const token = progressTokenOf(message.params)
     const quiet = token === undefined ? () => undefined : this.#keepPatient(token)
     let isWithdrawn = false
@@ -62,6 +61,7 @@ export class Attribution {
       params: message.params,
       onWithdrawn,
       ...(isUnsolicited && { isUnsolicited }),
+      ...(isGuess && { candidates: () => this.#connection.calls().filter((each) => candidates.includes(each)) }),
     }
     const question: Question = token === undefined ? asking : { ...asking, progress }
     const asked = (task === undefined ? undefined : this.#tasks?.ask(task, question)) ?? this.#events.ask(question, call)
@@ -70,7 +70,7 @@ export class Attribution {
       .finally(() => {
         this.#open.delete(idKey(id))
         quiet()
-        resume()
+        for (const resume of resumes) resume()
       })
   }
 
@@ -103,14 +103,19 @@ export class Attribution {
     return waiting ?? this.#tasks?.creatorOf(task)
   }
 
-  /** 3.0 (b): the one call that can carry input, or the newest of one legacy session; never a guess. */
-  #attribute(): Call | undefined {
+  /**
+   * 3.0 (b): the calls that a question without attribution may be of, oldest first; it is put to the newest. One call that can carry
+   * input, or several of one legacy session; never those of several callers.
+   */
+  #candidates(): readonly Call[] {
     const carriers = this.#connection.calls().filter((call) => METHODS[call.method]?.mayAskInput === true)
-    // A call that cannot carry it has an answer of its own (BRIDGING 3.13 rule 1).
-    if (carriers.length === 0) return this.#connection.onlyCall()
-    const newest = carriers.at(-1)
-    const session = newest?.caller.session
-    const sameSession = session !== undefined && carriers.every((call) => call.caller.session === session)
-    return carriers.length === 1 || sameSession ? newest : undefined
+    if (carriers.length === 0) {
+      // A call that cannot carry it has an answer of its own (BRIDGING 3.13 rule 1).
+      const only = this.#connection.onlyCall()
+      return only === undefined ? [] : [only]
+    }
+    const session = carriers[0]?.caller.session
+    const isOfOneSession = session !== undefined && carriers.every((call) => call.caller.session === session)
+    return carriers.length === 1 || isOfOneSession ? carriers : []
   }
 }

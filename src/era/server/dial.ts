@@ -11,7 +11,7 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
 import type { Parts } from '../../wire/message/payload.ts'
-import type { Era } from '../../wire/protocol/revisions.ts'
+import type { Era, LegacyRevision } from '../../wire/protocol/revisions.ts'
 import { discoverMessage, DISCOVER_HEADERS, readDiscover } from './discover.ts'
 import type { Reading } from './discover.ts'
 import { nextHop, refuseCircle } from '../gateways.ts'
@@ -41,6 +41,8 @@ export interface Dialing {
   readonly identity: Identity
   /** Of the host that the link serves alone, where the server is told so (a bridge). */
   readonly clientInfo: unknown
+  /** Of that host; `undefined`: the latest is asked for. */
+  readonly revision: LegacyRevision | undefined
   /** Where we stand among gateways: no way is opened that comes back to us, or leads through too many (T-35). */
   readonly position: Position
   readonly timeouts: LinkTimeouts & { readonly probeMs: number }
@@ -138,8 +140,8 @@ const discover = (id: number, dialing: Omit<Dialing, 'events'>): Parts => {
   return discoverMessage(id, withOwnAccount(declared, hasAccount), introducing(dialing), nextHop(position.hops))
 }
 
-const introducing = ({ identity, clientInfo }: Omit<Dialing, 'events'>): Introducing =>
-  clientInfo === undefined ? { identity } : { identity: clientInfo, via: identity }
+const introducing = ({ identity, clientInfo, revision }: Omit<Dialing, 'events'>): Introducing =>
+  clientInfo === undefined ? { identity, revision } : { identity: clientInfo, via: identity, revision }
 
 const decide = async (message: Envelope, connection: Connection, dialing: Dialing): Promise<PipeAnswer> => {
   let reading: Reading = readDiscover(message)

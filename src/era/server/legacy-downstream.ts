@@ -112,27 +112,31 @@ export class LegacyLink implements Link, Carrier {
   }
 
   /** `initialize` and `initialized`. Throws `ServerError` if the server refuses, `Failure` otherwise. */
-  async initialize(declared: Declared, { identity, via }: Introducing, { instance, hops }: Position): Promise<void> {
+  async initialize(
+    declared: Declared,
+    { identity, via, revision = LATEST_LEGACY }: Introducing,
+    { instance, hops }: Position,
+  ): Promise<void> {
     const result = await this.#request('initialize', {
-      protocolVersion: LATEST_LEGACY,
+      protocolVersion: revision,
       capabilities: declared,
       clientInfo: identity,
       _meta: { [META.hops]: nextHop(hops), ...(via !== undefined && { [META.via]: via }) },
     })
     this.#gateways = gatewaysIn(result)
     refuseCircle(this.#gateways, instance)
-    const revision = result.text('protocolVersion') ?? ''
-    if (!isLegacyRevision(revision))
-      throw new Failure('version', `the server answered initialize with unsupported version "${revision}"`)
+    const spoken = result.text('protocolVersion') ?? ''
+    if (!isLegacyRevision(spoken))
+      throw new Failure('version', `the server answered initialize with unsupported version "${spoken}"`)
     this.#handshake = {
-      revision,
+      revision: spoken,
       capabilities: (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>,
       instructions: result.text('instructions'),
       serverInfo: serverInfoOf(result.value('serverInfo')),
     }
     const { channel } = this.connection
     const http = channel.kind === 'http' ? (channel as HttpChannel) : undefined
-    http?.setRevision(revision)
+    http?.setRevision(spoken)
     this.connection.notify('notifications/initialized')
     void http?.openStream()
   }
@@ -167,10 +171,10 @@ export class LegacyLink implements Link, Carrier {
       cancel: () => undefined,
       progress,
     })
-    const created = modernCreation(result)
-    return created === undefined
-      ? complete(result)
-      : this.#created(created, call, () => this.connection.outlive(sentAs, progress))
+    const created = modernCreation(call.isAsItCame === true ? result.fresh() : result)
+    if (created === undefined) return complete(result)
+    const outcome = await this.#created(created, call, () => this.connection.outlive(sentAs, progress))
+    return call.isAsItCame === true ? complete(result) : outcome
   }
 
   write(call: Call, id: number): Outgoing {
@@ -260,6 +264,11 @@ export class LegacyLink implements Link, Carrier {
     await this.connection.channel.close()
   }
 
+  async retire(): Promise<void> {
+    await this.connection.drained()
+    await this.close()
+  }
+
   /** What a server of this era gets of a host's params: no per-request keys, no rounds, our own progress token. */
   #params(call: Call, id: number): Parts {
     const { params } = call
@@ -269,7 +278,8 @@ export class LegacyLink implements Link, Carrier {
       params.delete('requestState')
       params.delete('inputResponses')
     }
-    if (call.method === 'completion/complete' && !isAtLeast(this.revision, '2025-06-18')) params.delete('context')
+    if (call.method === 'completion/complete' && isAtLeast(call.caller.revision, CONTEXT) && !isAtLeast(this.revision, CONTEXT))
+      params.delete('context')
     return params.parts()
   }
 
@@ -312,7 +322,7 @@ export class LegacyLink implements Link, Carrier {
       this.#events.vendor(message.method, params, during ?? this.connection.onlyCall())
     else if (params === undefined) return
     else if (message.method === 'notifications/elicitation/complete')
-      this.#events.elicitationComplete(params.text('elicitationId') ?? '')
+      this.#events.elicitationComplete(params.text('elicitationId') ?? '', params)
     else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
     else if (message.method === 'notifications/tasks/status') {
       this.#tasks.seen(params.text('taskId'), params.text('status'))
@@ -320,5 +330,8 @@ export class LegacyLink implements Link, Carrier {
     } else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
   }
 }
+
+/** The first revision whose completions have a `context`; of an earlier host it is an unknown member, which passes. */
+const CONTEXT: LegacyRevision = '2025-06-18'
 
 const isOfTask = (method: string): boolean => METHODS[method]?.way === 'task'

@@ -4,7 +4,7 @@ import type { OneCall } from '../../rpc/connection.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import type { Payload } from '../../wire/message/payload.ts'
-import type { Era, Revision } from '../../wire/protocol/revisions.ts'
+import type { Era, LegacyRevision, Revision } from '../../wire/protocol/revisions.ts'
 
 export type ChangedList = 'tools' | 'prompts' | 'resources'
 
@@ -22,12 +22,12 @@ export interface LinkEvents {
   updated(uri: string, params: Payload): void
   /** A task changed: the task as the server says it, in the words of its era. */
   taskChanged(task: Payload): void
-  /** A log message; `call` is the one it belongs to, where that is certain. */
-  message(params: Payload, call: Call | undefined): void
+  /** A log message; `call` is the one it belongs to, where that is certain. `isOfPeer`: as `Call.notify` has it. */
+  message(params: Payload, call: Call | undefined, isOfPeer?: boolean): void
   /** A notification that no revision defines; `call`: the one it belongs to, where that is certain. */
   vendor(method: string, params: Payload | undefined, call: Call | undefined): void
   /** What a person was sent away to do (URL mode of 2025-11-25) is done; the id is the server's. */
-  elicitationComplete(id: string): void
+  elicitationComplete(id: string, params: Payload): void
   /** The server asks for input. `call`: attributed as BRIDGING 3.0 says, `undefined` if that was impossible. */
   ask(question: Question, call: Call | undefined): Promise<Answer>
   /** A violation of the protocol, or a message that could not be handled; `error`: an unexpected error of the gateway. */
@@ -83,6 +83,8 @@ export interface Link {
   rootsChanged(): void
   readonly closed: Promise<Failure | undefined>
   close(): Promise<void>
+  /** Listens for no more changes, and closes once no call of a host is under way; resolves then. */
+  retire(): Promise<void>
 }
 
 const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
@@ -106,6 +108,8 @@ export interface Identity {
 export interface Introducing {
   readonly identity: unknown
   readonly via?: Identity | undefined
+  /** The revision to ask a legacy server for; absent: the latest. */
+  readonly revision?: LegacyRevision | undefined
 }
 
 /** What declaring needs: capabilities of the host the link serves, or of the catalogue link. */

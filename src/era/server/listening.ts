@@ -5,9 +5,11 @@
 import type { Connection } from '../../rpc/connection.ts'
 import { backoffMs } from '../../time/backoff.ts'
 import { numberedId } from '../../wire/message/envelope.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
 import { requestMessage } from '../../wire/message/message.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import type { Payload } from '../../wire/message/payload.ts'
+import { resultOf } from './result-of.ts'
 import { RETRY, WatchedSet } from './watched-set.ts'
 import type { Filter, ListenStream } from './watched-set.ts'
 
@@ -92,7 +94,7 @@ export class Listening {
     const params = this.#events.params(filter)
     let key = ''
     const close = (): void => abort.abort()
-    let isRefused = false
+    let refusal: unknown
     const ended = this.#connection
       .request({
         build: (id) => {
@@ -103,7 +105,9 @@ export class Listening {
             headers: this.#events.headers(params),
           }
         },
-        read: ({ error }) => void (isRefused = error !== undefined),
+        read: (message) => {
+          if (message.error !== undefined) refusal = refusalIn(message)
+        },
         idleMs: Infinity,
         totalMs: Infinity,
         signal: abort.signal,
@@ -116,7 +120,7 @@ export class Listening {
         this.#streams.delete(key)
         resolve(undefined)
       })
-    const stream: ListenStream = { key, acknowledged, ended, isRefused: () => isRefused, close }
+    const stream: ListenStream = { key, acknowledged, ended, refusal: () => refusal, close }
     this.#streams.set(key, { stream, acknowledged: resolve })
     return stream
   }
@@ -124,6 +128,14 @@ export class Listening {
   #cancel(id: number): void {
     if (this.#connection.channel.kind !== 'http')
       this.#connection.notify('notifications/cancelled', [Buffer.from(JSON.stringify({ requestId: id }))])
+  }
+}
+
+const refusalIn = (message: Envelope): unknown => {
+  try {
+    return resultOf(message)
+  } catch (error) {
+    return error
   }
 }
 

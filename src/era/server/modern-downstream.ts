@@ -215,6 +215,12 @@ export class ModernLink implements Link, Carrier {
     await this.connection.channel.close()
   }
 
+  async retire(): Promise<void> {
+    this.#listening.close()
+    await this.connection.drained()
+    await this.close()
+  }
+
   /** Writes this exchange's own `_meta` and round into the params (B013, B037, B066). */
   #describe(call: Call, id: number): void {
     const { params, resume } = call
@@ -280,9 +286,11 @@ export class ModernLink implements Link, Carrier {
     )
   }
 
-  /** A server of this era logs only for requests that carry a level ([2026-07-28 server/utilities/logging]). */
+  /** A server of this era logs only for requests that carry a level ([2026-07-28 server/utilities/logging]); at a bridge all that it sends passes. */
   #onLog(params: Payload, call: Call | undefined): void {
-    if (call !== undefined && levelOf(call) !== undefined) this.#events.message(params, call)
+    if (call === undefined) return
+    const isOfPeer = isBridge(call.caller.scope) && call.caller.session === undefined
+    if (isOfPeer || levelOf(call) !== undefined) this.#events.message(params, call, isOfPeer)
   }
 }
 

@@ -12,5 +12,5 @@ export const resultOf = (message: Envelope): Payload => {
   const text = error?.text('message')
   if (error === undefined || !Number.isInteger(code) || text === undefined)
     throw new Failure('bad_response', 'an error without an integer code and a message')
-  throw new ServerError(code as number, text, error)
+  throw new ServerError(code as number, text, error, { status: message.status })
 }

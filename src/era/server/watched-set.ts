@@ -17,16 +17,16 @@ export interface ListenStream {
   /** What the server agreed to; `undefined`: the stream ended without that. */
   readonly acknowledged: Promise<Filter | undefined>
   readonly ended: Promise<void>
-  /** Whether it ended because the server answered with an error. */
-  readonly isRefused: () => boolean
+  /** The server's error, where it ended with one. */
+  readonly refusal: () => unknown
   close(): void
 }
 
 /** When a stream that broke or was refused is opened again. */
 export const RETRY: BackoffRange = { firstMs: 1_000, maxMs: 30_000 }
 
-/** What came of asking for one id; `lost`: the server answered nothing. */
-type Answer = 'accepted' | 'refused' | 'lost'
+/** What came of asking for one id; `lost`: the server answered nothing; an object: the error it answered with. */
+type Answer = 'accepted' | 'refused' | 'lost' | { readonly refusal: unknown }
 
 interface Standing {
   readonly stream: ListenStream
@@ -63,16 +63,17 @@ export class WatchedSet {
   }
 
   /**
-   * Adds one URI or id; false if the server refuses it or leaves it out of its acknowledgement. Rejects if the server acknowledges
-   * nothing now: it is asked again until it does, or until the id is removed.
+   * Adds one URI or id; false if the server leaves it out of its acknowledgement. Rejects with the error with which the server refuses it;
+   * with `Failure` if the server acknowledges nothing now: it is asked again until it does, or until the id is removed.
    */
   async add(id: string): Promise<boolean> {
     this.#ids.add(id)
     const answer = await this.#ask(id)
     if (answer === 'accepted') return true
-    if (answer === 'refused') {
+    if (answer !== 'lost') {
       this.#ids.delete(id)
-      return false
+      if (answer === 'refused') return false
+      throw answer.refusal
     }
     throw new Failure('lost', 'the server acknowledges no subscription now', { executed: 'no', retryable: true })
   }
@@ -136,8 +137,9 @@ export class WatchedSet {
     const stream = this.#open({ [this.#field]: ids })
     const answer = await stream.acknowledged
     if (answer !== undefined) return this.#stand(stream, ids, answer[this.#field])
-    if (!stream.isRefused()) return this.#lose(ids)
-    if (ids.length === 1) return this.#refuse(ids)
+    const refusal = stream.refusal()
+    if (refusal === undefined) return this.#lose(ids)
+    if (ids.length === 1) return this.#refuse(ids, { refusal })
     const middle = Math.ceil(ids.length / 2)
     const halves = await Promise.all([this.#listen(ids.slice(0, middle)), this.#listen(ids.slice(middle))])
     return new Map(halves.flatMap((half) => [...half]))
@@ -156,9 +158,9 @@ export class WatchedSet {
   }
 
   /** They are not asked for again until they are added again. */
-  #refuse(ids: readonly string[]): ReadonlyMap<string, Answer> {
+  #refuse(ids: readonly string[], answer: Answer = 'refused'): ReadonlyMap<string, Answer> {
     for (const id of ids) this.#missed.delete(id)
-    return new Map(ids.map((id) => [id, 'refused']))
+    return new Map(ids.map((id) => [id, answer]))
   }
 
   #closeUnwanted(): void {

@@ -4,8 +4,8 @@
  */
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
-import { isBridge } from '../../rpc/call.ts'
-import type { Caller } from '../../rpc/call.ts'
+import { isBridge, SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import type { Call, Caller } from '../../rpc/call.ts'
 
 /** Whether no rule of the configuration chooses or changes what this caller sees of the server. */
 export const isUnruled = ({ options }: Downstream, view: View, { scope }: Pick<Caller, 'scope'>): boolean =>
@@ -30,3 +30,33 @@ export const isListedDirectly = (downstream: Downstream, view: View, caller: Pic
     isUnruled(downstream, view, caller)
   )
 }
+
+/** Whether host and server are of different eras. */
+export const isTranslated = ({ session }: Pick<Caller, 'session'>, downstream: Pick<Downstream, 'eraFor'>): boolean =>
+  (session === undefined) !== (downstream.eraFor({ session }) === 'modern')
+
+/** See `Call.isAsItCame`. */
+export const isAsItCame = (caller: Pick<Caller, 'scope' | 'session' | 'principal'>, downstream: Downstream): boolean =>
+  isBridge(caller.scope) &&
+  !isTranslated(caller, downstream) &&
+  (caller.principal === SHARED_PRINCIPAL || (caller.session !== undefined && downstream.options.sharing !== 'shared'))
+
+/** Whether the rules of the configuration leave room for a name that no list shows. */
+export const mayBeUnlisted = (
+  { method, target, caller }: Pick<Call, 'method' | 'target' | 'caller'>,
+  downstream: Downstream,
+  view: View,
+): boolean => {
+  const { options, inventory$ } = downstream
+  if (method === 'resources/read' && !view.showsUri(options, target ?? '')) return false
+  const isRefused = inventory$.value?.leftOut.some((out) => out.name === target && out.isRefused === true) === true
+  return !isRefused && isUnruled(downstream, view, caller)
+}
+
+/** Whether subscriptions of a legacy host go to its server as they are, which tells of changes over the link of this host alone. */
+export const isWatchedDirectly = (downstream: Downstream, view: View, caller: Caller): boolean =>
+  isBridge(caller.scope) &&
+  caller.session !== undefined &&
+  !isTranslated(caller, downstream) &&
+  downstream.hasOwnLinkFor(caller.session) &&
+  isUnruled(downstream, view, caller)

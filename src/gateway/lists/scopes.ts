@@ -14,6 +14,8 @@ export class Scopes {
   /** Whether any of them limits what is shown: otherwise nothing is computed for a call. */
   readonly #isLimited: boolean
   readonly #made = new Map<string, Scope>()
+  /** By scope of the merged endpoint. */
+  readonly #merged = new WeakMap<Scope, Scope>()
 
   /** `asked`: the OAuth scopes that hosts are asked for. */
   constructor(toolsets: Toolsets, asked: readonly string[]) {
@@ -31,6 +33,15 @@ export class Scopes {
     const chosen = toolset ?? toolsets?.[0]
     if (toolsets !== undefined && (chosen === undefined || !this.#toolsets.has(chosen))) return undefined
     return this.#make(undefined, chosen, granted)
+  }
+
+  /** The merged endpoint as the bridge that it is while `server` is the only one. */
+  merged(scope: Scope, server: string): Scope {
+    const known = this.#merged.get(scope)
+    if (known?.server === server) return known
+    const made: Scope = { ...scope, server, isMerged: true }
+    this.#merged.set(scope, made)
+    return made
   }
 
   #make(server: string | undefined, toolset: string | undefined, granted: string | undefined): Scope {

@@ -4,14 +4,13 @@
  */
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
-import { noAnswer, refusalOf, wordQuestion } from '../../era/questions.ts'
+import { noAnswer, refusalOf, wordQuestion, QUESTION_METHODS } from '../../era/questions.ts'
 import { wordSampled } from '../../era/sampling.ts'
 import { relatedTask, relateTo, unrelate } from '../../era/task-shapes.ts'
 import { isBridge, Refusal, ServerError } from '../../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../../rpc/call.ts'
 import type { DeviationName } from '../../rpc/fidelity.ts'
 import { elementsAt, membersAt } from '../../wire/message/members.ts'
-import { isVendorMethod } from '../../wire/protocol/methods.ts'
 import { Payload, stringAt } from '../../wire/message/payload.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
 import { askerOf } from './wording.ts'
@@ -52,7 +51,8 @@ export class Asked {
 
   readonly ask = async (question: Question): Promise<Answer> => {
     const { ask, caller } = this.#call
-    if (isVendorMethod(question.method)) return this.#askVendor(question)
+    if (!QUESTION_METHODS.has(question.method)) return this.#askOther(question)
+    if (this.#call.isAsItCame === true && ask !== undefined && caller.session !== undefined) return ask(question)
     const refusal = refusalOf(question, caller.capabilities)
     if (refusal !== undefined) {
       this.#note('undeclared')
@@ -76,7 +76,7 @@ export class Asked {
   }
 
   /** A modern host is asked by what its revision defines alone. */
-  async #askVendor(question: Question): Promise<Answer> {
+  async #askOther(question: Question): Promise<Answer> {
     const { ask, caller } = this.#call
     if (ask !== undefined && caller.session !== undefined && isBridge(caller.scope)) return ask(question)
     return error(-32601, `Method not found: ${question.method}`)

@@ -63,6 +63,10 @@ const elicitationsIn = ({ error }: ServerError): readonly Payload[] => {
   return entries.filter(({ start }) => error.bytes[start] === OPEN_BRACE).map(({ start }) => Payload.at(error.bytes, start))
 }
 
+/** The server's ids of what a person must visit. */
+export const visitIdsIn = (error: ServerError): readonly string[] =>
+  elicitationsIn(error).flatMap((each) => each.text('elicitationId') ?? [])
+
 const OPEN_BRACE = 0x7b
 const urlOf = (elicitation: Payload): string => elicitation.text('url') ?? ''
 

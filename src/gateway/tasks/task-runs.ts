@@ -27,6 +27,7 @@ export class TaskRuns {
   /** Runs a routed call of any method; `entry`: the tool, where it is listed. */
   run(call: Call, entry: Entry | undefined, downstream: Downstream): Promise<Outcome> {
     if (call.method !== 'tools/call') return downstream.handle(call)
+    if (call.isAsItCame === true && !isLimited(entry) && this.#offersTasks()) return downstream.handle(call)
     const plan = this.#planOf(call, entry, downstream)
     const hasAsked = call.caller.session !== undefined && plan === 'host'
     if (plan === 'plain') {

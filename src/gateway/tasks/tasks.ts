@@ -20,6 +20,7 @@ import { META } from '../../wire/protocol/meta.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { declaresTasks, isTerminal } from '../../wire/protocol/tasks.ts'
 import { Asked } from '../rounds/asked.ts'
+import { isAsItCame } from '../lists/bridges.ts'
 import type { Feed } from '../lists/feed.ts'
 import { TaskListeners } from './task-listeners.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
@@ -78,7 +79,7 @@ export class Tasks {
     const { key } = downstream.options
     if (caller.session === undefined && downstream.link?.era === 'legacy') downstream.fidelity.note('taskByExtension', call)
     const original = result.text('taskId') ?? ''
-    const exposed = this.#ids.expose(caller.principal, key, original)
+    const exposed = isAsItCame(caller, downstream) ? original : this.#ids.expose(caller.principal, key, original)
     if (caller.session !== undefined)
       this.#listeners.created(caller.session, downstream.id, original, exposed, result.value('ttlMs'))
     this.#expose(result, 'tools/call', { downstream, original, exposed, caller })
@@ -131,6 +132,9 @@ export class Tasks {
   }
 
   #open(caller: Caller, exposed: string | undefined): Seen | undefined {
+    const bridged = caller.scope.server === undefined ? undefined : this.#fleet.for(caller.scope.server, caller.principal)
+    if (exposed !== undefined && bridged !== undefined && isAsItCame(caller, bridged))
+      return { downstream: bridged, original: exposed, exposed, caller }
     const opened = exposed === undefined ? undefined : this.#ids.open(caller.principal, exposed)
     const downstream = opened && this.#fleet.for(opened.server, caller.principal)
     if (exposed === undefined || opened === undefined || downstream === undefined) return undefined

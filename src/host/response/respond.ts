@@ -170,7 +170,7 @@ const NOT_OURS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32020, -
 /** 7.3: a server's own error passes as it is, unless its code would say something untrue about the gateway. */
 const serverError = (error: ServerError, failed: Failed): Reply => {
   const { code } = error
-  if (failed.isBridge === true && error.era === failed.era) return unchanged(error, failed)
+  if (failed.isBridge === true && (error.era === failed.era || lacksMethod(error))) return unchanged(error, failed)
   if (code === -32021) return missingCapability(error, failed)
   const isModern = failed.era === 'modern'
   const isUnreadableRange = isModern && code <= -32000 && code >= -32019 && code !== -32002
@@ -183,8 +183,14 @@ const serverError = (error: ServerError, failed: Failed): Reply => {
 /** HTTP statuses of the errors that a modern server answers with another than 200 ([2026-07-28 basic/transports/streamable-http]). */
 const MODERN_STATUS: Readonly<Record<number, number>> = { [-32601]: 404, [-32020]: 400, [-32021]: 400, [-32022]: 400 }
 
-const unchanged = ({ code, error }: ServerError, { id, era }: Failed): Reply => ({
-  status: era === 'modern' ? (MODERN_STATUS[code] ?? 200) : 200,
+/** Of those, the statuses that a server's own choice may be of; another one says something of its HTTP server. */
+const PASSING: ReadonlySet<number | undefined> = new Set([200, 400, 404])
+
+/** Whether the server has no such method: at a bridge that is said in either era. Of what a request names, the status is 200. */
+const lacksMethod = ({ code, status }: ServerError): boolean => code === -32601 && status !== 200
+
+const unchanged = ({ code, error, status }: ServerError, { id, era }: Failed): Reply => ({
+  status: era === 'legacy' ? 200 : ((PASSING.has(status) ? status : MODERN_STATUS[code]) ?? 200),
   message: errorMessage(id, error.parts()),
 })
 

@@ -12,7 +12,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Seal } from '../../auth/seal.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
-import { isSameEndpoint } from '../../rpc/call.ts'
+import { endpointServer, isSameEndpoint } from '../../rpc/call.ts'
 import type { Capabilities, Scope } from '../../rpc/call.ts'
 import { isLegacyRevision } from '../../wire/protocol/revisions.ts'
 
@@ -60,10 +60,11 @@ export class SessionIds {
   }
 
   /** An id for a new session. */
-  mint({ revision, capabilities, clientInfo }: Introduction, principal: string, { server, toolset }: Scope): string {
+  mint({ revision, capabilities, clientInfo }: Introduction, principal: string, scope: Scope): string {
     const random = randomBytes(RANDOM_BYTES).toString('base64url')
     for (const said of [clientInfo ?? null, null]) {
-      const facts = [revision, capabilities, said, principal, server ?? null, toolset ?? null, Date.now(), random]
+      const endpoint = [endpointServer(scope) ?? null, scope.toolset ?? null]
+      const facts = [revision, capabilities, said, principal, ...endpoint, Date.now(), random]
       const id = this.#options.seal.seal(PURPOSE, facts, this.#ttlMs)
       if (id.length <= MAX_ID_LENGTH) return id
     }

@@ -35,8 +35,17 @@ export interface Running {
   readonly bytes: number
   /** Its answer is out: whatever still comes for it goes the session's own way. */
   isOver: boolean
-  /** How to take back what the host was asked for it and has not answered, once it has been asked anything. */
-  questions: Set<() => void> | undefined
+  /** What the host was asked for it and has not answered, once it has been asked anything. */
+  questions: Set<Pending> | undefined
+}
+
+/** A question of one request, as long as it is not answered. */
+interface Pending {
+  /** The request that ended with it. */
+  running: Running
+  /** Takes it back. */
+  readonly withdraw: () => void
+  readonly candidates: Question['candidates']
 }
 
 /** A question that the host has not answered. */
@@ -88,6 +97,7 @@ export class Session implements HostSession, Subscriber {
   /** A list of one from its first on: an empty one that is added to has room for seventeen. */
   #endCallbacks: (() => void)[] | undefined
   readonly #admission: Pick<Admission, 'begin' | 'end'>
+  readonly #introduction: Introduction
   #outlet: Outlet | undefined
   /** What could not be told yet: list changes, at most one of a kind, and visits that are done. */
   #waiting: Map<string, Parts> | undefined
@@ -114,20 +124,25 @@ export class Session implements HostSession, Subscriber {
     this.revision = introduction.revision
     this.capabilities = introduction.capabilities
     this.principal = principal
-    const { revision, capabilities } = introduction
-    const told = isBridge(scope) ? { clientInfo: introduction.clientInfo } : undefined
-    this.caller = { principal, revision, capabilities, scope, session: this, ...told }
+    this.#introduction = introduction
+    this.caller = this.#callerFor(scope)
   }
 
   get scope(): Scope {
     return this.caller.scope
   }
 
-  /** What the credential of its latest request may see. */
+  /** What the credential of its latest request may see, and whether the endpoint is a bridge by now. */
   see(scope: Scope): void {
-    if (scope.granted === this.scope.granted) return
-    this.caller = { ...this.caller, scope }
+    if (scope.granted === this.scope.granted && scope.server === this.scope.server) return
+    this.caller = this.#callerFor(scope)
     this.onSee?.()
+  }
+
+  #callerFor(scope: Scope): Caller {
+    const { principal, revision, capabilities } = this
+    const told = isBridge(scope) ? { clientInfo: this.#introduction.clientInfo } : undefined
+    return { principal, revision, capabilities, scope, session: this, ...told }
   }
 
   get isEnded(): boolean {
@@ -197,30 +212,34 @@ export class Session implements HostSession, Subscriber {
 
   /** Asks on the stream of one request; the question is withdrawn when that request ends. */
   askDuring(running: Running, question: Question): Promise<Answer> {
-    return this.#ask(this.outletOf(running), question, running.isOver ? undefined : (running.questions ??= new Set()))
+    return this.#ask(this.outletOf(running), question, running)
   }
 
   /** Settles with an error answer if there is no way to ask, if the question is taken back, or when the session ends. */
-  #ask(outlet: Outlet | undefined, question: Question, open?: Set<() => void>): Promise<Answer> {
+  #ask(outlet: Outlet | undefined, question: Question, running?: Running): Promise<Answer> {
     if (outlet === undefined || this.#isEnded) return Promise.resolve(noAnswer('the host cannot be reached now'))
     return new Promise((resolve) => {
       const id = `"q${(this.#questionTag ??= randomBytes(6).toString('base64url'))}-${this.#nextQuestion++}"`
       const withdraw = (notice?: Payload): void => {
-        open?.delete(withdraw)
+        forget()
         if (this.#questions?.delete(id) !== true) return
         const parts = cancelledParams(id, 'not needed any more', notice)
-        if (this.#held?.delete(id) !== true) outlet.send(notificationMessage('notifications/cancelled', parts))
+        const way = pending === undefined ? outlet : this.outletOf(pending.running)
+        if (this.#held?.delete(id) !== true) way?.send(notificationMessage('notifications/cancelled', parts))
         resolve(noAnswer('the question was taken back'))
       }
+      const pending: Pending | undefined =
+        running === undefined || running.isOver ? undefined : { running, withdraw, candidates: question.candidates }
+      const forget = (): void => void (pending !== undefined && pending.running.questions?.delete(pending))
       this.#questions ??= new Map()
       const settle = (answer: Answer): void => {
-        open?.delete(withdraw)
+        forget()
         resolve(answer)
       }
       this.#questions.set(id, { settle, progress: question.progress })
       // The id names the question among all of this session's, so it is its progress token, too.
       if (question.progress !== undefined) question.params?.setIn('_meta', 'progressToken', id)
-      open?.add(withdraw)
+      if (pending !== undefined) keepFor(pending.running, pending)
       question.onWithdrawn?.(withdraw)
       const send = (): void => outlet.send(requestMessage(id, question.method, question.params?.parts()))
       if (this.#isInitialized) send()
@@ -258,10 +277,20 @@ export class Session implements HostSession, Subscriber {
 
   finish(running: Running): void {
     this.activeMs = performance.now()
-    for (const withdraw of running.questions ?? []) withdraw()
+    if (running.questions !== undefined) this.#endQuestions(running, running.questions)
     running.isOver = true
     if (!remove(this.#running, running)) return
     this.#admission.end(this.principal, running.bytes)
+  }
+
+  /** What the host was asked for a request is not needed any more, unless it may be of another request that is under way (B262). */
+  #endQuestions(running: Running, questions: ReadonlySet<Pending>): void {
+    for (const pending of questions) {
+      const signals = pending.candidates?.().map(({ signal }) => signal) ?? []
+      const next = this.#running.findLast((each) => each !== running && signals.includes(each.abort.signal))
+      if (next === undefined) pending.withdraw()
+      else keepFor(next, pending)
+    }
   }
 
   isRunning(id: Id): boolean {
@@ -327,6 +356,11 @@ export class Session implements HostSession, Subscriber {
   #hears(params: JsonObject | undefined): boolean {
     return this.hears(params instanceof Payload ? params.text('level') : undefined)
   }
+}
+
+const keepFor = (running: Running, pending: Pending): void => {
+  pending.running = running
+  ;(running.questions ??= new Set()).add(pending)
 }
 
 /** False if it was not there. Unlike `splice` it makes nothing, for it runs with every call. */

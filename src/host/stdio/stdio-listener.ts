@@ -15,6 +15,7 @@ import { errorMessage, errorObject, notificationMessage, resultMessage } from '.
 import { META, PER_EXCHANGE } from '../../wire/protocol/meta.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import { RELAY } from '../../wire/protocol/relay.ts'
+import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
 import { readBatch, serveBatch } from '../http/batch.ts'
 import { UNREAD, withinMessage } from '../boundary.ts'
 import { noteError } from '../denials.ts'
@@ -50,6 +51,8 @@ export interface IntroducedHost {
   readonly hops: number
   /** Only at a bridge, whose server is told. */
   readonly clientInfo?: unknown
+  /** Likewise, of a legacy host. */
+  readonly revision?: LegacyRevision
 }
 
 export class StdioListener {
@@ -215,8 +218,10 @@ export class StdioListener {
   #introduce(capabilities: Capabilities, session: Session | undefined, hops: number, clientInfo: unknown): void {
     if (this.#isIntroduced) return
     this.#isIntroduced = true
-    const isTold = isBridge(this.#options.scope) && clientInfo !== undefined
-    this.#options.introduced({ capabilities, session, hops, ...(isTold && { clientInfo }) })
+    const told = isBridge(this.#options.scope)
+      ? { ...(clientInfo !== undefined && { clientInfo }), ...(session !== undefined && { revision: session.revision }) }
+      : {}
+    this.#options.introduced({ capabilities, session, hops, ...told })
   }
 
   #exchange(): Exchange {

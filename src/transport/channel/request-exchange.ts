@@ -185,7 +185,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     const hadSession = this.#hadSession
     if (status >= 400) {
       const answer = statusDecides(head, hadSession) ? undefined : this.#answerIn(body, bodyMayAnswer(head))
-      if (answer !== undefined) this.#ports.receive(answer, this)
+      if (answer !== undefined) this.#ports.receive({ ...answer, status }, this)
       return this.#end(failureOfStatus(head, hadSession, Date.now(), body))
     }
     if (form === 'json' && body.length > 0) readIncoming(body, this)

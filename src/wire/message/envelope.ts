@@ -39,6 +39,8 @@ export interface Envelope {
   /** `result` if it is an object: MCP knows no other result. */
   readonly result: Payload | undefined
   readonly error: Payload | undefined
+  /** The HTTP status that a response came with, where it says that the request failed. */
+  readonly status?: number
 }
 
 /** Why a message could not be taken; `id` is echoed when it could be read. */

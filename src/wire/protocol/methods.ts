@@ -50,18 +50,24 @@ export const methodRow = (method: string, era: Era): MethodRow | undefined => {
   return row?.eras.includes(era) ? row : undefined
 }
 
-/** Families of methods that the protocol defines: what of them is not in the table is not supported here. */
-const OWN_FAMILIES =
-  /^(?:initialize|ping|(?:server|tools|resources|prompts|completion|tasks|logging|subscriptions|roots|sampling|elicitation)\/)/
+/** Offered between legacy peers at a bridge alone: its answer would have to name the tasks of several servers. */
+const TASKS_LIST = 'tasks/list'
+
+/** Whether revisions before 2026-07-28 define the method, and it does not. */
+export const isOfLegacyOnly = (method: string): boolean =>
+  method === TASKS_LIST || (METHODS[method] !== undefined && !METHODS[method].eras.includes('modern'))
+
+/** The capability of a server that has the method, which names what it wants; `undefined`: no capability says so. */
+export const capabilityOf = (method: string): string | undefined => {
+  if (METHODS[method]?.way !== 'forward') return undefined
+  return method === 'completion/complete' ? 'completions' : method.split('/')[0]
+}
 
 const OWN_NOTIFICATIONS =
-  /^notifications\/(?:initialized|cancelled|progress|message|tasks|(?:tools|resources|prompts|roots|tasks|elicitation|subscriptions)\/.*)$/
+  /^notifications\/(?:initialized|cancelled|progress|message|tasks|tasks\/status|elicitation\/complete|subscriptions\/acknowledged|(?:(?:tools|resources|prompts|roots)\/list_changed)|resources\/updated)$/
 
 /** Whether no revision defines the notification. */
 export const isVendorNotification = (method: string): boolean => !OWN_NOTIFICATIONS.test(method)
-
-/** Whether no revision defines the method, so that it can only be an agreement between a host and its server. */
-export const isVendorMethod = (method: string): boolean => METHODS[method] === undefined && !OWN_FAMILIES.test(method)
 
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]

@@ -40,7 +40,7 @@ export const referenceHttp = (factory: McpServerFactory, state: ServerState, era
 type Incoming = IncomingMessage & { method: string; url: string }
 
 /** One transport and one server per session; a request without a session id opens one and must be `initialize`. */
-const legacySessions = (factory: McpServerFactory) => {
+export const legacySessions = (factory: McpServerFactory) => {
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
   return async (request: Request): Promise<Response> => {
     const id = request.headers.get('mcp-session-id')

@@ -26,8 +26,7 @@ describe('a question within none of our requests', () => {
       const at = asking()
       const unsolicited = question(method, { isUnsolicited: true })
       const answers: unknown[] = []
-      for (const answer of [at.decline(unsolicited), at.ask(unsolicited, undefined, undefined, undefined)])
-        void answer.then((one) => answers.push(said(one)))
+      for (const answer of [at.decline(unsolicited), at.ask(unsolicited, {})]) void answer.then((one) => answers.push(said(one)))
       await vi.advanceTimersByTimeAsync(29_900)
       expect(answers).toEqual([])
       await vi.advanceTimersByTimeAsync(200)

@@ -6,7 +6,7 @@ import { Links } from '../../../src/downstream/links/links.ts'
 import { DEFAULT_LIMITS, DEFAULT_SERVER, DEFAULT_TIMEOUTS } from '../../../src/downstream/options.ts'
 import type { Sharing } from '../../../src/downstream/options.ts'
 import type { Link } from '../../../src/era/server/link.ts'
-import { complete, ServerError } from '../../../src/rpc/call.ts'
+import { complete, EVERYTHING, ServerError } from '../../../src/rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 
@@ -54,7 +54,7 @@ const makeSession = (id: string) => {
 /** Hosts that say the same of themselves are known by the same object, whoever they are. */
 const SAID = {}
 const call = (principal: string, session?: HostSession, method = 'tools/call', target = 'x', capabilities: object = SAID): Call =>
-  ({ method, target, caller: { principal, session, capabilities } }) as unknown as Call
+  ({ method, target, caller: { principal, session, capabilities, scope: EVERYTHING } }) as unknown as Call
 
 const done: Outcome = complete(Payload.of({}))
 const task = (taskId: string, ttlMs: number | null = 1_000): Outcome => ({ kind: 'task', result: Payload.of({ taskId, ttlMs }) })
