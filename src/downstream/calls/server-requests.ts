@@ -7,6 +7,7 @@ import { isBridge } from '../../rpc/call.ts'
 import type { Answer, Call, HostSession, Question } from '../../rpc/call.ts'
 import type { Fidelity } from '../../rpc/fidelity.ts'
 import { Payload } from '../../wire/message/payload.ts'
+import { isServerMethod } from '../../wire/protocol/methods.ts'
 import type { ServerOptions } from '../options.ts'
 
 /** A modern host's roots are believed this long, since it cannot announce a change. */
@@ -46,7 +47,7 @@ export class Asking {
   /** On a link that serves no host: declined, at once where it is asked within one of our own requests. */
   async decline(question: Question): Promise<Answer> {
     if (question.method === 'roots/list') return this.#configuredRoots()
-    if (question.isUnsolicited === true) return this.#leave(question)
+    if (question.isUnsolicited === true && !isServerMethod(question.method)) return this.#leave(question)
     return QUESTION_METHODS.has(question.method) ? noAnswer(question) : methodNotFound(question)
   }
 
@@ -90,7 +91,8 @@ export class Asking {
   async #askOther(question: Question, call: Call | undefined, session: HostSession | undefined): Promise<Answer> {
     if (call?.ask !== undefined && isBridge(call.caller.scope)) return call.ask(question)
     if (call === undefined && session !== undefined && isBridge(session.scope)) return session.ask(question)
-    return question.isUnsolicited === true ? this.#leave(question) : methodNotFound(question)
+    const isLeft = question.isUnsolicited === true && !isServerMethod(question.method)
+    return isLeft ? this.#leave(question) : methodNotFound(question)
   }
 
   /**

@@ -53,6 +53,9 @@ export const methodRow = (method: string, era: Era): MethodRow | undefined => {
 /** Offered between legacy peers at a bridge alone: its answer would have to name the tasks of several servers. */
 const TASKS_LIST = 'tasks/list'
 
+/** Whether a revision defines the method as one of servers. */
+export const isServerMethod = (method: string): boolean => method === TASKS_LIST || METHODS[method] !== undefined
+
 /** Whether revisions before 2026-07-28 define the method, and it does not. */
 export const isOfLegacyOnly = (method: string): boolean =>
   method === TASKS_LIST || (METHODS[method] !== undefined && !METHODS[method].eras.includes('modern'))
