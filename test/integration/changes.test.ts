@@ -431,21 +431,21 @@ describe('a legacy server that has a process or connection for each session', ()
     },
   )
 
-  test.each(['/mcp', '/servers/a/mcp'])(
-    'B284 at %s nothing more is told of what was unsubscribed, under whatever URI',
-    async (path) => {
-      await using gateway = await startGateway({ servers: { a: fake.of(spec) } })
-      await using host = await legacyHttp.connect(gateway, { path })
-      const a = gateway.fake('a')
-      const [r, s] = spec.resources.map((one) => (path === '/mcp' ? `a+${one}` : one))
-      for (const one of [r, s]) await host.call('resources/subscribe', { uri: one })
-      await host.call('resources/unsubscribe', { uri: r })
-      const [{ connection }] = a.all('resources/subscribe')
-      for (const changed of spec.resources) connection.notify('notifications/resources/updated', { uri: changed })
-      await host.heard.until(isUpdate)
-      expect(host.heard.entries.filter(isUpdate).map(({ params }) => params?.['uri'])).toEqual([s])
-    },
-  )
+  test.each([
+    ['B284 at the merged endpoint nothing more is told of what was unsubscribed, under whatever URI', '/mcp', ['a+file:///s']],
+    ['B277 at a bridge a host is told what its server tells on its link', '/servers/a/mcp', ['file:///r', 'file:///s']],
+  ])('%s', async (_, path, told) => {
+    await using gateway = await startGateway({ servers: { a: fake.of(spec) } })
+    await using host = await legacyHttp.connect(gateway, { path })
+    const a = gateway.fake('a')
+    const [r, s] = spec.resources.map((one) => (path === '/mcp' ? `a+${one}` : one))
+    for (const one of [r, s]) await host.call('resources/subscribe', { uri: one })
+    await host.call('resources/unsubscribe', { uri: r })
+    const [{ connection }] = a.all('resources/subscribe')
+    for (const changed of spec.resources) connection.notify('notifications/resources/updated', { uri: changed })
+    await host.heard.until((message) => isUpdate(message) && message.params?.['uri'] === s)
+    expect(host.heard.entries.filter(isUpdate).map(({ params }) => params?.['uri'])).toEqual(told)
+  })
 })
 
 test('B257 limits.subscriptions: over it a resource is not watched, and the text names the option', async () => {
