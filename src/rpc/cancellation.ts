@@ -1,29 +1,29 @@
 /**
- * How a call learns that its host gave up. The part of `AbortSignal` that calls use, without being an `EventTarget`: one of
- * those per call, with a listener, was 5 % of a small call. A real `AbortSignal` fits wherever a `CancelSignal` is asked for.
+ * The host's cancellation of a call. `CancelSignal` is the part of `AbortSignal` that calls use, without an `EventTarget`: one of
+ * those per call, with a listener, was 5 % of a small call. An `AbortSignal` is a valid `CancelSignal`.
  */
 import type { Payload } from '../wire/message/payload.ts'
 
-/** Told of the cancellation, at most once. An object where a function would be made for every call. */
+/** Called on cancellation, at most once. An object saves a closure per call. */
 export type CancelListener = (() => void) | { handleEvent(): void }
 
 export interface CancelSignal {
   readonly aborted: boolean
-  /** The params of the host's own notification, where it sent one: what it said goes on to the server (B273). */
+  /** The params of the host's own notification, where it sent one; they are relayed to the server (B273). */
   readonly notice?: Payload | undefined
   addEventListener(type: 'abort', listener: CancelListener, options?: { readonly once?: boolean }): void
   removeEventListener(type: 'abort', listener: CancelListener): void
 }
 
-/** The part of `AbortController` that goes with it. */
+/** The matching part of `AbortController`. */
 export interface Cancel {
   readonly signal: CancelSignal
   abort(notice?: Payload): void
 }
 
-/** Signal and controller in one; listeners are told once, in order. */
+/** Signal and controller in one; listeners are called once, in order. */
 export class Cancellation implements Cancel, CancelSignal {
-  /** Nearly always the only one. */
+  /** The first listener, nearly always the only one. */
   #first: CancelListener | undefined
   #others: CancelListener[] | undefined
   #isAborted = false

@@ -1,6 +1,6 @@
 /**
- * Calls over a channel: mints the ids, remembers what is pending, matches answers, ends what takes too long. The surprise: a
- * progress token is the id of its request, so one table finds both.
+ * Calls over a channel: assigns ids, keeps pending requests, matches responses, applies time-outs. The surprise: a progress token is
+ * the id of its request, so one table finds both.
  */
 import type { Channel, ChannelEvents, Outgoing } from '../transport/channel/channel.ts'
 import { numberedId } from '../wire/message/envelope.ts'
@@ -16,32 +16,32 @@ import type { CancelSignal } from './cancellation.ts'
 import { PausedSources } from './paused.ts'
 import type { Sweepable, Sweeper } from './sweeper.ts'
 
-/** Where the one call can be found that is under way. */
+/** Finds the call under way, if there is exactly one. */
 export interface OneCall {
   onlyCall(): Call | undefined
 }
 
 export interface ConnectionEvents {
   /**
-   * The server asks something. Answer with `respond` or `refuse`. `call`: the one it belongs to, where that is certain; `isWithin`: it came on
-   * the stream of one of our requests.
+   * A request of the server. Answer with `respond` or `refuse`. `call`: the call it belongs to, where that is certain; `isWithin`: it was
+   * received on the stream of one of our requests.
    */
   request(message: Envelope, call: Call | undefined, isWithin: boolean): void
-  /** A notification that is no progress of a pending request. */
+  /** Any notification except the progress of a pending request. */
   notification(message: Envelope, call: Call | undefined): void
-  /** Whether the one host that this connection speaks to takes nothing; absent where it speaks to several. */
+  /** Backpressure of the one host that this connection serves; absent where it serves several. */
   isHostStalled?(on: OneCall): boolean
   /** An unparsable message or an unsolicited response; `error`: an unexpected error of the gateway, for the log. */
   violation(reason: string, sample: string, error?: unknown): void
 }
 
-/** A request of ours, and what becomes of it. */
+/** A request to the server. */
 export interface Request<T> {
-  /** What is sent under this id; asked once. */
+  /** Builds the message with this id; called once. */
   build(id: number): Outgoing
-  /** What the answer comes to; what it throws is what the request fails with. A JSON-RPC error is an answer like any other. */
+  /** Converts the response. The request rejects with what it throws. A JSON-RPC error is a response, too. */
   read(message: Envelope): T
-  /** Silence after which the request fails; `Infinity` for streams that are meant to be quiet. */
+  /** Idle time after which the request fails; `Infinity` for streams that are normally quiet. */
   readonly idleMs: number
   readonly totalMs: number
   /** The option that sets both; absent: `timeouts.idle` and `timeouts.total` each set their own. */
@@ -51,14 +51,14 @@ export interface Request<T> {
   readonly signal?: CancelSignal
   /** Progress of this request. */
   progress?(message: Envelope): void
-  /** Tells the server that the request is given up, where that takes a message; its exchange is closed afterwards. */
+  /** Sends the cancellation to the server, where the transport needs a message; the exchange is closed afterwards. */
   readonly cancel: CancelRequest
 }
 
 /** `notice`: the params of the host's own cancellation, in place of the reason (B273). */
 export type CancelRequest = (id: number, reason: string, notice?: Payload) => void
 
-/** Params of `notifications/cancelled` for a request of ours: what the host said, under our id, or the reason. */
+/** Params of `notifications/cancelled`: those of the host's notification with our id, or the reason. */
 export const cancelledParams = (id: number | string, reason: string, notice: Payload | undefined): Parts => {
   if (notice === undefined) return [Buffer.from(`{"requestId":${id},"reason":${JSON.stringify(reason)}}`)]
   const own = notice.fresh()
@@ -68,13 +68,13 @@ export const cancelledParams = (id: number | string, reason: string, notice: Pay
   return own.parts()
 }
 
-/** A request without an answer. */
+/** A request without a response yet. */
 class Pending {
   readonly id: number
   readonly request: Request<unknown>
   readonly startedMs: number
   activeMs: number
-  /** While above 0 a person is being asked: silence does not count. */
+  /** While above 0 the idle time-out is suspended, since a person is asked. */
   pauses = 0
   readonly reject: (reason: unknown) => void
   readonly #resolve: (answer: unknown) => void
@@ -110,13 +110,13 @@ class Pending {
   }
 }
 
-/** The answer is JSON on the whole, and a value in it is not what it has to be. */
+/** The response is valid JSON with an invalid value. */
 const unreadable = (error: ScanError): Failure =>
   new Failure('bad_response', `the response is unusable: ${error.message}`, {}, error)
 
-/** Notifications, requests and unreadable messages of one turn after which a peer is read on in the next one. */
+/** Notifications, requests and unparsable messages that one turn of the event loop handles; the rest waits for the next turn. */
 const MAX_UNSOLICITED = 64
-/** Never-issued ids tolerated within a minute before the connection is closed (T-19). */
+/** Responses with never-issued ids within a minute that close the connection (T-19). */
 const MAX_FORGED = 10
 
 export class Connection implements Sweepable, ChannelEvents {
@@ -125,10 +125,10 @@ export class Connection implements Sweepable, ChannelEvents {
   #events: ConnectionEvents = { request: () => undefined, notification: () => undefined, violation: () => undefined }
   readonly #sweeper: Sweeper
   readonly #pending = new IdTable<Pending>()
-  /** Progress of answered requests that go on as tasks. */
+  /** Progress callbacks of answered requests that continue as tasks. */
   readonly #outliving = new Map<number, (message: Envelope) => void>()
   readonly #paused: PausedSources
-  /** What was received in this turn of the event loop and answers nothing. */
+  /** Unsolicited messages of this turn of the event loop. */
   #unsolicited = 0
   /** Sources that are not read until the next turn, by the request on whose stream they are. */
   #held = new Map<number | undefined, () => void>()
@@ -144,7 +144,7 @@ export class Connection implements Sweepable, ChannelEvents {
     this.#paused = new PausedSources(sweeper)
   }
 
-  /** Says who hears what the server sends by itself. */
+  /** Sets the receiver of requests and notifications of the server. */
   serve(events: ConnectionEvents): void {
     this.#events = events
   }
@@ -164,14 +164,14 @@ export class Connection implements Sweepable, ChannelEvents {
     return oldestFirst.flatMap(({ request: { call } }) => (call === undefined ? [] : [call]))
   }
 
-  /** Whether nothing is under way here that the server could ask something for; on a shared way back a request of ours might be it. */
+  /** Whether no pending request can be the reason of a server's question; on a shared stream one of our own requests can be. */
   get isQuiet(): boolean {
     if (this.channel.kind === 'pipe') return this.#pending.size === 0
     for (const { request } of this.#pending.values()) if (request.call !== undefined) return false
     return true
   }
 
-  /** The one call under way here, if there is exactly one: what comes without attribution can only be its. */
+  /** The call under way here, if there is exactly one: messages without attribution can only belong to it. */
   onlyCall(): Call | undefined {
     const calls = this.calls()
     return calls.length === 1 ? calls[0] : undefined
@@ -238,7 +238,7 @@ export class Connection implements Sweepable, ChannelEvents {
     return () => this.#outliving.delete(id)
   }
 
-  /** An unexpected error in one message of a server costs that message alone: connection and other requests go on (B271, F-31). */
+  /** An unexpected error in one message affects that message only: the connection and other requests continue (B271, F-31). */
   receive(message: Envelope, during?: number): void {
     try {
       this.#receive(message, during)
@@ -260,7 +260,7 @@ export class Connection implements Sweepable, ChannelEvents {
     this.#ease(during, call)
   }
 
-  /** A peer that says much by itself has a share of each turn of the event loop; the rest of what it says is read later (B256). */
+  /** Limits unsolicited messages to a share of each turn of the event loop; the rest is read later (B256). */
   #count(during: number | undefined): void {
     if (this.#unsolicited++ === 0) setImmediate(this.#onTurnOver)
     if (this.#unsolicited < MAX_UNSOLICITED || this.#held.has(during) || this.#paused.has(during)) return
@@ -281,7 +281,7 @@ export class Connection implements Sweepable, ChannelEvents {
     }
   }
 
-  /** A host that takes nothing is told no more for now, if what was said could only reach this one host (F-21). */
+  /** Applies backpressure: pauses a source whose messages can only reach a host that does not read (F-21). */
   #ease(during: number | undefined, call: Call | undefined): void {
     const isStalled = (): boolean =>
       during === undefined ? this.#events.isHostStalled?.(this) === true : call?.way?.flow?.isStalled === true
@@ -339,7 +339,7 @@ export class Connection implements Sweepable, ChannelEvents {
     if (pending !== undefined) return pending.answer(message)
     this.#events.violation('an unsolicited response', message.id ?? 'no id')
     this.#count(undefined)
-    // Late answers to what was given up are normal; ids that never were are not.
+    // Late responses to cancelled requests are normal; ids that were never issued are not.
     if (Number.isSafeInteger(id) && id > 0 && id < this.#nextId) return
     const nowMs = this.#sweeper.nowMs
     this.#forged = [...this.#forged.filter((at) => nowMs - at < 60_000), nowMs]
@@ -366,7 +366,7 @@ export class Connection implements Sweepable, ChannelEvents {
     return pending
   }
 
-  /** The first reason counts. */
+  /** Ends the connection once; later reasons are ignored. */
   #end(failure: Failure): void {
     if (this.#ended !== undefined) return
     this.#ended = failure

@@ -1,6 +1,6 @@
 /**
- * What was not passed on as it came: per server and kind of deviation a count, per call a line in the log. A call that passes in
- * full never gets here, so that it costs nothing.
+ * Records translations: a count per server and kind of deviation, and a log line per call. Calls without a deviation do not reach
+ * this module and cost nothing.
  */
 import type { Call, HostSession } from './call.ts'
 import type { Deviation } from './deviation.ts'
@@ -40,7 +40,7 @@ const DEVIATIONS = {
 
 export type DeviationName = keyof typeof DEVIATIONS
 
-/** The call that is affected, as far as it is written down. */
+/** The recorded members of the affected call. */
 export type Affected = Pick<Call, 'ref' | 'method' | 'caller' | 'record'>
 
 /** How often a deviation occurred. */
@@ -58,7 +58,7 @@ export class Fidelity {
   readonly #server: string
   readonly #log: Lines
   readonly #counts = new Map<DeviationName, number>()
-  /** What was impossible is told once per session, and once for all hosts without one. */
+  /** Impossible deviations that were logged: once per session, and once for all hosts without a session. */
   readonly #told = new WeakMap<HostSession | Fidelity, Set<DeviationName>>()
 
   constructor(server: string, log: Lines) {
@@ -66,7 +66,7 @@ export class Fidelity {
     this.#log = log
   }
 
-  /** Writes one deviation down; `call`: the one it concerns, where there is one. */
+  /** Records a deviation; `call`: the affected call, where there is one. */
   note(name: DeviationName, call?: Affected, more: object = {}): void {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
     call?.record?.deviated?.(DEVIATIONS[name])
@@ -76,7 +76,7 @@ export class Fidelity {
     else this.#log.debug(facts, reason)
   }
 
-  /** Everything that has deviated since the start, for `ps`. */
+  /** All deviations since the start, for `ps`. */
   get counts(): readonly DeviationCount[] {
     return [...this.#counts].map(([name, count]) => ({ ...DEVIATIONS[name], count }))
   }

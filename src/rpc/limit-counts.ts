@@ -1,11 +1,11 @@
 /**
- * How often each limit was reached, for `ps --json` and the admin status. Nothing here is on the way of a call that keeps within
- * its limits; a limit that is reached is told in the log, at most once a minute each.
+ * Counts how often each limit was reached, for `ps --json` and the admin status. Calls within their limits do not use it. A limit
+ * that is reached is logged, at most once a minute each.
  */
 
-/** One option, and how often it had to act since the start. */
+/** One option, and how often its limit was reached since the start. */
 export interface LimitCount {
-  /** Its path in the configuration; `limits.…` and `timeouts.…` of a server stand below its key, or in `defaults`. */
+  /** Its path in the configuration; `limits.…` and `timeouts.…` of a server are below its key, or in `defaults`. */
   readonly option: string
   /** Key of the server at which it was reached. */
   readonly server: string | undefined
@@ -42,7 +42,7 @@ export class LimitCounts {
     this.#log.warn({ ...(server !== undefined && { server }), count: counted.count }, `${option} reached`)
   }
 
-  /** The same where reaching it is the usual course of things. */
+  /** As `hit`, for limits that are reached in normal operation. */
   readonly passed = (option: string, server?: string): void => void this.#count(option, server)
 
   #count(option: string, server: string | undefined): Counted {

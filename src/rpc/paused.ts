@@ -1,6 +1,6 @@
 /**
- * Sources that are not read while the one host that they speak to takes nothing (F-21). Each is looked at ten times a second, and
- * read on as soon as the host does; a host that never does loses its stream, and with it the reason.
+ * Sources that are paused while the one host they send to does not read (F-21). Each is checked ten times a second and resumed when
+ * the host reads again. The stream of a host that never reads is closed, which resumes the source, too.
  */
 import type { Sweepable, Sweeper } from './sweeper.ts'
 
@@ -11,7 +11,7 @@ interface Paused {
 
 export class PausedSources implements Sweepable {
   readonly #sweeper: Sweeper
-  /** By the request on whose stream nothing is read; `undefined`: the shared way back. */
+  /** By the request whose stream is paused; `undefined`: the shared stream. */
   readonly #paused = new Map<number | undefined, Paused>()
 
   constructor(sweeper: Sweeper) {

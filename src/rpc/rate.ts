@@ -1,4 +1,4 @@
-/** So many in a time: a token bucket that holds what one period allows and fills evenly, on a clock that never goes back. */
+/** A rate limit: a token bucket with the tokens of one period, refilled evenly, on a monotonic clock. */
 
 export interface Rate {
   readonly amount: number
@@ -7,13 +7,13 @@ export interface Rate {
   readonly text: string
 }
 
-/** What sums of fractions of milliseconds may be off by. */
+/** Tolerance for rounding errors in sums of fractions. */
 const ROUNDING_MS = 0.001
 
 export class TokenBucket {
   readonly #perTokenMs: number
   readonly #periodMs: number
-  /** When it will be full: the one number that says how many tokens it holds at any time. */
+  /** Time at which the bucket will be full; it determines the token count at any time. */
   #fullAtMs = -Infinity
 
   constructor({ amount, periodMs }: Rate) {
@@ -21,7 +21,7 @@ export class TokenBucket {
     this.#periodMs = periodMs
   }
 
-  /** How long until it holds a token; 0: it does now. Times are monotonic, in milliseconds. */
+  /** Time until the bucket holds a token; 0: it holds one now. Times are monotonic, in milliseconds. */
   waitMs(nowMs: number): number {
     const missingMs = this.#fullAtMs - nowMs + this.#perTokenMs - this.#periodMs
     return missingMs > ROUNDING_MS ? missingMs : 0

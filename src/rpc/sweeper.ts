@@ -1,6 +1,6 @@
 /**
- * The one timer that looks after deadlines. Whatever has a deadline is registered while it has one and is looked at ten times
- * a second on the monotonic clock; a gap of the loop (a suspended machine) counts as no time at all (F-27).
+ * The one timer for deadlines. Objects with a deadline are registered while they have one, and swept ten times a second on the
+ * monotonic clock. A gap of the loop (a suspended machine) does not count as time (F-27).
  */
 
 export interface Sweepable {
@@ -14,7 +14,7 @@ export interface SweeperOptions {
   readonly clock?: () => number
 }
 
-/** Half of what overload begins at (`listen.limits.loop_lag`): those that cause it are slowed down before others are refused. */
+/** Half of the default of `listen.limits.loop_lag`: peers that cause the lag are slowed down before hosts are refused. */
 const LATE_MS = 100
 const REPORT_EVERY_MS = 60_000
 
@@ -43,7 +43,7 @@ export class Sweeper {
     return this.#now
   }
 
-  /** The event loop was late at the last sweep: what can wait should. */
+  /** The event loop was late at the last sweep: deferrable work should wait. */
   get isLate(): boolean {
     return this.#isLate
   }
@@ -75,7 +75,7 @@ export class Sweeper {
   }
 
   #sweep(): void {
-    // What came or drained while we were stopped is taken up first: nothing may be judged before.
+    // After a gap, received and drained data is handled before any deadline is checked.
     if (this.#advance()) return
     for (const item of this.#watched)
       try {

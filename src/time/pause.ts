@@ -7,7 +7,7 @@ interface PauseSignal {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** The longest delay a timer of Node takes; what is longer would fire at once. */
+/** The longest delay of a Node timer; a longer one would fire at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Resolves with true after `ms` milliseconds, with false as soon as the signal is aborted. Leaves no timer and no listener behind. */

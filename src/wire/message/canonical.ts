@@ -1,6 +1,6 @@
 /**
- * JSON text in one spelling: keys sorted, strings unescaped, no white space, number text as it came (BRIDGING 3.2). Two documents
- * have the same canonical text if and only if a lossless reader sees the same in both.
+ * Canonical JSON text: keys sorted, strings unescaped, no white space, number text unchanged (BRIDGING 3.2). Two documents have the
+ * same canonical text if and only if a lossless parser reads the same value from both.
  */
 import { elementsAt, membersAt } from './members.ts'
 import { stringAt } from './payload.ts'

@@ -1,7 +1,7 @@
 /**
- * The blocks of a result's content that are more than text: those that may hold a URI, or a type that not every revision knows. They are
- * found by the structure, in the one scan of the message, so that `"resource` inside a text costs nothing; a search for it cost 0.6 ns a
- * byte where quotes are dense, and found it in texts. Plain blocks leave no trace: for the answers of most tools the list is empty.
+ * Lists the content blocks of a result that may hold a URI, or whose type not every revision knows. The one scan of the message finds them by
+ * structure, so `"resource` inside a text costs nothing. A search for that text cost 0.6 ns a byte where quotes are dense, and had false
+ * matches. Text and image blocks are not listed: for the results of most tools the list is empty.
  */
 import type { Payload } from './payload.ts'
 import { stringAt } from './payload.ts'

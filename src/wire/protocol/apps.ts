@@ -2,9 +2,9 @@
 
 export const UI_EXTENSION = 'io.modelcontextprotocol/ui'
 
-/** What a host that runs apps declares, whatever it renders beside HTML. */
+/** The declaration of a host that runs apps. */
 export const APPS_EXTENSION = { [UI_EXTENSION]: { mimeTypes: ['text/html;profile=mcp-app'] } }
 
-/** Whether a host, or a server, said that it knows apps. */
+/** Whether the capabilities of a host or a server declare apps. */
 export const declaresApps = (capabilities: Readonly<Record<string, unknown>>): boolean =>
   (capabilities['extensions'] as Readonly<Record<string, unknown>> | undefined)?.[UI_EXTENSION] !== undefined

@@ -1,7 +1,7 @@
 /**
- * The keys on which the gateway decides, or which it writes, by the place where they stand (T-20, B269, B270). They are compared
- * decoded, and neither may be repeated nor stand beside a key that differs from one of them in case alone: Go's encoding/json and
- * others take the last member whatever its case, so the server would act on a value that no rule was applied to.
+ * The keys that the gateway reads or writes, by their place in a message (T-20, B269, B270). They are compared decoded. They may not
+ * be repeated, and no key beside them may differ from them in case alone: Go's encoding/json and others use the last member in any
+ * case, so the server would use a value that no rule was applied to.
  *
  * The surprise: keys that are not in the table of their place are content. They may be repeated and spelled in any case.
  */
@@ -9,7 +9,7 @@ import { META } from './meta.ts'
 
 export class DecidingKeys {
   readonly #keys: ReadonlySet<string>
-  /** By length: a key of another length needs no look at its characters. */
+  /** By length, so that most keys are excluded by their length. */
   readonly #byLength: readonly (readonly string[] | undefined)[]
 
   /** Keys of ASCII letters; names that may be any text are compared by `isCaseVariant`. */
@@ -24,7 +24,7 @@ export class DecidingKeys {
     return this.#keys.has(key)
   }
 
-  /** The key of this table that `key` equals under Unicode simple case folding; asked only of keys that are not in it. */
+  /** The key of this table that `key` equals under Unicode simple case folding. `key` must not be in the table. */
   variantOf(key: string): string | undefined {
     const candidates = this.#byLength[key.length]
     if (candidates !== undefined) for (const candidate of candidates) if (isFoldOf(key, candidate)) return candidate
@@ -53,7 +53,7 @@ export const PARAMS_KEYS = new DecidingKeys(
   message mode url elicitationId requestedSchema includeContext messages tools`.split(/\s+/),
 )
 
-/** Of `_meta`, wherever it is looked into. */
+/** Of every `_meta` that is read. */
 export const META_KEYS = new DecidingKeys([...Object.values(META), 'progressToken'])
 
 /** Of the `ref` of a completion. */

@@ -1,7 +1,7 @@
 /**
- * Characters a person does not see and a model reads, in what servers say of themselves (T-16): tags, invisible and private
- * characters, bidi controls, terminal escapes, hidden bits in runs of variation selectors. The surprise: most of them have honest
- * uses (flags, emoji families, Arabic, Persian, Hebrew, Indic joiners), so where they stand decides, not that they stand there.
+ * Finds characters in server definitions that a person does not see and a model reads (T-16): tags, invisible and private characters,
+ * bidi controls, terminal escapes, data in runs of variation selectors. The surprise: most of them have legitimate uses (flags, emoji
+ * families, Arabic, Persian, Hebrew, Indic joiners), so their context decides.
  */
 
 export type HiddenKind = 'tag' | 'invisible' | 'bidi' | 'control' | 'private use' | 'variation' | 'surrogate'
@@ -14,7 +14,7 @@ export interface Hidden {
   readonly count: number
 }
 
-/** Whatever may be worth a look; all else is passed over at native speed. */
+/** Candidates; all other characters are skipped by the regular expression engine. */
 const SUSPECT =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ue000-\uf8ff\ud800-\udfff\u{e0000}-\u{e0fff}\u{1d173}-\u{1d17a}\u{f0000}-\u{10ffff}]|[\ufe00-\ufe0f]|\u034f/gu
 
@@ -22,7 +22,7 @@ const SUSPECT =
 const TAG_FLAG =
   /\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}/gu
 
-/** What was found in one text, one line per kind, in the order met; empty for an honest text. Linear in its length. */
+/** The findings in one text, one entry per kind, in order of appearance; empty for a clean text. Linear in its length. */
 export const findHidden = (text: string): readonly Hidden[] => {
   const found = new Map<HiddenKind, { first: string; count: number }>()
   for (const { kind, code } of suspects(text)) {
@@ -33,7 +33,7 @@ export const findHidden = (text: string): readonly Hidden[] => {
   return [...found].map(([kind, { first, count }]) => ({ kind, first, count }))
 }
 
-/** JSON text in which every character that may be hidden stands as an escape, its honest uses, too: for people who compare. */
+/** JSON text with every candidate character escaped, legitimate uses included, for comparison by people. */
 export const escapeHidden = (json: string): string =>
   json.replace(SUSPECT, (character) =>
     character
@@ -72,7 +72,7 @@ const suspects = function* (text: string): Generator<Suspect> {
   }
 }
 
-/** Words written from right to left, which direction marks belong to. */
+/** Right-to-left words, in which direction marks are legitimate. */
 const RIGHT_TO_LEFT = /(?=\p{L})[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
 const JOINED_SCRIPT =
   /(?=[\p{L}\p{M}])[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{Script=Nko}]/u
@@ -80,7 +80,7 @@ const WITHOUT_SPACES = /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=
 const PICTURE = /\p{Extended_Pictographic}|\p{Emoji_Modifier}/u
 const IDEOGRAPH = /\p{Script=Han}/u
 
-/** What the character at `at` is, or `undefined` where it stands in an honest place. `end`: offset behind it. */
+/** The kind of the character at `at`, or `undefined` for a legitimate use. `end`: offset after it. */
 const kindOf = (code: number, text: string, at: number, end: number, isRightToLeft: boolean): HiddenKind | undefined => {
   if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return 'control'
   if (code >= 0xd800 && code <= 0xdfff) return 'surrogate'
@@ -94,7 +94,7 @@ const kindOf = (code: number, text: string, at: number, end: number, isRightToLe
   if (code === 0x200d || code === 0x200c) return joins(before(text, at), after(text, end)) ? undefined : 'invisible'
   if (code === 0x200b) return WITHOUT_SPACES.test(before(text, at)) ? undefined : 'invisible'
   if (code === 0x180e) return undefined
-  // A soft hyphen or a word joiner between letters is typography; in a row they are a message.
+  // A single soft hyphen or word joiner between letters is typography; several in a row are hidden data.
   if (code === 0x00ad || code === 0x2060) return /[\p{L}\p{N}\p{Pd}]/u.test(before(text, at)) ? undefined : 'invisible'
   return 'invisible'
 }
@@ -103,7 +103,7 @@ const kindOf = (code: number, text: string, at: number, end: number, isRightToLe
 const joins = (left: string, right: string): boolean =>
   JOINED_SCRIPT.test(left) || ((PICTURE.test(left) || left === '\ufe0f') && PICTURE.test(right))
 
-/** A selector that follows nothing with a form to select, or another selector, selects nothing. */
+/** Whether a variation selector has no effect: it follows another selector, or a character without variants. */
 const isVariation = (left: string): boolean => !/[\p{L}\p{N}\p{S}#*]|\p{Extended_Pictographic}/u.test(left)
 
 const before = (text: string, at: number): string => {

@@ -10,17 +10,17 @@ export const META = {
   relatedTask: 'io.modelcontextprotocol/related-task',
   /** Ours: which server a result came from. */
   server: 'dev.trunkline/server',
-  /** Ours: what a gateway-made error says of itself. */
+  /** Ours: facts of an error that the gateway made. */
   gateway: 'dev.trunkline/gateway',
   /** Ours: the fault of the configuration that was injected into the call. */
   fault: 'dev.trunkline/fault',
-  /** Ours: who speaks for the host whose `clientInfo` a server at a bridge is told. */
+  /** Ours: names the gateway where a bridge sends the host's `clientInfo` to its server. */
   via: 'dev.trunkline/via',
   /** Ours: how many gateways a request has passed, to end loops. */
   hops: 'dev.trunkline/hops',
-  /** Ours: which gateways an answer to a handshake leads through, the one that answers first. */
+  /** Ours: the gateways behind a handshake answer, the answering gateway first. */
   gateways: 'dev.trunkline/gateways',
 } as const
 
-/** Members of a host's `_meta` that describe its own exchange with us and are never relayed. */
+/** Members of a host's `_meta` that apply to its exchange with the gateway and are not relayed. */
 export const PER_EXCHANGE: readonly string[] = [META.version, META.capabilities, META.clientInfo, META.logLevel]

@@ -1,18 +1,18 @@
-/** The one table of methods: who may send each, in which eras, which field routes it. Adding a method is adding a row. */
+/** The table of methods: sender, eras, and the field that routes the method. A new method is a new row. */
 import type { Era } from './revisions.ts'
 
 export interface MethodRow {
   readonly eras: readonly Era[]
   /**
-   * `list`: merged over all servers. `forward`: goes to the owner of `field`. `task`: goes to the server that the task id names.
-   * `gateway`: the gateway answers, perhaps after telling servers. `listener`: answered where the host comes in, never a call.
+   * `list`: merged over all servers. `forward`: sent to the owner of `field`. `task`: sent to the server that the task id names.
+   * `gateway`: the gateway answers, in some cases after a request to servers. `listener`: the listener answers; it is never a call.
    */
   readonly way: 'list' | 'forward' | 'task' | 'gateway' | 'listener'
-  /** The member of `params` that names what is wanted; mirrored in `Mcp-Name` where `named`. */
+  /** The member of `params` that names the target; mirrored in `Mcp-Name` where `named`. */
   readonly field?: 'name' | 'uri' | 'ref' | 'taskId'
   /** Modern HTTP requests carry `Mcp-Name` for it ([2026-07-28 basic/transports/streamable-http]). */
   readonly named?: boolean
-  /** The server may ask before it answers; modern, by `input_required` ([2026-07-28 basic/patterns/mrtr], Supported Requests). */
+  /** The server may ask for input; in the modern era by `input_required` ([2026-07-28 basic/patterns/mrtr], Supported Requests). */
   readonly mayAskInput?: boolean
   /** Its complete result carries `ttlMs` and `cacheScope` ([2026-07-28 server/utilities/caching]). */
   readonly cacheable?: boolean

@@ -1,4 +1,4 @@
-/** What stands under which keyword of a JSON Schema, for walks that must tell keywords from names and values. */
+/** The content of JSON Schema keywords, for walks that must distinguish keywords from names and values. */
 
 /** Keywords whose value is data, never a schema. */
 export const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples'])

@@ -1,4 +1,4 @@
-/** What the two generations of tasks have in common, by name ([ext tasks]; [2025-11-25 basic/utilities/tasks]; BRIDGING 3.17). */
+/** Names shared by both generations of tasks ([ext tasks]; [2025-11-25 basic/utilities/tasks]; BRIDGING 3.17). */
 
 /** The extension of 2026-07-28, under `extensions` of either side's capabilities. */
 export const TASKS = 'io.modelcontextprotocol/tasks'
@@ -29,7 +29,7 @@ export const runsToolsAsTasks = (capabilities: Capabilities): boolean => {
 
 const TERMINAL: ReadonlySet<string | undefined> = new Set(['completed', 'failed', 'cancelled'])
 
-/** Whether a task of this status will never change again. */
+/** Whether the status is final. */
 export const isTerminal = (status: string | undefined): boolean => TERMINAL.has(status)
 
 const extensionsOf = (capabilities: Capabilities): Readonly<Record<string, unknown>> | undefined => {
