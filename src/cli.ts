@@ -16,6 +16,10 @@ import type { ImportOptions, Writing } from './commands/setup/import.ts'
 import { CommandError, EXIT } from './commands/terminal/io.ts'
 import type { Invocation, Io, Read } from './commands/terminal/io.ts'
 import { printText, remark, remarkJson } from './commands/terminal/print.ts'
+import type { MockOptions } from './commands/inspect/mock.ts'
+import type { ReplayOptions } from './commands/running/replay.ts'
+import type { TailOptions } from './commands/running/tail.ts'
+import type { TopOptions } from './commands/running/top.ts'
 import type { StdioOptions } from './commands/serve/stdio.ts'
 import type { TokenOptions } from './commands/running/token.ts'
 import type { Discovered } from './host-files/discovered.ts'
@@ -254,6 +258,41 @@ const makeProgram = (
     const { ps } = await import('./commands/running/control.ts')
     end(await ps(await invoked(options)))
   })
+  command('tail', 'calls as they end: tool:gh__* err >1s server:x since:10m')
+    .argument('[filter...]', 'terms that must all hold')
+    .option('--since', 'also what is kept from before')
+    .option('--record <file>', 'write both sides of each call there, for mock')
+    .action(async (filter: readonly string[], options: CommonOptions & TailOptions) => {
+      const { tail } = await import('./commands/running/tail.ts')
+      end(await tail(await invoked(options), filter.join(' '), options))
+    })
+  command('replay', 'a captured call again, as it was or edited')
+    .argument('<id>', 'its number, as tail shows it')
+    .option('--edit', 'change its parameters first, in $VISUAL or $EDITOR')
+    .option('-y, --yes', 'do not ask')
+    .action(async (id: string, options: CommonOptions & ReplayOptions) => {
+      const { replayCall } = await import('./commands/running/replay.ts')
+      end(await replayCall(await invoked(options), id, options))
+    })
+  command('report', 'one captured call as text for the author of the server, without secrets')
+    .argument('<id>', 'its number, as tail shows it')
+    .action(async (id: string, options: CommonOptions) => {
+      const { report } = await import('./commands/running/report.ts')
+      end(await report(await invoked(options), id))
+    })
+  command('top', 'servers with their calls of the last minutes, live')
+    .option('--once', 'show it once')
+    .action(async (options: CommonOptions & TopOptions) => {
+      const { top } = await import('./commands/running/top.ts')
+      end(await top(await invoked(options), options))
+    })
+  command('mock', 'serve a recording on stdin and stdout, in place of real servers')
+    .argument('<file>', 'what tail --record wrote')
+    .option('--strict', 'only the recorded calls, in their order')
+    .action(async (file: string, options: CommonOptions & MockOptions) => {
+      const { mock } = await import('./commands/inspect/mock.ts')
+      end(await mock(io, file, options))
+    })
   command('open', 'a link to the dashboard of the running process, opened in a browser')
     .option('--no-browser', 'print it only')
     .action(async (options: CommonOptions & { readonly browser?: boolean }) => {

@@ -1,9 +1,11 @@
 /** One tool called by a person at the command line: through the gateway, as principal `local`, like any host on this machine. */
-import { EVERYTHING, Refusal, ServerError } from '../rpc/call.ts'
+import type { Observer } from '../observe/observer.ts'
+import { EVERYTHING, Refusal, ServerError, SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { Call, Scope } from '../rpc/call.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { FailureKind } from '../wire/message/failure.ts'
+import { requestMessage, resultMessage } from '../wire/message/message.ts'
 import { join, Payload } from '../wire/message/payload.ts'
 import { MODERN } from '../wire/protocol/revisions.ts'
 
@@ -13,19 +15,50 @@ export type CallEnd =
   | { readonly kind: 'refused' | 'error' | FailureKind; readonly message: string }
 
 /** `args` is a JSON object as text. Never rejects for what a host would be told as an error. */
-export const callTool = async (
+export const callTool = (
   gateway: Gateway,
   tool: string,
   args: string,
   signal: AbortSignal,
   scope: Scope = EVERYTHING,
 ): Promise<CallEnd> => {
+  const params = Payload.at(Buffer.from(`{"name":${JSON.stringify(tool)},"arguments":${args}}`))
+  return callMethod({ gateway, observer: undefined, ref: 0 }, { method: 'tools/call', target: tool, params, scope }, signal)
+}
+
+/** Who calls, and as which number. */
+interface Calling {
+  readonly gateway: Gateway
+  /** Where the call is captured under `ref`; absent: where all calls are, under a number of its own. */
+  readonly observer: Observer | undefined
+  readonly ref: number
+  readonly replayOf?: number
+}
+
+/** What is called; `target`: the member of `params` that names it. */
+interface Called {
+  readonly method: string
+  readonly target: string
+  readonly params: Payload
+  readonly scope: Scope
+}
+
+/** One request as a modern host would send it. Never rejects for what a host would be told as an error. */
+export const callMethod = async (
+  { gateway, observer, ref, replayOf }: Calling,
+  { method, target, params, scope }: Called,
+  signal: AbortSignal,
+): Promise<CallEnd> => {
+  const caller = { principal: SHARED_PRINCIPAL, revision: MODERN, capabilities: {}, scope, session: undefined } as const
+  const sent = join(params.parts())
+  const message = join(requestMessage(ref, method, [sent]))
+  const record = observer?.begin({ ref, method, ...caller, clientInfo: undefined, transport: undefined, message, replayOf })
   const call: Call = {
-    ref: 0,
-    method: 'tools/call',
-    target: tool,
-    params: Payload.at(Buffer.from(`{"name":${JSON.stringify(tool)},"arguments":${args}}`)),
-    caller: { principal: 'local', revision: MODERN, capabilities: {}, scope, session: undefined },
+    ref,
+    method,
+    target,
+    params: Payload.at(sent),
+    caller,
     resume: undefined,
     signal,
     progressToken: undefined,
@@ -34,13 +67,17 @@ export const callTool = async (
     unknownHeaders: {},
     notify: () => undefined,
     ask: undefined,
+    record,
   }
   try {
     const { kind, result } = await gateway.handle(call)
-    if (kind === 'input_required') return { kind: 'refused', message: `${tool} asks for input, which this command cannot give` }
     const bytes = join(result.parts())
+    record?.answered(resultMessage(String(ref), [bytes]))
+    if (kind === 'input_required')
+      return { kind: 'refused', message: `${target} asks questions, and they cannot be answered here` }
     return { kind: 'result', isError: Payload.at(bytes).value('isError') === true, result: bytes }
   } catch (error) {
+    record?.answered(undefined)
     if (error instanceof Refusal) return { kind: 'refused', message: error.message }
     if (error instanceof ServerError) return { kind: 'error', message: `${error.message} (${error.code})` }
     if (error instanceof Failure) return { kind: error.kind, message: describe(error) }

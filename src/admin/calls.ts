@@ -26,6 +26,8 @@ export interface FeedOptions {
   readonly filter: string
   /** What is kept since this id comes first. */
   readonly after: number | undefined
+  /** Both sides of each call are kept meanwhile, whatever `ui.capture.bodies` says. */
+  readonly isWhole: boolean
 }
 
 const MAX_PAGE = 1_000

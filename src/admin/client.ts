@@ -14,6 +14,7 @@ import type { CallEnd } from './call.ts'
 import type { FeedMessage, FeedSink } from './calls.ts'
 import type { Control, Login, OpenEnd } from './control.ts'
 import { AdminRefusal } from './refusal.ts'
+import type { ReplayEnd } from './replay.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
 import type { Place } from './socket.ts'
 import type { ToolRow } from './tools.ts'
@@ -30,8 +31,21 @@ const remoteControl = (place: Place): Control => {
   return {
     calls: (_viewer, query) => ask('GET', '/calls', [...query]),
     callDetail: (_viewer, id) => ask('GET', `/calls/${id}`),
-    follow: ({ filter, after }, sink, signal) =>
-      follow(place, { filter, ...(after !== undefined && { after: String(after) }) }, sink, signal),
+    follow: ({ filter, after, isWhole }, sink, signal) =>
+      follow(
+        place,
+        { filter, ...(after !== undefined && { after: String(after) }), ...(isWhole && { whole: '1' }) },
+        sink,
+        signal,
+      ),
+    replay: async (_viewer, { id, params, isConfirmed }, signal) => {
+      const body = `{"id":${id},"confirm":${isConfirmed}${params === undefined ? '' : `,"params":${params}`}}`
+      const answer = Payload.at(await exchange(place, 'POST', '/replay', {}, body, signal))
+      const result = answer.raw('result')
+      if (result === undefined) return JSON.parse(answer.bytes.toString()) as ReplayEnd
+      const call = answer.value('call') as number
+      return { kind: 'result', isError: answer.value('isError') === true, result, call }
+    },
     stats: (windowMs) => ask('GET', '/stats', { window: `${windowMs}ms` }),
     stderr: async (server, lines) =>
       (await ask<{ lines: readonly string[] }>('GET', '/stderr', { server, lines: String(lines) }).catch(ifGone))?.lines,
@@ -145,7 +159,10 @@ const follow = ({ path: socketPath }: Place, query: Record<string, string>, sink
     const path = `/feed?${new URLSearchParams(query).toString()}`
     const asked = nodeHttp().request({ socketPath, path, agent: false, signal }, (response) => {
       if (response.statusCode !== 200) return void collect(response).then(() => resolve(), reject)
-      createInterface({ input: response }).on('line', (line) => sink.send(JSON.parse(line) as FeedMessage))
+      // What breaks the answer is told by the lines' reader as well.
+      createInterface({ input: response })
+        .on('line', (line) => sink.send(JSON.parse(line) as FeedMessage))
+        .on('error', () => resolve())
       response.once('close', resolve)
       response.on('error', () => resolve())
     })

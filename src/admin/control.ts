@@ -26,6 +26,8 @@ import { readChanges, readOffered } from './offered.ts'
 import type { Deviating, OfferedServer } from './offered.ts'
 import type { Plan } from './plan.ts'
 import { metricsText } from './metrics.ts'
+import { replay } from './replay.ts'
+import type { ReplayEnd, ReplayRequest } from './replay.ts'
 import { statsOf } from './stats.ts'
 import type { Stats } from './stats.ts'
 import { serverStatuses, urlsOf } from './status.ts'
@@ -43,6 +45,8 @@ export interface Control {
   callDetail(viewer: Viewer, id: number): Promise<CallDetail>
   /** Sends rows as calls begin and end, and sees to it that calls are captured, until `signal` fires. Rejects with `AdminRefusal`. */
   follow(options: FeedOptions, sink: FeedSink, signal: AbortSignal): Promise<void>
+  /** Sends a captured request again. Rejects with `AdminRefusal`. */
+  replay(viewer: Viewer, request: ReplayRequest, signal: AbortSignal): Promise<ReplayEnd>
   /** The calls of the last minutes by server and tool. */
   stats(windowMs: number): Promise<Stats>
   /** The last lines that a server printed on stderr, oldest first; `undefined`: there is no such server. */
@@ -136,14 +140,20 @@ export const localControl = (
     callDetail: async (viewer, id) => callDetail(running.observer, viewer, id),
     follow: async (options, sink, signal) => {
       const stopWatching = running.watchCalls()
+      const stopKeeping = options.isWhole ? running.observer.keepWhole() : undefined
       try {
         const stop = followCalls(running.observer, options, sink)
         if (!signal.aborted)
           await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
         stop()
       } finally {
+        stopKeeping?.()
         stopWatching()
       }
+    },
+    replay: async (viewer, request, signal) => {
+      const end = await replay(running, viewer, request, signal)
+      return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
     stats: async (windowMs) => statsOf(running, windowMs),
     stderr: async (server, lines) => redactor.hideIn(running.fleet.get(server)?.stderrTail(lines)),

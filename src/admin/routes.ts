@@ -9,6 +9,7 @@ import { encodeBasis } from './basis.ts'
 import { countOf } from './calls.ts'
 import type { Control } from './control.ts'
 import { AdminRefusal } from './refusal.ts'
+import { readReplay } from './replay.ts'
 import { DEFAULT_WINDOW_MS } from './stats.ts'
 
 /** One request, whichever way it came. */
@@ -82,8 +83,11 @@ const ROUTES: Readonly<Record<string, Route>> = {
   })),
   'POST /call': write(async ({ query, body, control, signal }) => {
     const end = await control.call(query.get('tool') ?? '', body, query.get('toolset') ?? undefined, signal)
-    if (end.kind !== 'result') return end
-    return Buffer.concat([Buffer.from(`{"kind":"result","isError":${end.isError},"result":`), end.result, Buffer.from('}')])
+    return end.kind === 'result' ? resultOf('', end) : end
+  }),
+  'POST /replay': write(async ({ viewer, body, control, signal }) => {
+    const end = await control.replay(viewer, readReplay(body), signal)
+    return end.kind === 'result' ? resultOf(`"call":${end.call},`, end) : end
   }),
 }
 
@@ -96,6 +100,10 @@ export const findRoute = (method: string, path: string): { readonly route: Route
 }
 
 const MAX_LINES = 1_000
+
+/** The result as it came, in an object of ours. */
+const resultOf = (more: string, { isError, result }: { readonly isError: boolean; readonly result: Buffer }): Buffer =>
+  Buffer.concat([Buffer.from(`{"kind":"result",${more}"isError":${isError},"result":`), result, Buffer.from('}')])
 
 /** `5m`. */
 const windowOf = (query: URLSearchParams): number => {

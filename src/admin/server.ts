@@ -170,7 +170,11 @@ const follow = async (
   }
   const filter = searchParams.get('filter') ?? ''
   try {
-    await control.follow({ viewer: OPERATOR, filter, after: countOf(searchParams, 'after') }, sink, gone)
+    await control.follow(
+      { viewer: OPERATOR, filter, after: countOf(searchParams, 'after'), isWhole: searchParams.has('whole') },
+      sink,
+      gone,
+    )
     response.end()
   } catch (error) {
     if (error instanceof AdminRefusal) return refuse(response, error)

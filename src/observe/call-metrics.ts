@@ -15,6 +15,8 @@ export const BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 
 export interface CountedCall {
   readonly ref: number
+  /** Of its trace, where traces are kept. */
+  readonly traceId?: string | undefined
   readonly method: string
   /** Key of the server; `undefined`: it reached none. */
   readonly server: string | undefined
@@ -71,7 +73,11 @@ export class CallMetrics {
     const at = bucketOf(call.seconds)
     timed.counts[at] = (timed.counts[at] ?? 0) + 1
     timed.sum += call.seconds
-    timed.exemplars[at] = { labels: { call: String(call.ref) }, value: call.seconds, at: call.at }
+    timed.exemplars[at] = {
+      labels: { call: String(call.ref), ...(call.traceId !== undefined && { trace_id: call.traceId }) },
+      value: call.seconds,
+      at: call.at,
+    }
   }
 
   get families(): readonly Family[] {

@@ -48,6 +48,8 @@ export interface CallRow {
   readonly rules: readonly string[]
   readonly lanes: number
   readonly replayOf: number | null
+  /** Of the trace of OpenTelemetry, where it is traced. */
+  readonly traceId: string | null
 }
 
 /** Milliseconds since the call came; `null`: it did not come to that. */

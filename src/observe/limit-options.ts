@@ -51,6 +51,7 @@ export const LIMIT_OPTIONS: readonly string[] = [
   'listen.limits.session_max',
   'listen.limits.sessions',
   'listen.limits.sessions_per_principal',
+  'listen.limits.unread_body',
   'listen.limits.write_stall',
   'listen.orphan',
   'telemetry.prometheus.series',

@@ -3,6 +3,8 @@
  * counted, and kept for a while. Off, it stands in no call's way: no layer, no record.
  */
 import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
+import { requestMessage, resultMessage } from '../wire/message/message.ts'
+import { join } from '../wire/message/payload.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
 import type { CallDetail, CallRow } from './captured.ts'
 import { CallMetrics } from './call-metrics.ts'
@@ -49,6 +51,7 @@ export class Observer {
   readonly #ring: Ring<Recording>
   readonly #open = new Map<number, Recording>()
   #latest = 0
+  #wholeKeepers = 0
 
   constructor(options: ObserverOptions) {
     const { nowMs = () => performance.now(), wallMs = Date.now, passed, hide, toolsetOf } = options
@@ -64,7 +67,7 @@ export class Observer {
     this.#environment = {
       nowMs,
       wallMs,
-      bodies: () => this.#capture.bodies,
+      bodies: () => this.bodies,
       keep: () => ({ maxBytes: this.#capture.maxBodyBytes, hide }),
       toolsetOf,
       over: (recording) => this.#over(recording),
@@ -85,8 +88,9 @@ export class Observer {
   get latest(): number {
     return this.#latest
   }
+  /** What is kept now of calls that end. */
   get bodies(): CapturedBodies {
-    return this.#capture.bodies
+    return this.#wholeKeepers > 0 ? 'all' : this.#capture.bodies
   }
   get maxReaders(): number {
     return this.#capture.maxReaders
@@ -106,13 +110,15 @@ export class Observer {
 
   async #watch(inner: Handler, call: Call): Promise<Outcome> {
     const { record } = call
-    const recording = record instanceof Recording ? record : this.begin(ownCall(call, this.#options.nextRef))
+    const recording =
+      record instanceof Recording ? record : this.begin(ownCall(call, this.#options.nextRef, this.bodies !== 'off'))
     const isOwn = recording !== record
     try {
       const outcome = await inner(recording.started(call))
       if (outcome.result instanceof StreamedResult) recording.streams(outcome.result)
       else recording.settled(endOfOutcome(call.method, call.signal.aborted, outcome))
-      if (isOwn && !(outcome.result instanceof StreamedResult)) recording.answered(outcome.result.parts())
+      if (isOwn && !(outcome.result instanceof StreamedResult))
+        recording.answered(resultMessage(String(recording.id), outcome.result.parts()))
       return outcome
     } catch (error) {
       recording.settled(endOfError(error, call.signal.aborted, recording.denied))
@@ -154,6 +160,12 @@ export class Observer {
     for (const recording of this.#ring.values()) if (recording.keptMs >= ms) yield recording
   }
 
+  /** Both sides of every call are kept until the returned function is called. */
+  keepWhole(): () => void {
+    this.#wholeKeepers++
+    return () => this.#wholeKeepers--
+  }
+
   /** A reader of the feed was one too many. */
   refusedReader(): void {
     this.#options.passed('ui.capture.readers')
@@ -168,15 +180,16 @@ export class Observer {
     recording.keptMs = this.#environment.nowMs()
     const { admin, metrics } = this.#options.options()
     if (metrics.isOn) this.#count(recording)
-    if (!admin.hasUi) return
+    if (!admin.hasUi && this.feed.readers === 0) return
     this.#ring.add(recording)
     this.feed.changed(recording)
   }
 
   /** A name that no list shows may be made up by its caller: it is no label. */
-  #count({ id, begun, end, server, name, isListed, totalMs }: Recording): void {
+  #count({ id, begun, end, server, name, isListed, totalMs, traceId }: Recording): void {
     this.metrics.count({
       ref: id,
+      traceId,
       method: begun.method,
       server,
       tool: isListed === true && NAMED_METHODS.has(begun.method) ? name : undefined,
@@ -188,15 +201,18 @@ export class Observer {
   }
 }
 
-/** A call that no host made: of the command line, of the dashboard, of a program around us. */
-const ownCall = ({ ref, method, caller }: Call, nextRef: () => number): Begun => ({
-  ref: ref === 0 ? nextRef() : ref,
-  method,
-  principal: caller.principal,
-  scope: caller.scope,
-  revision: caller.revision,
-  session: caller.session,
-  clientInfo: undefined,
-  transport: undefined,
-  message: undefined,
-})
+/** A call that no host made: of the command line, of a program around us. Its message is as a host would have sent it. */
+const ownCall = ({ ref, method, caller, params }: Call, nextRef: () => number, keepsBodies: boolean): Begun => {
+  const own = ref === 0 ? nextRef() : ref
+  return {
+    ref: own,
+    method,
+    principal: caller.principal,
+    scope: caller.scope,
+    revision: caller.revision,
+    session: caller.session,
+    clientInfo: undefined,
+    transport: undefined,
+    message: keepsBodies ? join(requestMessage(own, method, params.parts())) : undefined,
+  }
+}

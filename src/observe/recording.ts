@@ -78,6 +78,7 @@ export class Recording implements CallRecord {
   readonly #atMs: number
   #message: Buffer | undefined
   #name: string | undefined
+  #way: Call['way']
   #startedMs: number | undefined
   #slottedMs: number | undefined
   #answeredMs: number | undefined
@@ -85,6 +86,7 @@ export class Recording implements CallRecord {
   readonly #lanes: OpenLane[] = []
   #asks: { method: string; fromMs: number; toMs: number | undefined }[] | undefined
   #deviations: Deviation[] | undefined
+  #traceId: string | undefined
   #end: CallEnd | undefined
   #isStreamed = false
   #bytesIn: number
@@ -118,6 +120,10 @@ export class Recording implements CallRecord {
   get atMs(): number {
     return this.#atMs
   }
+  /** Of its trace, where traces are kept. */
+  get traceId(): string | undefined {
+    return this.#traceId ?? this.#way?.traceId
+  }
   get totalMs(): number {
     return (this.#writtenMs ?? this.#environment.nowMs()) - this.receivedMs
   }
@@ -126,6 +132,7 @@ export class Recording implements CallRecord {
   started(call: Call): Call {
     this.#startedMs = this.#environment.nowMs()
     this.#name = call.target
+    this.#way = call.way
     this.#bytesIn ||= call.params.end - call.params.start
     const { ask } = call
     return { ...call, record: this, ask: ask && ((question: Question) => this.#timed(question.method, ask(question))) }
@@ -251,6 +258,7 @@ export class Recording implements CallRecord {
       rules: [...new Set((this.#deviations ?? []).map(({ rule }) => rule))],
       lanes: this.#lanes.length,
       replayOf: begun.replayOf ?? null,
+      traceId: this.traceId ?? null,
     }
   }
 
@@ -331,7 +339,8 @@ export class Recording implements CallRecord {
       lane.parts = lane.answer = lane.stream = undefined
       this.size += 256 + sizeOf(lane.request) + sizeOf(lane.response)
     }
-    this.#message = undefined
+    this.#traceId = this.#way?.traceId
+    this.#message = this.#way = undefined
     this.size += sizeOf(this.#request) + sizeOf(this.#response) + (this.#name?.length ?? 0) + (this.#end?.detail?.length ?? 0)
   }
 

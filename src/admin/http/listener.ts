@@ -237,7 +237,7 @@ export class AdminListener implements AsyncDisposable {
     const { control, hub } = this.#options
     const query = new URLSearchParams(request.query)
     const over = new AbortController()
-    const options = { viewer, filter: query.get('filter') ?? '', after: countOf(query, 'after') }
+    const options = { viewer, filter: query.get('filter') ?? '', after: countOf(query, 'after'), isWhole: false }
     let stream: EventStream | undefined
     const open = (): EventStream => {
       const opened = request.openEvents({ 'Cache-Control': 'no-store' })

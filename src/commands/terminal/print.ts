@@ -43,6 +43,9 @@ export const printJson = (streams: Streams, value: unknown): Promise<void> => pr
 /** JSON text that is there already, on one line. Numbers and the order of keys stay; strings mean what they meant. */
 export const printJsonText = ({ stdout }: Streams, json: string): Promise<void> => write(stdout, `${escapeJson(json)}\n`)
 
+/** Clears the terminal, for what is shown again and again. */
+export const clearScreen = ({ stdout }: Streams): Promise<void> => write(stdout, '\u001b[H\u001b[2J')
+
 /** Text of our own alone, printed exactly: the JSON Schema. */
 export const printVerbatim = ({ stdout }: Streams, text: string): Promise<void> => write(stdout, text)
 

@@ -30,6 +30,7 @@ const row = (facts: Partial<CallRow> = {}): CallRow => ({
   rules: ['B107'],
   lanes: 1,
   replayOf: null,
+  traceId: null,
   ...facts,
 })
 

@@ -1,0 +1,86 @@
+/** A captured request sent again, as it was or edited: through the gateway like any other call, as the person at this machine. */
+import type { Running } from '../app.ts'
+import { LOCAL } from '../auth/identity.ts'
+import type { CallDetail } from '../observe/captured.ts'
+import type { Viewer } from '../observe/viewer.ts'
+import { Payload } from '../wire/message/payload.ts'
+import { MODERN } from '../wire/protocol/revisions.ts'
+import { callDetail } from './calls.ts'
+import { callMethod } from './call.ts'
+import type { CallEnd } from './call.ts'
+import { AdminRefusal } from './refusal.ts'
+
+/** How it ended, and the number under which it was captured itself. */
+export type ReplayEnd = CallEnd & { readonly call: number }
+
+export interface ReplayRequest {
+  /** Of the captured call. */
+  readonly id: number
+  /** JSON of an object, in place of what was captured. */
+  readonly params: string | undefined
+  /** A person has agreed to a tool that does more than read. */
+  readonly isConfirmed: boolean
+}
+
+/** Methods that may be sent again, and the member that names what is wanted. */
+const FIELDS: Readonly<Record<string, 'name' | 'uri'>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+}
+
+/** Rejects with `AdminRefusal` for what cannot be sent, or must be confirmed. */
+export const replay = async (
+  running: Pick<Running, 'gateway' | 'hub' | 'observer'>,
+  viewer: Viewer,
+  { id, params: edited, isConfirmed }: ReplayRequest,
+  signal: AbortSignal,
+): Promise<ReplayEnd> => {
+  const captured = callDetail(running.observer, viewer, id)
+  const { method } = captured
+  const field = Object.hasOwn(FIELDS, method) ? FIELDS[method] : undefined
+  if (field === undefined)
+    throw new AdminRefusal(400, 'body', `${method} cannot be replayed: only ${Object.keys(FIELDS).join(', ')}`)
+  const { gateway, hub } = running
+  const scope = gateway.scopeFor(LOCAL, { server: captured.endpoint ?? undefined, toolset: captured.toolset ?? undefined })
+  if (scope === undefined) throw new AdminRefusal(404, 'gone', 'its toolset or server is not configured any more')
+  const params = objectOf(edited ?? paramsOf(captured))
+  const target = params.text(field)
+  if (target === undefined) throw new AdminRefusal(400, 'body', `params.${field} must be a string`)
+  params.delete('_meta')
+  const isWrite = method === 'tools/call' && gateway.feed.viewOf({ scope, revision: MODERN }).isWrite(target)
+  if (isWrite && !isConfirmed)
+    throw new AdminRefusal(409, 'confirm', `${target} may do more than read: confirm that it is to be called again`)
+  const call = hub.nextRef()
+  const end = await callMethod(
+    { gateway, observer: hub.observer, ref: call, replayOf: id },
+    { method, target, params, scope },
+    signal,
+  )
+  return { ...end, call }
+}
+
+/** Reads the body of `POST /replay`. Throws `AdminRefusal`. */
+export const readReplay = (body: string): ReplayRequest => {
+  const request = objectOf(body)
+  const id = Number(request.raw('id')?.toString())
+  if (!Number.isSafeInteger(id)) throw new AdminRefusal(400, 'body', 'id must be the number of a captured call')
+  return { id, params: request.raw('params')?.toString(), isConfirmed: request.raw('confirm')?.toString() === 'true' }
+}
+
+const paramsOf = ({ id, request }: CallDetail): string => {
+  if (request?.text === undefined)
+    throw new AdminRefusal(404, 'gone', `the request of call ${id} is not kept whole (ui.capture.bodies, ui.capture.body)`)
+  return objectOf(request.text).raw('params')?.toString() ?? '{}'
+}
+
+/** Throws `AdminRefusal` for what is no JSON object. */
+const objectOf = (json: string): Payload => {
+  try {
+    const value: unknown = JSON.parse(json)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Payload.at(Buffer.from(json))
+  } catch {
+    // Told below.
+  }
+  throw new AdminRefusal(400, 'body', 'expected a JSON object')
+}

@@ -1,0 +1,36 @@
+/**
+ * `trunkline mock`: a recording as a server on stdin and stdout, for tests of hosts and agents that must not depend on real servers. It
+ * speaks both eras; what it was not recorded with it refuses.
+ */
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { Player } from '../../observe/player.ts'
+import { readRecording } from '../../observe/recorded-file.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Io } from '../terminal/io.ts'
+import { printVerbatim, remark } from '../terminal/print.ts'
+
+export interface MockOptions {
+  /** Calls only in the order and with the arguments in which they were recorded. */
+  readonly strict?: boolean
+}
+
+export const mock = async (io: Io, file: string, { strict }: MockOptions): Promise<number> => {
+  const recorded = await readFile(file, 'utf8')
+    .then(readRecording)
+    .catch((error: unknown) => {
+      throw new CommandError(EXIT.config, `${file} cannot be served: ${(error as Error).message}`)
+    })
+  if (recorded.calls.length === 0)
+    throw new CommandError(EXIT.config, `${file} holds no call with both its request and its answer`)
+  const player = new Player(recorded, strict === true)
+  remark(io, `serving ${recorded.tools.length} tools and ${recorded.calls.length} recorded calls`)
+  const lines = createInterface({ input: io.stdin })
+  io.interrupted.addEventListener('abort', () => lines.close())
+  for await (const line of lines) {
+    const answer = player.answer(line)
+    if (answer !== undefined) await printVerbatim(io, `${answer}\n`)
+  }
+  if (strict === true && player.left > 0) throw new CommandError(EXIT.mismatch, `${player.left} recorded calls were not made`)
+  return EXIT.ok
+}

@@ -1,0 +1,65 @@
+/** `trunkline report`: what went wrong with one call, as text for the author of the server: without secrets, and to be reproduced. */
+import { running } from '../serve/inline.ts'
+import type { CallDetail, Lane } from '../../observe/captured.ts'
+import type { KeptBody } from '../../observe/body.ts'
+import { VERSION } from '../../version.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { printJson, printText } from '../terminal/print.ts'
+import { explainRefusal } from './refused.ts'
+
+const OPERATOR = { principal: 'local', isOperator: true }
+
+export const report = async (invocation: Invocation, id: string): Promise<number> => {
+  const { io, json, command, context } = invocation
+  if (!/^\d{1,15}$/.test(id)) throw new CommandError(EXIT.usage, `"${id}" is no number of a call; ${command('tail')} shows them`)
+  const control = await running(invocation)
+  const detail = await control.callDetail(OPERATOR, Number(id)).catch(explainRefusal)
+  if (json) await printJson(io, detail)
+  else await printText(io, formatReport(detail, context.home))
+  return EXIT.ok
+}
+
+/** Markdown. `home`: the folder of the person, which is not told. */
+export const formatReport = (detail: CallDetail, home: string): string => {
+  const { server, original, method, outcome, error, ms, times, hops, deviations } = detail
+  const parts = [
+    `# ${method} ${original ?? detail.name ?? ''}: ${outcome ?? 'still under way'}`,
+    error === null ? '' : `\`${error.kind ?? error.code ?? 'error'}\`: ${error.message ?? ''}`,
+    [
+      '| | |',
+      '| --- | --- |',
+      `| server | \`${server ?? 'none'}\` |`,
+      ...hops
+        .slice(-1)
+        .map(({ transport, revision }) => `| spoken | ${revision} over ${transport === 'pipe' ? 'stdio' : transport} |`),
+      `| host | ${detail.host ?? 'unknown'}, ${detail.revision} over ${detail.transport ?? 'no connection'} |`,
+      `| gateway | trunkline ${VERSION}, Node ${process.versions.node}, ${process.platform} |`,
+      `| time | ${ms.total} ms: server ${ms.downstream}, gateway ${ms.gateway}, host ${ms.host} |`,
+      `| first byte | ${times.firstByte ?? 'none'} ms |`,
+    ].join('\n'),
+    ...hops.map(formatHop),
+    deviations.length === 0
+      ? ''
+      : ['## Translated on the way', ...deviations.map(({ rule, reason }) => `- ${rule}: ${reason}`)].join('\n\n'),
+    '## To reproduce',
+    'Send the request above to the server as it stands, after the handshake of its revision. Values that are `***` were hidden.',
+  ]
+  const text = parts.filter((part) => part !== '').join('\n\n')
+  return home.length > 1 ? text.replaceAll(home, '~') : text
+}
+
+const formatHop = ({ kind, sent, done, end, request, response }: Lane, at: number): string =>
+  [
+    `## Request ${at + 1}${kind === 'call' ? '' : ` (${kind})`}: sent after ${sent} ms, ${end} after ${done ?? '…'} ms`,
+    formatBody(request),
+    formatBody(response),
+  ].join('\n\n')
+
+/** Longer fences than any in the text. */
+const formatBody = (body: KeptBody | undefined): string => {
+  if (body === undefined) return '(not kept: ui.capture.bodies)'
+  const text = body.text ?? `${body.head}\n… ${body.omitted} bytes …\n${body.tail}`
+  const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
+  return `${fence}json\n${text}\n${fence}`
+}

@@ -1,0 +1,115 @@
+/** `trunkline tail`: calls of the running process as they end, in columns, as JSON, or into a recording that `mock` serves. */
+import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import type { Control } from '../../admin/control.ts'
+import type { CallRow } from '../../observe/captured.ts'
+import type { Viewer } from '../../observe/viewer.ts'
+import { formatHeader, formatRecorded } from '../../observe/recorded-file.ts'
+import { running } from '../serve/inline.ts'
+import { explainRefusal } from './refused.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { painter, printJson, printLines, remark } from '../terminal/print.ts'
+import type { Line, Paint } from '../terminal/print.ts'
+
+export interface TailOptions {
+  /** File to which the calls are written, with both sides of each. */
+  readonly record?: string
+  /** Also what is kept from before. */
+  readonly since?: boolean
+}
+
+const OPERATOR: Viewer = { principal: 'local', isOperator: true }
+
+export const tail = async (invocation: Invocation, filter: string, { record, since }: TailOptions): Promise<number> => {
+  const { io, json, context } = invocation
+  const control = await running(invocation)
+  const paint = painter(io.stdout, context.env['NO_COLOR'])
+  await using file = record === undefined ? undefined : await openRecording(record, control)
+  // Rows are written in order, each once the one before it is out.
+  let last: Promise<void> = Promise.resolve()
+  const show = async (row: CallRow): Promise<void> => {
+    if (json) await printJson(io, row)
+    else await printLines(io, [lineOf(row, paint)])
+    if (file !== undefined) await file.add(row)
+  }
+  if (!json) await printLines(io, [HEAD])
+  const sink = {
+    isStalled: false,
+    send: (message: Parameters<Parameters<Control['follow']>[1]['send']>[0]): void => {
+      if (message.type === 'gap') last = last.then(() => remark(io, `${message.missed} calls were not shown: too many at once`))
+      if (message.type !== 'calls') return
+      for (const row of message.calls) if (row.state === 'done') last = last.then(() => show(row))
+    },
+  }
+  const options = { viewer: OPERATOR, filter, after: since === true ? 0 : undefined, isWhole: record !== undefined }
+  await control.follow(options, sink, io.interrupted).catch(explainRefusal)
+  await last
+  if (file !== undefined) remark(io, `${file.count} calls are in ${record}`)
+  if (io.interrupted.aborted) return EXIT.ok
+  throw new CommandError(EXIT.unreachable, 'the process has ended')
+}
+
+const HEAD = 'TIME          ID      STATUS      TIME MS  HOST/GATEWAY/SERVER  TOKENS  CALL'
+const BAR = 12
+
+/** `20:15:03.123  4711    ok            312.4  ▏███████████  2030  gh__search_code → github  (claude-code, review)`. */
+const lineOf = (row: CallRow, paint: Paint): Line => {
+  const { at, id, outcome, ms, tokensOut, error } = row
+  const status = (outcome ?? 'open').padEnd(10)
+  const isGood = error === null
+  return [
+    `${at.slice(11, 23)}  ${String(id).padEnd(6)}  `,
+    isGood ? status : paint(status, 'red'),
+    `  ${ms.total.toFixed(1).padStart(7)}  `,
+    paint(barOf(ms), 'dim'),
+    `         ${String(tokensOut).padStart(6)}  `,
+    whatOf(row),
+    ...(isGood ? [] : [paint(`  ${error.message ?? error.kind ?? ''}`, 'red')]),
+  ]
+}
+
+const whatOf = ({ method, name, server, host, toolset, endpoint, rules }: CallRow): string => {
+  const called = method === 'tools/call' ? (name ?? '') : `${method}${name === null ? '' : ` ${name}`}`
+  const by = [host?.split(' ', 1)[0], toolset ?? endpoint, ...rules].filter(Boolean).join(', ')
+  return `${called}${server === null ? '' : ` → ${server}`}${by === '' ? '' : `  (${by})`}`
+}
+
+/** The three parts of the time: `░` host, `▒` gateway, `█` server. */
+const barOf = ({ total, host, gateway }: CallRow['ms']): string => {
+  if (total <= 0) return ' '.repeat(BAR)
+  const [forHost, forGateway] = [host, gateway].map((part) => Math.round((part / total) * BAR))
+  return `${'░'.repeat(forHost ?? 0)}${'▒'.repeat(forGateway ?? 0)}`.padEnd(BAR, '█').slice(0, BAR)
+}
+
+interface RecordingFile extends AsyncDisposable {
+  readonly count: number
+  add(row: CallRow): Promise<void>
+}
+
+/** The file must not be there yet: a recording is not mixed with another one. */
+const openRecording = async (name: string, control: Control): Promise<RecordingFile> => {
+  let handle: FileHandle
+  try {
+    handle = await open(name, 'wx', 0o600)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const why = code === 'EEXIST' ? 'it is there already; name another file' : message
+    throw new CommandError(EXIT.usage, `${name} cannot be written: ${why}`)
+  }
+  const tools = (await control.tools('', undefined)) ?? []
+  await handle.write(formatHeader(tools.map(({ definition }) => definition)))
+  let count = 0
+  return {
+    get count() {
+      return count
+    },
+    add: async ({ id }) => {
+      const detail = await control.callDetail(OPERATOR, id).catch(() => undefined)
+      if (detail === undefined) return
+      await handle.write(formatRecorded(detail))
+      count++
+    },
+    [Symbol.asyncDispose]: () => handle.close(),
+  }
+}

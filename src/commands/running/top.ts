@@ -1,0 +1,74 @@
+/** `trunkline top`: the servers of the running process with their calls of the last minutes, live. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Stats } from '../../admin/stats.ts'
+import { running } from '../serve/inline.ts'
+import { EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { clearScreen, printJson, printLines } from '../terminal/print.ts'
+import { columns } from '../terminal/table.ts'
+import { explainRefusal } from './refused.ts'
+
+export interface TopOptions {
+  /** Show it once. */
+  readonly once?: boolean
+}
+
+const OPERATOR = { principal: 'local', isOperator: true }
+const PERIOD_MS = 1_000
+const WINDOW_MS = 5 * 60_000
+
+export const top = async (invocation: Invocation, { once }: TopOptions): Promise<number> => {
+  const { io, json } = invocation
+  const control = await running(invocation)
+  const isLive = once !== true && !json && io.stdout.isTTY === true
+  if (!isLive) {
+    const stats = await control.stats(WINDOW_MS)
+    if (json) await printJson(io, stats)
+    else await printLines(io, linesOf(stats))
+    return EXIT.ok
+  }
+  // Calls are captured as long as they are followed.
+  const following = control
+    .follow(
+      { viewer: OPERATOR, filter: 'id:0', after: undefined, isWhole: false },
+      { isStalled: false, send: () => undefined },
+      io.interrupted,
+    )
+    .catch(explainRefusal)
+  while (!io.interrupted.aborted) {
+    const lines = linesOf(await control.stats(WINDOW_MS))
+    await clearScreen(io)
+    await printLines(io, lines)
+    await sleep(PERIOD_MS, undefined, { signal: io.interrupted }).catch(() => undefined)
+  }
+  await following
+  return EXIT.ok
+}
+
+const linesOf = ({ servers, tools, windowMs }: Stats): string[] => {
+  const head = ['SERVER', 'STATE', 'CALLS', 'ERRORS', 'P50 MS', 'P95 MS', 'UNDER WAY', 'MEMORY']
+  const rows = servers.map(({ server, state, calls, errors, p50, p95, inFlight, memoryBytes }) => [
+    server,
+    state,
+    String(calls),
+    String(errors),
+    figure(p50),
+    figure(p95),
+    String(inFlight),
+    memoryBytes === null ? '-' : `${Math.round(memoryBytes / 1_000_000)} MB`,
+  ])
+  const slow = tools
+    .toSorted((a, b) => (b.p95 ?? 0) - (a.p95 ?? 0))
+    .slice(0, 10)
+    .map(({ tool, server, calls, errors, p50, p95 }) => [tool, server, String(calls), String(errors), figure(p50), figure(p95)])
+  return [
+    ...columns([head, ...rows], new Set([2, 3, 4, 5, 6, 7])),
+    ...(slow.length === 0
+      ? []
+      : ['', ...columns([['TOOL', 'SERVER', 'CALLS', 'ERRORS', 'P50 MS', 'P95 MS'], ...slow], new Set([2, 3, 4, 5]))]),
+    '',
+    `the last ${windowMs / 60_000} minutes`,
+  ]
+}
+
+const figure = (ms: number | null): string => (ms === null ? '-' : ms.toFixed(1))
