@@ -1,20 +1,20 @@
 /**
- * Bytes that come in pieces and are wanted in one: a line of a pipe, a line of an event stream. Pieces are copied as they come, into memory
- * that may have been used before: one allocation per megabyte made garbage collection as expensive as reading it.
+ * Joins bytes that are received in pieces: a line of a pipe, a line of an event stream. Pieces are copied into pooled memory: one
+ * allocation per megabyte made garbage collection as expensive as reading.
  */
 
-/** Where the memory comes from, and goes to. */
+/** A pool of memory. */
 export interface Memory {
-  /** At least `bytes` bytes, whatever is in them. */
+  /** At least `bytes` bytes of any content. */
   lease(bytes: number): Buffer
   /** Nothing refers to `memory`, which was leased, any more. */
   giveBack(memory: Buffer): void
 }
 
-/** Memory that the collector takes back. */
+/** Memory of the garbage collector, without a pool. */
 const ORDINARY: Memory = { lease: (bytes) => Buffer.allocUnsafe(bytes), giveBack: () => undefined }
 const MIN_BYTES = 4 * 1024
-/** A message of the size before is expected again, up to this much: what is leased in vain is soon used again. */
+/** The size of the message before is expected again, up to this limit. */
 const MAX_EXPECTED_BYTES = 2 * 1024 * 1024
 
 export class Gathered {
@@ -23,7 +23,7 @@ export class Gathered {
   #first: Buffer | undefined
   #room: Buffer | undefined
   #length = 0
-  /** Of the last one that needed room. */
+  /** Size of the last message that needed memory. */
   #expected = 0
 
   constructor(memory: Memory = ORDINARY) {
@@ -34,12 +34,12 @@ export class Gathered {
     return this.#length
   }
 
-  /** What has come so far, until the next call. */
+  /** The bytes received so far, valid until the next call. */
   get bytes(): Buffer {
     return this.#room?.subarray(0, this.#length) ?? this.#first ?? EMPTY
   }
 
-  /** Takes a piece. The first one must stay as it is until the next call, unless `isReused`. */
+  /** Adds a piece. The first piece must stay unchanged until the next call, unless `isReused`. */
   add(piece: Buffer, isReused = false): void {
     if (piece.length === 0) return
     if (this.#length === 0 && !isReused) this.#first = piece
@@ -47,7 +47,7 @@ export class Gathered {
     this.#length += piece.length
   }
 
-  /** The whole, which is the caller's; the next one begins. */
+  /** Returns all bytes, owned by the caller, and starts again. */
   take(): Buffer {
     const { bytes } = this
     this.#expected = this.#room === undefined ? this.#expected : Math.min(this.#length, MAX_EXPECTED_BYTES)
@@ -55,7 +55,7 @@ export class Gathered {
     return bytes
   }
 
-  /** Nothing of it is wanted. */
+  /** Discards the bytes. */
   drop(): void {
     if (this.#room !== undefined) this.#memory.giveBack(this.#room)
     this.#reset()
@@ -81,5 +81,5 @@ export class Gathered {
 }
 
 const EMPTY = Buffer.alloc(0)
-/** A power of two: what grows doubles, and lines of about the same size need the same room. */
+/** Rounds up to a power of two, so that growing memory doubles and similar lines use the same size. */
 const roomFor = (bytes: number): number => 2 ** Math.ceil(Math.log2(bytes))

@@ -1,8 +1,8 @@
 /**
  * One message per line, as every pipe of MCP carries them ([2026-07-28 basic/transports/stdio]): bytes to lines and back.
  *
- * How the bytes were cut into chunks never shows. A line over the limit is not kept: its beginning is reported at once, its
- * end when its newline has come, so that the owner can find out whose answer it was.
+ * The result does not depend on chunk boundaries. A line over the limit is not kept: its beginning is reported at once, its end after
+ * its newline, so that the owner can find the id of the response.
  */
 import { Gathered } from './gathered.ts'
 import type { Memory } from './gathered.ts'
@@ -11,7 +11,7 @@ import type { Parts } from '../message/payload.ts'
 export interface LineHandler {
   /** A complete line without its LF or CR LF; never empty. */
   line(bytes: Buffer): void
-  /** A line went over the limit; `head` is its beginning. What follows of it is thrown away. */
+  /** A line exceeds the limit; `head` is its beginning. The rest is dropped. */
   overflow(head: Buffer): void
   /** That line has ended; `tail` is its end. */
   discarded(head: Buffer, tail: Buffer): void
@@ -20,7 +20,7 @@ export interface LineHandler {
 export interface LineLimits {
   /** Bytes of a line, without its LF. */
   readonly maxBytes: number
-  /** How much of the beginning of a longer line is kept; never more than `maxBytes`. */
+  /** Bytes kept of the beginning of a longer line; at most `maxBytes`. */
   readonly headBytes?: number
   /** For lines that come in pieces. */
   readonly memory?: Memory
@@ -58,7 +58,7 @@ export class LineFramer {
     if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start))
   }
 
-  /** The stream has ended; what came behind the last LF counts as a line. */
+  /** The stream has ended; bytes after the last LF are a line. */
   end(): void {
     this.#finish(Buffer.alloc(0))
   }
@@ -104,8 +104,8 @@ const lastBytes = (pieces: readonly Buffer[], count: number): Buffer => {
 const NEWLINE = Buffer.from('\n')
 
 /**
- * A message as one line (B226). LF and CR can only stand between the tokens of pretty-printed JSON; they become spaces, in a
- * copy, so that the bytes of the original stay what they are.
+ * A message as one line (B226). LF and CR can only occur between the tokens of pretty-printed JSON; they become spaces, in a copy,
+ * so that the original bytes stay unchanged.
  */
 export const toLine = (parts: Parts): Parts => [...parts.map(onOneLine), NEWLINE]
 

@@ -1,8 +1,8 @@
 /**
  * Server-Sent Events, both ways, on bytes.
  *
- * The surprise: the data of an event stays a slice of the chunk it came in where one chunk held it, unless that is memory which its owner
- * uses again. A line that comes in many chunks is gathered as they come.
+ * The surprise: the data of an event is a slice of its chunk where one chunk holds it, unless the owner reuses the chunk's memory. A
+ * line in many chunks is copied.
  */
 import { Gathered } from './gathered.ts'
 import type { Memory } from './gathered.ts'
@@ -45,12 +45,12 @@ export interface SseDecoderOptions {
   onOversize(): void
 }
 
-/** Decodes a stream however it is cut; an event that the end of the stream cuts short is never delivered [HTML, Server-sent events]. */
+/** Decodes a stream, independent of chunk boundaries. An event without its empty line at the end of the stream is dropped [HTML, Server-sent events]. */
 export class SseDecoder {
   readonly #options: SseDecoderOptions
-  /** The line that has begun. */
+  /** The incomplete line. */
   readonly #held: Gathered
-  /** Its bytes, also of a line that is not kept. */
+  /** Its size, also of a line that is not kept. */
   #heldBytes = 0
   #lines: Buffer[] = []
   /** Bytes of the event's lines so far. */

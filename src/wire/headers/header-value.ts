@@ -20,7 +20,7 @@ export const decodeHeaderValue = (value: string): string | undefined => {
   return bytes.toString('base64') === base64 && isUtf8(bytes) ? bytes.toString() : undefined
 }
 
-/** Also what only looks like one, because its opening and its closing overlap. */
+/** Also true where opening and closing overlap. */
 const isSentinel = (text: string): boolean => text.startsWith(OPENING) && text.endsWith(CLOSING)
 
 /** Only visible ASCII, with spaces and tabs inside. */

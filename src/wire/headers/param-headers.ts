@@ -1,7 +1,7 @@
 /**
- * `x-mcp-header` annotations and the `Mcp-Param-*` headers they ask for ([2026-07-28 basic/transports/streamable-http], Custom
- * Headers). Schemas and arguments are read where they lie, as bytes; an annotation counts only where a schema may stand, so a
- * property or a default value that happens to be called `x-mcp-header` is none.
+ * `x-mcp-header` annotations and their `Mcp-Param-*` headers ([2026-07-28 basic/transports/streamable-http], Custom Headers). Schemas
+ * and arguments are read as bytes. An annotation counts only at the place of a schema: a property or a default value with the name
+ * `x-mcp-header` is no annotation.
  */
 import { isCaseVariant } from '../protocol/deciding-keys.ts'
 import { decodeHeaderValue, encodeHeaderValue } from './header-value.ts'
@@ -21,7 +21,7 @@ export interface ParamHeader {
 const ANNOTATION = 'x-mcp-header'
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** What the annotations of an `inputSchema` ask for, or the first reason why the tool must not be listed (B220). */
+/** The headers that an `inputSchema` annotates, or the first reason why the tool must not be listed (B220). */
 export const readParamHeaders = (inputSchema: Buffer): { headers: readonly ParamHeader[] } | { invalid: string } => {
   const { headers, bad } = readAnnotations(inputSchema, 0)
   return bad[0] === undefined ? { headers } : { invalid: bad[0].reason }
@@ -46,8 +46,8 @@ export const headersFor = (headers: readonly ParamHeader[], args: Buffer | undef
 }
 
 /**
- * Why the value of a mirrored parameter is not certain, in words for a -32600 answer: on the path to it a key is repeated, or stands
- * there in another case as well, so that a server may read another value than its header says (T-20, T-21).
+ * Why the value of a mirrored parameter is ambiguous, as text of a -32600 error: a key on its path is repeated, also in another case,
+ * so that a server may read another value than the header has (T-20, T-21).
  */
 export const ambiguousParam = (headers: readonly ParamHeader[], args: Buffer): string | undefined => {
   for (const { path } of headers) {
@@ -66,8 +66,8 @@ export const ambiguousParam = (headers: readonly ParamHeader[], args: Buffer): s
 }
 
 /**
- * What is wrong with the `Mcp-Param-*` headers of a request (names in lower case), in words for a -32020 answer; `undefined` if
- * nothing is. A parameter that is absent or null has no header, and may have none (BRIDGING 5.1 row 15).
+ * The error in the `Mcp-Param-*` headers of a request (names in lower case), as text of a -32020 error; `undefined`: none. A
+ * parameter that is absent or null must have no header (BRIDGING 5.1 row 15).
  */
 export const checkParamHeaders = (
   headers: readonly ParamHeader[],

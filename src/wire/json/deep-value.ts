@@ -1,6 +1,6 @@
 /**
- * JSON of any depth, walked in a loop: a server decides how deep its messages are, the call stack does not (T-24). The scanner
- * recurses as far as real messages go, because that is faster, and continues here.
+ * Walks JSON of any depth in a loop, so that deep messages cannot overflow the call stack (T-24). The scanner recurses up to a depth,
+ * because that is faster, and continues here.
  */
 import { Brackets } from './brackets.ts'
 import type { Span } from './scan.ts'

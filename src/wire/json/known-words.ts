@@ -1,6 +1,6 @@
 /**
- * The protocol's own words, found by their bytes. Most keys and many short values of a message are among them: looking one up
- * takes a tenth of the time of making a string, and strings that are the same object compare at once.
+ * Interned strings of the protocol, found by their bytes. Most keys and many short values of a message are among them. A lookup takes
+ * a tenth of the time of creating a string, and equal interned strings are the same object.
  */
 import { META } from '../protocol/meta.ts'
 import { METHODS } from '../protocol/methods.ts'
@@ -23,7 +23,7 @@ const WORDS: readonly string[] = `
   .split(/\s+/)
   .concat(Object.values(META), Object.keys(METHODS), LEGACY_REVISIONS, MODERN_REVISIONS)
 
-/** Each once, and as the engine keeps the names of members: the same object as a literal of the code, which makes comparing free. */
+/** The internalized strings of the engine: the same objects as literals in the code, so that comparison is by identity. */
 const interned = (texts: readonly string[]): readonly string[] =>
   Object.keys(Object.fromEntries(texts.map((text) => [text, true])))
 

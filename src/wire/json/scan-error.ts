@@ -1,6 +1,6 @@
 /** How a scan of JSON text fails. */
 
-/** What was wrong and where: `syntax` is not JSON, `key` is a repeated key, or one in another case, where it decides, `limit` names the limit. */
+/** The error and its place: `syntax`: not JSON; `key`: a deciding key that is repeated or in another case; `limit`: an exceeded limit. */
 export class ScanError extends Error {
   readonly kind: 'syntax' | 'key' | 'limit'
   readonly offset: number

@@ -1,10 +1,10 @@
 /**
- * A JSON scanner that finds where things stand instead of building values.
+ * A JSON scanner that finds positions instead of building values.
  *
- * It walks one value, checks that it is JSON, counts depth, values and keys against limits, and can list the members of an
- * object as spans of the bytes. Nothing is decoded but the keys that are listed. The surprise: on `lenient` input (configured
- * servers) only the beginning of a string is checked, so a control character further inside goes unnoticed there. Values with much
- * behind them are skipped by the scan kernel; where it doubts, or is missing, this scanner reads every byte itself.
+ * It walks one value, checks that it is JSON, counts depth, values and keys against limits, and can list the members of an object as
+ * spans. Only listed keys are decoded. The surprise: on `lenient` input (configured servers) only the beginning of a string is
+ * checked, so a later control character is not found. The scan kernel skips values where enough bytes follow. Where it cannot
+ * decide, or is missing, this scanner reads every byte.
  */
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
 import { deepValueEnd } from './deep-value.ts'
@@ -26,13 +26,13 @@ export interface Member extends Span {
   readonly key: string
   /** Offset of the key's opening quote. */
   readonly keyStart: number
-  /** The members of its value, where the scan has looked into it. */
+  /** The members of its value, where the scan has listed them. */
   readonly members: readonly Member[] | undefined
 }
 
 /**
- * Looks into the object or array at which the scanner stands: takes it and lists its members, or leaves it to be skipped.
- * `keyStart`: offset of the opening quote of its key.
+ * Called at each object or array: walks it and lists its members, or returns without walking, so that it is skipped. `keyStart`:
+ * offset of the opening quote of its key.
  */
 export type Into = (key: string, scanner: Scanner, keyStart: number) => readonly Member[] | undefined
 
@@ -43,13 +43,13 @@ export interface ScanLimits {
 }
 
 export const NO_LIMITS: ScanLimits = { maxDepth: Infinity, maxValues: Infinity, maxKeysPerObject: Infinity }
-/** What has no limit is walked by recursion so far, and in a loop beyond. */
+/** Depth of recursion without a depth limit; deeper values are walked in a loop. */
 const MAX_RECURSION = 512
 
-/** With fewer bytes left an object or array is walked here: a call of the kernel costs as much. */
+/** With fewer bytes left an object or array is walked here, since a call of the kernel costs as much. */
 const MIN_KERNEL_BYTES = 512
 
-/** What an error calls a limit: where it is configured. Messages of servers are read without limits. */
+/** The option of each limit, for errors. Messages of servers are read without limits. */
 const LIMIT_NAMES: Readonly<Record<keyof ScanLimits, string>> = {
   maxDepth: 'listen.limits.max_depth',
   maxValues: 'listen.limits.max_values',
@@ -105,9 +105,8 @@ export class Scanner {
   }
 
   /**
-   * Walks the object at the position and lists its members, repeated ones too. A key of `deciding` that is repeated, or stands
-   * there in another case, is refused: readers that differ in which one counts are how a policy is bypassed. `into` is asked about
-   * each value that is an object or an array.
+   * Walks the object at the position and lists its members, repeated ones too. A key of `deciding` that is repeated, also in another
+   * case, is refused, since parsers that use different ones could bypass a policy. `into` is called for each object and array.
    */
   members(into?: Into, deciding?: DecidingKeys): Member[] {
     const { bytes } = this
@@ -200,8 +199,7 @@ export class Scanner {
     }
   }
 
-  // From here on each takes the offset where something begins and returns the offset behind it: a local variable is cheaper than
-  // a field that moves.
+  // The methods below take the offset of a token and return the offset after it: a local variable is faster than a field.
 
   /** Takes the opening bracket and what white space follows it. */
   #enter(at: number): number {

@@ -1,6 +1,6 @@
 /**
- * The pieces of JSON text: where a string, a number, a word and white space end. Each takes the offset where its piece begins and
- * returns the offset behind it; what is no such piece is thrown as `ScanError`.
+ * Tokens of JSON text: the ends of strings, numbers, words and white space. Each function takes the offset of a token and returns the
+ * offset after it. Throws `ScanError` for an invalid token.
  */
 import { DOUBT, Kernel, MORE } from '../kernel/kernel.ts'
 import { ScanError } from './scan-error.ts'
@@ -9,12 +9,12 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 /** No byte: the end. */
 const END = -1
-/** What a string is read byte by byte for, with its quote, before a search takes over on lenient input. */
+/** Bytes of a string, with its quote, that are read one by one before a search takes over on lenient input. */
 const SHORT_STRING = 50
-/** The same on strict input, before the kernel takes over, and what has to be left then: a call of it costs as much as some 50 bytes. */
+/** The same on strict input, before the kernel takes over, and the minimum left then: a call of it costs as much as some 50 bytes. */
 const CHECKED_STRING = 64
 const MIN_KERNEL_BYTES = 128
-/** What a native search must come forward by from quote to quote, to be faster than the kernel. */
+/** Distance between quotes from which a native search is faster than the kernel. */
 const SPARSE_BYTES = 512
 /** From here on a native search is faster than a loop. */
 const LONG_STRING = 64
@@ -73,8 +73,9 @@ const hasEscape = (bytes: Buffer, start: number, end: number): boolean => {
 }
 
 /**
- * The closing quote of the string of which `from` is inside, not escaped: a quote behind an even number of backslashes; -1: none. A native search reads 0.01 ns a byte and costs some
- * 50 ns each time it finds one, the kernel reads 0.15 ns a byte whatever the text: the text decides, as it comes.
+ * The closing quote of the string that contains `from`: a quote after an even number of backslashes; -1: none. A native search reads
+ * 0.01 ns a byte and costs some 50 ns for each quote it finds. The kernel reads 0.15 ns a byte for any text. The distance of the
+ * quotes decides which of them is used.
  */
 export const closingQuote = (bytes: Buffer, from: number, isPlain = false): number => {
   let start = from

@@ -1,20 +1,20 @@
 /**
  * The scan kernel: skips strings, objects and arrays at 0.1 to 1 ns a byte, where a loop over bytes takes 1 to 4 and a search per quote 1.5
  * to 7. WebAssembly with SIMD, from `assembly/scan.ts`. Bytes are copied into its memory in windows of at most 64 KiB, so that memory is
- * bounded however long a message is.
+ * bounded for any length of a message.
  *
- * The surprise: it gives no reasons. Where it answers `DOUBT` (text that is no JSON, a limit, more than 4,095 levels) the plain
- * scanner reads the same bytes and decides. Between two calls it keeps nothing: one instance serves the process, and what is skipped
- * over several chunks has a state of its own (`ValueSkip`).
+ * The surprise: it gives no reasons. Where it returns `DOUBT` (invalid JSON, a limit, more than 4,095 levels) the plain scanner reads
+ * the same bytes and decides. It keeps no state between calls: one instance serves the process, and a value that is skipped over
+ * several chunks has its own state (`ValueSkip`).
  */
 import { KERNEL_BASE64 } from './binary.ts'
 
-/** The bytes are not what the kernel takes, or end within the value. */
+/** The kernel cannot decide, or the bytes end within the value. */
 export const DOUBT = -2
-/** The value goes on behind the bytes that came. */
+/** The value continues after the given bytes. */
 export const MORE = -1
 
-/** What of the inside of strings is checked for characters and escapes that JSON does not allow. */
+/** How much of strings is checked for characters and escapes that JSON does not allow. */
 export const CHECK_NOTHING = 0
 export const CHECK_BEGINNING = 1
 export const CHECK_ALL = 2
@@ -44,12 +44,12 @@ const ANY_VALUE = 1
 const OBJECT_BIT = 0x8000_0000
 const NO_LIMIT = 0x7fff_ffff
 
-/** Most values are short: what is copied of the first window and not used is bounded. */
+/** The first window is small, since most values are short. */
 const FIRST_WINDOW_BYTES = 2_048
 /** Fewer quotes in a window: a native search finds the next one faster. */
 const SPARSE_QUOTES = WINDOW_BYTES / 2_048
 
-/** What of the API is used: the types of Node leave it to those of browsers. */
+/** The used part of the API; the types of Node do not declare it. */
 interface WebAssemblyApi {
   readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (module: object) => { readonly exports: object }
@@ -183,7 +183,7 @@ export class Kernel {
   }
 }
 
-/** An object or array that is skipped while it still comes. Its strings are not checked. */
+/** Skips an object or array over several chunks. Its strings are not checked. */
 export class ValueSkip {
   readonly #kernel: Kernel
   readonly #state = new Int32Array(STATE_WORDS)
@@ -195,14 +195,14 @@ export class ValueSkip {
     this.#state.fill(NO_LIMIT, MAX_DEPTH, MAX_DEPTH + 3)
   }
 
-  /** The offset behind the value; `MORE`; or `DOUBT`: then this chunk counts as not read. */
+  /** The offset after the value; `MORE`; or `DOUBT`: then no byte of this chunk was read. */
   push(chunk: Uint8Array, at: number): number {
     const end = this.#kernel.resume(this.#state, this.#stack, chunk, at)
     if (end === MORE) this.#stack = this.#kernel.save(this.#state)
     return end
   }
 
-  /** Where it stands before the bytes that come next. */
+  /** Whether the next byte is inside a string. */
   get isInString(): boolean {
     return this.#state[IN_STRING] === 1
   }

@@ -1,9 +1,9 @@
 /**
- * One scan over one message: what kind it is, its id, its method, and where params, result and error stand.
+ * Scans a message once: its kind, id and method, and the positions of params, result and error.
  *
  * The scan checks the JSON and the limits, refuses repeated keys and keys in another case where they decide
- * (`deciding-keys.ts`), and leaves everything else as spans of the bytes that came. Null is absent, as many libraries write it
- * (BRIDGING 3.22, B282).
+ * (`deciding-keys.ts`), and leaves everything else as spans of the received bytes. `null` counts as absent, since many libraries
+ * write it so (BRIDGING 3.22, B282).
  */
 import { isUtf8 } from 'node:buffer'
 import { intoBlocks } from './content-blocks.ts'
@@ -16,22 +16,22 @@ import { ScanError } from '../json/scan-error.ts'
 import type { Into, Member, ScanLimits, Span } from '../json/scan.ts'
 
 /**
- * A JSON-RPC id as the JSON text it came in: `"1"` (with quotes) is not `1`. Echoing it is writing it again. Where two of a peer's
- * are compared, or one is a key, `idKey` removes the escapes.
+ * A JSON-RPC id as the received JSON text: `"1"` (with quotes) is not `1`. It is echoed unchanged. Where ids of a peer are compared
+ * or used as keys, `idKey` removes the escapes.
  */
 export type Id = string
 
 /**
- * The same text for every spelling of an id (B269): a peer may write `"a\/b"` in its request and `"a/b"` in what it says of it later.
- * Numbers stay as they came.
+ * The same text for every spelling of an id (B269): a peer may write `"a\/b"` in its request and `"a/b"` in its cancellation.
+ * Numbers stay unchanged.
  */
 export const idKey = (id: Id): Id => (id.includes('\\') ? JSON.stringify(JSON.parse(id)) : id)
 
 export interface Envelope {
-  /** The message as it came. */
+  /** The received message. */
   readonly bytes: Buffer
   readonly kind: 'request' | 'notification' | 'response'
-  /** Of a request or response; `undefined` for an error response to something unreadable. */
+  /** Of a request or response; `undefined` for an error response to an unparsable message. */
   readonly id: Id | undefined
   readonly method: string
   /** `params` if it is an object. */
@@ -43,7 +43,7 @@ export interface Envelope {
   readonly status?: number
 }
 
-/** Why a message could not be taken; `id` is echoed when it could be read. */
+/** Why a message was refused; `id` is echoed if it could be read. */
 export class EnvelopeError extends Error {
   readonly code: -32700 | -32600
   readonly id: Id | undefined
@@ -82,7 +82,7 @@ export const readServerMessage = (bytes: Buffer): Envelope => {
   return id === message.id ? message : { ...message, id }
 }
 
-/** An id or token that we gave as a number, in the way we wrote it; any other is returned as it is. */
+/** The number in an id or token that the gateway assigned, as the gateway writes it; any other text unchanged. */
 export const numberedId = (id: Id): Id => {
   if (isDigits(id)) return id
   const number = NUMBER_AS_TEXT.test(id) ? Number(id.startsWith('"') ? id.slice(1, -1) : id) : Number.NaN
@@ -97,7 +97,7 @@ const isDigits = (id: Id): boolean => {
   return true
 }
 
-/** A byte order mark is no part of JSON, and some write one ([RFC 8259 8.1]: may be ignored). */
+/** Removes a byte order mark, which parsers may ignore ([RFC 8259 8.1]). */
 const withoutBom = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
@@ -142,7 +142,7 @@ const intoParams: Into = (key, scanner) => {
 const intoResult: Into = (key, scanner, keyStart) =>
   key === '_meta' ? scanner.object(undefined, META_KEYS) : intoBlocks(key, scanner, keyStart)
 
-/** JSON, but no message: another mistake than no JSON at all ([JSON-RPC 2.0, 5.1]). */
+/** JSON that is no message has another error code than text that is no JSON ([JSON-RPC 2.0, 5.1]). */
 const refuseScalar = (scanner: Scanner): never => {
   scanner.skip()
   scanner.expectEnd()
@@ -196,7 +196,7 @@ const idText = (bytes: Buffer, span: Span): Id | undefined => {
   return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined
 }
 
-/** What is read again to find the id of a message that is refused: a larger one may be a bomb, and is asked at its ends only (T-24). */
+/** Refused messages up to this size are read again to find the id. Of a larger one, perhaps a bomb, only the two ends are read (T-24). */
 const MAX_READ_BYTES = 64 * 1024
 const END_BYTES = 4 * 1024
 

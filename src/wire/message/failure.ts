@@ -1,7 +1,6 @@
 /**
- * The closed list of ways in which Trunkline itself fails a request, under names that stay the same
- * (BRIDGING 7.2, RELIABILITY 4). They reach hosts as `data["dev.trunkline/gateway"].kind`; how each is worded and which form
- * it takes on the wire is decided in `host/response/respond.ts` alone.
+ * The closed list of kinds of failures that Trunkline itself makes; the names are stable (BRIDGING 7.2, RELIABILITY 4). Hosts get
+ * them as `data["dev.trunkline/gateway"].kind`. Only `host/response/respond.ts` decides the text and the form on the wire.
  */
 
 export type FailureKind =
@@ -36,27 +35,27 @@ export interface FailureFacts {
   readonly executed?: 'no' | 'unknown'
   readonly retryable?: boolean
   readonly retryAfterMs?: number
-  /** The server is away, and nothing was sent: the state that `ps` shows. */
+  /** The state of the server in `ps`, where it is unreachable and nothing was sent. */
   readonly state?: 'down' | 'failed'
-  /** The server it happened at: its key, and the name a person knows it by. */
+  /** The failing server: its key and its display name. */
   readonly server?: { readonly key: string; readonly displayName: string }
   /** HTTP status of the server, where it had one. */
   readonly status?: number
   /** The rule of the configuration that made it fail on purpose. */
   readonly injected?: string
-  /** A figure the wording needs: seconds of a time-out, MiB of a cap. */
+  /** A figure for the text: seconds of a time-out, MiB of a limit. */
   readonly amount?: number
-  /** The option that set the limit which was reached: named to the host, and counted. */
+  /** The option whose limit was reached: it is named in the error and counted. */
   readonly limit?: string
   /** Its `WWW-Authenticate`, with a 401 or 403. */
   readonly challenge?: string
-  /** A person who signs in there can mend it. */
+  /** A sign-in removes the cause. */
   readonly signIn?: boolean
-  /** The JSON-RPC code of the server's own error, where it is one that must not pass. */
+  /** The JSON-RPC code of the server's own error, where that error must not be relayed. */
   readonly code?: number
 }
 
-/** Thrown for every expected failure. The message is for the log; hosts see it only where it is about an option of ours. */
+/** Thrown for every expected failure. The message is for the log; hosts get it only if it is about an option of Trunkline. */
 export class Failure extends Error {
   readonly kind: FailureKind
   readonly executed: 'no' | 'unknown'
@@ -71,7 +70,7 @@ export class Failure extends Error {
     this.facts = facts
   }
 
-  /** The same failure, saying at which server it happened. */
+  /** The same failure with its server. */
   at(server: { readonly key: string; readonly displayName: string }): Failure {
     const { key, displayName } = server
     return new Failure(this.kind, this.message, { ...this.facts, server: { key, displayName } }, this)

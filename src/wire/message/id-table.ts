@@ -1,9 +1,9 @@
 /**
- * What is in flight, by the integer it is known by. For things that come and go with every call it stands where a `Map` would.
+ * A map from integer ids to values, in place of a `Map` for entries that are added and removed with every call.
  *
- * An old `Map` that churns keeps alive what it has forgotten: V8 replaces its table every few insertions, each table points at its
- * successor, and once one of them is in the old generation all of them stay until the next full collection. Here a table is
- * replaced only when it grows, and a lookup is an index. Open addressing with linear probing; a deletion closes the gap.
+ * A long-lived `Map` with many changes keeps deleted entries alive: V8 replaces its table every few insertions, each table refers to
+ * its successor, and once one of them is in the old generation all of them stay until the next full collection. Here a table is
+ * replaced only when it grows. Open addressing with linear probing; a deletion closes the gap.
  */
 const NONE = -1
 
@@ -55,7 +55,7 @@ export class IdTable<T> {
     this.#size = 0
   }
 
-  /** What is there now, in no order; later changes do not show. */
+  /** A copy of the current values, in no order. */
   values(): T[] {
     return this.#values.filter((_value, at) => this.#ids[at] !== NONE) as T[]
   }

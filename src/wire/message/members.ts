@@ -1,6 +1,6 @@
 /**
- * Members and elements inside a payload, where everything JSON allows may stand: escaped keys, repeated keys. Nothing is refused,
- * every occurrence is listed, so an edit reaches the one that a reader will believe, whichever that is.
+ * Members and elements inside a payload, with escaped and repeated keys. Nothing is refused. Every occurrence of a key is listed, so
+ * that an edit reaches the one that a parser uses.
  */
 import { stringAt } from './payload.ts'
 import { Scanner } from '../json/scan.ts'
@@ -35,7 +35,7 @@ export const elementsAt = (bytes: Buffer, start: number): Span[] => {
   return scanner.peek() === 0x5b ? scanner.elements() : []
 }
 
-/** The value that a JSON parser would give for `key`: of a repeated key the last. */
+/** The member that a JSON parser uses for `key`: the last one of a repeated key. */
 export const lastMember = (members: readonly Member[], key: string): Member | undefined =>
   members.findLast((member) => member.key === key)
 

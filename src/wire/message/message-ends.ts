@@ -1,6 +1,6 @@
 /**
- * What a message that was too long to keep has told by its two ends: the id stands first or last in whatever the known
- * implementations write. Every form that is accepted is listed here; in doubt there is no id.
+ * Reads the id of a message that was too long to keep from its two ends: known implementations write the id first or last. All
+ * accepted forms are listed here; in any other form there is no id.
  */
 import type { Id } from './envelope.ts'
 

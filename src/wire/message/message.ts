@@ -23,7 +23,7 @@ export const notificationMessage = (method: string, params?: Parts): Parts => {
 
 export const resultMessage = (id: Id, result: Parts): Parts => [resultHead(id), ...result, CLOSE]
 
-/** What stands before a result that is not there yet; `CLOSE` stands behind it. */
+/** The text before a result that follows later; `CLOSE` is the text after it. */
 export const resultHead = (id: Id): Buffer => around(ID, id, RESULT)
 
 /** `id` is null where the request's could not be read ([JSON-RPC 2.0, 5]). `error` is the JSON of the error object. */
@@ -37,7 +37,7 @@ export const errorObject = (code: number, message: string, data?: unknown): Part
   Buffer.from(JSON.stringify(data === undefined ? { code, message } : { code, message, data })),
 ]
 
-/** Text between two constants, in one buffer: a template would be put together as a string first, and then copied. */
+/** Text between two constants, in one buffer; a template string would be copied twice. */
 const around = (before: Buffer, text: string, after: Buffer): Buffer => {
   const bytes = Buffer.allocUnsafe(before.length + Buffer.byteLength(text) + after.length)
   bytes.set(before)

@@ -1,9 +1,9 @@
 /**
- * A JSON object on its way through: the bytes it came as, and the few changes it leaves with.
+ * A relayed JSON object: the received bytes and a few changes.
  *
- * `parts()` yields slices of the original bytes with the changes between them, so whatever was not changed leaves exactly as
- * it came: number text, key order, white space (BRIDGING 2.6). Changes are kept as text to put in place of a member, text to
- * put in front, and replacements of spans deeper inside.
+ * `parts()` yields slices of the original bytes with the changes between them. Unchanged parts keep number text, key order and white
+ * space (BRIDGING 2.6). Changes are stored as text in place of a member, text for new members in front, and replacements of spans
+ * deeper inside.
  */
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
 import { isDeeperThan } from '../json/deep-value.ts'
@@ -14,13 +14,13 @@ import { Splice } from './splice.ts'
 import { decodeString } from '../json/tokens.ts'
 import { keyBytes, wordAt } from '../json/known-words.ts'
 
-/** A message to send, or a piece of one: slices of what came, and our own pieces between them. */
+/** A message to send, or a part of one: slices of received bytes, and our own pieces between them. */
 export type Parts = readonly Uint8Array[]
 
-/** An object that ends up in a message; `set` and `delete` work on its top-level members. */
+/** An object of a message; `set` and `delete` work on its top-level members. */
 export interface JsonObject {
   has(key: string): boolean
-  /** Whether it is without the member, or came with `null` for it, which many libraries write for the same (BRIDGING 3.22). */
+  /** Whether the member is missing or `null`, which many libraries write for a missing member (BRIDGING 3.22). */
   isAbsent(key: string): boolean
   /** Puts a member; `json` is its value as JSON text. */
   set(key: string, json: string | Uint8Array | Parts): void
@@ -65,11 +65,11 @@ interface Edit extends Span {
   readonly parts: Parts
 }
 
-/** What a member was given for a value, or a new member has for one. */
+/** The new value of a member. */
 type Made = Parts | Draft
-/** Given to a member that is left out. An object: comparing one with the others costs nothing. */
+/** The value of a deleted member; compared by identity. */
 const CUT: Parts = []
-/** Of a value that is parsed: it is compared and written by recursion. */
+/** Levels of a parsed value: it is compared and written by recursion. */
 const MAX_VALUE_LEVELS = 512
 /** No index. */
 const NONE = -1
@@ -91,7 +91,7 @@ export class Payload implements JsonObject {
   /** New members, put in front of the others. */
   #added: Map<string, Made> | undefined
   #edits: Edit[] | undefined
-  /** Members that were asked for as objects, at their index. */
+  /** Members that were read as objects, at their index. */
   #nested: (Payload | undefined)[] | undefined
 
   constructor(bytes: Buffer, span: Span, members: readonly Member[]) {
@@ -139,28 +139,28 @@ export class Payload implements JsonObject {
     return made === CUT || (made === undefined && this.bytes[this.members[index].start] === NULL)
   }
 
-  /** The value's bytes as they came, or `undefined`. */
+  /** The received bytes of the value, or `undefined`. */
   raw(key: string): Buffer | undefined {
     const member = this.member(key)
     return member && this.bytes.subarray(member.start, member.end)
   }
 
-  /** The value's bytes as they will leave: a changed member counts as changed. */
+  /** The bytes of the value with its changes. */
   final(key: string): Buffer | undefined {
     const made = this.#made(key)
     if (made === CUT) return undefined
     return made === undefined ? this.raw(key) : join(partsOf(made))
   }
 
-  /** The value as text if it came as a string, else `undefined`. */
+  /** The received value if it is a string, else `undefined`. */
   text(key: string): string | undefined {
     const member = this.member(key)
     return member && stringAt(this.bytes, member)
   }
 
   /**
-   * The value parsed, for small members whose shape we own. Throws `ScanError` where a lenient scan took for JSON what is none, and
-   * for more levels than what reads the value can walk.
+   * The parsed value, for small members of a known shape. Throws `ScanError` for invalid JSON that the lenient scan accepted, and
+   * for more than `MAX_VALUE_LEVELS` levels.
    */
   value(key: string): unknown {
     const member = this.member(key)
@@ -214,7 +214,7 @@ export class Payload implements JsonObject {
     ;(this.#edits ??= []).push({ start: span.start, end: span.end, parts: toParts(json) })
   }
 
-  /** With its changes made, for what has to read them: the same object where there are none. */
+  /** A payload of the changed bytes, for code that must read the changes; the same object if there are none. */
   settled(): Payload {
     return this.#isAsItCame ? this : Payload.at(join(this.parts()))
   }
@@ -238,7 +238,7 @@ export class Payload implements JsonObject {
     return true
   }
 
-  /** What was put in place of the member, or as a new one. */
+  /** The new value of the member, changed or added. */
   #made(key: string): Made | undefined {
     const index = this.#indexOf(key)
     return index === NONE ? this.#added?.get(key) : this.#changed?.[index]
@@ -248,7 +248,7 @@ export class Payload implements JsonObject {
     if (index !== NONE) {
       const changed = (this.#changed ??= places(this.members))
       changed[index] = made
-      // No reader is to find an earlier value of a repeated key.
+      // Earlier values of a repeated key are removed.
       for (let earlier = index - 1; earlier >= 0; earlier--) if (this.members[earlier].key === key) changed[earlier] = CUT
     } else if (made !== CUT) (this.#added ??= new Map()).set(key, made)
   }
@@ -265,7 +265,7 @@ export class Payload implements JsonObject {
       const made = changed?.[index]
       if (made === CUT) continue
       const member = members[index]
-      // Between neighbours stands what stood there; where a member was left out, one comma.
+      // The text between members is kept; after a removed member it is one comma.
       if (previous === NONE) at = index === 0 ? at : member.keyStart
       else if (previous !== index - 1) {
         splice.put(COMMA)
@@ -325,7 +325,7 @@ export const stringAt = (bytes: Buffer, span: Span): string | undefined => {
   return decodeString(bytes, span.start + 1, span.end - 1)
 }
 
-/** An object that we compose ourselves, member by member. */
+/** An object that the gateway composes, member by member. */
 export class Draft implements JsonObject {
   readonly #members = new Map<string, Parts>()
 

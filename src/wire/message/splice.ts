@@ -1,6 +1,6 @@
 /**
- * Puts a message together from what came and what is ours: stretches of the original that touch become one, and what is small in
- * all becomes one buffer, since a slice costs more than the copy of a few bytes.
+ * Joins a message from received bytes and our own pieces. Adjacent slices of the original become one. A small message becomes one
+ * buffer, since a slice costs more than the copy of a few bytes.
  */
 import type { Parts } from './payload.ts'
 
@@ -18,7 +18,7 @@ export class Splice {
   readonly #bytes: Buffer
   readonly #pieces: Piece[] = []
   #length = 0
-  /** The stretch that is kept and may become longer. */
+  /** The current slice, which may grow. */
   #from = 0
   #to = 0
 

@@ -1,11 +1,11 @@
-/** Where the `content` of a tool's result begins in a response of which only the beginning has come. */
+/** Finds where the `content` of a tool's result begins, in the first bytes of a response. */
 import { ENVELOPE_KEYS, RESULT_KEYS } from '../protocol/deciding-keys.ts'
 import { Scanner } from '../json/scan.ts'
 import { ScanError } from '../json/scan-error.ts'
 
 const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b
-/** A result that has said so much and has no `content` yet is read whole. */
+/** A result without `content` in its first bytes up to here is read whole. */
 const MAX_HEAD_BYTES = 16 * 1024
 
 export interface HeadPlace {
@@ -14,7 +14,7 @@ export interface HeadPlace {
   readonly keyStart: number
 }
 
-/** Ends a scan that has seen enough; one for all, since making an error costs more than the scan. */
+/** Thrown to end a scan early; shared, since creating an error costs more than the scan. */
 const FOUND = new Error('found')
 
 /** `more`: all of it may be plain, and `content` is still to come; `undefined`: it has none, or is no such response. */

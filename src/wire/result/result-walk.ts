@@ -13,11 +13,11 @@ import { Payload } from '../message/payload.ts'
 import { ScanError } from '../json/scan-error.ts'
 import { closingQuote, decodeString } from '../json/tokens.ts'
 
-/** What leaves differently. */
+/** The changes to apply. */
 export interface ResultChanges {
-  /** Members that are left out where they come. */
+  /** Members to remove. */
   readonly cut: ReadonlySet<string>
-  /** Members to put into a member that has not come yet, or is never to come. */
+  /** Members to add to a member that was not received yet, or is missing. */
   readonly late: Map<string, Map<string, string | Uint8Array>>
   /** Changes a content block that may hold a URI. */
   readonly editBlock: ((block: Payload) => void) | undefined
@@ -35,14 +35,14 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 /** With fewer bytes of a chunk left, a value is walked here. */
 const MIN_KERNEL_BYTES = 128
-/** What stands behind the result of a message: its id, its version. */
+/** Bytes after the result of a message: its id, its version. */
 const MAX_TAIL_BYTES = 4 * 1024
 /** No key or type that matters is longer. */
 const MAX_WORD = 256
-/** Blocks that hold no URI of their own: they pass from here on. */
+/** Blocks without a URI of their own: they are passed on at once. */
 const PLAIN_TYPES: ReadonlySet<string> = new Set(['text', 'image', 'audio'])
 
-/** What is being kept back: a separator and its key, a member to leave out, one to change, a block whose type is not known yet, or one to change. */
+/** What is being held: a separator and its key, a member to remove, one to change, a block of unknown type, or one to change. */
 type Held = 'key' | 'cut' | 'member' | 'block' | 'edited block'
 
 export class ResultWalk {
@@ -54,7 +54,7 @@ export class ResultWalk {
   #isEscaped = false
   /** A value that is being skipped. */
   #skip: ValueSkip | undefined
-  /** The kernel is missing, or has doubted. */
+  /** The kernel is missing, or could not decide. */
   #isPlain = false
   #word: string | undefined
   #expectsKey = true
@@ -74,7 +74,7 @@ export class ResultWalk {
     this.#write = write
   }
 
-  /** What came behind the result; `undefined`: it is not over. */
+  /** The bytes after the result; `undefined`: the result is not complete. */
   get tail(): Buffer | undefined {
     return this.#tail && Buffer.concat(this.#tail)
   }
@@ -96,7 +96,7 @@ export class ResultWalk {
     if (this.#tail !== undefined) return this.#readTail(chunk)
     let from = 0
     let at = 0
-    /** Everything before `end` goes where the zone it is in says. */
+    /** Writes, holds or drops the bytes before `end`, by their zone. */
     const flush = (end: number): void => {
       if (end > from) {
         const bytes = chunk.subarray(from, end)
@@ -171,7 +171,7 @@ export class ResultWalk {
     flush(chunk.length)
   }
 
-  /** The value of a member of the result is over. */
+  /** The value of a member of the result is complete. */
   #memberEnds(at: number, release: (end: number) => Buffer): void {
     if (this.#held === 'cut') release(at)
     else if (this.#held === 'member') {
@@ -182,7 +182,7 @@ export class ResultWalk {
     }
   }
 
-  /** Members that were to be changed inside and never came. */
+  /** Adds members that were to be changed inside and were not received. */
   #addLate(): void {
     for (const [outer, members] of this.#changes.late) {
       const made = Payload.of({})
@@ -192,7 +192,7 @@ export class ResultWalk {
     }
   }
 
-  /** A string that matters is complete; true: what was kept back for it may pass. */
+  /** A relevant string is complete; true: the bytes held for it may be written. */
   #wordEnds(): boolean {
     const word = decoded(this.#word ?? '')
     this.#word = undefined

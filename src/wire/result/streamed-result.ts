@@ -1,12 +1,12 @@
 /**
- * The result of a tool call that passes on while it still comes (DECISIONS 4): a response of a server whose `content` has begun is
- * a `Payload` of the members before it, and a stream of everything behind.
+ * The result of a tool call that is relayed while it is received (DECISIONS 4): a response of a server whose `content` has begun is
+ * a `Payload` of the members before it, and a stream of the rest.
  *
  *     {"jsonrpc":"2.0","id":7,"result":{"isError":false,"content":[{"type":"text","text":"…"}],"_meta":{}}}
  *     └────────── checked at the end ──┘└─ the payload ─┘└── passes as it comes ──────────────┘ └ held, edited
  *
- * Changes are made as on any other payload, and before `pipe`. A member that is set or deleted is left out wherever it comes later;
- * one that is changed inside is held until it is whole. The surprise: unchanged parts are checked for closed strings, matching
+ * Changes are made as on any other payload, before `pipe`. A member that was set or deleted is removed from the rest; one that is
+ * changed inside is held until it is complete. The surprise: unchanged parts are checked for closed strings, matching
  * brackets and UTF-8 only, because their beginning has been sent before a deeper mistake could be found.
  */
 import { isUtf8 } from 'node:buffer'
@@ -71,8 +71,8 @@ export class StreamedResult extends Payload {
   }
 
   /**
-   * Reads the beginning of the response to request `id`. `more`: it may become one that streams; `undefined`: it is to be read
-   * whole, as it is no result whose `content` has begun, or the member `after` has not come before that.
+   * Reads the beginning of the response to request `id`. `more`: it may still be streamed; `undefined`: it must be read whole, since it
+   * is no result with `content`, or the member `after` does not come before `content`.
    */
   static begin(bytes: Buffer, id: Id, source: ResultSource, after?: string): StreamedResult | 'more' | undefined {
     const at = findContent(bytes)
@@ -81,7 +81,7 @@ export class StreamedResult extends Payload {
     return after === undefined || result.member(after) !== undefined ? result : undefined
   }
 
-  /** As a message of its own, of which the rest is to come. */
+  /** The message, of which the rest follows. */
   get envelope(): Envelope {
     return {
       bytes: this.bytes,
@@ -94,12 +94,12 @@ export class StreamedResult extends Payload {
     }
   }
 
-  /** Calls back with each content block that may hold a URI, before it passes on. */
+  /** Calls back with each content block that may hold a URI, before it is written. */
   editBlocks(edit: (block: Payload) => void): void {
     this.#editBlock = edit
   }
 
-  /** Calls back once, when nothing more comes; `bytes`: of the message, as far as it came. */
+  /** Calls back once at the end; `bytes`: received bytes of the message. */
   onOver(callback: (bytes: number, end: StreamEnd) => void): void {
     this.#onOver.push(callback)
   }
@@ -149,7 +149,7 @@ export class StreamedResult extends Payload {
     sink.write(Buffer.from(`${hasMembers ? ',' : ''}${this.#separator}`, 'latin1'))
     const waiting = this.#waiting
     this.#waiting = []
-    // First, as the sink may be full of what waits.
+    // Before the write, since the waiting chunks may fill the sink.
     if (this.#end === undefined) this.#source.resume()
     for (const chunk of waiting) this.#take(chunk)
     if (this.#end === 'complete') this.finish()
@@ -168,7 +168,7 @@ export class StreamedResult extends Payload {
     })
   }
 
-  /** The place it goes to is full, or has room again. */
+  /** Backpressure of the sink. */
   pause(): void {
     if (!this.#isDone) this.#source.pause()
   }
@@ -202,7 +202,7 @@ export class StreamedResult extends Payload {
     }
   }
 
-  /** The message is complete, as far as the server is concerned. */
+  /** The server has sent the whole message. */
   finish(): void {
     if (this.#isDone) return
     if (this.#sink === undefined) {
@@ -215,7 +215,7 @@ export class StreamedResult extends Payload {
     this.#sink.end()
   }
 
-  /** The rest will not come. */
+  /** The rest cannot be received. */
   fail(failure: Failure): void {
     if (this.#isDone) return
     if (this.#sink === undefined) {
@@ -231,7 +231,7 @@ export class StreamedResult extends Payload {
     for (const callback of this.#onOver) callback(this.#bytes, end)
   }
 
-  /** What is around the result is a response to our request, like any other. */
+  /** Checks that the text around the result is a response to our request; returns the error. */
   #incomplete(): string | undefined {
     const tail = this.#walk?.tail
     if (tail === undefined) return 'it ends in the middle'
