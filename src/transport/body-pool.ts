@@ -1,8 +1,8 @@
 /**
- * Memory for big replies of servers, of whichever transport, used again once the host has its answer.
+ * A pool of memory for big replies of servers, for all transports. A buffer is used again after the host has its answer.
  *
- * Every megabyte that is allocated and dropped brings the next collection of the whole heap nearer; with 1 MB results those
- * collections were half of what a call costs. So the body of a big reply lies in memory that was used before.
+ * Allocated and dropped megabytes cause collections of the whole heap; with 1 MB results those collections were half of the cost of
+ * a call. Bodies of big replies are therefore kept in pooled memory.
  *
  *   lease ─▶ filled, read ─▶ relayed? ─ yes ─▶ written to the host ─▶ release ─▶ free
  *                                 └ no: the collector's, like any other memory
@@ -15,29 +15,29 @@ import { HeldBytes } from './held-bytes.ts'
 
 /** Smaller bodies are cheap to allocate, and not worth counting. */
 export const BIG_BYTES = 64 * 1024
-/** Larger ones are rare, and would keep too much. */
+/** Larger bodies are rare, and would use too much of the pool. */
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_FREE_BYTES = 64 * 1024 * 1024
 /** Unused memory is freed after this time, ms. */
 const IDLE_MS = 10_000
 
 export class BodyPool implements Memory {
-  /** What of bodies is held, in this pool or elsewhere. */
+  /** Bytes of bodies that are held, in this pool or elsewhere. */
   readonly held = new HeldBytes()
   /** By size, a power of two. */
   readonly #free = new Map<number, ArrayBuffer[]>()
-  /** Made here: only these are ever used again. */
+  /** Buffers of this pool; only these are used again. */
   readonly #own = new WeakSet<ArrayBufferLike>()
   readonly #relayed = new WeakSet<ArrayBufferLike>()
   #freeBytes = 0
   #idleTimer: NodeJS.Timeout | undefined
 
-  /** Bytes that wait for their next use. */
+  /** Free bytes. */
   get freeBytes(): number {
     return this.#freeBytes
   }
 
-  /** Memory for a body of `length` bytes, whatever was in it before. */
+  /** Memory for a body of `length` bytes, with any content. */
   lease(length: number): Buffer {
     if (length < BIG_BYTES || length > MAX_BYTES) return Buffer.allocUnsafe(length)
     const size = 2 ** Math.ceil(Math.log2(length))
@@ -53,7 +53,7 @@ export class BodyPool implements Memory {
     if (body.length >= BIG_BYTES && this.#own.has(body.buffer)) this.#relayed.add(body.buffer)
   }
 
-  /** The system has taken all of a host's answer, of which these were the parts. */
+  /** The system has accepted all bytes of a host's answer with these parts. */
   release(parts: readonly Uint8Array[]): void {
     for (const { buffer } of parts) if (this.#relayed.delete(buffer)) this.#keep(buffer as ArrayBuffer)
   }

@@ -1,7 +1,7 @@
-/** Bytes of messages that we hold, of all hosts and servers together: bodies under way, and what waits to be taken (RELIABILITY 7). */
+/** Bytes of messages in memory, of all hosts and servers: bodies being read, and queued writes (RELIABILITY 7). */
 
 export class HeldBytes {
-  /** `limits.in_flight_bytes`, of which never more than a quarter of the heap's limit. */
+  /** `limits.in_flight_bytes`, at most a quarter of the heap's limit. */
   max: number
   #bytes = 0
 
@@ -12,7 +12,7 @@ export class HeldBytes {
   get bytes(): number {
     return this.#bytes
   }
-  /** No new work is taken. */
+  /** New calls are refused. */
   get isFull(): boolean {
     return this.#bytes >= this.max
   }
@@ -25,7 +25,7 @@ export class HeldBytes {
     this.#bytes -= bytes
   }
 
-  /** Whether a server's answer of so many bytes may be held: work that was taken may fill the same room once more. */
+  /** Whether a server's answer of this size may be held. Answers to admitted calls may use the limit a second time. */
   hasRoomFor(bytes: number): boolean {
     return this.#bytes + bytes <= 2 * this.max
   }

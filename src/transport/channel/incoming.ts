@@ -1,8 +1,8 @@
-/** Bytes that one server sent as one unit (a body, the data of an event) become messages: one, or those of a batch. */
+/** Parses one unit of a server (a body, the data of an event) into messages: one, or those of a batch. */
 import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 
-/** What was no message, and the id it carried if that could be read. */
+/** An unparsable message, and its id if that could be read. */
 export interface Unparsable {
   readonly reason: string
   /** The first 200 bytes, as text. */
@@ -19,7 +19,7 @@ export interface Recipient {
 /** A message begins with it; a batch does not. */
 export const OPEN_BRACE = 0x7b
 
-/** Tells `recipient` of each message, in order; batches come from servers of 2025-03-26 and before. */
+/** Passes each message to `recipient`, in order; servers of 2025-03-26 and before send batches. */
 export const readIncoming = (bytes: Buffer, recipient: Recipient): void => {
   // Only `[` needs the look for a batch: a message begins with a brace.
   if (bytes[0] === OPEN_BRACE) return readOne(bytes, recipient)
@@ -42,7 +42,7 @@ const readOne = (bytes: Buffer, recipient: Recipient): void => {
   recipient.receive(message)
 }
 
-/** An unexpected error costs the message that caused it, like any other (B271). */
+/** An unexpected error affects only the message that caused it (B271). */
 const unparsableOf = (bytes: Buffer, error: unknown): Unparsable => {
   if (!(error instanceof EnvelopeError))
     return { reason: `unexpected error: ${String(error)}`, sample: sampleOf(bytes), id: undefined }

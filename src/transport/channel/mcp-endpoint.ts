@@ -1,6 +1,6 @@
 /**
- * The one URL of a Streamable HTTP server, and the headers that every request to it carries: the configured ones, the session
- * that the server opened, the revision that the handshake agreed on.
+ * The URL of a Streamable HTTP server, and the headers of every request to it: the configured ones, the session of the server, and
+ * the negotiated revision.
  */
 import { isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
@@ -25,7 +25,7 @@ export class McpEndpoint implements HeadWatcher {
   /** Headers of every POST: built again when the session or the revision becomes known. */
   #postHeaders: Readonly<Record<string, string>> | undefined
 
-  /** `headers` go to the origin of `url` and nowhere else; the protocol's own headers win over them. */
+  /** `headers` are sent to the origin of `url` only; headers of the protocol replace them. */
   constructor(
     client: HttpClient,
     url: URL,
@@ -55,7 +55,7 @@ export class McpEndpoint implements HeadWatcher {
 
   /**
    * Sends one message. The first legacy answer that names a session is the one to `initialize`; modern requests (they have
-   * `Mcp-Method`) open none, whatever the server says.
+   * `Mcp-Method`) open no session, whatever headers the server sends.
    */
   post(message: Outgoing, events: ReplyEvents): Reply {
     const more = message.headers
@@ -76,14 +76,14 @@ export class McpEndpoint implements HeadWatcher {
     this.#postHeaders = undefined
   }
 
-  /** Opens the standalone stream, or resumes the one on which the event `lastEventId` came. */
+  /** Opens the standalone stream, or resumes the stream of the event `lastEventId`. */
   get(lastEventId: string | undefined, events: ReplyEvents): Reply {
     const headers = { ...this.#headers(), accept: 'text/event-stream' }
     const resuming = lastEventId === undefined ? headers : { ...headers, 'last-event-id': lastEventId }
     return this.#open({ method: 'GET', url: this.#url, headers: resuming }, events)
   }
 
-  /** Ends the session, if there is one, within `timeoutMs`; whatever the server says to that is fine. */
+  /** Ends the session, if there is one, within `timeoutMs`; the server's response is ignored. */
   leave(timeoutMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     if (!this.hasSession) return Promise.resolve()

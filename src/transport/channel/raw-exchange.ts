@@ -1,4 +1,4 @@
-/** One POST and what came of it, statuses as values: what the era probe looks at. */
+/** One POST and its response, with the status as a value, for the era probe. */
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Outgoing } from './channel.ts'
@@ -7,7 +7,7 @@ import { readIncoming } from './incoming.ts'
 import type { McpEndpoint } from './mcp-endpoint.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 
-/** `message` is the first response in the body or stream, whatever the status; other messages are not looked at. */
+/** `message` is the first response in the body or stream, for any status; other messages are ignored. */
 export interface RawAnswer extends HttpHead {
   readonly message?: Envelope
   /** Of an answer that has no response. */

@@ -20,23 +20,23 @@ import { asEventId, waitBefore } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 
-/** What the exchanges of one channel need of it. */
+/** The channel as its exchanges use it. */
 export interface ExchangePorts {
   /** True if a POST of now carries a session id. */
   readonly hasSession: boolean
   post(message: Outgoing, events: ReplyEvents): Reply
-  /** GET with `Last-Event-ID`; `undefined` where the revision resumes nothing. */
+  /** GET with `Last-Event-ID`; `undefined` where the revision has no resumption. */
   resume(lastEventId: string, events: ReplyEvents): Reply | undefined
   receive(message: Envelope, exchange: RequestExchange): void
   /** This body was the response to a host's call, and nothing else. */
   relayed(body: Buffer): void
   unparsable(message: Unparsable): void
-  /** Nothing more comes of it; `failure` says why, should it still be unanswered. Once, and not after `abort()`. */
+  /** The exchange is over; `failure`: the reason, if it is unanswered. Called once, and not after `abort()`. */
   ended(exchange: RequestExchange, failure: Failure | undefined): void
 }
 
 export interface ResumeOptions extends ReconnectOptions {
-  /** Tries in a row that bring nothing new. */
+  /** Attempts in a row without a new event. */
   readonly maxResumes: number
 }
 
@@ -51,7 +51,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
   #state: 'new' | 'sent' | 'answered' | 'over' = 'new'
   #isSent = false
   #hadSession = false
-  /** A result that passes on while it comes; `silence` ends it. */
+  /** A result that is relayed while it is received; `silence` ends it. */
   #streamed: StreamedResult | undefined
   #silence: NodeJS.Timeout | undefined
   #lastEventId: string | undefined
@@ -69,7 +69,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
   get isSent(): boolean {
     return this.#isSent
   }
-  /** Answered, with a result of which the rest is to come. */
+  /** Answered with a result whose rest follows. */
   get isStreaming(): boolean {
     return this.#streamed !== undefined && this.#state === 'answered'
   }
@@ -82,7 +82,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     this.#reply = this.#ports.post(this.#message, this)
   }
 
-  /** Its response came, on whichever stream: it can no longer be lost. */
+  /** Its response was received on some stream: it cannot be lost any more. */
   answered(): void {
     if (this.#state !== 'sent') return
     this.#state = 'answered'
@@ -151,7 +151,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
       begun.fail(new Failure('timeout', `no more of the answer within ${idleMs} ms`, { amount: Math.round(idleMs / 1000) }))
       this.#end(undefined)
     }, idleMs)
-    // Until it is known where to, the server waits.
+    // The server is paused until the result has a sink.
     source.pause()
     this.#ports.receive(begun.envelope, this)
     return begun
@@ -161,7 +161,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     this.#silence?.refresh()
   }
 
-  /** A message of its reply, whose way back it is. */
+  /** A message in the reply to this request. */
   receive(message: Envelope): void {
     if (this.#state === 'over') return
     // On the reply to a request an error without an id can only mean this request.
@@ -210,7 +210,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
   #streamEnded(head: ReplyHead): void {
     if (head.status >= 400) return this.#end(failureOfStatus(head, this.#hadSession, Date.now()))
     const failure = new Failure('lost', 'the stream ended without the response')
-    // A server that said when to come back and then closed is polled: that is no failed try.
+    // A server that sends `retry` and closes the stream is polled: that is no failed attempt.
     if (this.#retryMs !== undefined) this.#tries = 0
     this.#resumeLater(failure)
   }

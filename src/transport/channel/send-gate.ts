@@ -1,9 +1,9 @@
 /**
- * Keeps the order that a pipe has by itself and separate POSTs have not: nothing overtakes the first message without an id,
- * which is `notifications/initialized`. Everything else may run side by side.
+ * Keeps the order of the handshake over separate POSTs: no message is sent before the first message without an id, which is
+ * `notifications/initialized`, is accepted. Later messages may be sent concurrently.
  */
 
-/** How long messages wait behind `notifications/initialized` when the server does not take it. */
+/** How long messages wait for the response to `notifications/initialized`. */
 export const DEFAULT_GATE_MS = 5_000
 
 /** The sending of one message. */
@@ -34,7 +34,7 @@ export class SendGate {
     message.start()
   }
 
-  /** A message without an id was taken, or failed. */
+  /** A message without an id was accepted, or failed. */
   open(): void {
     if (this.#state !== 'shut') return
     this.#state = 'open'
@@ -42,7 +42,7 @@ export class SendGate {
     for (const message of this.#waiting.splice(0)) message.start()
   }
 
-  /** Forgets what waits. */
+  /** Drops waiting messages. */
   close(): void {
     this.#waiting.length = 0
     clearTimeout(this.#timer)

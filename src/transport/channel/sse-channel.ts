@@ -1,7 +1,7 @@
 /**
- * HTTP+SSE ([2024-11-05 basic/transports]): one GET stream on which the server says everything, one URI to which we POST.
+ * HTTP+SSE ([2024-11-05 basic/transports]): one GET stream for all messages of the server, one URI for POSTs.
  *
- * That URI is the server's to choose, and our credentials go there: it must be of the same origin (BRIDGING 5.2).
+ * The server chooses that URI. Credentials are sent there, so it must have the same origin (BRIDGING 5.2).
  */
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -23,7 +23,7 @@ export interface SseOptions {
   readonly endpointTimeoutMs: number
   /** How long messages wait for the server to take `notifications/initialized`. */
   readonly gateMs: number
-  /** After an answer too long to keep, which does not tell whose it was, how long all requests of the time have left. */
+  /** After a response over the limit without a known id, the time that all pending requests have left. */
   readonly unclaimedMs: number
 }
 
@@ -53,7 +53,7 @@ export class SseChannel implements Channel, Recipient {
   readonly #opened = Promise.withResolvers<void>()
   /** Requests without their response. */
   readonly #pending = new Map<string, Pending>()
-  /** The event that is read has answered a host's call. */
+  /** The current event has answered a host's call. */
   #answersCall = false
   readonly #posts = new Set<Reply>()
   readonly #timers = new Set<NodeJS.Timeout>()
@@ -68,7 +68,7 @@ export class SseChannel implements Channel, Recipient {
   #timer: NodeJS.Timeout | undefined
   #isOver = false
 
-  /** `headers` and `bearer` go to the origin of `url` and nowhere else. */
+  /** `headers` and `bearer` are sent to the origin of `url` only. */
   constructor(
     client: HttpClient,
     url: URL,
@@ -102,7 +102,7 @@ export class SseChannel implements Channel, Recipient {
         onEvent: (event) => this.#onEvent(event, stream.url),
         onEnd: (head) => this.#end(endOf(head)),
         onError: (failure) => this.#end(failure),
-        // The stream is everybody's: it outlives one bad message.
+        // All requests share the stream: a bad message does not end it.
         onOversize: () => this.#oversize(),
       },
     )
@@ -110,7 +110,7 @@ export class SseChannel implements Channel, Recipient {
     return this.#opened.promise
   }
 
-  /** What the handshake agreed on; servers of the first revision do not look at it. */
+  /** The negotiated revision; servers of the first revision ignore it. */
   setRevision(revision: Revision): void {
     this.#headers = { ...this.#headers, 'mcp-protocol-version': revision }
     this.#postHeaders = undefined
@@ -172,7 +172,7 @@ export class SseChannel implements Channel, Recipient {
     } else if (event === 'message' && data.length > 0) {
       this.#answersCall = false
       readIncoming(data, this)
-      // A batch holds messages to others as well.
+      // A batch may hold messages for other requests.
       if (this.#answersCall && data[0] === OPEN_BRACE) this.#client.bodies.relayed(data)
     }
   }
@@ -206,7 +206,7 @@ export class SseChannel implements Channel, Recipient {
     if (this.#pending.delete(id)) this.#events?.lost(Number(id), failure)
   }
 
-  /** The headers of every request, with the proof as it is now. */
+  /** The headers of every request, with the current credential. */
   #proven(): Readonly<Record<string, string>> {
     const proof = this.#bearer?.value
     return proof === undefined ? this.#headers : { ...this.#headers, authorization: proof }

@@ -13,9 +13,9 @@ import type { ReplyHead } from '../http1/client/reply-head.ts'
 export interface StreamPorts {
   get(lastEventId: string | undefined, events: ReplyEvents): Reply
   message(bytes: Buffer): void
-  /** A message over the cap was skipped: opening the stream again would only bring it again. */
+  /** A message over the limit was skipped; a new stream would deliver it again. */
   oversize(): void
-  /** The server answers 404 where there was a stream before: the session is gone. */
+  /** The server answers 404 where there was a stream before: the session has ended. */
   expired(failure: Failure): void
 }
 
@@ -36,7 +36,7 @@ export class StandingStream {
     this.#options = options
   }
 
-  /** Settles with the server's first clear word on it: a stream, or none offered. Also when stopped before that: none. */
+  /** Settles once the server has opened or refused the stream; false also if the stream was stopped before that. */
   get isOffered(): Promise<boolean> {
     return this.#offered.promise
   }
@@ -56,7 +56,7 @@ export class StandingStream {
     })
   }
 
-  /** Reads no more until the returned function is called. */
+  /** Pauses the stream until the returned function is called. */
   pause(): (() => void) | undefined {
     return this.#reply?.pause()
   }
@@ -78,10 +78,10 @@ export class StandingStream {
   #onEnd(head: ReplyHead): void {
     if (this.#isOver) return
     if (isStream(head)) return this.#again(this.#retryMs)
-    // Many servers route nothing but POST: a first 404 says no more than that, and the next POST would find out.
+    // Many servers route POST only: a first 404 does not mean a lost session; the next POST would detect one.
     const failure = failureOfStatus(head, this.#wasOpen, Date.now())
-    // Whatever else a server that had a stream says: calls go on, and without the stream its messages would be lost unnoticed.
-    // It may also be our last event that it does not know.
+    // After any other status of a server that had a stream, calls continue, but its messages would be lost: the stream is retried.
+    // The server may not know our last event id any more.
     if (!failure.retryable && head.status < 500) this.#lastEventId = undefined
     const isTriedAgain = failure.retryable || head.status >= 500 || (this.#wasOpen && failure.kind !== 'session_expired')
     if (isTriedAgain) return this.#again(failure.facts.retryAfterMs ?? this.#retryMs)

@@ -1,7 +1,7 @@
 /**
- * Streamable HTTP toward one server, in both eras: every message is a POST of its own, every request has its own way back.
- * The legacy form adds a session, a standalone GET stream and resumption; the modern one uses none of them, and closing a
- * request's stream is its cancellation.
+ * Streamable HTTP to one server, in both eras: every message is a POST of its own, and every request has its own response stream.
+ * The legacy form adds a session, a standalone GET stream and resumption. The modern form has none of them; closing a request's
+ * stream cancels it.
  */
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -30,7 +30,7 @@ export interface StreamableOptions extends ResumeOptions {
   readonly closeTimeoutMs: number
   /** How long messages wait for the server to take `notifications/initialized`. */
   readonly gateMs: number
-  /** The sweep that closes streams of answered requests comes this often. */
+  /** Period of the sweep that closes streams of answered requests. */
   readonly lingerMs: number
 }
 
@@ -58,13 +58,13 @@ export class StreamableChannel implements Channel, ExchangePorts {
   /** Answered requests whose streams have not ended yet. */
   readonly #lingering = new IdTable<RequestExchange>()
   #lingerTimer: NodeJS.Timeout | undefined
-  /** Ends whatever else is open: notifications and raw exchanges. */
+  /** Ends all else that is open: notifications and raw exchanges. */
   readonly #loose = new Set<() => void>()
   #stream: StandingStream | undefined
   #events: ChannelEvents | undefined
   #closing: Promise<void> | undefined
 
-  /** `headers` and `bearer` go to the origin of `url` and nowhere else. */
+  /** `headers` and `bearer` are sent to the origin of `url` only. */
   constructor(
     client: HttpClient,
     url: URL,
@@ -82,13 +82,13 @@ export class StreamableChannel implements Channel, ExchangePorts {
     return this.#closed.promise
   }
 
-  /** Connects nothing: there is no connection to a Streamable HTTP server, only requests. */
+  /** Opens no connection: Streamable HTTP has requests only. */
   open(events: ChannelEvents): Promise<void> {
     this.#events = events
     return Promise.resolve()
   }
 
-  /** What the handshake agreed on: `MCP-Protocol-Version` of everything from now on. */
+  /** The negotiated revision: `MCP-Protocol-Version` of all later requests. */
   setRevision(revision: Revision): void {
     this.#endpoint.setRevision(revision)
   }
@@ -115,8 +115,8 @@ export class StreamableChannel implements Channel, ExchangePorts {
   }
 
   /**
-   * Opens the standalone GET stream and keeps it open; resolves with whether the server offers one. A session that turns out
-   * to be gone ends the channel with `session_expired`.
+   * Opens the standalone GET stream and keeps it open; resolves with whether the server offers one. A lost session ends the channel
+   * with `session_expired`.
    */
   openStream(): Promise<boolean> {
     if (this.#closing !== undefined) return Promise.resolve(false)
@@ -137,7 +137,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     return this.#stream.isOffered
   }
 
-  /** One POST outside of the channel's bookkeeping, for the era probe and the handshake; it does take up the session. */
+  /** One POST outside of the channel's pending requests, for the era probe and the handshake; it does adopt the session. */
   exchange(message: Outgoing, timeoutMs: number): Promise<RawAnswer> {
     if (this.#closing !== undefined) return Promise.reject(notOpen())
     const raw = rawExchange(this.#endpoint, message, timeoutMs)
@@ -164,7 +164,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#closed.resolve(reason)
   }
 
-  /** The following are for the exchanges of this channel. */
+  /** The members below are for the exchanges of this channel. */
   get hasSession(): boolean {
     return this.#endpoint.hasSession
   }
@@ -205,7 +205,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#events?.receive(message, during)
   }
 
-  /** Most streams end together with the response; the sweep closes those that would go on holding a connection. */
+  /** Most streams end with the response; the sweep closes those that would keep a connection. */
   #linger(exchange: RequestExchange): void {
     this.#lingering.set(exchange.id, exchange)
     this.#lingerTimer ??= setTimeout(() => this.#endLingering(), this.#options.lingerMs).unref()
@@ -221,7 +221,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     }
   }
 
-  /** A notification or a response: taken with a 2xx, and that is all the server may say. */
+  /** A notification or a response: the server may answer it with a status only. */
   #notify(message: Outgoing): void {
     const done = (): void => {
       this.#loose.delete(stop)
@@ -248,7 +248,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
   }
 }
 
-/** An id of ours; `"1"` is none, nor is anything else that we do not write. */
+/** The number of an id in the gateway's own form; NaN for any other text, such as `"1"`. */
 const numberOf = (id: Id | undefined): number => {
   if (id === undefined || id.length === 0 || id.length > MAX_DIGITS) return NaN
   let number = 0
