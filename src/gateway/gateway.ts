@@ -45,6 +45,7 @@ import { Discovery } from './discovery.ts'
 import { Feed } from './lists/feed.ts'
 import { hiddenBy } from './names/hidden-by.ts'
 import { LateNames } from './names/late-names.ts'
+import { Owners } from './names/owners.ts'
 import { Lists } from './lists/lists.ts'
 import type { GatewayOptions } from './options.ts'
 import { Rates } from './limits/rates.ts'
@@ -101,7 +102,16 @@ export class Gateway {
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
     const signInRounds = new SignInRounds(signIns, seal)
-    this.#router = new Router(this.feed, late, rounds, signInRounds, this.#tasks, this.rates, this.#overflow, fleet)
+    this.#router = new Router({
+      feed: this.feed,
+      owners: new Owners(this.feed, late, rounds, signInRounds, fleet),
+      rounds,
+      signIns: signInRounds,
+      tasks: this.#tasks,
+      rates: this.rates,
+      overflow: this.#overflow,
+      fleet,
+    })
     this.parking = new Parking(seal, () => this.#options.parking, reached)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
     this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs)
@@ -325,6 +335,7 @@ export class Gateway {
       isConfirming ? this.#confirmations.layer : undefined,
       this.parking.layer,
       isSearching ? this.#discovery.answer : undefined,
+      this.#overflow.layer,
     ].filter((layer) => layer !== undefined)
     return stack(layers, (call) => this.#route(call))
   }

@@ -46,7 +46,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   era: ['server', 'host'],
   catalog: ['names', 'curate', 'view', 'lint', 'lock', 'search'],
   downstream: ['pacing', 'calls', 'health', 'links', 'lists'],
-  gateway: ['limits', 'lists', 'names', 'rounds', 'tasks'],
+  gateway: ['limits', 'lists', 'rounds', 'names', 'tasks', 'rewrite'],
   host: ['limits', 'response', 'session', 'http', 'stdio'],
   config: ['schema', 'syntax', 'secrets', 'read', 'build', 'change'],
   'host-files': ['edit'],

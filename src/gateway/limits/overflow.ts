@@ -3,6 +3,10 @@
  * part at a time. The URI says where a part begins, so that reading needs no further state (DECISIONS 5).
  */
 import { randomBytes } from 'node:crypto'
+import { complete } from '../../rpc/call.ts'
+import type { Call, Layer, Outcome } from '../../rpc/call.ts'
+import { noteDenial } from '../../rpc/record.ts'
+import { unknownName } from '../unknown-name.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { cutAt, tokensOf } from './result-limit.ts'
 
@@ -26,7 +30,7 @@ const URI = /^gateway\+result:\/\/\/([\w-]{22})(?:\?from=(\d{1,10}))?$/
 const CHARACTER_BYTES = 2
 
 /** Whether a URI is of the gateway's own; then no server is asked. */
-export const isOverflow = (uri: string | undefined): boolean => uri?.startsWith(SCHEME) === true
+const isOverflow = (uri: string | undefined): boolean => uri?.startsWith(SCHEME) === true
 
 export class Overflow {
   /** Oldest first. */
@@ -42,6 +46,17 @@ export class Overflow {
     this.#options = options
     this.#reached = reached
     this.#nowMs = nowMs
+  }
+
+  /** Answers reads of what is kept. */
+  readonly layer: Layer = (inner) => (call) =>
+    call.method === 'resources/read' && isOverflow(call.target) ? this.#serve(call) : inner(call)
+
+  async #serve(call: Call): Promise<Outcome> {
+    const part = this.read(call.caller.principal, call.target ?? '')
+    if (part !== undefined) return complete(part)
+    noteDenial(call, 'unknown')
+    throw unknownName(call, ' (kept for limits.result_ttl, within limits.results)')
   }
 
   /** The URI of the text's first part; `undefined`: it is more than may be kept. `partBytes`: of UTF-8, in one answer. */

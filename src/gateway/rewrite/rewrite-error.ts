@@ -1,0 +1,49 @@
+/** A server's own error as its host is to get it: URIs in the host's spelling, and what earlier revisions say in another way (BRIDGING 7). */
+import { exposedUri } from '../../catalog/view/routes.ts'
+import { complete, isBridge, ServerError } from '../../rpc/call.ts'
+import type { Outcome } from '../../rpc/call.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import { OLDEST_LEGACY } from '../../wire/protocol/revisions.ts'
+import { isTranslated } from '../lists/bridges.ts'
+import { URL_REQUIRED, urlRequired, visitIdsIn } from '../rounds/url-required.ts'
+import { askerOf, mayRenameUris } from '../rounds/wording.ts'
+import type { RoutedCall } from '../routed-call.ts'
+
+/** The outcome that takes the place of the error (a visit to a URL, an empty completion: B112); else throws the error, edited in place. */
+export const rewriteError = (error: unknown, { call, resume, downstream, view }: RoutedCall): Outcome => {
+  if (!(error instanceof ServerError)) throw error
+  const { caller } = call
+  if (isBridge(caller.scope) && !isTranslated(caller, downstream)) {
+    if (error.code === URL_REQUIRED) for (const id of visitIdsIn(error)) downstream.sentAway(id, caller.session)
+    throw error
+  }
+  if (error.code === URL_REQUIRED)
+    return urlRequired(
+      error,
+      call,
+      resume,
+      askerOf(downstream, view, call.caller),
+      (deviation) => downstream.fidelity.note(deviation, call),
+      (id) => downstream.sentAway(id, call.caller.session),
+    )
+  // Completion began without a capability; later its own refusal is the answer (BRIDGING 3.22).
+  const isBeforeCapability = downstream.revisionFor(call.caller) === OLDEST_LEGACY
+  if (isBeforeCapability && call.method === 'completion/complete' && error.code === -32601) {
+    downstream.fidelity.note('completionNone', call)
+    return complete(Payload.of({ completion: { values: [] } }))
+  }
+  const data = error.error.object('data')
+  const isNotFound = error.code === -32002 || (error.code === -32602 && data?.has('uri') === true)
+  if (call.method === 'resources/read' && isNotFound) {
+    if ((error.code === -32002) === (call.caller.session === undefined)) downstream.fidelity.note('notFound', call)
+    // What is no object has no place for it.
+    if (data !== undefined || isNothing(error.error.raw('data')) || call.caller.session === undefined)
+      error.error.setIn('data', 'uri', JSON.stringify(call.target))
+  } else if (data !== undefined && mayRenameUris(downstream, view)) {
+    const uri = data.text('uri')
+    if (uri !== undefined) data.set('uri', JSON.stringify(exposedUri(view, downstream.options, uri)))
+  }
+  throw error
+}
+
+const isNothing = (json: Buffer | undefined): boolean => json === undefined || json.toString() === 'null'

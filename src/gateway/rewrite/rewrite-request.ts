@@ -1,0 +1,100 @@
+/** A host's request as its server is to get it: original names, arguments under the rules, and the caller as this server may see it. */
+import { servesApps } from '../../catalog/catalog.ts'
+import { fillArguments } from '../../catalog/curate/curated-arguments.ts'
+import type { CallRule } from '../../catalog/curation.ts'
+import { unaliasArguments } from '../../catalog/names/unalias.ts'
+import type { View } from '../../catalog/view/view.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
+import { Refusal } from '../../rpc/call.ts'
+import type { Call, Caller } from '../../rpc/call.ts'
+import { ambiguousParam } from '../../wire/headers/param-headers.ts'
+import type { Payload } from '../../wire/message/payload.ts'
+import { declaresApps, UI_EXTENSION } from '../../wire/protocol/apps.ts'
+import { isAtLeast } from '../../wire/protocol/revisions.ts'
+import { withoutTasks } from '../../wire/protocol/tasks.ts'
+import { isAsItCame } from '../lists/bridges.ts'
+import { withoutVisits } from '../rounds/url-required.ts'
+import { isNamespaced } from '../rounds/wording.ts'
+import type { RoutedCall } from '../routed-call.ts'
+
+/** Writes what the server calls it, and what it is to be called with, into the params; what is wrong with the arguments. */
+export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): string | undefined => {
+  const { params } = call
+  const { original, entry } = route
+  if (call.method === 'completion/complete') {
+    const ref = params.object('ref')
+    const revision = downstream.revisionFor(call.caller)
+    const isOld = revision !== undefined && !isAtLeast(revision, '2025-06-18') && isAtLeast(call.caller.revision, '2025-06-18')
+    if (isOld && params.has('context')) downstream.fidelity.note('completionContext', call)
+    ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', JSON.stringify(original))
+  } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', JSON.stringify(original))
+  if (call.method !== 'tools/call') return undefined
+  const { options } = downstream
+  const args = params.raw('arguments')
+  const isAliased = args !== undefined && options.unaliasArguments && isNamespaced(downstream, view)
+  const plain = isAliased ? unaliasArguments(args, options.prefix) : args
+  const mirrored = entry?.rule?.paramHeaders ?? entry?.paramHeaders ?? []
+  const ambiguous = args === undefined || mirrored.length === 0 ? undefined : ambiguousParam(mirrored, args)
+  if (ambiguous !== undefined) throw new Refusal(-32600, ambiguous, { status: 400 })
+  if (entry?.rule !== undefined) return fillIn(params, plain, entry.rule)
+  if (plain !== undefined && plain !== args) params.set('arguments', plain)
+  return undefined
+}
+
+/** The call as the server is to see it, its params left alone. `ask`: how the server reaches the host in the middle of it. */
+export const callForServer = ({ call, route, downstream, view, resume }: RoutedCall, ask: Call['ask']): Call => {
+  const { entry } = route
+  const rule = entry?.rule
+  return {
+    ...call,
+    caller: callerFor(downstream, call.caller, view, rule),
+    target: route.original,
+    paramHeaders: rule?.paramHeaders ?? entry?.paramHeaders ?? [],
+    unknownHeaders: rule === undefined ? call.unknownHeaders : withoutHidden(call.unknownHeaders, rule),
+    totalMs: rule?.totalMs,
+    resume: withoutVisits(resume),
+    isAsItCame: isAsItCame(call.caller, downstream),
+    takesStreams: call.takesStreams === true && rule?.result === undefined && passesAsItCame(call, downstream),
+    ask,
+    withheld: withheldFrom(downstream),
+  }
+}
+
+/** Whether the result of this call is one that no projection looks into: it may leave before all of it has come. */
+const passesAsItCame = ({ method, caller }: Call, downstream: Downstream): boolean =>
+  method === 'tools/call' &&
+  (caller.session === undefined || (downstream.eraFor(caller) === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
+
+/** Writes the arguments under the rule into the params; what is wrong with them. */
+const fillIn = (params: Payload, args: Buffer | undefined, rule: CallRule): string | undefined => {
+  const curated = fillArguments(args, rule.args)
+  if ('refused' in curated) throw new Refusal(-32600, curated.refused, { status: 400 })
+  if ('fault' in curated) return curated.fault
+  if (curated.filled !== undefined) params.set('arguments', curated.filled)
+  return undefined
+}
+
+/** The caller as this server is to see it for this call. */
+const callerFor = ({ options }: Downstream, caller: Caller, { catalog }: View, rule: CallRule | undefined): Caller => {
+  const seen = declaresApps(caller.capabilities) && !servesApps(options, catalog) ? withoutApps(caller) : caller
+  return rule?.result === undefined ? seen : { ...seen, capabilities: withoutTasks(seen.capabilities) }
+}
+
+/** A header of a hidden argument is ours to write. */
+const withoutHidden = (headers: Call['unknownHeaders'], { hiddenHeaders }: CallRule): Call['unknownHeaders'] =>
+  hiddenHeaders.some((name) => headers[name] !== undefined)
+    ? Object.fromEntries(Object.entries(headers).filter(([name]) => !hiddenHeaders.includes(name)))
+    : headers
+
+/** A server whose apps are switched off is not told that the host runs any (BRIDGING 3.16 rule 4). */
+const withoutApps = (caller: Caller): Caller => {
+  const extensions = Object.entries(caller.capabilities['extensions'] as object).filter(([name]) => name !== UI_EXTENSION)
+  return { ...caller, capabilities: { ...caller.capabilities, extensions: Object.fromEntries(extensions) } }
+}
+
+/** What a server of `trusted: false` is not told of the host's trace: it may name users (BRIDGING 2.6). */
+const UNTRUSTED: readonly string[] = ['baggage']
+
+/** Keys of `_meta` that this server does not get. */
+export const withheldFrom = ({ options }: Downstream): readonly string[] | undefined =>
+  options.trusted === false ? UNTRUSTED : undefined

@@ -1,0 +1,107 @@
+/**
+ * A server's result as its host is to get it: exposed URIs, cache hints, limits, the server's name, and the shapes that the host's
+ * revision knows (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits apply (3.21).
+ */
+import { isPerUser } from '../../auth/oauth/options.ts'
+import type { ResultLimit } from '../../catalog/curation.ts'
+import { correctReadHints } from '../../catalog/view/caching.ts'
+import { exposeResult } from '../../catalog/view/expose-result.ts'
+import { exposedUri } from '../../catalog/view/routes.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
+import { withoutModernMembers, withoutModernMeta } from '../../era/host/legacy-host.ts'
+import { project } from '../../era/host/projections.ts'
+import { isBridge, SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import type { Call, Caller, Outcome } from '../../rpc/call.ts'
+import type { BlockPlace } from '../../wire/message/content-blocks.ts'
+import { elementsAt } from '../../wire/message/members.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import { META } from '../../wire/protocol/meta.ts'
+import type { Overflow } from '../limits/overflow.ts'
+import { limitResult } from '../limits/result-limit.ts'
+import { isTranslated } from '../lists/bridges.ts'
+import { unknownName } from '../unknown-name.ts'
+import { mayRenameUris } from '../rounds/wording.ts'
+import type { RoutedCall } from '../routed-call.ts'
+
+/** Where results of a method hold URIs. */
+const PLACES: Readonly<Record<string, BlockPlace>> = {
+  'tools/call': 'content',
+  'prompts/get': 'messages',
+  'resources/read': 'contents',
+}
+
+/** At most so many values of a completion (B111). */
+const MAX_COMPLETIONS = 100
+
+/** The outcome for the host; its payload is edited in place. Throws `Refusal` where an empty answer means that there is no such resource. */
+export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Overflow): Outcome => {
+  const { call, route, downstream, view } = routed
+  let { result } = outcome
+  if (!(result instanceof Payload)) return outcome
+  const isAtBridge = isBridge(call.caller.scope)
+  if (call.caller.session !== undefined && downstream.eraFor(call.caller) === 'modern') {
+    withoutModernMeta(result)
+    if (isAtBridge) withoutModernMembers(result)
+  }
+  // What peers of one era say to each other at a bridge is theirs alone.
+  if (isAtBridge && !isTranslated(call.caller, downstream)) return limitedOnly(outcome, result, routed, overflow)
+  if (call.method === 'completion/complete') {
+    if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
+  } else if (outcome.kind === 'complete') {
+    const place = PLACES[call.method]
+    if (call.method === 'resources/read') {
+      refuseEmpty(result, routed)
+      if (call.caller.session === undefined) correctReadHints(result, isPersonal(call.caller, downstream))
+    }
+    if (mayRenameUris(downstream, view) && place !== undefined) exposeResult(result, place, exposer(routed))
+    const limit = route.entry?.rule?.result
+    if (limit !== undefined) result = limited(result, limit, call, overflow)
+  }
+  if (call.caller.session === undefined && view.catalog.sources.length > 1)
+    result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
+  if (outcome.kind !== 'complete') return outcome
+  const projected = project(result, call, downstream.fidelity, () => view.outputFormOf(route.serverKey, route.entry))
+  return projected === outcome.result ? outcome : { ...outcome, result: projected }
+}
+
+const limitedOnly = (outcome: Outcome, result: Payload, { call, route }: RoutedCall, overflow: Overflow): Outcome => {
+  const limit = outcome.kind === 'complete' && call.method !== 'completion/complete' ? route.entry?.rule?.result : undefined
+  return limit === undefined || outcome.kind !== 'complete'
+    ? outcome
+    : { ...outcome, result: limited(result, limit, call, overflow) }
+}
+
+const limited = (result: Payload, limit: ResultLimit, { caller }: Call, overflow: Overflow): Payload =>
+  limitResult(result, limit, (text, partBytes) => overflow.keep(caller.principal, text, partBytes))
+
+/** Whether the answer may be for this caller alone: it came with a credential, or the server knows each caller by one (T-30). */
+const isPersonal = ({ principal }: Caller, { options }: Downstream): boolean =>
+  principal !== SHARED_PRINCIPAL || isPerUser(options.credential)
+
+/** The host's own spelling for what it asked for, the exposed form for everything else. */
+const exposer = ({ call, route, downstream, view }: RoutedCall): ((uri: string) => string) => {
+  const isRead = call.method === 'resources/read'
+  return (uri) =>
+    isRead && uri === route.original && call.target !== undefined ? call.target : exposedUri(view, downstream.options, uri)
+}
+
+/** Legacy servers answer emptily for what they do not have; what no list names is then not found (BRIDGING 3.4; B103). */
+const refuseEmpty = (result: Payload, { call, route, downstream, view }: RoutedCall): void => {
+  if (downstream.eraFor(call.caller) !== 'legacy' || !/^\[\s*\]$/.test(result.raw('contents')?.toString() ?? '')) return
+  const isListed =
+    route.entry !== undefined ||
+    view.bare.resources.has(route.original) ||
+    view.bare.patterns.some(({ row }) => row.server.key === route.serverKey)
+  if (!isListed) throw unknownName(call)
+}
+
+/** B111: at most a hundred values, as they came; true if there were more. */
+const limitCompletions = (result: Payload): boolean => {
+  const completion = result.object('completion')
+  const list = completion?.member('values')
+  const values = list === undefined ? [] : elementsAt(result.bytes, list.start)
+  if (completion === undefined || list === undefined || values.length <= MAX_COMPLETIONS) return false
+  completion.replace({ start: values[MAX_COMPLETIONS - 1].end, end: list.end - 1 }, '')
+  completion.set('hasMore', 'true')
+  return true
+}
