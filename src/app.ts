@@ -44,7 +44,7 @@ import { StdioListener } from './host/stdio/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio/stdio-listener.ts'
 import type { HostOptions } from './host/options.ts'
 import { Observer } from './observe/observer.ts'
-import type { EndpointPath } from './rpc/call.ts'
+import type { EndpointPath, Layer } from './rpc/call.ts'
 import { LimitCounts } from './rpc/limit-counts.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import type { HeldBytes } from './transport/held-bytes.ts'
@@ -73,6 +73,8 @@ export interface Surroundings {
   readonly pipe?: HostStreams & { readonly path?: EndpointPath }
   readonly backoff?: BackoffOptions
   readonly spare?: SpareOptions
+  /** Policies of the embedding program: each call passes them once, after authentication and rate limits, under its exposed name. */
+  readonly policies?: readonly Layer[]
 }
 
 /** The two directions of a host's pipe. */
@@ -212,7 +214,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     linkOpened: (link, options) => tracing?.linkOpened(link, options),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
-  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions, limits.hit)
+  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions, limits.hit, surroundings.policies)
   warnOfToolsets(gateway.feed, log, operatorCommand(configuration.named, 'tools'))
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)

@@ -12,11 +12,14 @@ import { ConfigError } from './config/syntax/problems.ts'
 import type { Problem } from './config/syntax/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
 import type { Log } from './downstream/environment.ts'
+import { complete, Refusal } from './rpc/call.ts'
+import type { Call, Caller, Handler, Layer, Outcome } from './rpc/call.ts'
+import { Payload } from './wire/message/payload.ts'
 import { createLog } from './log.ts'
 import { Redactor } from './redactor.ts'
 
-export { ConfigError }
-export type { Configuration, Log, Problem, ServerStatus, ToolRow }
+export { complete, ConfigError, Payload, Refusal }
+export type { Call, Caller, Configuration, Handler, Layer, Log, Outcome, Problem, ServerStatus, ToolRow }
 
 /** A configuration as it would stand in `trunkline.yaml`: the same keys, units and variables (docs/configuration.md). */
 export type ConfigurationInput = Readonly<Record<string, unknown>>
@@ -29,6 +32,12 @@ export interface CreateGatewayOptions {
   readonly configuration: ConfigurationInput | { readonly files: readonly string[] }
   /** False: bind no address; the gateway is used through `tools` and `call` only. Default: true. */
   readonly listen?: boolean
+  /**
+   * Policies of your own, outermost first: each is a `Layer`, a function that gets the next handler and returns one. Every request of a
+   * host passes them once, after authentication and rate limits, under the names that hosts see; retries of a call that waits for input
+   * pass them again. A layer may refuse (throw a `Refusal`), answer by itself (`complete`), or pass on, and change what comes back.
+   */
+  readonly layers?: readonly Layer[]
   /** Hears what happens. Default: warnings and errors as JSON lines on stderr. */
   readonly log?: Log
 }
@@ -75,7 +84,12 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   const configuration = await load(options.configuration)
   const redactor = new Redactor(configuration.secrets)
   const log = options.log ?? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hideJson)
-  const running = await startGateway(configuration, { log, redactor, path: context.env['PATH'] })
+  const running = await startGateway(configuration, {
+    log,
+    redactor,
+    path: context.env['PATH'],
+    ...(options.layers !== undefined && { policies: options.layers }),
+  })
   return {
     get urls() {
       return urlsOf(running)

@@ -68,6 +68,8 @@ export class Gateway {
   readonly rates: Rates
   #audit: Audit | undefined
   #tracing: Layer | undefined
+  /** Policies of the program that embeds the gateway, outermost first. */
+  readonly #policies: readonly Layer[]
   #observer: Observer | undefined
   readonly #fleet: Fleet
   readonly #lists: Lists
@@ -82,7 +84,15 @@ export class Gateway {
   #isStopping = false
 
   /** `reached` hears of each limit that was. */
-  constructor(fleet: Fleet, seal: Seal, signIns: SignIns, options: GatewayOptions, reached: (option: string) => void) {
+  constructor(
+    fleet: Fleet,
+    seal: Seal,
+    signIns: SignIns,
+    options: GatewayOptions,
+    reached: (option: string) => void,
+    policies: readonly Layer[] = [],
+  ) {
+    this.#policies = policies
     this.#fleet = fleet
     this.#options = options
     this.feed = new Feed(fleet.downstreams$, options, reached)
@@ -331,6 +341,7 @@ export class Gateway {
       this.#audit?.layer,
       this.#refuseWhileStopping,
       this.rates.limitsCallers ? this.rates.layer : undefined,
+      ...this.#policies,
       askLegacyHosts,
       isConfirming ? this.#confirmations.layer : undefined,
       this.parking.layer,
