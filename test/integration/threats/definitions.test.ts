@@ -39,6 +39,7 @@ const report = ({ running }: TestGateway): string =>
         collisions: running.gateway.feed.catalog.problems.map(({ message }) => message),
         toolsets: [],
         rates: [],
+        faults: [],
         warnings: [],
         problems: [],
       } as never,
