@@ -1,6 +1,6 @@
 /**
- * One HTTP request out, its answer back in callbacks: the small interface every HTTP transport here is written against, and
- * its form on undici's `Pool.dispatch`.
+ * The HTTP client interface of all HTTP transports: one request, and its response in callbacks. Also its implementation on undici's
+ * `Pool.dispatch`.
  *
  * The surprise: bodies have no time-out. A quiet stream is normal in MCP; callers use a watchdog of their own.
  */
@@ -27,8 +27,8 @@ export interface HttpRequest {
 }
 
 /**
- * What comes back, in this order: one head, chunks, then one `onEnd` or `onError`; `onError` may come at any time. Nothing
- * comes before `request` has returned, and nothing after `abort()`. A chunk is lent until `onData` returns: keep copies.
+ * Callbacks in this order: one head, chunks, then one `onEnd` or `onError`; `onError` may come at any time. No callback comes before
+ * `request` has returned, and none after `abort()`. A chunk is valid until `onData` returns: copy it to keep it.
  */
 export interface HttpHandler {
   onHead(head: ReplyHead): void
@@ -41,20 +41,20 @@ export interface HttpHandler {
 export interface HttpExchange {
   /** Ends it at once: the connection is closed unless the answer is complete. */
   abort(): void
-  /** Stops reading; the server feels it once the buffers on the way are full. */
+  /** Stops reading (backpressure). */
   pause(): void
   resume(): void
 }
 
 export interface HttpClient {
-  /** Where the bodies of big replies lie. */
+  /** Memory of the bodies of big replies. */
   readonly bodies: BodyPool
   request(request: HttpRequest, handler: HttpHandler): HttpExchange
   /** Breaks what is running and closes all connections. */
   close(): Promise<void>
 }
 
-/** How the certificate of a server is checked, and what proves to it who we are; PEM. */
+/** Trust anchors for a server and the client certificate; PEM. */
 export interface TlsSettings {
   /** Trusted in place of those that Node trusts. */
   readonly ca: string | undefined
@@ -66,7 +66,7 @@ export interface TlsSettings {
 
 export interface HttpClientOptions {
   readonly connectTimeoutMs: number
-  /** What all requests go through, with user name and password in it; `https:` URLs by CONNECT, `http:` URLs as they are. */
+  /** The proxy of all requests, with user name and password; CONNECT for `https:` URLs, the absolute URL for `http:` URLs. */
   readonly proxy: URL | undefined
   readonly tls: TlsSettings | undefined
 }
@@ -94,7 +94,7 @@ export class UndiciClient implements HttpClient {
       method: request.method,
       headers: { 'accept-encoding': 'identity', ...request.headers, ...request.ownHeaders },
       body: request.body === undefined ? null : join(request.body),
-      // Said here as well: the pool that undici keeps of a proxy has time-outs of its own.
+      // Needed here as well: undici's pool for a proxy has its own time-outs.
       bodyTimeout: 0,
       headersTimeout: request.headersTimeoutMs ?? 0,
     }
@@ -127,7 +127,7 @@ export class UndiciClient implements HttpClient {
               ...settings,
               uri: proxy.href,
               requestTls: connect,
-              // A proxy that takes a CONNECT and never answers it.
+              // Limits a proxy that does not answer CONNECT.
               clientFactory: (proxyOrigin, more) => new Pool(proxyOrigin, { ...more, headersTimeout: connectTimeoutMs }),
             })
       this.#pools.set(origin, pool)
@@ -207,7 +207,7 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : error.name)
 
-/** No connection, or nothing that could be written: the server has not seen the request. */
+/** No connection, or nothing was written: the server has not received the request. */
 export const unreachable = (error: Error, proxy?: URL): Failure => {
   const through =
     proxy === undefined ? '' : ` through the proxy ${originOfProxy(proxy)} (servers.<key>.proxy, HTTPS_PROXY or HTTP_PROXY)`
@@ -215,7 +215,7 @@ export const unreachable = (error: Error, proxy?: URL): Failure => {
   return new Failure('unreachable', `cannot connect${through}: ${codeOf(error)}: ${error.message}`, facts, error)
 }
 
-/** A proxy that asks for a password answers in place of the server, with the code that undici has for wrong arguments. */
+/** Whether a proxy refused CONNECT, for example for a missing password; undici reports that with its code for invalid arguments. */
 const isProxyRefusal = (error: Error, proxy: URL | undefined): boolean =>
   proxy !== undefined && codeOf(error) === 'UND_ERR_INVALID_ARG' && error.message.includes('407')
 

@@ -10,10 +10,10 @@ import { NetClient } from './net-client.ts'
 import { proxyFor } from './proxy-rules.ts'
 import type { ProxyRules } from './proxy-rules.ts'
 
-/** What carries `http://` URLs that no proxy is configured for. */
+/** The client for `http://` URLs without a proxy. */
 export type HttpClientChoice = 'own' | 'undici'
 
-/** What of a server's options decides by which client it is reached. */
+/** The server options that select the client. */
 export interface Reached {
   readonly httpClient: HttpClientChoice
   readonly proxies: ProxyRules

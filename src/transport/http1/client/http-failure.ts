@@ -1,4 +1,4 @@
-/** What an HTTP status of a server means to the request that met it (BRIDGING 7.2). */
+/** Maps an HTTP status of a server to the failure of the request (BRIDGING 7.2). */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../../../wire/message/failure.ts'
 import { cleanLabel } from '../../../wire/protocol/label.ts'
@@ -21,19 +21,19 @@ const KINDS: Readonly<Record<number, FailureKind>> = {
 }
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
 
-/** True if a response without our id in the body of this status still answers our request: the status itself says no more. */
+/** Whether a response without our id, in the body of this status, still answers our request: the status alone is less specific. */
 export const bodyMayAnswer = ({ status }: HttpHead): boolean => status >= 400 && status !== 403 && !RETRYABLE.has(status)
 
 /**
- * True if the status decides whatever the body says: signing in, more scopes, waiting, a session that is gone.
+ * Whether the status decides, for any body: sign-in, scopes, waiting, a lost session.
  * `session`: the request carried a session id.
  */
 export const statusDecides = (head: HttpHead, session: boolean): boolean =>
   head.status === 401 || head.status === 429 || (head.status === 404 && session) || needsScope(head)
 
 /**
- * The failure of a request that was answered with `head` and nothing better. `now` is wall-clock milliseconds; `body` is quoted: it is
- * mostly the error page of a proxy, which says what no status does.
+ * The failure of a request without a JSON-RPC response. `now`: wall-clock milliseconds. `body` is quoted, since it is mostly the error page
+ * of a proxy, with more details than the status.
  */
 export const failureOfStatus = (head: HttpHead, session: boolean, now: number, body: Buffer = NOTHING): Failure => {
   const { status, headers } = head
@@ -45,7 +45,7 @@ export const failureOfStatus = (head: HttpHead, session: boolean, now: number, b
       : status >= 500
         ? 'downstream_error'
         : (KINDS[status] ?? 'bad_response')
-  // 303 points at the result of what was done.
+  // 303 refers to the result of an executed request.
   const executed = status < 300 || status === 303 || status >= 500 ? 'unknown' : 'no'
   const retryable = RETRYABLE.has(status)
   const challenge = status === 401 || status === 403 ? headers['www-authenticate'] : undefined
@@ -55,7 +55,7 @@ export const failureOfStatus = (head: HttpHead, session: boolean, now: number, b
 }
 
 const NOTHING = Buffer.alloc(0)
-/** What of a body is looked at, in bytes, and quoted of its text, in characters. */
+/** Bytes of a body that are read, and characters of its text that are quoted. */
 const MAX_READ = 16 * 1024
 const MAX_QUOTED = 200
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: ' ', '#39': "'", '#x27': "'" }

@@ -1,6 +1,6 @@
 /**
- * One HTTP request and its whole reply: redirects followed where that is safe, SSE taken apart into events, any other body
- * collected under the cap. What the reply means is for the channel to say.
+ * One HTTP request and its whole reply. Safe redirects are followed, SSE is decoded into events, and any other body is collected up to
+ * the limit. The channel interprets the reply.
  */
 import { Failure } from '../../../wire/message/failure.ts'
 import { cleanLabel } from '../../../wire/protocol/label.ts'
@@ -16,11 +16,11 @@ import type { ReplyHead } from './reply-head.ts'
 export interface ReplyEvents {
   onHead?(head: ReplyHead): void
   onEvent(event: SseEvent): void
-  /** Whether a big JSON body may be taken as it comes; else it is collected. */
+  /** Whether a big JSON body may be streamed; else it is collected. */
   readonly mayStream?: boolean
   /** The beginning of such a body. */
   stream?(bytes: Buffer, source: ResultSource): StreamedResult | 'more' | undefined
-  /** More of what was taken has come. */
+  /** More of the streamed body was received. */
   onStreamed?(): void
   /** `body` is empty for SSE, and for what is neither JSON nor short. */
   onEnd(head: ReplyHead, body: Buffer): void
@@ -30,29 +30,29 @@ export interface ReplyEvents {
 }
 
 const MIB = 1024 * 1024
-/** A body that is not JSON is read only as far as an error page goes. */
+/** Limit of bodies that are not JSON: error pages. */
 const MAX_OTHER_BYTES = 64 * 1024
 const MAX_REDIRECTS = 3
 /** Smaller bodies are collected. */
 const STREAM_FROM_BYTES = 64 * 1024
-/** Bodies from here on pass as they come; smaller ones only once their server pauses: one that keeps coming is cheaper whole. */
+/** Bodies of this size are streamed at once. Smaller ones are streamed only if their server pauses, since a whole body is cheaper. */
 const STREAM_AT_ONCE_BYTES = 4 * MIB
 const PAUSE_MS = 5
-/** So long after its first byte such a body passes as it comes, however steadily. */
+/** Time after its first byte at which a smaller body is streamed even without a pause. */
 const HELD_MS = 25
 /**
- * A body that does not say its length is collected so far, which is the default of `limits.max_message`: one that turns out to be over
- * that limit ends in `too_large`. Beyond it, under a raised limit, it passes as it comes, and breaks where it crosses the limit.
+ * A body without a stated length is collected up to the default of `limits.max_message`; over that limit it fails with `too_large`.
+ * Beyond this size, under a raised limit, it is streamed, and the stream fails where it exceeds the limit.
  */
 const STREAM_UNKNOWN_ABOVE_BYTES = 16 * MIB
 const EMPTY = Buffer.alloc(0)
 
-/** Who is told of the head of an accepted reply before the others are. */
+/** Receives the head of an accepted reply first. */
 export interface HeadWatcher {
   onHead(head: ReplyHead): void
 }
 
-/** Sends `request`; same-origin 307 and 308 are followed three times, every other redirect fails. */
+/** Sends `request`. Same-origin 307 and 308 are followed three times; every other redirect fails. */
 export class Reply implements HttpHandler {
   readonly #client: HttpClient
   readonly #events: ReplyEvents
@@ -65,13 +65,13 @@ export class Reply implements HttpHandler {
   #decoder: SseDecoder | undefined
   /** Of an encoded body: what it is decoded by. */
   #content: ContentDecoder | undefined
-  /** Room for all of a body whose length is known, else for what has come. */
+  /** Buffer for the whole body if its length is known, else for the received part. */
   #body: Buffer = EMPTY
   #size = 0
-  /** What of it counts as held: all of a big one. */
+  /** Bytes of it that count as held: all of a big body. */
   #held = 0
   #mayStream = false
-  /** Runs out when a body of a known length pauses, or has been held for long enough. */
+  /** Fires when a body of a known length pauses, or has been held long enough. */
   #patience: NodeJS.Timeout | undefined
   #firstMs = 0
   #length = 0
@@ -87,7 +87,7 @@ export class Reply implements HttpHandler {
     this.#exchange = client.request(request, this)
   }
 
-  /** Where the reply comes from, after redirects. */
+  /** The URL of the reply, after redirects. */
   get url(): URL {
     return this.#request.url
   }
@@ -100,7 +100,7 @@ export class Reply implements HttpHandler {
     this.#streamed?.fail(new Failure('lost', 'the connection was given up'))
   }
 
-  /** Reads no more until the returned function is called. */
+  /** Pauses reading until the returned function is called. */
   pause(): () => void {
     const content = this.#content
     this.#exchange.pause()
@@ -118,7 +118,7 @@ export class Reply implements HttpHandler {
     if (form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
     if (encoding !== undefined && !this.#decodeContent(encoding, status)) return
     if (form === 'sse') this.#decoder = this.#decode()
-    // The length of an encoded body says nothing of what it will be.
+    // The length of an encoded body does not tell the decoded length.
     else if (form === 'json' && encoding === undefined) this.#expect(status, length)
     if (this.#isOver) return
     this.#watcher?.onHead(head)
@@ -176,14 +176,14 @@ export class Reply implements HttpHandler {
     if (this.#mayStream) this.#patience = setTimeout(() => this.#paused(), PAUSE_MS)
   }
 
-  /** More has come: the pause begins again, but for a body that has been held for long. */
+  /** More was received: restarts the timer, unless the body has been held long. */
   #waitOn(patience: NodeJS.Timeout): void {
     const nowMs = performance.now()
     if (this.#firstMs === 0) this.#firstMs = nowMs
     if (nowMs - this.#firstMs < HELD_MS - PAUSE_MS) patience.refresh()
   }
 
-  /** The server has more to say, and takes its time: the host gets what there is. */
+  /** The server paused within the body: the received part is streamed to the host. */
   #paused(): void {
     if (this.#size === 0 || !this.#begins(this.#body.subarray(0, this.#size))) this.#patience?.refresh()
   }
@@ -204,7 +204,7 @@ export class Reply implements HttpHandler {
     return this.#content !== undefined
   }
 
-  /** Whether the body passes as it comes, now that this much of it is there. */
+  /** Whether the body is streamed, by its received part. */
   #begins(bytes: Buffer): boolean {
     const source = { pause: () => this.#exchange.pause(), resume: () => this.#exchange.resume(), abort: () => this.abort() }
     const begun = this.#events.stream?.(bytes, source)
@@ -230,7 +230,7 @@ export class Reply implements HttpHandler {
     streamed.push(chunk)
   }
 
-  /** One copy where the length was known; where not, the room doubles. */
+  /** One copy if the length is known; else the buffer doubles. */
   #keep(chunk: Buffer): void {
     const size = this.#size + chunk.length
     if (size > this.#body.length) {
@@ -245,7 +245,7 @@ export class Reply implements HttpHandler {
     this.#size = size
   }
 
-  /** Small bodies are not worth counting. False: there is no room for this one, and the reply has failed. */
+  /** Small bodies are not counted. False: the limit is reached, and the reply has failed. */
   #mayHold(bytes: number): boolean {
     if (this.#isOver) return false
     const more = bytes - this.#held
@@ -264,7 +264,7 @@ export class Reply implements HttpHandler {
     return true
   }
 
-  /** Nothing is waited for or held any more. */
+  /** Releases timers and held bytes. */
   #release(): void {
     clearTimeout(this.#patience)
     this.#content?.destroy()
@@ -295,7 +295,7 @@ export class Reply implements HttpHandler {
     })
   }
 
-  /** The credentials and the body go nowhere but to the origin they were meant for. */
+  /** Credentials and body are sent to the original origin only. */
   #redirect(status: number, location: string | undefined): void {
     this.#exchange.abort()
     const from = this.#request.url

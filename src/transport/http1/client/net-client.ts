@@ -1,8 +1,8 @@
 /**
- * HTTP/1.1 to `http://` origins on bare sockets: what most servers of one machine are reached by. It costs about half of what
- * undici costs per call (docs/benchmarks.md); everything else, `https://` above all, stays with undici.
+ * HTTP/1.1 to `http://` origins on bare sockets, for servers of the same machine. A call costs about half of a call by undici
+ * (docs/benchmarks.md). undici handles everything else, `https://` above all.
  *
- * One request at a time on a connection, and never a second try: a request that was written may have been executed.
+ * One request at a time on a connection. A request is never sent again: once written it may have been executed.
  */
 import type { Failure } from '../../../wire/message/failure.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
@@ -16,7 +16,7 @@ import type { ResponseHead } from './response-head.ts'
 import { WriteBatch } from '../../write-batch.ts'
 
 const READ_BUFFER_BYTES = 64 * 1024
-/** Free connections are looked at this often. */
+/** Period of the sweep over free connections. */
 const SWEEP_MS = 1_000
 
 interface Origin {

@@ -3,7 +3,7 @@
  *
  *   connecting ─▶ writing, reading ─▶ complete ─▶ idle ─▶ writing …
  *        │                │                         └─ closed by the server, or idle too long
- *        └─ unreachable   └─ lost: whatever was written may have been executed, so nothing is ever written twice
+ *        └─ unreachable   └─ lost: a written request may have been executed, so it is not written twice
  */
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
@@ -17,7 +17,7 @@ import type { WriteBatch } from '../../write-batch.ts'
 export interface ConnectionUser extends ResponseEvents {
   /** The response is complete. */
   onDone(): void
-  /** `isWritten`: a byte of the request may have reached the server. Nothing comes afterwards. */
+  /** `isWritten`: a byte of the request may have reached the server. This is the last event. */
   onBroken(error: Error, isWritten: boolean): void
 }
 
@@ -31,9 +31,9 @@ export interface NetConnectionOptions {
   onFree(connection: NetConnection, isUsable: boolean): void
 }
 
-/** Servers that do not say how long they keep a connection: node:http takes 5 s. */
+/** Idle time for servers without a `Keep-Alive` header: the default of node:http is 5 s. */
 const DEFAULT_IDLE_MS = 4_000
-/** Given up this much before the server does, so that no request crosses its close. */
+/** A connection is closed this much before the server closes it, so that no request crosses the close. */
 const IDLE_MARGIN_MS = 1_000
 const MAX_IDLE_MS = 60_000
 
@@ -96,15 +96,15 @@ export class NetConnection implements ResponseEvents {
     this.#socket.resume()
   }
 
-  /** Ends it at once; its user hears nothing more. */
+  /** Closes it at once, without a further event. */
   destroy(): void {
     this.#user = undefined
-    // What was sent is sent: a cancellation is often the last thing before its connection is closed.
+    // Batched bytes are written first: a cancellation is often the last message before its connection is closed.
     this.#flush()
     this.#socket.destroy()
   }
 
-  /** Ends it at once; its user hears why. */
+  /** Closes it at once and reports the error to its user. */
   break(error: Error): void {
     this.#flush()
     this.#socket.destroy(error)
@@ -143,7 +143,7 @@ export class NetConnection implements ResponseEvents {
   }
 
   #read(buffer: Buffer, length: number): boolean {
-    // Nothing was asked: the server breaks the protocol, or says why it closes.
+    // Without a request the bytes are a protocol violation, or a reason for a close.
     if (this.#user === undefined) this.#socket.destroy()
     else {
       try {

@@ -1,9 +1,9 @@
 /**
- * Which requests of ours go through an HTTP proxy: one proxy for each scheme, and hosts that are excepted (`NO_PROXY`). The forms of
- * exceptions are those of curl, Go and Node together: `*`, `example.com` with its subdomains, `.example.com`, `*.example.com` (the
+ * Selects the HTTP proxy of a request: one proxy for each scheme, and excepted hosts (`NO_PROXY`). The forms of exceptions are
+ * those of curl, Go and Node together: `*`, `example.com` with its subdomains, `.example.com`, `*.example.com` (the
  * subdomains alone), addresses, `10.0.0.0/8`, each with a `:port` or without.
  *
- * This machine is always excepted: no proxy reaches our loopback address, and some would connect to their own.
+ * Loopback addresses are always excepted: a proxy would connect to its own loopback address.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { isLoopbackHost } from '../../loopback.ts'

@@ -42,7 +42,7 @@ export class ResponseHead implements ReplyHead {
   readonly framing: 'none' | 'counted' | 'chunked' | 'until-close'
   /** Whether the connection may carry another request after this response. */
   readonly keepsAlive: boolean
-  /** How long the server keeps it then, where it says so. */
+  /** The server's keep-alive time, where the head has one. */
   readonly keptMs: number | undefined
   readonly encoding: string | undefined
   readonly #start: StatusLine
@@ -79,7 +79,7 @@ export class ResponseHead implements ReplyHead {
     this.encoding = encodingOf(valueOf(fields, 'content-encoding'))
   }
 
-  /** False: the response itself is still to come. */
+  /** False: an informational response; the final one follows. */
   get isFinal(): boolean {
     return this.status >= 200
   }
@@ -108,7 +108,7 @@ export const isField = (line: string): boolean => HEADER_LINE.test(line)
 
 const excerptOf = (line: string): string => JSON.stringify(line.slice(0, -2).slice(0, 80))
 
-/** A header that stands there more than once is a list. */
+/** Values of a repeated header are joined as a list. */
 const valueOf = (fields: readonly Field[], name: string): string | undefined => {
   let found: string | undefined
   for (const field of fields) if (field.name === name) found = found === undefined ? field.value : `${found}, ${field.value}`

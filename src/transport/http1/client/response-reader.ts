@@ -1,12 +1,12 @@
 /**
  * Reads HTTP/1.1 responses out of the bytes of one connection, one response at a time ([RFC 9112]).
  *
- * It refuses rather than guesses: whatever two readers could understand differently ends the connection. The surprise: bytes
- * handed to `push` are only lent, as they come from a buffer that the next read fills again; what must wait is copied.
+ * Ambiguous input is refused and ends the connection. The surprise: bytes given to `push` are valid only during the call, since the
+ * next read uses the same buffer; what must be kept is copied.
  */
 import { isField, ResponseError, ResponseHead } from './response-head.ts'
 
-/** What is told of a response; `onData` lends its bytes. */
+/** Events of a response; the bytes of `onData` are valid during the call. */
 export interface ResponseEvents {
   onHead(head: ResponseHead): void
   onData(bytes: Buffer): void
@@ -30,18 +30,18 @@ type State = 'head' | 'counted' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 
 export class ResponseReader {
   #events: ResponseEvents | undefined
   #state: State = 'done'
-  /** Bytes of the body, or of the chunk, that are to come. */
+  /** Missing bytes of the body or of the chunk. */
   #left = 0
   #held = EMPTY
   #informational = 0
   #trailerBytes = 0
   #keepsAlive = false
-  /** The last response's head, and its bytes: the next one mostly has the same. */
+  /** One-entry cache: the head of the last response, with its bytes. */
   #head: ResponseHead | undefined
   readonly #headBytes = Buffer.allocUnsafe(MAX_REPEATED_BYTES)
   #headLength = 0
 
-  /** The next response is told to `events`. */
+  /** Events of the next response go to `events`. */
   begin(events: ResponseEvents): void {
     this.#events = events
     this.#state = 'head'
@@ -77,14 +77,14 @@ export class ResponseReader {
     if (at < end) this.#keepsAlive = false
   }
 
-  /** The server has closed its side: the end of a body that says no length; of all else the server broke off (false). */
+  /** The server has closed its side: the end of a body without a length; false: the response is incomplete. */
   finish(): boolean {
     if (this.#state !== 'until-close') return this.#state === 'done'
     this.#state = 'done'
     return true
   }
 
-  /** Reads one element of the message; returns where it ended, or `at` where not all of it has come. */
+  /** Reads one element of the message; returns the offset after it, or `at` if it is incomplete. */
   #step(input: Buffer, at: number, end: number): number {
     if (this.#state === 'head') return this.#readHead(input, at, end)
     if (this.#state === 'counted' || this.#state === 'chunk') return this.#readCounted(input, at, end)

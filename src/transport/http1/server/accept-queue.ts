@@ -1,12 +1,12 @@
 /**
- * When a listener may close without breaking a connection. The kernel completes connections by itself and queues them until we accept
- * them; a close resets those that still wait there, after their hosts have sent requests that no proxy repeats. The queue can be
- * neither read nor shut for new ones, so the close waits for a turn of the event loop that shows it empty, and comes right behind it.
+ * Closes a listener without resetting connections. The kernel establishes connections and queues them until the process accepts them. A
+ * close resets queued connections, whose hosts may have sent requests that no proxy repeats. The queue can be neither read nor
+ * closed alone, so the close waits for a turn of the event loop that finds it empty, and follows at once.
  */
 
-/** For so long only a turn without any event will do: between its look at the queue and the close lies nothing at all. */
+/** During this time only a turn without any event is accepted, so that nothing happens between the poll and the close. */
 const STRICT_MS = 100
-/** A flood of new connections cannot put the close off for longer. */
+/** The longest delay of the close, also under a flood of new connections. */
 const MAX_MS = 500
 
 /**
@@ -16,7 +16,7 @@ const MAX_MS = 500
 export const onceAllAreAccepted = (accepted: () => number, close: () => void): void => {
   const startMs = performance.now()
   let before = { events: -1, accepted: -1 }
-  // Runs right behind the poll.
+  // Runs directly after the poll phase.
   const look = (): void => {
     const now = { events: performance.nodeTiming.uvMetricsInfo.events, accepted: accepted() }
     const forMs = performance.now() - startMs

@@ -1,15 +1,15 @@
 /**
- * The body of an answer that is written as it is made. Little pieces wait for each other, a millisecond at most, in memory that is used
- * again; a host that does not take them is told of, and loses its connection when it takes nothing for too long.
+ * Writes the body of an answer piece by piece. Small pieces are joined for up to a millisecond, in pooled memory. Backpressure of the host
+ * is reported. The connection of a host that reads nothing for too long is closed.
  */
 import type { BodyPool } from '../../body-pool.ts'
 import type { AnswerBody } from './http-request.ts'
 
 export interface BodyFlow {
-  /** The host takes less than comes. */
+  /** Backpressure of the host. */
   readonly onFull: () => void
   readonly onDrained: () => void
-  /** It took nothing for `stallMs`; its connection is closed. */
+  /** The host read nothing for `stallMs`; its connection is closed. */
   readonly onStalled: () => void
   readonly stallMs: number
 }
@@ -31,14 +31,14 @@ export class BodyWriter {
     this.#bodies = bodies
     this.#flow = flow
     response.on('error', () => undefined)
-    // It listens only while something waits to be taken.
+    // The time-out is active only while bytes wait to be written.
     response.on('timeout', () => {
       flow.onStalled()
       response.destroy()
     })
   }
 
-  /** Takes a copy. */
+  /** Writes a copy of the bytes. */
   write(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length;) {
       const room = (this.#room ??= this.#bodies.lease(ROOM_BYTES))
@@ -57,7 +57,7 @@ export class BodyWriter {
     this.#response.end()
   }
 
-  /** It will never be: the host sees a broken connection, not an end. */
+  /** The answer cannot be completed: the connection is broken, so that the host does not see a regular end. */
   break(): void {
     clearTimeout(this.#timer)
     this.#response.destroy()

@@ -3,7 +3,7 @@
  * no trailer. It is read once all of it is there; any other form, and a larger one, is node:http's.
  */
 
-/** Of the whole body, framing included: it is buffered before anything is known of its sender. */
+/** Limit of the whole body, framing included: it is buffered before its sender is authenticated. */
 export const MAX_CHUNKED_BYTES = 128 * 1024
 const MAX_DIGITS = 5
 const CR = 13

@@ -1,6 +1,6 @@
 /**
- * How many connections of hosts there may be, in all and from one address (T-23, F-29). A connection that is one too many takes the
- * place of the oldest one on which no request was admitted; where there is none it is answered 503 and closed.
+ * Limits connections of hosts, in all and per address (T-23, F-29). At the limit a new connection replaces the oldest one without an
+ * admitted request. If there is none, the new connection gets 503 and is closed.
  */
 import { isLoopbackHost } from '../../loopback.ts'
 import type { Socket } from 'node:net'
@@ -17,7 +17,7 @@ export interface ConnectionLimits extends LingerLimits {
 /** The options that are named where a limit is reached. */
 const OPTIONS = { all: 'listen.limits.connections', perAddress: 'listen.limits.connections_per_address' }
 
-/** So many refused connections may be open until their hosts have the answer; beyond, the oldest of them is closed. */
+/** Refused connections that may stay open until their hosts have read the answer; beyond, the oldest is closed. */
 const MAX_REFUSING = 16
 
 export class ConnectionCaps {
@@ -26,7 +26,7 @@ export class ConnectionCaps {
   readonly #reached: (option: string) => void
   readonly #options: typeof OPTIONS
   readonly #byAddress = new Map<string, number>()
-  /** No request was admitted on them yet; oldest first. The value stops counting the connection. */
+  /** Connections without an admitted request, oldest first. The value is a function that stops counting the connection. */
   readonly #unproven = new Map<Socket, () => void>()
   #count = 0
   /** Refused connections that are still open; oldest first. */
@@ -43,7 +43,7 @@ export class ConnectionCaps {
     return this.#count
   }
 
-  /** False: it is one too many, and was answered and closed. */
+  /** False: the limit is reached; the connection was answered and closed. */
   admit(socket: Socket): boolean {
     const address = socket.remoteAddress ?? ''
     const { maxConnections, maxConnectionsPerAddress, maxConnectionsPerLoopback } = this.#limits()
@@ -111,7 +111,7 @@ const STATUSES: Readonly<Record<number, string>> = {
 }
 
 /**
- * Answers a connection of which no request could be made, in the words of HTTP, and closes it: with `close` where the host may still be
+ * Answers a connection without a valid request by an HTTP status, and closes it: with `close` where the host may still be
  * sending.
  */
 export const refuse = (socket: Socket, status: number, text: string, close = () => socket.destroySoon()): void => {

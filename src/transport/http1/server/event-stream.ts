@@ -10,13 +10,13 @@ import type { AnswerBody, OnTaken } from './http-request.ts'
 /** Bytes that may wait for a host before a server that sends to this host alone is paused (backpressure). */
 const STALLED_BYTES = 256 * 1024
 
-/** Events to one host. A host that does not read loses its stream, never its neighbours (F-21). */
+/** Events to one host. The stream of a host that does not read is closed; other hosts are not affected (F-21). */
 export class EventStream {
   readonly #response: AnswerBody
   readonly #bodies: BodyPool
   readonly #held: HeldBytes
   #stalledSinceMs: number | undefined
-  /** What waits since it stalled. */
+  /** Bytes queued when it stalled. */
   #waiting = 0
   #lastWriteMs = performance.now()
   #isBrokenOff = false
@@ -30,7 +30,7 @@ export class EventStream {
     response.on('error', () => undefined)
   }
 
-  /** The host takes less than it is given: much waits for it. */
+  /** Backpressure: many bytes are queued for the host. */
   get isStalled(): boolean {
     return this.#response.writableLength > STALLED_BYTES && !this.#response.destroyed
   }
@@ -44,8 +44,8 @@ export class EventStream {
   }
 
   /**
-   * One JSON-RPC message. Clients that look for a name know this one only (B281). `id`: from where the stream can be resumed; a log of events
-   * refers to `parts` then, and their memory is not used again.
+   * One JSON-RPC message. Clients that check the event name know `message` only (B281). `id`: the event id for resumption; the event log
+   * then keeps `parts`, so their memory is not reused.
    */
   message(parts: Parts, id?: string): void {
     const event = encodeEvent({ event: 'message', data: parts, ...(id !== undefined && { id }) })
@@ -71,15 +71,15 @@ export class EventStream {
     if (this.isOpen) this.#response.end()
   }
 
-  /** Ends it for the client to resume after `retryMs`. Nothing else sends `retry`: parsers exist that fail on it (B281). */
+  /** Ends the stream so that the client resumes it after `retryMs`. `retry` is sent only here: some parsers fail on it (B281). */
   endForPolling(retryMs: number): void {
     this.#write(join(encodeEvent({ retry: retryMs, data: [] })))
     this.end()
   }
 
   /**
-   * Closes the connection after what was written, without the mark that ends a body: the client sees a stream that broke, and opens
-   * another one. Clients exist that take a stream which ends cleanly for one that is quiet (BRIDGING 3.22).
+   * Closes the connection after the written bytes, without the final chunk: the client sees a broken stream and opens another one.
+   * Some clients treat a cleanly ended stream as a quiet one (BRIDGING 3.22).
    */
   breakOff(): void {
     if (!this.isOpen) return
@@ -87,7 +87,7 @@ export class EventStream {
     this.#response.breakOff()
   }
 
-  /** Keeps the stream alive while it is quiet, and ends it when its host has stopped reading: then the option that says so. */
+  /** Sends keep-alive comments, and ends the stream if its host does not read; returns the option of the limit then. */
   sweep(limits: { keepAliveMs: number; stallMs: number; maxQueuedBytes: number }): string | undefined {
     if (this.#response.destroyed) return undefined
     const nowMs = performance.now()
@@ -106,7 +106,7 @@ export class EventStream {
     this.#waiting = 0
   }
 
-  /** Bytes of the largest message still queued: a big answer alone is no reason to cut its host off. */
+  /** Bytes of the largest queued message: one big answer alone does not exceed the limit. */
   #largest = 0
 
   #write(bytes: Uint8Array): void {

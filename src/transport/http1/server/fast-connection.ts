@@ -1,6 +1,6 @@
 /**
- * A connection of a host as long as only plain requests come on it, one at a time. Whatever else comes is node:http's, with the bytes
- * that have been read and all that follow; a host can see no difference.
+ * A connection of a host while it carries only fast-path requests, one at a time. With any other request it is handed to node:http,
+ * together with the bytes already read. A host can see no difference.
  *
  *   idle ─▶ part of a head ─▶ request under way, its body coming ─▶ answered ─▶ the rest of its body, unread ─▶ idle …
  *     └──────────┴── not plain, more than one at a time, too slow ──────┴─▶ node:http, for good
@@ -19,13 +19,13 @@ import type { WriteRoom } from './write-room.ts'
 
 /** A connection without a complete request head after this time, ms, is handed to node:http, which has time-outs for slow peers. Times are up to a sweep old. */
 const SLOW_MS = 2_000
-/** Longer than the host was told, by a second at least, so that none of its requests crosses our close, as node:http does. */
+/** Margin over the keep-alive time sent to the host, so that no request crosses the close, as in node:http. */
 const IDLE_MARGIN_MS = 2_000
 
-/** Of what becomes a head, or a body in chunks: more pieces than any usual client needs. */
+/** Reads for a head, or for a body in chunks: more than any usual client needs. */
 const MAX_PIECES = 8
 
-/** What may come before its turn; more is not read yet. */
+/** Bytes of later requests that are buffered; then the socket is paused. */
 const MAX_EARLY_BYTES = 64 * 1024
 
 /** What the plain connections of one listener use. */
@@ -38,30 +38,30 @@ export interface PlainShared extends Shared, LingerLimits {
   readonly nowMs: number
   /** `Date: …`, for this second. */
   readonly date: string
-  /** It is not ours any more: `early` is what was read of it. */
+  /** The connection is handed to node:http; `early`: bytes already read. */
   handOver(connection: PlainConnection, socket: Socket, early: Buffer): void
   closed(connection: PlainConnection): void
-  /** Its request did not become complete in time: answers so and closes it. `isReading`: its body was asked for. */
+  /** The request was not complete in time: answers 408 and closes it. `isReading`: its body was being read. */
   refuseSlow(socket: Socket, isReading: boolean): void
 }
 
 export class PlainConnection {
   readonly #socket: Socket
   readonly #shared: PlainShared
-  /** Of the request before: mostly that of the next one too. */
+  /** One-entry cache: the head of the last request. */
   #head: PlainHead | undefined
   /** Part of a head, or of a body in chunks. */
   #begun: Buffer | undefined
-  /** The pieces that it came in. */
+  /** Number of its reads. */
   #pieces = 0
   #request: PlainRequest | undefined
-  /** Of a request under way, or answered already: not all of it has come. */
+  /** The incomplete body of a request under way or already answered. */
   #body: RequestBody | undefined
-  /** Came while a request was under way. */
+  /** Bytes received while a request was under way. */
   #early: Buffer | undefined
   #isAnswered = false
   #isProven = false
-  /** Its last answer was given; only the host's end is waited for. */
+  /** The last answer was written; waits for the host to close. */
   #isClosing = false
   #sinceMs: number
 
@@ -124,7 +124,7 @@ export class PlainConnection {
     if (!isKept || !this.#socket.writable) this.#end()
     else if (this.#early !== undefined) this.#handOver(this.#early)
     else if (this.#shared.ending.isEnding) this.#end()
-    // Who does not take its answers is not asked for more requests.
+    // Backpressure: no further request is read while answers wait to be written.
     else if (this.#socket.writableNeedDrain) this.#rest()
   }
 
@@ -144,7 +144,7 @@ export class PlainConnection {
     else this.#serve(body)
   }
 
-  /** What came behind the body, if anything. */
+  /** Returns the bytes after the body, if any. */
   #pushBody(body: RequestBody, chunk: Buffer): Buffer | undefined {
     const taken = body.push(chunk)
     if (!body.isComplete) return undefined
@@ -179,7 +179,7 @@ export class PlainConnection {
     this.#shared.events.request(this.#request)
   }
 
-  /** The request is served from its head on, as by node:http: who is refused is not waited for. */
+  /** The request is dispatched at its head, as by node:http: a refusal does not wait for the body. */
   #expect({ part, length }: BodyPart): RequestBody {
     this.#sinceMs = this.#shared.nowMs
     return (this.#body = new RequestBody(part, length, this.#socket, this.#shared.bodies.held))
@@ -190,12 +190,12 @@ export class PlainConnection {
     this.#socket.once('drain', () => this.#socket.resume())
   }
 
-  /** Whether the rest of a body that is not wanted may be read, for the sake of the next request. */
+  /** Whether the rest of an unneeded body may be read, so that the connection can be kept. */
   get mayKeep(): boolean {
     return this.#body === undefined || this.#body.missing <= this.#shared.maxUnreadBytes
   }
 
-  /** Closes it once what was written is out; what comes behind the last answer is dropped. */
+  /** Closes it after the written bytes; later requests are dropped. */
   #end(): void {
     const isSending = this.#body !== undefined || this.#early !== undefined
     this.#isClosing = true
@@ -215,7 +215,7 @@ export class PlainConnection {
     this.#shared.refuseSlow(this.#socket, isAwaited)
   }
 
-  /** The rest of it will not be read. */
+  /** The rest of the body is not read. */
   #breakOff(body: RequestBody): void {
     this.#body = undefined
     body.release()
@@ -231,7 +231,7 @@ export class PlainConnection {
     this.#shared.handOver(this, socket, early)
   }
 
-  /** As node:http: who says no more is not answered any more, and half a request is none. */
+  /** As node:http: a connection that the host has ended gets no further answer, and an incomplete request is dropped. */
   readonly #onEnd = (): void => {
     if (this.#isClosing) return
     if (this.#body !== undefined) this.#breakOff(this.#body)

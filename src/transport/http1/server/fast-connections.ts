@@ -1,4 +1,4 @@
-/** The connections of one listener on which only plain requests have come so far, and what they share. */
+/** The fast-path connections of one listener, and their shared state. */
 import type { Socket } from 'node:net'
 import type { Shared } from './http-request.ts'
 import type { LingerLimits } from './lingering.ts'
@@ -7,7 +7,7 @@ import type { PlainShared } from './fast-connection.ts'
 import { WriteRoom } from './write-room.ts'
 
 const SWEEP_MS = 1_000
-/** Whole answers are shorter (`http-request.ts`), and their heads have room. */
+/** More than a whole answer (`http-request.ts`) with its head. */
 const ROOM_BYTES = 72 * 1024
 
 export interface PlainOptions extends LingerLimits {
@@ -79,7 +79,7 @@ export class PlainConnections implements PlainShared {
     this.#connections.delete(connection)
   }
 
-  /** What is under way goes on. */
+  /** Requests under way continue. */
   closeIdle(): void {
     for (const connection of this.#connections) connection.closeIdle()
   }
