@@ -44,7 +44,7 @@ export const coldStarts = async (stage: Stage, subjects: readonly Subject[], eff
   const starters = subjects.flatMap((subject): readonly Starter[] => {
     const { name, between } = subject
     const pair = between.find(([host, server]) => host !== 'modern' && host !== 'stdio' && /^(legacy|stdio)$/.test(server))
-    if (pair === undefined || /^(direct|raw-json|trunkline-jwt)$/.test(name)) return []
+    if (pair === undefined || /^(direct|raw-json|trunkline-(jwt|errors|all))$/.test(name)) return []
     const starter = { name, subject, host: pair[0], server: pair[1] === 'stdio' ? pipe : http }
     return name === 'trunkline' ? [starter, { ...starter, name: 'trunkline, its server hangs', server: hanging }] : [starter]
   })

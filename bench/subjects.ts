@@ -80,11 +80,16 @@ const configured = ({ kind, url, command: [file, ...args] }: Place): object => {
  * Keys `a`, `s1`, `s2`, …: the tools of the first server are `a__…` however many there are. 32 answers of 1 MB at once on the one stream
  * of a host of HTTP+SSE are more than may be queued by default, and thousands of sessions more than one caller has.
  */
-const trunkline = async ({ servers, isPiped, folder, main, largest }: StartContext, auth: object): Promise<Command> => {
+const trunkline = async (
+  { servers, isPiped, folder, main, largest }: StartContext,
+  auth: object,
+  more: object = {},
+): Promise<Command> => {
   const entries = servers.map((place, index) => [index === 0 ? 'a' : `s${index}`, configured(place)])
   const config = {
     listen: { limits: { max_queued: '64MiB', sessions_per_principal: 10_000 } },
     auth,
+    ...more,
     ...(largest === undefined ? {} : { defaults: { limits: { max_message: largest } } }),
     servers: Object.fromEntries(entries),
   }
@@ -169,4 +174,14 @@ export const SUBJECTS: readonly Subject[] = [
     bearer: JWT,
     command: (context) => trunkline(context, byJwt(context.servers[0].url)),
   },
+  ...(['errors', 'all'] as const).map((bodies): Subject => ({
+    name: `trunkline-${bodies}`,
+    what: `the same as trunkline, with the admin listener open: every call is counted and captured, bodies: ${bodies}`,
+    between: SAME.slice(0, 2),
+    prefix: 'a__',
+    command: async (context) => {
+      const admin = { bind: `127.0.0.1:${await freePort()}` }
+      return trunkline(context, BY_TOKEN, { admin, ui: { capture: { bodies } } })
+    },
+  })),
 ]

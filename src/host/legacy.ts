@@ -56,6 +56,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
       if (signal.aborted) return recording?.answered(undefined, CANCELLED)
       const parts = resultMessage(id, result.parts())
       recording?.answered(parts)
+      if (recording !== undefined) exchange.onTaken(() => recording.written())
       exchange.answer(parts, 200)
     } catch (error) {
       fail(error)

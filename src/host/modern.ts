@@ -91,6 +91,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
         if (abort.signal.aborted) return recording?.answered(undefined, CANCELLED)
         const parts = resultMessage(id, result.parts())
         recording?.answered(parts)
+        if (recording !== undefined) exchange.onTaken(() => recording?.written())
         exchange.answer(parts, 200)
       } catch (error) {
         fail(error)

@@ -135,7 +135,7 @@ export class Recording implements CallRecord {
     this.#way = call.way
     this.#bytesIn ||= call.params.end - call.params.start
     const { ask } = call
-    return { ...call, record: this, ask: ask && ((question: Question) => this.#timed(question.method, ask(question))) }
+    return { ...call, record: this, ask: ask && ((question: Question) => this.#timed(question.method, () => ask(question))) }
   }
 
   slotted(): void {
@@ -344,7 +344,7 @@ export class Recording implements CallRecord {
     this.size += sizeOf(this.#request) + sizeOf(this.#response) + (this.#name?.length ?? 0) + (this.#end?.detail?.length ?? 0)
   }
 
-  async #timed<T>(method: string, answer: Promise<T>): Promise<T> {
+  async #timed<T>(method: string, answer: () => Promise<T>): Promise<T> {
     const ask: { method: string; fromMs: number; toMs: number | undefined } = {
       method,
       fromMs: this.#environment.nowMs(),
@@ -352,7 +352,7 @@ export class Recording implements CallRecord {
     }
     ;(this.#asks ??= []).push(ask)
     try {
-      return await answer
+      return await answer()
     } finally {
       ask.toMs ??= this.#environment.nowMs()
     }

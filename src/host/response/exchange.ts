@@ -18,6 +18,8 @@ export interface Exchange {
   message(parts: Parts, key?: string): void
   /** The answer; `status`, and a challenge for `scopes`, count where the answer is the first thing said over HTTP. */
   answer(parts: Parts, status: number, scopes?: readonly string[]): void
+  /** Calls back when the host has taken a large answer, where that can be known; said before the answer. */
+  onTaken?(callback: () => void): void
   /** Whether the host takes what it is given on this way, where there is one by now. */
   readonly flow?: Flow | undefined
   /** Absent: a pipe. */
@@ -124,6 +126,10 @@ export class PostExchange implements Exchange {
     if (this.#isDone) return
     this.#open()
     this.#emit(parts, key)
+  }
+
+  onTaken(callback: () => void): void {
+    this.#options.request.onTaken = callback
   }
 
   answer(parts: Parts, status: number, scopes?: readonly string[]): void {

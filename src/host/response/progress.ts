@@ -74,6 +74,10 @@ export class ProgressExchange implements Exchange {
     return this.#inner.ambient
   }
 
+  onTaken(callback: () => void): void {
+    this.#inner.onTaken?.(callback)
+  }
+
   get takesStreams(): boolean {
     return this.#inner.pass !== undefined
   }

@@ -85,6 +85,8 @@ export abstract class HttpRequest {
   #path: string
   readonly query: string
   protected readonly shared: Shared
+  /** Called when the system has taken the whole of a large answer, or its connection broke; small ones are taken at once. */
+  onTaken: (() => void) | undefined
   #extraHeaders: Headers | undefined
 
   /** `target`: path and query. */
@@ -169,6 +171,7 @@ export abstract class HttpRequest {
     response.cork()
     for (const part of body) response.write(part)
     response.end((error) => {
+      this.onTaken?.()
       if (!error) bodies.release(body)
     })
   }

@@ -1,0 +1,249 @@
+/** One call as it is recorded: times, lanes, what is kept of messages, and what differs between its two sides. */
+import { describe, expect, test } from 'vitest'
+import { followCalls } from '../../../src/admin/calls.ts'
+import type { FeedMessage } from '../../../src/admin/calls.ts'
+import { EndsCollector, keepBody } from '../../../src/observe/body.ts'
+import { diffMessages } from '../../../src/observe/diff.ts'
+import { Observer } from '../../../src/observe/observer.ts'
+import { DEFAULT_OBSERVE } from '../../../src/observe/options.ts'
+import type { CapturedBodies } from '../../../src/observe/options.ts'
+import { Ring } from '../../../src/observe/ring.ts'
+import { complete, Refusal } from '../../../src/rpc/call.ts'
+import type { Call } from '../../../src/rpc/call.ts'
+import { Cancellation } from '../../../src/rpc/cancellation.ts'
+import { readServerMessage } from '../../../src/wire/message/envelope.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
+
+const PIPE = { era: 'legacy', revision: '2025-11-25', transport: 'pipe' } as const
+const OPERATOR = { principal: 'local', isOperator: true }
+
+const observing = (bodies: CapturedBodies = 'all') => {
+  const clock = { ms: 1_000 }
+  let ref = 0
+  const observer = new Observer({
+    options: () => ({ ...DEFAULT_OBSERVE, capture: { ...DEFAULT_OBSERVE.capture, bodies } }),
+    hide: (text) => text,
+    toolsetOf: () => undefined,
+    passed: () => undefined,
+    nextRef: () => ++ref,
+    nowMs: () => clock.ms,
+    wallMs: () => 1_700_000_000_000 + clock.ms,
+  })
+  return { observer, clock }
+}
+
+const callOf = (facts: Partial<Call> = {}): Call => ({
+  ref: 0,
+  method: 'tools/call',
+  target: 'a__t',
+  params: Payload.of({ name: 'a__t' }),
+  caller: { principal: 'p', revision: '2026-07-28', capabilities: {}, scope: { server: undefined }, session: undefined },
+  resume: undefined,
+  signal: new Cancellation().signal,
+  progressToken: undefined,
+  logLevel: undefined,
+  paramHeaders: [],
+  unknownHeaders: {},
+  notify: () => undefined,
+  ask: undefined,
+  ...facts,
+})
+
+const answerOf = (id: number, member = '"result":{}') => readServerMessage(Buffer.from(`{"jsonrpc":"2.0","id":${id},${member}}`))
+
+describe('time', () => {
+  test('is split between host, gateway and server, also where the server asks the host meanwhile', async () => {
+    const { observer, clock } = observing()
+    const handle = observer.layer(async (call) => {
+      clock.ms += 5
+      call.record?.slotted?.()
+      clock.ms += 10
+      call.record?.sent?.([Buffer.from('{}')], 1, PIPE)
+      clock.ms += 100
+      await call.ask?.({ method: 'elicitation/create', params: undefined })
+      clock.ms += 50
+      call.record?.received?.(answerOf(1))
+      clock.ms += 2
+      return complete(Payload.of({}))
+    })
+    await handle(
+      callOf({
+        ask: async () => {
+          clock.ms += 3_000
+          return { result: Payload.of({}) }
+        },
+      }),
+    )
+    const detail = observer.find(1, OPERATOR)
+    expect(detail?.ms).toEqual({ total: 3_167, host: 3_000, gateway: 17, downstream: 150 })
+    expect(detail?.times).toMatchObject({ started: 0, slotted: 5, sent: 15, firstByte: 3_165, done: 3_165, answered: 3_167 })
+    expect(detail?.asks).toEqual([{ method: 'elicitation/create', from: 115, to: 3_115 }])
+  })
+})
+
+test('the time in which a host takes its answer is the host’s', () => {
+  const { observer, clock } = observing()
+  const { caller } = callOf()
+  const begun = {
+    ...caller,
+    ref: 7,
+    method: 'tools/call',
+    clientInfo: { name: 'slow', version: '1' },
+    transport: 'http',
+  } as const
+  const recording = observer.begin({ ...begun, message: Buffer.from('{}') })
+  clock.ms += 10
+  recording.answered([Buffer.from('{"result":{}}')])
+  clock.ms += 5_000
+  recording.written()
+  clock.ms += 60_000
+  expect(observer.find(7, OPERATOR)).toMatchObject({
+    host: 'slow 1',
+    ms: { total: 5_010, host: 5_000, gateway: 10, downstream: 0 },
+    times: { answered: 10, written: 5_010 },
+  })
+})
+
+describe('lanes', () => {
+  test('a request that is sent again is a retry, one with answers of a person a round', async () => {
+    const { observer } = observing()
+    const handle = observer.layer(async ({ record }) => {
+      record?.sent?.([Buffer.from('{"first":1}')], 1, PIPE)
+      record?.sent?.([Buffer.from('{"second":1}')], 2, PIPE)
+      record?.received?.(answerOf(2))
+      record?.sent?.([Buffer.from('{"third":1}')], 3, PIPE)
+      record?.received?.(answerOf(3, '"error":{"code":1,"message":"m"}'))
+      return complete(Payload.of({}))
+    })
+    await handle(callOf())
+    const hops = observer.find(1, OPERATOR)?.hops.map(({ kind, end, requestId }) => [kind, end, requestId])
+    expect(hops).toEqual([
+      ['call', 'lost', 1],
+      ['retry', 'result', 2],
+      ['round', 'error', 3],
+    ])
+  })
+
+  test('what is under way when the call is given up is lost', async () => {
+    const { observer } = observing()
+    const handle = observer.layer(async ({ record }) => {
+      record?.sent?.([Buffer.from('{}')], 1, PIPE)
+      throw new Refusal(-32602, 'no')
+    })
+    await expect(handle(callOf())).rejects.toThrow('no')
+    expect(observer.find(1, OPERATOR)).toMatchObject({ outcome: 'refused', error: { code: -32602 }, hops: [{ end: 'lost' }] })
+  })
+})
+
+test('nothing of a message is kept where bodies are off, and of a good call none where they are errors', async () => {
+  for (const bodies of ['off', 'errors'] as const) {
+    const { observer } = observing(bodies)
+    const handle = observer.layer(async ({ record }) => {
+      record?.sent?.([Buffer.from('{"secret":1}')], 1, PIPE)
+      record?.received?.(answerOf(1))
+      return complete(Payload.of({}))
+    })
+    await handle(callOf())
+    const detail = observer.find(1, OPERATOR)
+    expect([detail?.request, detail?.response, detail?.hops[0]?.request, detail?.diff], bodies).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      null,
+    ])
+  }
+})
+
+describe('a body', () => {
+  const options = { maxBytes: 100, hide: (text: string) => text.replaceAll('planted', '***') }
+
+  test('over its limit has its beginning and its end, and a secret across the cut is found', () => {
+    const text = `${'a'.repeat(46)}planted${'b'.repeat(500)}planted${'c'.repeat(46)}`
+    const kept = keepBody([Buffer.from(text.slice(0, 300)), Buffer.from(text.slice(300))], options)
+    expect(kept).toMatchObject({ bytes: text.length, omitted: text.length - 100 })
+    expect([kept.head, kept.tail]).toEqual([`${'a'.repeat(46)}***b`, `b***${'c'.repeat(46)}`])
+  })
+
+  test('loses the values of members that are named like secrets', () => {
+    const json =
+      '{"password":"a\\"b","Authorization":"Bearer x","x-api-key": "k","client_secret":"s","tokens":5,"passwordless":"y","note":"password"}'
+    expect(keepBody([Buffer.from(json)], { ...options, maxBytes: 1_000 }).text).toBe(
+      '{"password":"***","Authorization":"***","x-api-key": "***","client_secret":"***","tokens":5,"passwordless":"y","note":"password"}',
+    )
+  })
+
+  test('that passes on while it comes has its beginning and its end, whatever its pieces', () => {
+    const text = Array.from({ length: 4_000 }, (_, at) => `${at},`).join('')
+    for (const step of [1, 7, 1_000, 50_000]) {
+      const collector = new EndsCollector(100)
+      for (let at = 0; at < text.length; at += step) collector.push(Buffer.from(text.slice(at, at + step)))
+      const kept = collector.kept(options)
+      expect([kept.head, kept.tail, kept.bytes, kept.streamed], String(step)).toEqual([
+        text.slice(0, 50),
+        text.slice(-50),
+        text.length,
+        true,
+      ])
+    }
+  })
+})
+
+describe('a difference', () => {
+  test('is told to the byte: a number that is spelled otherwise is one, an order of members is none', () => {
+    const changes = diffMessages('{"params":{"a":1.0,"b":[1,2],"c":3}}', '{"params":{"c":3,"b":[1],"a":1}}', 'down')
+    expect(changes.map(({ path, change, from, to }) => [path.join('.'), change, from, to])).toEqual([
+      ['params.a', 'replaced', '1.0', '1'],
+      ['params.b.1', 'removed', '2', null],
+    ])
+    expect(changes[0]).toMatchObject({ fromAt: [15, 18], toAt: [29, 30] })
+  })
+
+  test('of hostile messages ends: no JSON, many members, deep ones', () => {
+    expect(diffMessages('{"a":', '{"a":1}', 'up')).toEqual([])
+    const many = `{${Array.from({ length: 5_000 }, (_, at) => `"k${at}":${at}`).join(',')}}`
+    expect(diffMessages(many, '{}', 'up')).toHaveLength(200)
+    const deep = (value: number): string => `${'{"a":'.repeat(2_000)}${value}${'}'.repeat(2_000)}`
+    expect(diffMessages(deep(1), deep(2), 'up')).toHaveLength(1)
+  })
+})
+
+test('the ring stays within its bytes and forgets what is too old', () => {
+  const evicted: string[] = []
+  const ring = new Ring(
+    () => ({ maxBytes: 100, maxAgeMs: 50 }),
+    (reason) => evicted.push(reason),
+  )
+  for (let id = 1; id <= 5; id++) ring.add({ id, size: 40, keptMs: id })
+  expect([[...ring.values()].map(({ id }) => id), ring.bytes, evicted]).toEqual([[4, 5], 80, ['bytes', 'bytes', 'bytes']])
+  ring.expire(55)
+  expect([ring.size, ring.bytes, evicted.at(-1)]).toEqual([0, 0, 'age'])
+  ring.add({ id: 9, size: 1_000, keptMs: 60 })
+  expect(ring.size).toBe(0)
+})
+
+test('a reader that takes nothing is sent no rows, and the number of those once it reads again', async () => {
+  const { observer } = observing()
+  const sent: FeedMessage[] = []
+  const sink = { isStalled: false, send: (message: FeedMessage) => sent.push(message) }
+  const stop = followCalls(observer, { viewer: OPERATOR, filter: '', after: undefined, isWhole: false }, sink)
+  const call = observer.layer(async () => complete(Payload.of({})))
+  const told = (): Promise<void> =>
+    new Promise((resolve) => {
+      const end = observer.feed.subscribe(() => {
+        end()
+        resolve()
+      })
+    })
+  sink.isStalled = true
+  for (let at = 0; at < 3; at++) await call(callOf())
+  await told()
+  expect(sent.map(({ type }) => type)).toEqual(['hello'])
+  sink.isStalled = false
+  await call(callOf())
+  await told()
+  expect(sent.slice(1)).toMatchObject([
+    { type: 'gap', missed: 3 },
+    { type: 'calls', calls: [{ id: 4 }] },
+  ])
+  stop()
+})
