@@ -1,6 +1,6 @@
 /**
- * What a server asks of a host, before the host is asked: may this host be asked that, and in which shape does it know the
- * question (BRIDGING 3.13–3.15)? Written once, for questions that come as requests and for those inside `input_required`.
+ * Checks and encodes a server's request for a host: whether this host may be asked, and in which form (BRIDGING 3.13–3.15). The same
+ * code serves requests and entries of `input_required`.
  */
 import { createHash } from 'node:crypto'
 import type { Answer, Caller, Capabilities, Question } from '../rpc/call.ts'
@@ -19,18 +19,18 @@ export const QUESTION_METHODS: ReadonlySet<string> = new Set(['elicitation/creat
 const OPEN_BRACKET = 0x5b
 const NULL = Buffer.from('null')
 
-/** Who asks. */
+/** The server that asks. */
 export interface Asker {
   readonly key: string
   /** Of the server, once it is known. */
   readonly revision: Revision | undefined
-  /** For the person who is asked: put before the message; `undefined` with one server configured (DECISIONS 7). */
+  /** The server's name, shown before the message; `undefined` with one server configured (DECISIONS 7). */
   readonly label: string | undefined
-  /** At a bridge: what a peer of the same era can read is left as it came (BRIDGING 3.21). */
+  /** At a bridge: requests to a peer of the same era are relayed unchanged (BRIDGING 3.21). */
   readonly isBare?: boolean
 }
 
-/** Why this host must not be asked that, as the answer the server gets; `undefined`: it may (B038, B059, B093, B097). */
+/** The refusal for the server if this host must not be asked; `undefined`: it may be asked (B038, B059, B093, B097). */
 export const refusalOf = ({ method, params }: Question, capabilities: Capabilities): Answer | undefined => {
   if (!QUESTION_METHODS.has(method)) return refused(-32601, method)
   if (method === 'roots/list') return capabilities['roots'] === undefined ? refused(-32601, method) : undefined
@@ -49,7 +49,7 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
   return isDeclared ? undefined : refused(-32602, `elicitation mode "${mode}"`)
 }
 
-/** The question in the shape this host knows, or the refusal where it has none. Edits the params it is given. */
+/** The question in the form of this host's revision, or a refusal where it has no form. Edits the given params. */
 export const wordQuestion = (
   question: Question,
   asker: Asker,
@@ -73,17 +73,17 @@ export const wordQuestion = (
     : wordForm(question, params, host.revision, note, isSameEra(asker, host))
 }
 
-/** A person must see who asks, and we have hidden it (B090, B261). */
+/** Adds the server's name to the message, since the gateway hides the server from the host (B090, B261). */
 const wordMessage = (params: Payload, { label }: Asker): void => {
   if (label === undefined) return
   params.set('message', JSON.stringify(`[${cleanLabel(label)}] ${cleanMessage(params.text('message') ?? '')}`))
 }
 
-/** Whether host and server at a bridge know the same forms. */
+/** Whether host and server at a bridge are of the same era. */
 const isSameEra = ({ isBare, revision }: Asker, host: Pick<Caller, 'revision'>): boolean =>
   isBare === true && (revision === undefined || isAtLeast(host.revision, revision))
 
-/** URL mode: the id is ours in 2025-11-25, and gone since (B087). */
+/** URL mode: 2025-11-25 gets an id of the gateway; later revisions have no id (B087). */
 const wordUrl = (
   question: Question,
   params: Payload,
@@ -98,11 +98,11 @@ const wordUrl = (
   return question
 }
 
-/** The id under which one session knows an elicitation of one server: needs no table, and tells nothing. */
+/** The id of a server's elicitation in one session: a digest, so that it needs no table and discloses nothing. */
 export const elicitationIdFor = (sessionId: string, server: string, original: string): string =>
   createHash('sha256').update(`${sessionId}\0${server}\0${original}`).digest('base64url').slice(0, 22)
 
-/** 2025-06-18 knows no mode, no titled options and no multiple choice (B094). */
+/** 2025-06-18 has no mode, no titled options and no multiple choice (B094). */
 const wordForm = (
   question: Question,
   params: Payload,
@@ -149,7 +149,7 @@ const joinArray = (list: readonly Buffer[]): Parts => [
   Buffer.from(']'),
 ]
 
-/** What stands for an answer that will not come: a dialog is cancelled, everything else refused. */
+/** The answer in place of a missing one: a dialog is cancelled, all else is refused. */
 export const noAnswer = ({ method }: Question): Answer =>
   method === 'elicitation/create'
     ? { result: Payload.of({ action: 'cancel' }) }

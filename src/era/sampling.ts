@@ -10,8 +10,8 @@ import type { Span } from '../wire/json/scan.ts'
 const TOOL_BLOCKS: ReadonlySet<string> = new Set(['tool_use', 'tool_result'])
 
 /**
- * The host's "this server" is the whole gateway: context of others must not leak into a prompt (B095). Before 2025-11-25 a message
- * is one block, and none of them a use of tools (BRIDGING 3.14). Edits the params; returns what this host cannot be asked.
+ * For a host, "this server" is the whole gateway: context of other servers must not leak into a prompt (B095). Before 2025-11-25 a
+ * message is one block and no tool use (BRIDGING 3.14). Edits the params; returns the reason if this host cannot be asked.
  */
 export const wordSampling = (
   params: Payload,
@@ -38,7 +38,7 @@ export const wordSampling = (
   return undefined
 }
 
-/** An answer in the shape that the server knows: before 2025-11-25 a sampled message is one block. */
+/** An answer in the form of the server's revision: before 2025-11-25 a sampled message is one block. */
 export const wordSampled = (answer: Answer, revision: Revision | undefined): Answer => {
   if ('error' in answer || revision === undefined || isAtLeast(revision, '2025-11-25')) return answer
   const { result } = answer

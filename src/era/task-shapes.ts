@@ -1,13 +1,13 @@
-/** Tasks of 2025-11-25 in the words of the extension, and back: the same members under other names (BRIDGING 3.17). */
+/** Translates tasks of 2025-11-25 into the form of the extension and back: the same members under other names (BRIDGING 3.17). */
 import { META } from '../wire/protocol/meta.ts'
 import { Draft, join, Payload } from '../wire/message/payload.ts'
 
 const MODERN_NAMES: Readonly<Record<string, string>> = { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }
 const LEGACY_NAMES: Readonly<Record<string, string>> = { ttlMs: 'ttl', pollIntervalMs: 'pollInterval' }
-/** Said of the result, not of the task. */
+/** Members of the result, not of the task. */
 const OF_RESULT: ReadonlySet<string> = new Set(['_meta', 'resultType'])
 
-/** A legacy task (`tasks/get`, `notifications/tasks/status`) in modern words; an absent lifetime is an unlimited one. */
+/** A legacy task (`tasks/get`, `notifications/tasks/status`) in the modern form; an absent lifetime is unlimited. */
 export const modernTask = (task: Payload): Draft => {
   const draft = renamed(task, MODERN_NAMES)
   if (!draft.has('ttlMs')) draft.set('ttlMs', 'null')
@@ -26,7 +26,7 @@ export const modernCreation = (result: Payload): Payload | undefined => {
   return Payload.at(join(draft.parts()))
 }
 
-/** A modern `CreateTaskResult` as 2025-11-25 words it. */
+/** A modern `CreateTaskResult` in the form of 2025-11-25. */
 export const legacyCreation = (result: Payload): Draft => {
   const settled = Payload.at(join(result.parts()))
   const draft = new Draft()
@@ -40,11 +40,11 @@ export const legacyCreation = (result: Payload): Draft => {
 export const relatedTask = (params: Payload | undefined): string | undefined =>
   params?.object('_meta')?.object(META.relatedTask)?.text('taskId')
 
-/** Says which task a message belongs to. */
+/** Adds the task that a message belongs to. */
 export const relateTo = (params: Payload, taskId: string): void =>
   params.setIn('_meta', META.relatedTask, JSON.stringify({ taskId }))
 
-/** Takes that away: the extension says it elsewhere. */
+/** Removes it: the extension has it at another place. */
 export const unrelate = (params: Payload): void => {
   const meta = params.object('_meta')
   if (meta?.members.length === 1 && meta.has(META.relatedTask)) params.delete('_meta')

@@ -1,6 +1,6 @@
 /**
- * What a server at a bridge can, in the words of the host's era (BRIDGING 3.21): everything it declares and nothing beside it. Tasks
- * are the one family that the eras declare differently.
+ * Capabilities of a server at a bridge, in the form of the host's era (BRIDGING 3.21): exactly those that it declares. Only tasks are
+ * declared differently in the two eras.
  */
 import { isAtLeast, isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
@@ -9,7 +9,7 @@ import { TASKS_CAPABILITY } from './legacy-host.ts'
 
 type Capabilities = Readonly<Record<string, unknown>>
 
-/** `tasks`: whether hosts are told of tasks at all. */
+/** `tasks`: whether tasks are declared to hosts. */
 export const bridgedCapabilities = (capabilities: Capabilities, host: Revision, tasks: boolean): Capabilities => {
   const { tasks: ownTasks, extensions, ...rest } = capabilities
   const hasTasks = tasks && (isObject(ownTasks) || declaresTasks(capabilities))

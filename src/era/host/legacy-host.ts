@@ -1,6 +1,6 @@
 /**
- * A legacy host: what it said once at `initialize` holds for its session, and results reach it without the words of the
- * modern era ([2025-11-25 basic/lifecycle]; BRIDGING 3.1, 3.3).
+ * A legacy host: `initialize` applies to the whole session, and results have no members of the modern era
+ * ([2025-11-25 basic/lifecycle]; BRIDGING 3.1, 3.3).
  */
 import { Refusal } from '../../rpc/call.ts'
 import type { Capabilities, Outcome } from '../../rpc/call.ts'
@@ -26,7 +26,7 @@ export interface Introduction {
   readonly capabilities: Capabilities
   /** Self-reported, for display only. */
   readonly clientInfo: unknown
-  /** How many gateways stand between us and the host. */
+  /** Number of gateways between the host and this process. */
   readonly hops: number
 }
 
@@ -56,7 +56,7 @@ export const readInitialize = (message: Envelope, range: RevisionRange): Introdu
   }
 }
 
-/** Tasks a host runs are not bridged, and the extension is not part of this era (SEP-2663, Backward Compatibility). */
+/** Removes tasks that a host runs, which are not bridged, and the extension, which is not part of this era (SEP-2663, Backward Compatibility). */
 const ownCapabilities = (capabilities: Capabilities): Capabilities =>
   withoutTasks(Object.fromEntries(Object.entries(capabilities).filter(([name]) => name !== 'tasks')))
 
@@ -75,7 +75,7 @@ export const initializeResult = (
   capabilities: {
     ...SUPERSET_CAPABILITIES,
     ...(tasks && isAtLeast(revision, '2025-11-25') && { tasks: TASKS_CAPABILITY }),
-    // Not a member of this era, and read there all the same ([ext apps, Capability Negotiation]).
+    // Not defined in this era, but hosts read it ([ext apps, Capability Negotiation]).
     ...(apps !== undefined && { extensions: { [UI_EXTENSION]: apps } }),
   },
   serverInfo: identity,
@@ -83,7 +83,7 @@ export const initializeResult = (
   _meta: { [META.gateways]: gateways },
 })
 
-/** Takes the protocol's own members of the modern era out of the `_meta` of a modern server's result (B291). */
+/** Removes the protocol's own members of the modern era from the `_meta` of a modern server's result (B291). */
 export const withoutModernMeta = (result: Payload): void => {
   const meta = result.object('_meta')
   const own = meta?.members.filter(({ key }) => key.startsWith(PROTOCOL_PREFIX) && key !== META.relatedTask) ?? []
@@ -92,18 +92,18 @@ export const withoutModernMeta = (result: Payload): void => {
   else for (const { key } of own) meta?.delete(key)
 }
 
-/** The result of a server at a bridge: the gateway has already put that of a modern one into the words of this era. */
+/** The result of a server at a bridge; the gateway has already translated that of a modern server. */
 export const wordBridged = (outcome: Outcome): JsonObject =>
   outcome.kind === 'task' ? legacyCreation(outcome.result) : outcome.result
 
-/** A result without what only the modern era knows (B106); the gateway has put it into the shapes of the host's revision. */
+/** A result without members of the modern era (B106), in the form of the host's revision. */
 export const wordLegacy = (outcome: Outcome): JsonObject => {
   if (outcome.kind === 'task') return legacyCreation(outcome.result)
   const { result } = outcome
   return withoutModernMembers(result)
 }
 
-/** Takes out the members that only results of the modern era have. */
+/** Removes the members that only results of the modern era have. */
 export const withoutModernMembers = (result: JsonObject): JsonObject => {
   // Of a modern server it never gets here: some legacy servers and their hosts know rounds of their own (go-sdk).
   if (!(result instanceof Payload && result.text('resultType') === 'input_required')) result.delete('resultType')

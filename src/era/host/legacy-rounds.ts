@@ -1,6 +1,6 @@
 /**
- * A modern server asks for input by ending the call; a legacy host expects to be asked while its call is open. This layer
- * asks on the host's own stream and retries, round by round (BRIDGING 3.13, Example B).
+ * A modern server asks for input by ending the call. A legacy host is asked while its call is open. This layer asks on the host's own
+ * stream and retries the call, round by round (BRIDGING 3.13, Example B).
  */
 import { complete } from '../../rpc/call.ts'
 import type { Answer, Call, Handler, HostSession, InputRequired, Layer, Outcome, Question, Resume } from '../../rpc/call.ts'
@@ -13,11 +13,11 @@ import { Failure } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 
 const MAX_ROUNDS = 16
-/** A round that asks nothing is load-shedding: wait a little, with jitter. */
+/** A round without questions is load shedding: the retry waits, with jitter. */
 const SHED_PAUSE_MS = 500
 /** Consent to visit a URL is not completion: the server is asked again after 2, 4, 8 … 30 s (rule 4). */
 const VISIT_PAUSES: BackoffRange = { firstMs: 2_000, maxMs: 30_000 }
-/** What kept a host from answering, in a form that ends the call. */
+/** A refusal of the host that ends the call. */
 class Declined extends Error {}
 
 export const askLegacyHosts: Layer = (inner) => (call) => {
@@ -76,7 +76,7 @@ const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, firs
   return outcome
 }
 
-/** URLs the host's person has agreed to visit: never asked for twice while the server waits (B086). */
+/** URLs that the person has agreed to visit: not asked again while the server waits (B086). */
 class Visits {
   readonly #accepted = new Map<string, { readonly elicitationId: Buffer | undefined; readonly answer: Payload }>()
   /** Rounds that only waited for a visit. */
@@ -99,7 +99,7 @@ class Visits {
     )
   }
 
-  /** What was begun out of band is done (rule 4). */
+  /** Notifies the host that the visits are complete (rule 4). */
   tell(session: HostSession): void {
     for (const { elicitationId } of this.#accepted.values())
       if (elicitationId !== undefined)
@@ -148,7 +148,7 @@ const nextRound = async (
   return { state, maker, responses: Payload.at(join(responses.parts())) }
 }
 
-/** B3: an elicitation that failed counts as cancelled; nothing stands for a refused sampling or roots request. */
+/** B3: a failed elicitation counts as cancelled; a refused sampling or roots request has no substitute. */
 const resultOf = (method: string, answer: Answer): Payload => {
   if ('result' in answer) return answer.result
   if (method === 'elicitation/create') return Payload.of({ action: 'cancel' })
@@ -160,7 +160,7 @@ const ended = (call: Call, why: string): Outcome => {
   return complete(Payload.of({ content: [{ type: 'text', text: why }], isError: true }))
 }
 
-/** Throws where the host gives up in the meantime. */
+/** Throws if the host cancels meanwhile. */
 const pauseFor = async (ms: number, signal: CancelSignal): Promise<void> => {
   if (!(await pause(ms, signal))) throw new Failure('cancelled', 'cancelled by the host')
 }

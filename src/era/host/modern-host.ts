@@ -1,6 +1,6 @@
 /**
- * A modern host: each request says who it is and what it can, each result says that it is complete
- * ([2026-07-28 basic/index]; BRIDGING 3.1, 5.1 rows 10–12).
+ * A modern host: each request carries `clientInfo` and capabilities, each result its `resultType` ([2026-07-28 basic/index];
+ * BRIDGING 3.1, 5.1 rows 10–12).
  */
 import { Refusal } from '../../rpc/call.ts'
 import type { Capabilities, Outcome } from '../../rpc/call.ts'
@@ -17,7 +17,7 @@ import type { ModernRevision, RevisionRange } from '../../wire/protocol/revision
 import { TASKS } from '../../wire/protocol/tasks.ts'
 import type { Introductions } from './introductions.ts'
 
-/** What `_meta` says of the host. */
+/** The host's description in `_meta`. */
 export interface Introduced {
   readonly revision: ModernRevision
   readonly capabilities: Capabilities
@@ -64,7 +64,7 @@ export const checkRange = (message: Envelope, range: RevisionRange): void => {
   throw new Refusal(-32600, text, { status: 400, data: { supported, requested } })
 }
 
-/** A round is taken up only by what can be one: anything else must not begin the call a second time (B061, row 14). */
+/** Refuses `requestState` and answers in requests that cannot resume a round: they must not start the call again (B061, row 14). */
 export const checkRound = ({ method, params }: Envelope): void => {
   if (METHODS[method]?.mayAskInput !== true || params === undefined) return
   const hasResponses = !isAbsent(params, 'inputResponses')
@@ -79,7 +79,7 @@ const isAbsent = (params: Payload, key: string): boolean => {
   return raw === undefined || raw.toString('latin1', 0, 4) === 'null'
 }
 
-/** Row 10: the header says the version that the body says (B190). */
+/** Row 10: the header has the version of the body (B190). */
 export const checkVersionHeader = (message: Envelope, sent: string | undefined): void => {
   if (sent === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
   const said = message.params?.object('_meta')?.text(META.version)
@@ -126,7 +126,7 @@ const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
 
 const COMPLETE = Buffer.from('"complete"')
 
-/** Writes into a result what every result of this era carries (B008, B011, B149, B150); `identityJson`: the `serverInfo`, if any. */
+/** Adds the members of every result of this era (B008, B011, B149, B150); `identityJson`: the `serverInfo`, if any. */
 export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8Array | undefined): JsonObject => {
   const { result } = outcome
   if (outcome.kind === 'task') result.set('resultType', '"task"')
@@ -144,7 +144,7 @@ export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8
   return result
 }
 
-/** What `server/discover` says of us: the stable superset (BRIDGING 3.1). */
+/** The capabilities in `server/discover`: the stable superset (BRIDGING 3.1). */
 export const SUPERSET_CAPABILITIES = {
   tools: { listChanged: true },
   prompts: { listChanged: true },

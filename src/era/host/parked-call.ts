@@ -1,6 +1,6 @@
 /**
- * One call of a modern host to a legacy server, and the host's requests that carry it one after the other: questions end the
- * carrier, answers come with the next one, and whatever the server says in between waits (BRIDGING 3.13, Example A).
+ * One call of a modern host to a legacy server, and the successive requests of the host that carry it: a question ends the carrying
+ * request, the next request brings the answers. Messages of the server in between wait (BRIDGING 3.13, Example A).
  */
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../../rpc/call.ts'
@@ -22,13 +22,13 @@ interface Carrier {
   readonly reject: (error: unknown) => void
 }
 
-/** The place of one call among all that are parked. */
+/** The table of parked calls, as one call uses it. */
 export interface Lot {
   /** The `requestState` of a round. */
   readonly issue: (nonce: string) => string
-  /** The option that forbids to park it, with its value. */
+  /** The option whose limit forbids parking it, with its value. */
   readonly limitReached: () => string | undefined
-  /** The host has not come back in time. */
+  /** The host did not retry in time. */
   readonly expired: () => void
   readonly onEnd: () => void
 }
@@ -74,7 +74,7 @@ export class ParkedCall {
     return carried
   }
 
-  /** A retry: hands over its answers, then it is the carrier of whatever comes next. */
+  /** A retry: delivers its answers and carries the call from now on. */
   resume(call: Call, nonce: string): Promise<Outcome> {
     if (nonce !== this.#nonce) {
       if (nonce === this.#usedNonce && this.#carrier !== undefined)
@@ -90,7 +90,7 @@ export class ParkedCall {
       this.#asked.get(key)?.answer(answer)
       this.#asked.delete(key)
     }
-    // What the host left out is asked again, with a state of its own (rule 5).
+    // Unanswered questions are asked again, with a new state (rule 5).
     if (this.#outcome !== undefined) this.#deliver(this.#outcome)
     else if (this.#asked.size > 0) this.#endRound()
     return carried
@@ -105,7 +105,7 @@ export class ParkedCall {
     this.#end()
   }
 
-  /** No round can be begun any more: open and later questions get their non-answers, and the call goes on. */
+  /** No new round can begin: open and later questions get non-answers, and the call continues. */
   stopAsking(): void {
     this.#mayAsk = false
     clearTimeout(this.#siblings)
@@ -113,7 +113,7 @@ export class ParkedCall {
     this.#asked.clear()
   }
 
-  /** Answers by key; a malformed one refuses the retry and leaves everything as it was. */
+  /** Answers by key; a malformed answer refuses the retry and changes nothing. */
   #read(responses: Payload | undefined): Map<string, Answer> {
     const answers = new Map<string, Answer>()
     for (const [key, { question }] of this.#asked) {
@@ -142,7 +142,7 @@ export class ParkedCall {
     })
   }
 
-  /** A key that says what is asked, where the question has one field; unique for the life of the call (B060). */
+  /** The name of the field, where the question has one field, else a number; unique for the life of the call (B060). */
   #keyFor({ params }: Question): string {
     const fields = params?.object('requestedSchema')?.object('properties')?.members ?? []
     const field = fields.length === 1 ? fields[0]?.key : undefined
@@ -154,7 +154,7 @@ export class ParkedCall {
     return key
   }
 
-  /** Ends the carrier's request with everything that is unanswered. */
+  /** Ends the carrying request with all unanswered questions. */
   #endRound(): void {
     const carrier = this.#carrier
     if (carrier === undefined) return
@@ -179,7 +179,7 @@ export class ParkedCall {
       const carrier: Carrier = { call, resolve, reject }
       this.#carrier = carrier
       const leave = (): void => {
-        // The host that carries it gave up: so does the server (rule 8).
+        // The host cancelled the carrying request: the server's call is cancelled, too (rule 8).
         if (this.#carrier !== carrier) return
         this.abandon(call.signal.notice)
       }
@@ -188,7 +188,7 @@ export class ParkedCall {
     })
   }
 
-  /** The server is done. Without a carrier the outcome waits for the next retry, until its time is over (rule 3). */
+  /** The server's call has ended. Without a carrier the outcome waits for the next retry until it expires (rule 3). */
   #settle(outcome: Promise<Outcome>): void {
     outcome.catch(() => undefined)
     this.#outcome = outcome

@@ -6,7 +6,7 @@ export interface ParkingOptions {
   /** Parked calls in all, and of one authenticated principal (`limits.parked`, `limits.parked_per_principal`). */
   readonly maxParked: number
   readonly maxPerPrincipal: number
-  /** Questions that come within this time share a round. */
+  /** Coalescing window: questions within this time share a round. */
   readonly siblingsMs: number
 }
 

@@ -1,10 +1,10 @@
 /**
- * A legacy server asks in the middle of a call; a modern host is asked by ending its request. So the server's call is parked:
- * it stays open here while the host, between two requests of its own, gathers the answers (BRIDGING 3.13, Example A).
+ * Parked calls. A legacy server asks during a call. A modern host is asked by ending its request. The server's call therefore stays open
+ * here while the host collects the answers between two of its requests (BRIDGING 3.13, Example A).
  *
  *     host    ──7: call──►              ──8: call, answers, state──►
  *             ◄─7: input_required+state─               ◄─8: result──
- *     parked       │ carrier 7 │  (none, a person thinks)  │ carrier 8 │
+ *     parked       │ carrier 7 │  (none: the host asks)    │ carrier 8 │
  *     server  ──────────────── one call, 41, open all the time ────────
  */
 import { randomUUID } from 'node:crypto'
@@ -41,7 +41,7 @@ export class Parking {
   readonly #reached: (option: string) => void
   #isClosing = false
 
-  /** `reached` hears of each limit that was. */
+  /** `reached` is called with each limit that was reached. */
   constructor(seal: Seal, options: () => ParkingOptions, reached: (option: string) => void) {
     this.#seal = seal
     this.#reached = reached
@@ -55,7 +55,7 @@ export class Parking {
     return parked
   }
 
-  /** Lets calls of modern hosts be asked in the middle, where the host declared anything that could be asked. */
+  /** Gives calls of modern hosts an `ask`, if the host declared any capability for it. */
   readonly layer: Layer = (inner) => (call) => {
     const { session, capabilities } = call.caller
     const mayBeAsked =
@@ -66,8 +66,8 @@ export class Parking {
   }
 
   /**
-   * Ends what is parked, as if its time were over: the host could not come back. Calls that are carried go on to their outcome (F-22);
-   * a question of theirs gets its non-answer at once.
+   * Expires all parked calls, since their hosts cannot retry any more. Carried calls continue to their outcome (F-22); their questions
+   * get non-answers at once.
    */
   close(): void {
     this.#isClosing = true
@@ -107,13 +107,13 @@ export class Parking {
     const parked = this.#calls.get(ticket.park)
     if (parked !== undefined) return parked.resume(call, ticket.nonce)
     if (ticket.owner === this.#owner) throw new Refusal(-32602, 'requestState already used')
-    // The process that held the call is gone, and the call with it (rule 9): never played again.
+    // The process that held the call has ended, and the call with it (rule 9): the call is not repeated.
     const text = 'the interaction with the server was lost; the action may or may not have happened'
     if (call.method !== 'tools/call') throw new Failure('lost', text)
     return Promise.resolve(complete(Payload.of({ content: [{ type: 'text', text }], isError: true })))
   }
 
-  /** The option that forbids another parked call, with its value. */
+  /** The option whose limit forbids another parked call, with its value. */
   #limitReached(principal: string): string | undefined {
     const { maxParked, maxPerPrincipal } = this.#options()
     let all = 0

@@ -1,7 +1,7 @@
 /**
- * Results in the shapes that a host's revision knows: a closed union of content blocks makes old hosts refuse a whole result
- * over one block that they do not know (BRIDGING 3.3, 3.5; B107, B108). The surprise: projections come after every other edit and
- * stand beside them; a block is judged by its type, and worded as it would have left.
+ * Translates results into the form of a host's revision: older hosts refuse a whole result with one unknown content block (BRIDGING
+ * 3.3, 3.5; B107, B108). The surprise: projections are applied after all other edits; a block is selected by its type and described
+ * with its edits.
  */
 import type { Affected, Fidelity } from '../../rpc/fidelity.ts'
 import { blocksOf } from '../../wire/message/content-blocks.ts'
@@ -14,8 +14,8 @@ import { isAtLeast, isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
 
 /**
- * How hosts that know only object roots get the structured content of a tool: decided once per tool, for schema and value alike
- * (B108, B283). `by value`: the tool has no schema, so each value decides for itself. Tools of legacy servers are `plain`.
+ * The form of a tool's structured content for hosts that accept only objects, decided once per tool for schema and values (B108,
+ * B283). `by value`: the tool has no schema, so each value decides. Tools of legacy servers are `plain`.
  */
 export type OutputForm = 'plain' | 'wrapped' | 'by value'
 
@@ -25,8 +25,8 @@ const OPEN_BRACKET = 0x5b
 const NULL_START = 0x6e
 
 /**
- * The result of this call as its host can read it; a new object only where a block had to be replaced. `output` is asked where
- * structured content goes to a host that knows only objects.
+ * The result in the form of the host's revision; a new object only where a block was replaced. `output` is called for structured
+ * content to a host that accepts only objects.
  */
 export const project = (result: JsonObject, call: Affected, fidelity: Fidelity, output: () => OutputForm): JsonObject => {
   if (!(result instanceof Payload)) return result
@@ -41,7 +41,7 @@ const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output
   const isOld = !isAtLeast(revision, '2025-06-18')
   const projected = isOld ? projectBlocks(result, 'content', call, fidelity) : result
   const structured = projected.raw('structuredContent')
-  // A null is no structured content (B282).
+  // Null counts as missing structured content (B282).
   if (structured === undefined || structured[0] === NULL_START) return projected
   const isWrapped = !isOld && !isModernRevision(revision) && wraps(structured, output())
   if (isWrapped) projected.set('structuredContent', [Buffer.from('{"result":'), structured, Buffer.from('}')])
@@ -54,7 +54,7 @@ const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output
 const wraps = (structured: Buffer, form: OutputForm): boolean =>
   form === 'wrapped' || (form === 'by value' && structured[0] !== OPEN_BRACE)
 
-/** Puts the structured content behind the blocks as text, unless a text block says something already; true: it was put. */
+/** Appends the structured content as a text block, unless there is a text block; true: it was appended. */
 const sayInText = (result: Payload, structured: Buffer): boolean => {
   const text = JSON.stringify({ type: 'text', text: structured.toString() })
   const content = result.member('content')
@@ -73,7 +73,7 @@ const sayInText = (result: Payload, structured: Buffer): boolean => {
 const projectPrompt = (result: Payload, call: Affected, fidelity: Fidelity): Payload =>
   projectBlocks(result, 'messages', call, fidelity)
 
-/** A block that this revision does not know becomes a text block that says what stood there. */
+/** Replaces blocks that this revision does not know by text blocks that describe them. */
 const projectBlocks = (result: Payload, place: BlockPlace, call: Affected, fidelity: Fidelity): Payload => {
   const { revision } = call.caller
   const isUnknown = ({ bytes }: Payload, { members = [] }: Member): boolean => !isKnown(textIn(bytes, members, 'type'), revision)

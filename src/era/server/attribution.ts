@@ -1,6 +1,6 @@
 /**
- * What a server asks by requests on a link: which call it belongs to (BRIDGING 3.0), the patience of that call while a person thinks,
- * and the answer on its way back.
+ * Requests of a server on a link: finds the call that each belongs to (BRIDGING 3.0), suspends the idle time-out of that call, and sends
+ * the answer.
  */
 import type { Answer, Call, Question } from '../../rpc/call.ts'
 import type { Connection } from '../../rpc/connection.ts'
@@ -13,7 +13,7 @@ import type { LinkEvents } from './link.ts'
 import type { LinkTasks } from './link-tasks.ts'
 import { relatedTask } from '../task-shapes.ts'
 
-/** While a person thinks, servers that gave a progress token hear from us this often (BRIDGING 3.13 rule 3). */
+/** Period of progress heartbeats to servers that gave a progress token, while a person is asked (BRIDGING 3.13 rule 3). */
 const KEEP_ALIVE_MS = 20_000
 const EMPTY: Parts = [Buffer.from('{}')]
 
@@ -21,7 +21,7 @@ export class Attribution {
   readonly #connection: Connection
   readonly #events: Pick<LinkEvents, 'ask'>
   readonly #tasks: Pick<LinkTasks, 'ask' | 'creatorOf'> | undefined
-  /** Questions that are not answered yet, and how to take them back. */
+  /** Unanswered questions, with a function that withdraws each. */
   readonly #open = new Map<Id, (notice: Payload) => void>()
 
   /** `tasks`: those of 2025-11-25 that run on the link; a modern server has none. */
@@ -74,7 +74,7 @@ export class Attribution {
       })
   }
 
-  /** The server takes a question back (BRIDGING 2.3). */
+  /** The server cancels a question (BRIDGING 2.3). */
   withdraw(params: Payload | undefined): void {
     const id = params?.raw('requestId')?.toString()
     if (params !== undefined && id !== undefined) this.#open.get(idKey(id))?.(params)
@@ -86,8 +86,8 @@ export class Attribution {
   }
 
   /**
-   * Increasing progress resets the timer of most servers that wait for a person. Returns how to end it: the answer is there, or the
-   * host reports its own.
+   * Sends progress heartbeats: increasing progress resets the time-out of most servers. Returns a function that ends them, for the
+   * answer or the host's own progress.
    */
   #keepPatient(token: Id): () => void {
     let progress = 0
@@ -97,15 +97,15 @@ export class Attribution {
     return () => clearInterval(timer)
   }
 
-  /** Who waits for the task's result now, or made it. */
+  /** The call that waits for the task's result, or created the task. */
   #callOf(task: string): Call | undefined {
     const waiting = this.#connection.calls().findLast((call) => call.method === 'tasks/result' && call.target === task)
     return waiting ?? this.#tasks?.creatorOf(task)
   }
 
   /**
-   * 3.0 (b): the calls that a question without attribution may be of, oldest first; it is put to the newest. One call that can carry
-   * input, or several of one legacy session; never those of several callers.
+   * 3.0 (b): the calls that a question without attribution may belong to, oldest first; the newest is asked. It is one call that can
+   * carry input, or several calls of one legacy session, never calls of several callers.
    */
   #candidates(): readonly Call[] {
     const carriers = this.#connection.calls().filter((call) => METHODS[call.method]?.mayAskInput === true)

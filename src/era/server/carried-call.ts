@@ -1,6 +1,6 @@
 /**
- * A host's call on its way to a server and back: what is sent under which id, what its answer comes to, and who hears of its
- * progress meanwhile. One object per call, where a closure for each of these would be made for every call.
+ * A host's call as a request to a server: builds the message, reads the response, relays progress. One object per call saves several
+ * closures per call.
  */
 import type { Call, Outcome } from '../../rpc/call.ts'
 import type { CancelRequest, Request } from '../../rpc/connection.ts'
@@ -10,13 +10,13 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 import { resultOf } from './result-of.ts'
 
-/** What the link of either era knows of calls. */
+/** The operations on calls of a link, for both eras. */
 export interface Carrier extends Hop {
-  /** The message as it goes out. */
+  /** Builds the message. */
   write(call: Call, id: number): Outgoing
-  /** What the server's result comes to; throws `Failure` where that makes no sense. */
+  /** Converts the server's result to an outcome; throws `Failure` for an invalid result. */
   read(call: Call, result: Payload): Outcome
-  /** Tells the server that a call is given up, where that takes a message. */
+  /** Sends the cancellation to the server, where the transport needs a message. */
   readonly cancel: CancelRequest
 }
 

@@ -1,6 +1,6 @@
 /**
- * From an address to a link: finds out which era a server speaks, then speaks it. One path for pipes, one for HTTP; which
- * process or socket carries it is the caller's `open` (BRIDGING 5.2).
+ * Opens a link: detects the era of a server and does the handshake. One path for pipes, one for HTTP. The caller's `open` starts the
+ * process or opens the socket (BRIDGING 5.2).
  */
 import { ServerError } from '../../rpc/call.ts'
 import { Connection } from '../../rpc/connection.ts'
@@ -22,11 +22,11 @@ import { ModernLink } from './modern-downstream.ts'
 import type { ModernServer } from './modern-downstream.ts'
 import { withOwnAccount } from './own-account.ts'
 
-/** What was found out about a server: remembered, so that the next start asks only once. */
+/** The detected era of a server; stored, so that the next start needs only one request. */
 export interface Verdict {
   readonly era: Era
   readonly transport: 'pipe' | 'http' | 'sse'
-  /** Of a modern server: whether it takes `initialize`, too; absent: not tried yet. */
+  /** Of a modern server: whether it accepts `initialize`, too; absent: not tried yet. */
   readonly takesInitialize?: boolean
 }
 
@@ -34,16 +34,16 @@ export interface Dialing {
   readonly era: 'auto' | Era
   /** An earlier verdict that may still hold. */
   readonly verdict: Verdict | undefined
-  /** Client capabilities to declare: of the host served, or the superset of the catalogue link. */
+  /** Client capabilities to declare: those of the served host, or the superset of the main link. */
   readonly declared: Declared
-  /** Whether we come with a token of our own, by client credentials; said to modern servers. */
+  /** Whether the gateway uses a token of its own, by client credentials; declared to modern servers. */
   readonly hasAccount: boolean
   readonly identity: Identity
-  /** Of the host that the link serves alone, where the server is told so (a bridge). */
+  /** `clientInfo` of the single host of the link, at a bridge. */
   readonly clientInfo: unknown
-  /** Of that host; `undefined`: the latest is asked for. */
+  /** Revision of that host; `undefined`: the latest is requested. */
   readonly revision: LegacyRevision | undefined
-  /** Where we stand among gateways: no way is opened that comes back to us, or leads through too many (T-35). */
+  /** Position in the chain of gateways: circles and chains over the limit are refused (T-35). */
   readonly position: Position
   readonly timeouts: LinkTimeouts & { readonly probeMs: number }
   readonly sweeper: Sweeper
@@ -55,7 +55,7 @@ export interface Dialed {
   readonly verdict: Verdict
 }
 
-/** Over a pipe. `open` gives a connection to a process that has been sent nothing yet. */
+/** Dials over a pipe. `open` returns a connection to a process that has received nothing yet. */
 export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing): Promise<Dialed> => {
   nextHop(dialing.position.hops)
   const era = dialing.era === 'auto' ? dialing.verdict?.era : dialing.era
@@ -73,7 +73,7 @@ export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing
   }
 }
 
-/** The process is gone, or bound to the wrong era: start it again and speak `era` from its first line. */
+/** The process has ended, or is bound to the wrong era: it must be started again and get `era` from the first line. */
 class Reopen extends Error {
   readonly era: Era
   constructor(era: Era, cause?: unknown) {
@@ -82,12 +82,12 @@ class Reopen extends Error {
   }
 }
 
-/** Failures of a handshake that another attempt cannot change. */
+/** Failures of a handshake that are permanent. */
 const FINAL: ReadonlySet<FailureKind> = new Set(['version', 'loop', 'shutting_down'])
 
 /**
- * Throws what a handshake failed with after a probe in the same process or session. Programs that initialize themselves at the first
- * message refuse the real `initialize` then, and accept it where it is the first (B294).
+ * Throws the failure of a handshake after a probe in the same process or session. Some programs initialize at the first message and refuse
+ * a later `initialize`; they accept it as the first message (B294).
  */
 const afterProbe = (error: unknown): never => {
   const isFinal = error instanceof Reopen || (error instanceof Failure && FINAL.has(error.kind))
@@ -99,8 +99,8 @@ type PipeAnswer =
   | { readonly era: 'legacy'; readonly handshake: Promise<LegacyLink> | undefined }
 
 /**
- * Asks `server/discover`. A server that stays silent gets `initialize` as well, and whichever is answered first decides: a
- * slow starter reads both in order.
+ * Sends `server/discover`. A server without an answer gets `initialize` as well, and the first answer decides: a server that starts slowly
+ * reads both in order.
  */
 const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: boolean): Promise<PipeAnswer> => {
   const asked = ask(connection, dialing)
@@ -130,7 +130,7 @@ const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
       cancel: () => undefined,
     })
     .catch((error: unknown) => {
-      // Some servers end at a first line they do not know: that is an answer, too.
+      // Some servers exit at an unknown first line: that counts as an answer, too.
       throw error instanceof Failure && error.kind === 'exited' ? new Reopen('legacy') : error
     })
 }
@@ -151,7 +151,7 @@ const decide = async (message: Envelope, connection: Connection, dialing: Dialin
   throw reading.says === 'again' ? refusedTwice() : noCommonVersion(reading)
 }
 
-/** Over HTTP: modern, else legacy Streamable HTTP, else HTTP+SSE; refusals of authority and outages decide nothing. */
+/** Dials over HTTP: modern, else legacy Streamable HTTP, else HTTP+SSE. Authorization errors and outages do not decide the era. */
 export const dialHttp = async (
   open: { readonly http: () => HttpChannel; readonly sse: () => Channel },
   transport: 'auto' | 'http' | 'sse',
@@ -173,7 +173,7 @@ export const dialHttp = async (
   } catch (error) {
     await channel.close()
     if (attempts.length > 0 && error instanceof ServerError) {
-      // It refused `initialize` in words of the protocol: the probe may have been the reason (B294).
+      // It refused `initialize` with a protocol error: the probe may have been the reason (B294).
       const again = await overChannel(open.http(), dialing).catch(() => undefined)
       if (again !== undefined) return again
     }
@@ -188,7 +188,7 @@ export const dialHttp = async (
   }
 }
 
-/** What the server at a URL speaks: a `server/discover` and nothing more. Throws where its answer says nothing of that. */
+/** Detects the era of the server at a URL by a single `server/discover`. Throws if the answer does not tell the era. */
 export const probeEra = async (channel: HttpChannel, dialing: Omit<Dialing, 'events'>): Promise<Era> =>
   (await probeHttp(channel, dialing, [])) === undefined ? 'legacy' : 'modern'
 

@@ -1,4 +1,4 @@
-/** What the answer to a `server/discover` probe says about a server's era (BRIDGING 5.2; [2026-07-28 basic/versioning]). */
+/** Reads a server's era from its answer to a `server/discover` probe (BRIDGING 5.2; [2026-07-28 basic/versioning]). */
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { requestMessage } from '../../wire/message/message.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -11,14 +11,14 @@ import type { ModernServer } from './modern-downstream.ts'
 
 export type Reading =
   | { readonly says: 'modern'; readonly server: ModernServer }
-  /** It speaks the era, but not to this very request: worth one more try. */
+  /** It has the era, but refused this request: one more attempt is needed. */
   | { readonly says: 'again' }
   | { readonly says: 'legacy' }
   | { readonly says: 'no common version'; readonly offered: readonly string[] }
 
 export const DISCOVER_HEADERS = { 'mcp-protocol-version': MODERN, 'mcp-method': 'server/discover' }
 
-/** `hops`: gateways passed, with us. */
+/** `hops`: gateways passed, this one included. */
 export const discoverMessage = (id: number, declared: Declared, { identity, via }: Introducing, hops: number): Parts => {
   const _meta = {
     [META.version]: MODERN,
@@ -56,8 +56,8 @@ export const readDiscover = (message: Envelope): Reading => {
 }
 
 /**
- * What a list without our modern version says (B280): a server with a handshake of ours is legacy, whatever else it lists; go-sdk
- * names only such versions, in a result.
+ * Reads a list without our modern version (B280): a server that lists one of our legacy revisions is legacy; go-sdk lists only such
+ * versions, in a result.
  */
 const readVersions = (versions: readonly unknown[]): Reading => {
   const offered = versions.map(String)

@@ -1,6 +1,6 @@
 /**
- * A legacy server: the handshake, calls without per-request `_meta`, and what the server says by itself
- * ([2025-11-25 basic/lifecycle]; BRIDGING 3.3). What it asks is in `attribution.ts`.
+ * A legacy server: the handshake, calls without per-request `_meta`, and notifications of the server ([2025-11-25 basic/lifecycle];
+ * BRIDGING 3.3). `attribution.ts` handles its requests.
  */
 import { complete, ServerError } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
@@ -34,7 +34,7 @@ const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
   'notifications/prompts/list_changed': 'prompts',
   'notifications/resources/list_changed': 'resources',
 }
-/** Until the handshake has said otherwise. */
+/** Before the handshake. */
 const NOTHING_KNOWN: Handshake = { revision: LATEST_LEGACY, capabilities: {}, instructions: undefined, serverInfo: undefined }
 
 interface Handshake {
@@ -51,7 +51,7 @@ export class LegacyLink implements Link, Carrier {
   readonly #events: LinkEvents
   readonly #timeouts: LinkTimeouts
   #handshake = NOTHING_KNOWN
-  /** What the server has taken, or is being asked for; it is asked once for each level that it does not take. */
+  /** The accepted or requested log level; each refused level is requested once. */
   #level: { readonly name: LogLevel; readonly done: Promise<void> } | undefined
   readonly #refusedLevels = new Set<LogLevel>()
   #gateways: readonly string[] = []
@@ -150,7 +150,7 @@ export class LegacyLink implements Link, Carrier {
     return this.connection.request(new CarriedCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
   }
 
-  /** A tool that is to run as a task. It is cancelled by its id, which only the answer tells (B142). */
+  /** Calls a tool as a task. The task is cancelled by its id, which is known from the answer only (B142). */
   async #asTask(call: Call): Promise<Outcome> {
     const { idleMs, totalMs } = this.#timeouts
     const carried = new CarriedCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)
@@ -197,7 +197,7 @@ export class LegacyLink implements Link, Carrier {
       await this.fetch('tasks/cancel', { taskId: id }).catch(() => undefined)
       throw new Failure('cancelled', 'cancelled by the host')
     }
-    // The extension has no progress; there the status says how it goes.
+    // The extension has no progress notifications; it reports the status.
     const hasProgress = call.progressToken !== undefined && !declaresTasks(call.caller.capabilities)
     this.#tasks.created(id, task, call, hasProgress ? keepProgress() : () => undefined)
     return { kind: 'task', result: task }
@@ -212,7 +212,7 @@ export class LegacyLink implements Link, Carrier {
     this.#gateways = gatewaysIn(await this.#request('ping', { _meta: { [META.hops]: 1 } }))
   }
 
-  /** Asked whatever is declared: low-level servers take subscriptions that they do not declare (B287). */
+  /** Sent for any declared capabilities: low-level servers accept subscriptions that they do not declare (B287). */
   async subscribe(uri: string): Promise<boolean> {
     await this.#request('resources/subscribe', { uri })
     return true
@@ -236,7 +236,7 @@ export class LegacyLink implements Link, Carrier {
     await this.#level.done
   }
 
-  /** Older SDKs declare logging and know no such method (B286). */
+  /** Older SDKs declare logging without this method (B286). */
   async #askForLevel(level: LogLevel): Promise<void> {
     try {
       await this.#request('logging/setLevel', { level })
@@ -269,7 +269,7 @@ export class LegacyLink implements Link, Carrier {
     await this.close()
   }
 
-  /** What a server of this era gets of a host's params: no per-request keys, no rounds, our own progress token. */
+  /** A host's params for a server of this era: without per-request keys and rounds, with our own progress token. */
   #params(call: Call, id: number): Parts {
     const { params } = call
     if (this.#isGateway || call.trace !== undefined || params.has('_meta')) this.#meta.write(call, id)

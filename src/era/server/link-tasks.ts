@@ -1,6 +1,6 @@
 /**
- * The tasks that one legacy server runs on one link: who made each, and for hosts of the modern era all that the extension can
- * ask of a task, over what 2025-11-25 has (BRIDGING 3.17, the T25 → T26 bridge).
+ * The tasks that one legacy server runs on one link: the creator of each, and the methods of the extension on top of those of
+ * 2025-11-25, for modern hosts (BRIDGING 3.17, the T25 → T26 bridge).
  *
  *     host    tasks/get ──►            ──► input_required{sure}     tasks/update{sure} ──►
  *     server      tasks/get ──► input_required; tasks/result ──► elicitation/create … ◄── its answer
@@ -12,7 +12,7 @@ import { declaresTasks, isTerminal } from '../../wire/protocol/tasks.ts'
 import { isAnswerTo, noAnswer } from '../questions.ts'
 import { modernTask, relateTo, unrelate } from '../task-shapes.ts'
 
-/** How long the first look at a task that wants input waits for the server to say what. */
+/** How long the first `tasks/get` of a task that needs input waits for the server's question. */
 const FIRST_QUESTION_MS = 500
 /** Unlimited tasks are forgotten after this. */
 const MAX_KEPT_MS = 24 * 3_600_000
@@ -23,7 +23,7 @@ interface Asked {
 }
 
 interface Kept {
-  /** Who made it; `undefined`: another process of ours. */
+  /** The creating call; `undefined`: created before a restart. */
   readonly creator: Call | undefined
   /** Forgets it when its time is over. */
   readonly timer: NodeJS.Timeout
@@ -47,7 +47,7 @@ export class LinkTasks {
     this.#fetch = fetch
   }
 
-  /** A call became this task; `task` in modern words. */
+  /** A call became this task; `task` in the modern form. */
   created(id: string, task: Payload, creator: Call, onEnd: () => void): void {
     this.#forget(id)
     this.#keep(id, task.value('ttlMs'), creator, onEnd)
@@ -107,7 +107,7 @@ export class LinkTasks {
     return Payload.at(join(draft.parts()))
   }
 
-  /** What the call would have been answered with: any result completes a task, only an error fails it (B180). */
+  /** Adds the answer of the call: any result completes a task, only an error fails it (B180). */
   async #addOutcome(draft: Draft, id: string, kept: Kept): Promise<void> {
     const outcome = await this.#resultOf(id, kept)
     if ('error' in outcome) {
@@ -133,7 +133,7 @@ export class LinkTasks {
     })
   }
 
-  /** Asked for once; what went wrong on the way is asked for again. */
+  /** Requested once; again after a failure of the link. */
   #resultOf(id: string, kept: Kept): Promise<Answer> {
     kept.result ??= this.#fetch('tasks/result', { taskId: id }).then(
       (result): Answer => ({ result }),
@@ -167,7 +167,7 @@ export class LinkTasks {
     for (const answer of answers) answer()
   }
 
-  /** Cooperative: what has ended needs no cancelling, and the host hears no complaint of it. */
+  /** Cooperative: cancelling an ended task is no error. */
   async #cancel(id: string): Promise<void> {
     try {
       await this.#fetch('tasks/cancel', { taskId: id })
@@ -215,7 +215,7 @@ const decline = (kept: Kept): void => {
   kept.onEnd()
 }
 
-/** A task wants input as long as it has open questions, and no longer. */
+/** A task needs input exactly as long as it has open questions. */
 const addQuestions = (draft: Draft, { asked }: Kept): void => {
   draft.set('status', asked.size > 0 ? '"input_required"' : '"working"')
   if (asked.size === 0) return

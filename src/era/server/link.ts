@@ -1,4 +1,4 @@
-/** A connection to one downstream after its handshake, whatever its era. Calls go in, outcomes come out. */
+/** A connection to one downstream after its handshake, for both eras. */
 import type { Answer, Call, Capabilities, Handler, Question } from '../../rpc/call.ts'
 import type { OneCall } from '../../rpc/connection.ts'
 import type { Failure } from '../../wire/message/failure.ts'
@@ -15,7 +15,7 @@ export type ServerInfo = Readonly<Record<string, unknown>>
 export const serverInfoOf = (value: unknown): ServerInfo | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as ServerInfo) : undefined
 
-/** What a link tells its owner. */
+/** Events of a link for its owner. */
 export interface LinkEvents {
   listChanged(list: ChangedList): void
   /** A subscribed resource changed; `uri` is the server's own. */
@@ -26,15 +26,15 @@ export interface LinkEvents {
   message(params: Payload, call: Call | undefined, isOfPeer?: boolean): void
   /** A notification that no revision defines; `call`: the one it belongs to, where that is certain. */
   vendor(method: string, params: Payload | undefined, call: Call | undefined): void
-  /** What a person was sent away to do (URL mode of 2025-11-25) is done; the id is the server's. */
+  /** An elicitation in URL mode (2025-11-25) is complete; the id is the server's. */
   elicitationComplete(id: string, params: Payload): void
   /** The server asks for input. `call`: attributed as BRIDGING 3.0 says, `undefined` if that was impossible. */
   ask(question: Question, call: Call | undefined): Promise<Answer>
   /** A violation of the protocol, or a message that could not be handled; `error`: an unexpected error of the gateway. */
   violation(reason: string, sample: string, error?: unknown): void
-  /** A request of the link's own was refused as servers of another era refuse it, it may be. */
+  /** A request of the link itself was refused, perhaps because the era of the server has changed. */
   refused?(error: unknown): void
-  /** Whether the one host that the link speaks to takes nothing; absent: it speaks to several. */
+  /** Backpressure of the one host of the link; absent: it serves several. */
   isHostStalled?(on: OneCall): boolean
 }
 
@@ -52,38 +52,38 @@ export interface Link {
   /** The server's capabilities as parsed JSON. */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
-  /** What the server says it is, as parsed JSON; `undefined`: it does not say. */
+  /** The server's `serverInfo`, as parsed JSON; `undefined`: it has none. */
   readonly serverInfo: ServerInfo | undefined
-  /** The gateways it leads through, nearest first; none: the server is no gateway. */
+  /** The gateways behind the server, nearest first; none: the server is no gateway. */
   readonly gateways: readonly string[]
-  /** Whether we hear of every change of the lists it offers, as things stand. */
+  /** Whether the server announces all changes of its lists now. */
   readonly tellsChanges: boolean
   readonly inFlight: number
   readonly handle: Handler
   /**
-   * A request of the gateway's own; the result. Throws `ServerError` or `Failure`. `declared`: in place of what the gateway declares
-   * otherwise; a legacy server knows from its handshake and is not told again.
+   * Sends a request of the gateway itself and returns the result. Throws `ServerError` or `Failure`. `declared`: replaces the
+   * gateway's capabilities in this request; ignored by legacy servers, which have them from the handshake.
    */
   fetch(method: string, params: Readonly<Record<string, unknown>>, declared?: Declared): Promise<Payload>
-  /** Asks a gateway again which others it leads through. */
+  /** Asks a gateway again for the gateways behind it. */
   survey(): Promise<void>
-  /** Watches one resource; false: the server does not offer it. Counting is the caller's. */
+  /** Subscribes to one resource; false: the server does not offer it. The caller counts subscribers. */
   subscribe(uri: string): Promise<boolean>
   unsubscribe(uri: string): Promise<void>
-  /** Asks to be told of a task's changes; legacy servers tell by themselves. */
+  /** Subscribes to a task's changes; legacy servers send them unasked. */
   followTask(id: string): Promise<void>
   unfollowTask(id: string): Promise<void>
-  /** Legacy: the least severe level the server should send; never rejects. Modern servers are told per request. */
+  /** Legacy: sets the log level of the server; never rejects. Modern requests carry the level. */
   setLevel(level: LogLevel): Promise<void>
   /** Legacy: whether the server answers within `limitMs`. */
   ping?(limitMs: number): Promise<boolean>
-  /** Passes on what a host says to the server alone. */
+  /** Sends a notification of a host to the server. */
   notify(method: string, params: Payload | undefined): void
-  /** The host's roots changed; only legacy servers hear of it. */
+  /** Notifies a legacy server of changed roots. */
   rootsChanged(): void
   readonly closed: Promise<Failure | undefined>
   close(): Promise<void>
-  /** Listens for no more changes, and closes once no call of a host is under way; resolves then. */
+  /** Ends change streams, and closes once no call of a host is under way; resolves then. */
   retire(): Promise<void>
 }
 
@@ -97,20 +97,20 @@ export const offeredLists = (
   return { all, announced: all.filter((list) => (capabilities[list] as { listChanged?: unknown } | null)?.listChanged === true) }
 }
 
-/** Who we say we are, to servers and hosts. */
+/** The gateway's `Implementation` for servers and hosts. */
 export interface Identity {
   readonly name: string
   readonly title: string
   readonly version: string
 }
 
-/** Who a server is told it talks to: us, or the host at a bridge, whose gateway is then named beside it. */
+/** The `clientInfo` sent to a server: the gateway's, or the host's at a bridge, with the gateway named beside it. */
 export interface Introducing {
   readonly identity: unknown
   readonly via?: Identity | undefined
-  /** The revision to ask a legacy server for; absent: the latest. */
+  /** The revision to request from a legacy server; absent: the latest. */
   readonly revision?: LegacyRevision | undefined
 }
 
-/** What declaring needs: capabilities of the host the link serves, or of the catalogue link. */
+/** Declared capabilities: of the host that the link serves, or of the main link. */
 export type Declared = Capabilities

@@ -1,6 +1,6 @@
 /**
- * The `subscriptions/listen` streams we hold at one modern server: one for the lists, and those of the resources and the tasks
- * that are watched now. One that drops is opened again, and whatever it may have missed counts as changed once (BRIDGING 3.7).
+ * The open `subscriptions/listen` streams at one modern server: one for the lists, and those of watched resources and tasks. A broken
+ * stream is opened again, and all it covers counts as changed once (BRIDGING 3.7).
  */
 import type { Connection } from '../../rpc/connection.ts'
 import { backoffMs } from '../../time/backoff.ts'
@@ -139,7 +139,7 @@ const refusalIn = (message: Envelope): unknown => {
   }
 }
 
-/** The stream that a message of the server came on, as it says; JSON text of the id under which we opened it. */
+/** The subscription id in a message of the server: JSON text of the id of our `listen` request. */
 export const subscriptionOf = (params: Payload | undefined): string | undefined => {
   const id = params?.object('_meta')?.raw(META.subscriptionId)?.toString()
   return id && numberedId(id)

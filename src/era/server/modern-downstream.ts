@@ -1,5 +1,5 @@
 /**
- * A modern server: every request describes itself, answers may ask for input, changes come on a `subscriptions/listen` stream
+ * A modern server: every request carries its description, results may ask for input, changes arrive on a `subscriptions/listen` stream
  * ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
  */
 import { complete, isBridge, NO_HEADERS } from '../../rpc/call.ts'
@@ -64,7 +64,7 @@ export class ModernLink implements Link, Carrier {
   /** See `Dialing`. */
   readonly #hasAccount: boolean
   readonly #listening: Listening
-  /** Servers of this era must not ask by requests; SDKs do, and wait for the answer (B072). */
+  /** Servers of this era must not send requests; SDKs do, and wait for the response (B072). */
   readonly #questions: Attribution
   #gateways: readonly string[]
 
@@ -90,7 +90,7 @@ export class ModernLink implements Link, Carrier {
       meta.set(META.version, MODERN_JSON)
       if (!isBridge(caller.scope)) meta.set(META.clientInfo, identityJson)
       else {
-        // A modern host has written it there itself.
+        // Requests of a modern host already have it.
         if (caller.session !== undefined) meta.set(META.clientInfo, JSON.stringify(caller.clientInfo ?? own.identity))
         meta.set(META.via, identityJson)
       }
@@ -132,7 +132,7 @@ export class ModernLink implements Link, Carrier {
   get gateways(): readonly string[] {
     return this.#gateways
   }
-  /** What it says it announces is not always what it then agrees to. */
+  /** A server may acknowledge fewer lists than it declares. */
   get tellsChanges(): boolean {
     return offeredLists(this.capabilities).all.every((list) => this.#listening.accepted[`${list}ListChanged`] === true)
   }
@@ -175,7 +175,7 @@ export class ModernLink implements Link, Carrier {
     this.#gateways = gatewaysIn(await this.fetch('server/discover', {}))
   }
 
-  /** Starts hearing of list changes, as far as the server announces them. */
+  /** Subscribes to list changes that the server announces. */
   listen(): void {
     const { announced } = offeredLists(this.capabilities)
     this.#listening.lists(Object.fromEntries(announced.map((list) => [`${list}ListChanged`, true])))
@@ -199,7 +199,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   async setLevel(): Promise<void> {
-    // Each request says its own level.
+    // Each request carries its level.
   }
 
   notify(method: string, params: Payload | undefined): void {
@@ -251,7 +251,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   readonly cancel: CancelRequest = (id, reason, notice) => {
-    // Over HTTP closing the stream says it (B140).
+    // Over HTTP closing the stream is the cancellation (B140).
     if (this.transport !== 'http') this.connection.notify('notifications/cancelled', cancelledParams(id, reason, notice))
   }
 
@@ -294,17 +294,17 @@ export class ModernLink implements Link, Carrier {
   }
 }
 
-/** The host of the call can be asked, as far as it declared that; without a call there is no host that could be. */
+/** Asks the host of the call, by its declared capabilities; without a call there is no host to ask. */
 const askWithin: LinkEvents['ask'] = async (question, call) =>
   call?.ask?.(question) ?? {
     error: Payload.of({ code: -32601, message: `Method not found: ${question.method} outside of a call that can carry it` }),
   }
 
-/** The level of log messages that a call asks for; legacy hosts that never set one get what is worth knowing (BRIDGING 3.11). */
+/** The log level of a call; legacy hosts without a level get the default (BRIDGING 3.11). */
 const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>
   logLevel ?? (caller.session === undefined ? undefined : 'info')
 
-/** B009, B010, B057, B173, B290: what a modern result means. */
+/** B009, B010, B057, B173, B290: converts a modern result to an outcome. */
 const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   const type = result.text('resultType') ?? 'complete'
   if (type === 'complete') return complete(result)
@@ -327,7 +327,7 @@ const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
 const declaresExtensions = ({ extensions }: Declared): boolean =>
   typeof extensions === 'object' && extensions !== null && Object.keys(extensions).length > 0
 
-/** Client capabilities as this era words them: `elicitation: {}` has always meant the form (B039). */
+/** Client capabilities in the form of this era: `elicitation: {}` means forms (B039). */
 export const modernCapabilities = (capabilities: Declared): Declared => {
   const elicitation = capabilities['elicitation']
   if (typeof elicitation !== 'object' || elicitation === null || Object.keys(elicitation).length > 0) return capabilities

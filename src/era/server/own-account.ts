@@ -1,12 +1,12 @@
 /**
- * The extension by which a client says that it brings tokens of its own ([ext auth/oauth-client-credentials, For MCP clients]). Like
- * all extensions of authorization it is about one hop: what a host is to us, we are not to a server (BRIDGING 3.1).
+ * The extension of clients with tokens of their own ([ext auth/oauth-client-credentials, For MCP clients]). Like all extensions of
+ * authorization it applies to one hop: the host's declaration is not relayed to a server (BRIDGING 3.1).
  */
 import type { Declared } from './link.ts'
 
 export const CLIENT_CREDENTIALS = 'io.modelcontextprotocol/oauth-client-credentials'
 
-/** The same capabilities with the extension, or without it: `hasAccount` is whether we are a client of that kind to this server. */
+/** The same capabilities with or without the extension; `hasAccount`: whether the gateway uses client credentials at this server. */
 export const withOwnAccount = (capabilities: Declared, hasAccount: boolean): Declared => {
   const extensions = capabilities['extensions'] as Readonly<Record<string, unknown>> | undefined
   if (!hasAccount && extensions?.[CLIENT_CREDENTIALS] === undefined) return capabilities

@@ -1,4 +1,4 @@
-/** `_meta` of the requests to one server, made once for a caller as long as what it is made of stays the same. */
+/** `_meta` of the requests to one server, cached per caller while its inputs stay the same. */
 import type { Call, Capabilities, Scope } from '../../rpc/call.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
@@ -17,7 +17,7 @@ export class RequestMeta {
   readonly #edit: (meta: JsonObject, call: Call) => void
   readonly #made = new WeakMap<Capabilities, Made>()
 
-  /** `edit` makes the host's `_meta` the server's; it may depend on the capabilities, the scope and the log level of the call alone. */
+  /** `edit` converts the host's `_meta` for the server. It may depend on capabilities, scope and log level of the call only. */
   constructor(edit: (meta: JsonObject, call: Call) => void) {
     this.#edit = edit
   }

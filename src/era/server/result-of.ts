@@ -4,7 +4,7 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 
-/** The result of a response; throws the server's own error as `ServerError`, and `Failure` for what is neither. */
+/** The result of a response; throws the server's own error as `ServerError`, and `Failure` for an invalid response. */
 export const resultOf = (message: Envelope): Payload => {
   if (message.result !== undefined) return message.result
   const error = message.error

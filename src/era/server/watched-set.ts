@@ -25,7 +25,7 @@ export interface ListenStream {
 /** When a stream that broke or was refused is opened again. */
 export const RETRY: BackoffRange = { firstMs: 1_000, maxMs: 30_000 }
 
-/** What came of asking for one id; `lost`: the server answered nothing; an object: the error it answered with. */
+/** The answer for one id; `lost`: the server did not answer; an object: the error it answered with. */
 type Answer = 'accepted' | 'refused' | 'lost' | { readonly refusal: unknown }
 
 interface Standing {
@@ -37,21 +37,21 @@ export class WatchedSet {
   readonly #field: 'resourceSubscriptions' | 'taskIds'
   readonly #open: (filter: Filter) => ListenStream
   readonly #onMissed: (id: string) => void
-  /** Ids that are wanted now. */
+  /** Wanted ids. */
   readonly #ids = new Set<string>()
   /** Acknowledged streams. */
   readonly #standing = new Set<Standing>()
-  /** Ids that the server is being asked for, with what comes of it. */
+  /** Ids of pending requests, with the promise of the answer. */
   readonly #asking = new Map<string, Promise<Answer>>()
   /** Ids of the stream that is opened at the end of this turn of the event loop. */
   #batch: { readonly ids: Set<string>; readonly answers: Promise<ReadonlyMap<string, Answer>> } | undefined
-  /** Changes of these may have been lost. */
+  /** Ids whose changes may have been lost. */
   readonly #missed = new Set<string>()
   #retry: NodeJS.Timeout | undefined
   #failures = 0
   #isClosed = false
 
-  /** `onMissed` is called with what was not watched for a while and is again. */
+  /** `onMissed` is called with ids that are watched again after a gap. */
   constructor(
     field: 'resourceSubscriptions' | 'taskIds',
     open: (filter: Filter) => ListenStream,
@@ -84,7 +84,7 @@ export class WatchedSet {
     this.#closeUnwanted()
   }
 
-  /** Whether an update is to be told: of a URI that is still wanted, on the stream that holds it. `key`: the stream it came on. */
+  /** Whether an update must be relayed: of a wanted URI, on the stream that holds it. `key`: the stream of the update. */
   isNews(uri: string, key: string | undefined): boolean {
     const holder = this.#holderOf(uri)
     if (holder === undefined) return true
@@ -115,7 +115,7 @@ export class WatchedSet {
     return answer
   }
 
-  /** What is asked for in one turn of the event loop is asked for together. */
+  /** Ids of one turn of the event loop share one request. */
   async #join(id: string): Promise<Answer> {
     const ids = this.#batch?.ids ?? new Set<string>()
     this.#batch ??= {
@@ -157,7 +157,7 @@ export class WatchedSet {
     return new Map<string, Answer>([...refused, ...[...standing.ids].map((id) => [id, 'accepted'] as const)])
   }
 
-  /** They are not asked for again until they are added again. */
+  /** Refused ids are not requested until they are added again. */
   #refuse(ids: readonly string[], answer: Answer = 'refused'): ReadonlyMap<string, Answer> {
     for (const id of ids) this.#missed.delete(id)
     return new Map(ids.map((id) => [id, answer]))
