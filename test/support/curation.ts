@@ -1,4 +1,4 @@
-/** What a configuration says of one server, as the rooms of the gateway get it. */
+/** What a configuration says of one server, as the modules of the gateway get it. */
 import { loadConfiguration } from '../../src/config/load.ts'
 import type { ServerOptions } from '../../src/downstream/options.ts'
 

@@ -1,11 +1,11 @@
-/** The house rules that no linter knows: which room may import which, and what belongs in one place only (ARCHITECTURE, CONVENTIONS). */
+/** Rules that no linter checks: which module may import which, and what belongs in one place only (ARCHITECTURE, CONVENTIONS). */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 
-/** Lowest first: a room imports only from rooms that stand before it, and from itself. Folders of `src/`, then its files. */
-const ROOMS = [
+/** Lowest first: a module imports only from modules before it, and from itself. Folders of `src/`, then its files. */
+const MODULES = [
   'operator-command.ts',
   'make-folder.ts',
   'file-lock.ts',
@@ -38,7 +38,7 @@ const ROOMS = [
   'main.ts',
 ]
 
-/** The folders of a room, lowest first: a folder imports from its room only what stands before it, files beside the folders included. */
+/** The folders of a module, lowest first: a folder imports from its module only what comes before it, files beside the folders included. */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   wire: ['kernel', 'protocol', 'json', 'message', 'framing', 'headers', 'result'],
   transport: ['http1/client', 'channel', 'http1/server', 'pipe', 'process'],
@@ -75,9 +75,9 @@ const sources: Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' }
     return { file, text, code: withoutComments(text) }
   })
 
-const roomOf = (file: string): string => file.split('/', 1)[0]
+const moduleOf = (file: string): string => file.split('/', 1)[0]
 
-/** The folder inside its room, `undefined` for a file beside the folders. */
+/** The folder inside its module, `undefined` for a file beside the folders. */
 const folderOf = (file: string): string | undefined => file.split('/').slice(1, -1).join('/') || undefined
 
 /** What `import` and `export … from` name, static and dynamic. */
@@ -107,44 +107,46 @@ const places = (pattern: RegExp, isAllowed: (file: string) => boolean = () => fa
       }),
     )
 
-describe('the order of rooms', () => {
-  test('every file of src stands in a room of the list', () => {
+describe('the order of modules', () => {
+  test('every file of src is in a module of the list', () => {
     expect(sources.length).toBeGreaterThan(0)
-    expect(sources.map(({ file }) => file).filter((file) => !ROOMS.includes(roomOf(file)))).toEqual([])
+    expect(sources.map(({ file }) => file).filter((file) => !MODULES.includes(moduleOf(file)))).toEqual([])
   })
 
-  test('a room imports only from lower rooms and from itself', () => {
+  test('a module imports only from lower modules and from itself', () => {
     expect(relativeImports.length).toBeGreaterThan(sources.length)
-    const upward = relativeImports.filter(({ file, target }) => ROOMS.indexOf(roomOf(target)) > ROOMS.indexOf(roomOf(file)))
+    const upward = relativeImports.filter(
+      ({ file, target }) => MODULES.indexOf(moduleOf(target)) > MODULES.indexOf(moduleOf(file)),
+    )
     expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
 
-  test('every folder of a room stands in the list', () => {
+  test('every folder of a module is in the list', () => {
     const unlisted = sources.flatMap(({ file }) => {
       const folder = folderOf(file)
-      const isListed = Object.hasOwn(FOLDERS, roomOf(file)) && FOLDERS[roomOf(file)].includes(folder ?? '')
+      const isListed = Object.hasOwn(FOLDERS, moduleOf(file)) && FOLDERS[moduleOf(file)].includes(folder ?? '')
       return folder === undefined || isListed ? [] : [file]
     })
     expect(unlisted.filter((file) => !file.startsWith('wire/kernel/assembly/'))).toEqual([])
   })
 
-  test('a folder imports only from lower folders of its room', () => {
+  test('a folder imports only from lower folders of its module', () => {
     const upward = relativeImports.filter(({ file, target }) => {
       const [from, to] = [folderOf(file), folderOf(target)]
-      if (roomOf(file) !== roomOf(target) || from === undefined || to === undefined) return false
-      const order = FOLDERS[roomOf(file)]
+      if (moduleOf(file) !== moduleOf(target) || from === undefined || to === undefined) return false
+      const order = FOLDERS[moduleOf(file)]
       return order.indexOf(to) > order.indexOf(from)
     })
     expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
 
-  test('the folders and files of a room import each other in one direction, types included', () => {
+  test('the folders and files of a module import each other in one direction, types included', () => {
     const partOf = (file: string): string => {
       const folder = folderOf(file)
-      return folder === undefined ? file : `${roomOf(file)}/${folder}`
+      return folder === undefined ? file : `${moduleOf(file)}/${folder}`
     }
     const imports = Map.groupBy(
-      relativeImports.filter(({ file, target }) => roomOf(file) === roomOf(target) && partOf(file) !== partOf(target)),
+      relativeImports.filter(({ file, target }) => moduleOf(file) === moduleOf(target) && partOf(file) !== partOf(target)),
       ({ file }) => partOf(file),
     )
     const left = new Set(sources.map(({ file }) => partOf(file)))
@@ -164,19 +166,19 @@ describe('the order of rooms', () => {
 
   test('wire is pure: it does no I/O and knows neither timers nor rxjs', () => {
     const impure = sources
-      .filter(({ file }) => roomOf(file) === 'wire')
+      .filter(({ file }) => moduleOf(file) === 'wire')
       .flatMap((source) =>
         importsOf(source)
           .filter((specifier) => !specifier.startsWith('.') && specifier !== 'node:buffer')
           .map((specifier) => `${source.file} imports ${specifier}`),
       )
     expect(impure).toEqual([])
-    expect(places(/\bset(Timeout|Interval|Immediate)\(/, (file) => roomOf(file) !== 'wire')).toEqual([])
+    expect(places(/\bset(Timeout|Interval|Immediate)\(/, (file) => moduleOf(file) !== 'wire')).toEqual([])
   })
 
   test('rxjs stays off the call path', () => {
     const below = new Set(['wire', 'transport', 'rpc', 'auth', 'era', 'catalog'])
-    const onPath = sources.filter((source) => below.has(roomOf(source.file)) || source.file === 'gateway/router.ts')
+    const onPath = sources.filter((source) => below.has(moduleOf(source.file)) || source.file === 'gateway/router.ts')
     const streams = onPath.filter((source) => importsOf(source).some((specifier) => specifier.startsWith('rxjs')))
     expect(streams.map(({ file }) => file)).toEqual([])
   })
@@ -184,7 +186,7 @@ describe('the order of rooms', () => {
 
 describe('one place for each', () => {
   test('only config reads the environment of the process', () => {
-    expect(places(/\bprocess\s*(\.\s*env\b|\[)/, (file) => roomOf(file) === 'config')).toEqual([])
+    expect(places(/\bprocess\s*(\.\s*env\b|\[)/, (file) => moduleOf(file) === 'config')).toEqual([])
   })
 
   test('only program.ts and main.ts exit and take signals', () => {
