@@ -88,8 +88,12 @@ const STATES = [
 ]
 const SAYS_NOTHING = /^\s*$|^Node\.js v\d|^\s+at |^npm (?:error|ERR!) (?:A complete log|\S*[/\\]_logs)/
 
-/** The line that states why a process ended, else the last one that says anything; `undefined`: none does. Oldest first. */
-export const statedReason = (lines: readonly string[]): string | undefined => {
+/** What colours a line in a terminal, or names its window (ECMA-48 CSI and OSC). */
+const COLOURS = /\u001b(?:\[[0-9;:?]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?)/g
+
+/** The line that states why a process ended, without its colours, else the last one that says anything; `undefined`: none does. Oldest first. */
+export const statedReason = (printed: readonly string[]): string | undefined => {
+  const lines = printed.map((line) => line.replaceAll(COLOURS, ''))
   for (const [at, pattern] of STATES.entries()) {
     const stated = at === 1 ? lines.find((line) => pattern.test(line)) : lines.findLast((line) => pattern.test(line))
     if (stated !== undefined) return stated.trim()

@@ -53,6 +53,16 @@ test.each([
     'app.errors.ConfigError: no token',
   ],
   [
+    'any program that colours what it prints',
+    [
+      'starting',
+      '\u001b[31mError: cannot reach\u001b[0m \u001b[1;4mdb:5432\u001b[m',
+      '    at x',
+      '\u001b]0;title\u0007npm ERR! bye',
+    ],
+    'Error: cannot reach db:5432',
+  ],
+  [
     'npm',
     ['npm error code E404', 'npm error 404 Not Found - GET x', 'npm error A complete log of this run can be found in: /x'],
     'npm error 404 Not Found - GET x',
