@@ -8,7 +8,7 @@ import { Player } from '../../observe/player.ts'
 import { readRecording } from '../../observe/recorded-file.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
-import { printVerbatim, remark } from '../terminal/print.ts'
+import { printJsonText, remark } from '../terminal/print.ts'
 
 export interface MockOptions {
   /** Calls only in the order and with the arguments in which they were recorded. */
@@ -29,7 +29,7 @@ export const mock = async (io: Io, file: string, { strict }: MockOptions): Promi
   io.interrupted.addEventListener('abort', () => lines.close())
   for await (const line of lines) {
     const answer = player.answer(line)
-    if (answer !== undefined) await printVerbatim(io, `${answer}\n`)
+    if (answer !== undefined) await printJsonText(io, answer)
   }
   if (strict === true && player.left > 0) throw new CommandError(EXIT.mismatch, `${player.left} recorded calls were not made`)
   return EXIT.ok
