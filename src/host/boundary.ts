@@ -1,4 +1,4 @@
-/** Where an unexpected error ends: with the request, connection or line that caused it, never with the process (F-31). */
+/** Limits an unexpected error to the request, connection or line that caused it (F-31). */
 import type { HttpRequest } from '../transport/http1/server/http-request.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message/message.ts'
@@ -17,7 +17,7 @@ export const withinRequest = (request: HttpRequest, { log }: Knows, work: () => 
   }
 }
 
-/** Runs `work` for one message whose answer goes the way that all answers go; if it throws, a request is told so. */
+/** Runs `work` for one message with a normal response channel; if it throws, a request gets an error. */
 export const withinMessage = (
   { log }: Knows,
   message: Pick<Envelope, 'kind' | 'id' | 'method'>,
@@ -32,7 +32,7 @@ export const withinMessage = (
   }
 }
 
-/** Bytes of which it is not known yet what message they are: what cannot even be read is answered like a request. */
+/** Bytes before they are parsed: unparsable bytes are answered like a request. */
 export const UNREAD = { kind: 'request', id: undefined, method: '' } as const
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))

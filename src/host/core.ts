@@ -20,20 +20,20 @@ export interface Subscriber {
 /** The routing core as the listeners see it. */
 export interface Core {
   readonly handle: Handler
-  /** What this caller sees at a path; `undefined`: for it that is no endpoint. */
+  /** The scope of this caller at a path; `undefined`: the path is no endpoint for it. */
   scopeFor(identity: Identity, path: EndpointPath): Scope | undefined
-  /** What hosts are told of the use of what they are listed; at a bridge what the server says, as it says it. */
+  /** The instructions for hosts; at a bridge those of the server, unchanged. */
   instructions(caller: Caller): string | undefined
   /** What is known of the server of a bridge; `undefined`: nothing yet, or the scope is no bridge. */
   bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined
-  /** The same once it is known, or cannot be; waits as long as a call would (`timeouts.wait`). Never rejects. */
+  /** The same, once the server is known or has failed; waits as long as a call (`timeouts.wait`). Never rejects. */
   bridgedLater(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<Inventory | undefined>
   /**
    * Waits for servers of the scope of which nothing is known yet, at most `timeouts.handshake_budget`; `undefined`: there are none.
    * Never rejects.
    */
   greeted(caller: Pick<Caller, 'scope' | 'principal'>): Promise<unknown> | undefined
-  /** Some server of the scope has not been reached yet: answers about the whole are not to be kept. */
+  /** A server of the scope has not been reached yet: answers about the whole scope must not be cached. */
   isStarting(scope: Scope): boolean
   /** Headers that a call of this tool must mirror. */
   paramHeaders(caller: Caller, tool: string): readonly ParamHeader[]
@@ -48,21 +48,21 @@ export interface Core {
   maySubscribe(caller: Caller, uri: string): boolean | undefined
   /** How many resources one subscriber may watch (`limits.subscriptions`). */
   readonly maxSubscriptions: number
-  /** The gateways that calls are led through, this one first (T-35). */
+  /** The gateways that calls pass through, this one first (T-35). */
   readonly gateways: readonly string[]
-  /** What this part of the catalog makes worth declaring to hosts. */
+  /** The optional capabilities to declare for this part of the catalog. */
   offers(scope: Scope): Offers
-  /** Whether hosts that can are told of tasks at all. */
+  /** Whether tasks are declared to hosts that support them. */
   readonly offersTasks: boolean
   /** Those of the exposed task ids that are this caller's. */
   ownTasks(caller: Caller, ids: readonly string[]): string[]
-  /** Tells the subscriber of every change of its task, as far as the server announces them. */
+  /** Notifies the subscriber of changes of its task that the server announces. */
   followTask(subscriber: Subscriber, caller: Caller, id: string): void
   /** Passes a notification of a host at a bridge to its server, over the link of its session. */
   notified(caller: Caller, method: string, params: Payload | undefined): void
-  /** Takes back one subscription, or all of a subscriber. */
+  /** Removes one subscription, or all of a subscriber. */
   unsubscribe(subscriber: Subscriber, uri?: string): void
   rootsChanged(caller: Caller): void
-  /** A legacy host chose its log level: servers it has a link to hear of it now, others when it has one. */
+  /** A legacy host set its log level: servers with a link get it now, others when their link is opened. */
   levelChanged(caller: Caller, level: LogLevel): void
 }

@@ -15,7 +15,7 @@ interface DeniedRequest {
   readonly scope: Scope
 }
 
-/** What a status says of why. */
+/** The reason for each status. */
 const REASONS: Readonly<Record<number, DenialReason>> = { 404: 'session', 413: 'too_large', 429: 'overloaded', 503: 'overloaded' }
 
 /** An HTTP request that gets this status. */

@@ -1,4 +1,4 @@
-/** What every way in needs: the gateway behind it, who we are, and where to write down what went wrong. */
+/** The context of every listener: the routing core, identities, limits and logs. */
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { Introductions } from '../era/host/introductions.ts'
@@ -26,25 +26,25 @@ export interface Log {
 
 export interface Hub {
   readonly core: Core
-  /** What we call ourselves. */
+  /** `serverInfo` of the endpoints. */
   readonly identities: Identities
   readonly options: HostOptions
   readonly log: Log
-  /** What modern hosts have said of themselves. */
+  /** Capability cache of modern hosts. */
   readonly introductions: Introductions<Introduced>
-  /** Where big replies of servers lie until they are written. */
+  /** Memory of big replies of servers. */
   readonly bodies: BodyPool
-  /** What callers came with, for servers whose credential is made of it. */
+  /** Tokens of callers, for servers with token exchange. */
   readonly subjects: SubjectTokens
   /** Ids of sessions over HTTP, which outlive the process. */
   readonly sessionIds: SessionIds
-  /** The sign-ins that people were asked for. */
+  /** Sign-ins under way. */
   readonly signIns: SignIns
-  /** Whether we are near our own limits. */
+  /** Overload of the process. */
   readonly overload: Pick<Overload, 'shedding' | 'reason' | 'limit'>
   /** How many file descriptors the process may have; `undefined`: not known. */
   readonly maxDescriptors: number | undefined
-  /** Whether new work is taken. */
+  /** Admission of new calls and sessions. */
   readonly admission: Admission
   /** How often each limit was reached. */
   readonly limits: LimitCounts
@@ -54,7 +54,7 @@ export interface Hub {
   readonly denied: ((denial: Denial) => void) | undefined
   /** Is told of every legacy session (traces); `undefined`: none are kept. */
   readonly sessionOpened: ((session: Pick<HostSession, 'onEnd'> & { readonly revision: Revision }) => void) | undefined
-  /** JSON text without the secrets of the configuration: what errors pass on their way to hosts (T-14). */
+  /** Hides the secrets of the configuration in JSON text, for errors to hosts (T-14). */
   readonly hideJson: (json: string) => string
   /** A command of ours, as errors name it to operators. */
   readonly command: CommandPrinter

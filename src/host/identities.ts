@@ -1,6 +1,6 @@
 /**
- * What the gateway calls itself at an endpoint. Clients name their tools after `serverInfo` (VS Code cuts it to some 13 characters), so each
- * toolset has a name of its own, and what tells it apart stands first (BRIDGING 3.21, 3.22).
+ * The gateway's `serverInfo` at an endpoint. Clients name tools after it (VS Code cuts it to some 13 characters), so each toolset has a
+ * name of its own that begins with the toolset (BRIDGING 3.21, 3.22).
  */
 import type { Identity } from '../era/server/link.ts'
 import type { Scope } from '../rpc/call.ts'
@@ -21,7 +21,7 @@ export class Identities {
     this.#merged = withJson(merged)
   }
 
-  /** At a bridge this stands in for a server that says nothing of itself. */
+  /** At a bridge it is used for a server without `serverInfo`. */
   of({ server, toolset }: Scope): EndpointIdentity {
     const name = server ?? toolset
     if (name === undefined) return this.#merged

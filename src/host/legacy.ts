@@ -1,4 +1,4 @@
-/** Messages of legacy hosts inside a session, wherever they come in (BRIDGING 2.1, 2.4, 5.1). */
+/** Messages of legacy hosts inside a session, for all listeners (BRIDGING 2.1, 2.4, 5.1). */
 import { wordBridged, wordLegacy } from '../era/host/legacy-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
@@ -26,10 +26,10 @@ import type { Running, Session } from './session/session.ts'
 
 const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 const EMPTY = Payload.of({}).parts()
-/** Results of this era carry nothing of ours. */
+/** Results of this era have no members of the gateway. */
 const sameResult = (result: Outcome['result']): Outcome['result'] => result
 
-/** Serves one request of a session; the answer goes the `way`. */
+/** Serves one request of a session; the answer is sent on `way`. */
 export const serveLegacy = (message: Envelope, session: Session, way: Exchange, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
@@ -96,7 +96,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   }
 }
 
-/** Serves a notification or an answer of a session; nothing is ever said to either. */
+/** Handles a notification or a response of a session; neither is answered. */
 export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void => {
   session.activeMs = performance.now()
   if (message.kind === 'response') session.settle(message)
@@ -107,7 +107,7 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
   else if (message.method === 'notifications/roots/list_changed') hub.core.rootsChanged(session.caller)
 }
 
-/** Tells a session of changed lists for as long as it lives. */
+/** Notifies a session of changed lists until it ends. */
 export const announceChanges = (session: Session, hub: Hub): void => {
   hub.sessionOpened?.(session)
   const tell = (list: ChangedList): void => session.notify(`notifications/${list}/list_changed`, undefined)
@@ -123,12 +123,12 @@ export const announceChanges = (session: Session, hub: Hub): void => {
   })
 }
 
-/** Every list may be another than the host last saw: a session that goes on after a restart or a broken stream is told once. */
+/** Announces all lists once to a session that continues after a restart or a broken stream, since they may have changed. */
 export const announceAll = (session: Session): void => {
   for (const list of LISTS) session.notify(`notifications/${list}/list_changed`, undefined)
 }
 
-/** Another gateway that asks is told which gateways it is led through (T-35). */
+/** The answer to a ping; for another gateway it has the gateways behind this one (T-35). */
 const pong = ({ params }: Envelope, { core }: Hub): Parts =>
   params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : EMPTY
 

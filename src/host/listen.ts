@@ -1,6 +1,6 @@
 /**
- * `subscriptions/listen` of modern hosts: acknowledged first, then what was asked for and nothing else, every message tagged
- * with the id of the request ([2026-07-28 basic/patterns/subscriptions]; BRIDGING 3.7).
+ * `subscriptions/listen` of modern hosts: the acknowledgement first, then the requested notifications only, each tagged with the id
+ * of the request ([2026-07-28 basic/patterns/subscriptions]; BRIDGING 3.7).
  */
 import { tasksNotDeclared } from '../era/host/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
@@ -22,7 +22,7 @@ const FLAGS: Readonly<Record<string, ChangedList>> = {
   resourcesListChanged: 'resources',
 }
 
-/** What is at the other end of a pipe: a host, or an attached `trunkline stdio` that outlives us. */
+/** The peer of a pipe: a host, or an attached `trunkline stdio` that continues after this process. */
 export type PipeEnd = 'host' | 'relay'
 
 /** Serves one stream until `signal` fires (the host left) or the gateway ends it. */
@@ -40,7 +40,7 @@ export const listen = (
   const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
   const uris = subscribable(filter, caller, hub)
   const tasks = followable(filter, caller, hub)
-  /** What is told before the acknowledgement is, which comes first. */
+  /** Notifications that wait for the acknowledgement. */
   let early: (() => void)[] | undefined = []
   const say = (method: string, params: Payload): void => {
     if (early !== undefined) return void early.push(() => say(method, params))
@@ -82,7 +82,7 @@ export const listen = (
   /** The gateway ends the stream: the tagged empty result, and on a pipe the cancellation beside it (B125, B126). */
   const finish = (): void => {
     release()
-    // It is opened again at the next process, and its host sees no end.
+    // The relay opens it again at the next process, so its host must see no end.
     if (pipe === 'relay') return exchange.end()
     const result = Payload.of({ resultType: 'complete', _meta: { [META.serverInfo]: hub.identities.of(caller.scope).info } })
     result.setIn('_meta', META.subscriptionId, id)
@@ -92,12 +92,12 @@ export const listen = (
   signal.addEventListener('abort', release, { once: true })
 }
 
-/** How long the acknowledgement waits for servers: what changes after it is told. */
+/** How long the acknowledgement waits for servers. */
 const ACKNOWLEDGE_WAIT_MS = 1_000
 
 /**
- * The URIs that are watched. One whose server declares subscriptions and cannot be asked now, or does not answer in time, counts as
- * watched: it is asked when it is back.
+ * Subscribes and returns the watched URIs. A URI whose server declares subscriptions but cannot be asked now, or does not answer in
+ * time, counts as watched: the server is asked when it is back.
  */
 const watch = async (uris: readonly string[], subscriber: Subscriber, caller: Caller, hub: Hub): Promise<readonly string[]> => {
   const watched = new Set(uris.filter((uri) => hub.core.maySubscribe(caller, uri) === true))

@@ -1,4 +1,4 @@
-/** Requests of modern hosts, wherever they come in: checked, made a `Call`, answered in the words of their era. */
+/** Requests of modern hosts, for all listeners: checks them, makes a `Call`, answers in the form of their era. */
 import {
   checkMirrors,
   checkRound,
@@ -39,18 +39,18 @@ export interface ModernOrigin {
   readonly scope: Scope
   /** HTTP headers to check against the body; pipes have none. */
   readonly headers: Readonly<Record<string, string>> | undefined
-  /** What is at the other end of a pipe: it decides what ends a `listen` (B126). */
+  /** The peer of a pipe: it decides how a `listen` stream ends (B126). */
   readonly pipe: PipeEnd | undefined
 }
 
-/** Serves one request; the answer goes the `way`, and nothing more is said once `abort` has fired. */
+/** Serves one request; the answer is sent on `way`, and nothing is sent after `abort` has fired. */
 export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchange, abort: Cancel, hub: Hub): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params), message.id)
   /** Where calls are captured: what is written down of this one. */
   let recording: Recording | undefined
-  /** What its call holds, while it is under way. */
+  /** The bytes that admission counts for its call. */
   let held = NOTHING
   const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, resultIdentity(origin, hub))
   const fail = (error: unknown): void => {
@@ -121,7 +121,7 @@ const check = (message: Envelope, { headers, scope }: ModernOrigin, { introducti
   const request = readModern(message, introductions)
   if (headers !== undefined) checkMirrors(message, (name) => headers[name])
   const row = methodRow(message.method, 'modern')
-  // What an earlier revision had is not there for this one, also at a bridge; what no revision has may be between host and server (B277).
+  // Methods of earlier revisions do not exist here, also at a bridge. Methods of no revision are relayed at a bridge (B277).
   if (row === undefined && (!isBridge(scope) || isOfLegacyOnly(message.method)))
     throw new Refusal(-32601, `Method not found: ${message.method}`, { status: 404 })
   if (row?.mayAskInput === true) checkRound(message)
@@ -176,7 +176,7 @@ const begunOf = ({ method, bytes }: Envelope, ref: number, request: ModernReques
   message: bytes,
 })
 
-/** Row 15: known `Mcp-Param-*` mirror the arguments; unknown ones are passed on (BRIDGING 5.4). */
+/** Row 15: known `Mcp-Param-*` mirror the arguments; unknown ones are relayed (BRIDGING 5.4). */
 const paramHeaders = (
   message: Envelope,
   caller: Caller,

@@ -1,4 +1,4 @@
-/** Options of the side that faces the hosts: addresses, checks, sessions, streams. */
+/** Options of the listeners: addresses, checks, sessions, streams. */
 import type { AuthOptions } from '../auth/inbound/inbound-options.ts'
 import type { RevisionRange } from '../wire/protocol/revisions.ts'
 import type { HttpServerChoice } from '../transport/http1/server/http-server.ts'
@@ -21,23 +21,23 @@ export interface HostLimits {
   /** From this machine; unlimited unless the one above was configured. */
   readonly maxConnectionsPerLoopback: number
   readonly maxSessions: number
-  /** Of one principal; does not bind the shared one (DECISIONS 7). */
+  /** Of one principal; does not apply to the shared principal (DECISIONS 7). */
   readonly maxSessionsPerPrincipal: number
   readonly maxInFlight: number
-  /** Of one principal; does not bind the shared one. */
+  /** Of one principal; does not apply to the shared principal. */
   readonly maxInFlightPerPrincipal: number
-  /** Bytes of all messages held; never more than a quarter of the heap's limit. */
+  /** Bytes of all held messages; at most a quarter of the heap's limit. */
   readonly maxInFlightBytes: number
   readonly maxInFlightPerSession: number
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
-  /** Of a body that was not wanted, read and dropped so that the host reads its answer. */
+  /** Bytes of an unneeded body that are read and dropped, so that the host reads its answer. */
   readonly maxUnreadBytes: number
   readonly keepAliveTimeoutMs: number
   readonly sessionIdleMs: number
   readonly sessionMaxMs: number
   readonly sseKeepAliveMs: number
-  /** A host that takes nothing for this long loses its stream. */
+  /** The stream of a host that does not read for this time is closed. */
   readonly writeStallMs: number
   /** Queued behind the message being written. */
   readonly maxQueuedBytes: number
@@ -49,7 +49,7 @@ export interface HostLimits {
   readonly maxSessionEventBytes: number
   readonly maxTotalEventBytes: number
   readonly maxEventAgeMs: number
-  /** How long a call runs on for a legacy host whose connection broke. */
+  /** How long a call continues after the connection of its legacy host broke. */
   readonly orphanMs: number
 }
 
@@ -58,17 +58,17 @@ export interface HostOptions {
   readonly addresses: readonly Address[]
   /** Path of Streamable HTTP, `/mcp` by default. */
   readonly path: string
-  /** What reads plain requests. */
+  /** The parser of fast-path requests. */
   readonly httpServer: HttpServerChoice
   /** `/sse` and `/messages`. */
   readonly sse: boolean
   /** Names beside the loopback ones that the `Host` header may carry. */
   readonly allowedHosts: readonly string[]
-  /** Origins of browsers that may come in, exact. */
+  /** Allowed origins of browsers, exact. */
   readonly allowedOrigins: readonly string[]
-  /** Origin, and path before our paths, under which hosts and browsers reach us; `undefined`: a bound address. */
+  /** Origin and path prefix under which hosts and browsers reach the gateway; `undefined`: a bound address. */
   readonly publicUrl: string | undefined
-  /** Who may come in; `undefined`: everybody who can reach an address, as one principal. */
+  /** Authentication; `undefined`: none, and all callers are one principal. */
   readonly auth: AuthOptions | undefined
   /** Without authentication only loopback is bound, unless this is on. */
   readonly allowUnauthenticatedNetwork: boolean
@@ -81,7 +81,7 @@ export interface HostOptions {
   readonly pollAfterMs: number
   /** SIGTERM, or end of stdin, to exit. */
   readonly drainMs: number
-  /** How long we serve on while `/readyz` is 503, within `drainMs`; `undefined`: as long as probes need. */
+  /** How long requests are served while `/readyz` answers 503, within `drainMs`; `undefined`: as long as probes need. */
   readonly lameDuckMs: number | undefined
   readonly limits: HostLimits
 }

@@ -1,6 +1,6 @@
 /**
- * The answers to `initialize` and `server/discover`, one place for all listeners. At the merged endpoint they are ours; at a bridge
- * they are the server's own, at once where it is known and else as soon as it is (BRIDGING 3.1, 3.21; B277).
+ * The answers to `initialize` and `server/discover`, for all listeners. At the merged endpoint they are the gateway's; at a bridge
+ * they are the server's own, as soon as the server is known (BRIDGING 3.1, 3.21; B277).
  */
 import type { Inventory } from '../catalog/inventory.ts'
 import { bridgedCapabilities } from '../era/host/bridged-capabilities.ts'
@@ -18,8 +18,8 @@ import type { Hub } from './hub.ts'
 const DISCOVER_TTL_MS = 60_000
 
 /**
- * The result of `initialize`; a promise only while a server at a bridge is not known yet, or for a pipe (`isPipe`), whose host often
- * starts us with its servers: it asks once, and so before anything is known of them. Never rejects.
+ * The result of `initialize`; a promise only while a server at a bridge is not known yet, or for a pipe (`isPipe`): its host often
+ * starts the process and initializes at once, before any server is known. Never rejects.
  */
 export const initializeAnswer = (caller: Caller, hub: Hub, isPipe = false): Parts | Promise<Parts> =>
   whenKnown(caller, hub, isPipe, (server) => {
@@ -36,7 +36,7 @@ export const initializeAnswer = (caller: Caller, hub: Hub, isPipe = false): Part
     return toParts(JSON.stringify(result))
   })
 
-/** At once where the answer is there: the order of a listener's messages does not change. */
+/** Calls `use` synchronously if the answer is there, so that the order of a listener's messages is kept. */
 export const whenReady = <T>(answer: T | Promise<T>, use: (answer: T) => void): void => {
   if (answer instanceof Promise) void answer.then(use)
   else use(answer)

@@ -1,6 +1,6 @@
 /**
  * Batches of 2025-03-26 hosts: many messages sent as one JSON array ([2025-03-26 basic/index], Batching; BRIDGING 5.1 row 8).
- * Each element is served as if it had come alone; the answers leave as one array, or one by one where a stream carries them.
+ * Each element is served like a single message; the answers are sent as one array, or one by one on a stream.
  */
 import { isModern } from '../../era/host/modern-host.ts'
 import { EnvelopeError, readHostMessage, splitBatch } from '../../wire/message/envelope.ts'
@@ -17,11 +17,11 @@ import type { Session } from '../session/session.ts'
 
 /** The one revision that has batches. */
 const REVISION = '2025-03-26'
-/** Such an element means what only its own era knows, and is not served as one of the session's. */
+/** The error for a modern request in a batch, which must not be served as one of the session. */
 const MODERN_ELEMENT = 'a request of 2026-07-28 must not be part of a batch'
 const MAX_BATCH = 'listen.limits.max_batch'
 
-/** What an element turned out to be: a message, or why it is none. */
+/** A message, or the reason why the element is none. */
 export type BatchElement = Envelope | EnvelopeError
 
 /**
@@ -54,16 +54,16 @@ const readElement = (bytes: Buffer, limits: HostLimits): BatchElement => {
   }
 }
 
-/** Whether anything in it is answered: otherwise it is only taken. */
+/** Whether any element needs an answer; otherwise the batch is answered 202. */
 export const isAnswered = (elements: readonly BatchElement[]): boolean =>
   elements.some((element) => element instanceof EnvelopeError || element.kind === 'request')
 
-/** The way back of a whole batch; `isStream`: answers may leave before the last one is there. */
+/** The response channel of a whole batch; `isStream`: answers may be sent before all are complete. */
 export interface BatchOutlet extends Exchange {
   readonly isStream: boolean
 }
 
-/** Serves all elements; `onePerId`: a second request under an id in flight is refused (shared ways back). */
+/** Serves all elements; `onePerId`: a second request with an id in flight is refused (shared response channels). */
 export const serveBatch = (
   elements: readonly BatchElement[],
   session: Session,
@@ -87,7 +87,7 @@ export const serveBatch = (
   }
 }
 
-/** Collects what the elements are answered with, until all are. */
+/** Collects the answers of the elements until all are complete. */
 class Answers {
   readonly #outlet: BatchOutlet
   #held: Parts[] = []

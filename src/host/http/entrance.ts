@@ -1,4 +1,4 @@
-/** One HTTP request before it is known what it says: where it came in, what it carries and takes, and how it is refused. */
+/** One HTTP request before its body is parsed: path, credential, content types, and refusals. */
 import type { Scope } from '../../rpc/call.ts'
 import type { HttpRequest, Unread } from '../../transport/http1/server/http-request.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
@@ -12,32 +12,32 @@ import type { Failed } from '../response/respond.ts'
 import type { ScopeChallenge } from '../response/exchange.ts'
 import type { Hub } from '../hub.ts'
 
-/** One request as far as its way in has been settled: path and credential. */
+/** One request with its resolved path and credential. */
 export interface Entrance {
   readonly request: HttpRequest
   readonly principal: string
   readonly scope: Scope
   /** When the credential ends, wall clock in milliseconds; `Infinity`: never. */
   readonly untilMs: number
-  /** What it is told where its scopes do not reach. */
+  /** The challenge for missing scopes. */
   readonly challenge: ScopeChallenge | undefined
 }
 
 export const EVENTS = 'text/event-stream'
 export const JSON_BODY = 'application/json'
-/** What the SDKs send, letter for letter: taken without being taken apart. */
+/** The exact header of the SDKs, accepted without parsing. */
 const USUAL_ACCEPT = 'application/json, text/event-stream'
 
-/** How long an answer may stay undecided: where scopes limit, whether they reach is known before a stream begins (BRIDGING 6.1). */
+/** How long an answer may stay undecided between JSON and SSE: with scopes, until the scopes are checked (BRIDGING 6.1). */
 export const decidedFirst = (streamAfterMs: number, { granted }: Scope): number =>
   granted === undefined ? streamAfterMs : Math.max(1, streamAfterMs)
 
-/** The one form of body a web page cannot send elsewhere without being allowed to (T-02). */
+/** Whether the body is JSON, which a web page cannot send to another origin without a preflight (T-02). */
 export const carriesJson = (request: HttpRequest): boolean => mediaType(request.header('content-type')) === JSON_BODY
 
 /**
- * Refuses a body that is compressed or encoded in another way, before anything reads it: it is not undone here, and a body that one
- * side takes as it is and another one decodes is two requests in one. True: it is refused, and answered.
+ * Refuses an encoded body before it is read. Bodies are not decoded here, and a body that one parser decodes and another does not would
+ * be two different requests. True: it was refused and answered.
  */
 export const refuseEncoded = (hub: Pick<Hub, 'denied'>, request: HttpRequest): boolean => {
   const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
@@ -63,7 +63,7 @@ export const accepts = (request: HttpRequest, type: string): boolean => {
   })
 }
 
-/** What a host that is refused for our sake is told: why, and when to come again. Who takes more than its share gets 429 (T-32). */
+/** Refuses a request over a limit, with the reason and `Retry-After`: 429 for a limit per principal (T-32), else 503. */
 export const refuseBusy = (hub: Busy, entrance: Entrance, failure: Failure, message?: Envelope): void => {
   const { limit = '', retryAfterMs = 1_000 } = failure.facts
   const id = message?.kind === 'request' ? message.id : undefined
@@ -84,7 +84,7 @@ export const refuseBody = (hub: Hub, entrance: Entrance, why: Unread): void => {
   refuse(hub, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
 }
 
-/** Answers with a JSON-RPC error, and has it written down. */
+/** Answers with a JSON-RPC error and reports the denial. */
 export const refuse = (
   hub: Pick<Hub, 'denied'>,
   entrance: Entrance,

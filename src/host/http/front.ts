@@ -1,6 +1,6 @@
 /**
- * The HTTP front: every path, and the one guard before all of them (BRIDGING 5, 5.1 row 1; T-01, T-04). What is not named here
- * does not exist.
+ * The HTTP front: routes all paths, after the one guard (BRIDGING 5, 5.1 row 1; T-01, T-04). Paths that are not named here do not
+ * exist.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { LOCAL_ADMITTED } from '../../auth/identity.ts'
@@ -39,7 +39,7 @@ const CORS_HEADERS =
 const CORS_EXPOSED = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After'
 /** Seconds; no browser keeps the answer to a preflight longer. */
 const PREFLIGHT_MAX_AGE = '7200'
-/** How often it is looked whether a wait is over. */
+/** Polling period of waits. */
 const LOOK_MS = 10
 const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
 
@@ -57,8 +57,8 @@ export class Front {
   #guard: Guard | undefined
   /** By the address as configured. */
   #listening = new Map<string, Listening>()
-  /** For browsers only. */
-  #door: Promise<Listening> | undefined
+  /** A loopback listener for sign-in pages only. */
+  #signInListener: Promise<Listening> | undefined
   readonly #readiness = new Readiness()
   #troubledMs = -Infinity
 
@@ -84,7 +84,7 @@ export class Front {
     sweeper.watch(this)
   }
 
-  /** Who brings a token to another listener of ours; `undefined`: it is not good, or hosts are asked for none. */
+  /** The identity of a token at another listener; `undefined`: it is invalid, or no authentication is configured. */
   async identityOf(token: string): Promise<Identity | undefined> {
     return this.#guard?.identityOf(token)
   }
@@ -102,21 +102,21 @@ export class Front {
   }
 
   /**
-   * Origin, and path before ours, under which a browser reaches us. A gateway that listens nowhere, because its host came by a pipe, opens one port of the
-   * loopback address for the pages of sign-ins, and for nothing else.
+   * Origin and path prefix under which a browser reaches the gateway. Without a listener, behind a pipe, it opens one port of the
+   * loopback address for sign-in pages only.
    */
   async origin(): Promise<string> {
     const publicUrl = publicUrlOf(this.#hub.options)
     const [first] = this.#listening.values()
     if (publicUrl !== undefined || first !== undefined) return publicUrl ?? originOf(first)
-    this.#door ??= listenHttp(DOOR, serverOptions(this.#hub.options), this.#hub.bodies, this.#caps, {
+    this.#signInListener ??= listenHttp(DOOR, serverOptions(this.#hub.options), this.#hub.bodies, this.#caps, {
       request: (request) => this.#onDoor(request),
       trouble: (error) => this.#troubled(error),
       reached: this.#hub.limits.hit,
     })
     // A port that could not be bound now may be bound later.
-    this.#door.catch(() => (this.#door = undefined))
-    return originOf(await this.#door)
+    this.#signInListener.catch(() => (this.#signInListener = undefined))
+    return originOf(await this.#signInListener)
   }
 
   #onDoor(request: HttpRequest): void {
@@ -132,8 +132,8 @@ export class Front {
   }
 
   /**
-   * Serves the addresses that `options` name: those that stay are not touched, new ones are bound before old ones go. Rejects
-   * with the system's error and changes nothing then.
+   * Serves the addresses of `options`. Unchanged addresses are not touched; new ones are bound before old ones are closed. Rejects with
+   * the system's error and changes nothing then.
    */
   async rebind(options: HostOptions): Promise<void> {
     const { addresses } = options
@@ -157,7 +157,7 @@ export class Front {
     for (const [name, listening] of before) if (!after.has(name)) this.#retire(listening, options.drainMs)
   }
 
-  /** What those have opened who could not come in any more ends now. */
+  /** Ends sessions and streams of principals whose credentials were revoked. */
   #authorize(before: HostOptions, after: HostOptions): void {
     if (isDeepStrictEqual([before.auth, before.path], [after.auth, after.path])) return
     this.#guard = this.#guardOf(after)
@@ -170,7 +170,7 @@ export class Front {
     return auth && new Guard(auth, path, this.#fetch, this.#hub)
   }
 
-  /** No new connections; what is under way has the drain time. */
+  /** Refuses new connections; open requests have the drain time. */
   #retire(listening: Listening, drainMs: number): void {
     void listening.stopAccepting()
     setTimeout(() => void listening.close(), drainMs).unref()
@@ -194,7 +194,7 @@ export class Front {
     }
   }
 
-  /** One line says it for all connections of a second. */
+  /** Logs one line per second for all connections. */
   #troubled(error: Error): void {
     const nowMs = performance.now()
     if (nowMs - this.#troubledMs < 1_000) return
@@ -203,8 +203,8 @@ export class Front {
   }
 
   /**
-   * Not ready any more, and still serving until proxies have noticed (`reload.lame_duck`), or for `maxMs`. Each answer is the last on
-   * its connection, so that no proxy keeps one that is about to close.
+   * Answers `/readyz` with 503 and serves all else until proxies have noticed (`reload.lame_duck`), or for `maxMs`. Each answer closes
+   * its connection, so that no proxy keeps a connection that is about to close.
    */
   async announceEnd(maxMs: number): Promise<void> {
     const { lameDuckMs } = this.#hub.options
@@ -216,14 +216,14 @@ export class Front {
     while (!isOver()) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }
 
-  /** No new connections; resolves when what was on its way on open ones has come, and is taken. */
+  /** Refuses new connections; resolves when requests already sent on open ones have been received. */
   async stopAccepting(): Promise<void> {
     await Promise.all([...this.#listening.values()].map((listening) => listening.stopAccepting()))
     const endMs = performance.now() + LINGER_MS
     while (this.#caps.open > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }
 
-  /** No new requests; what is under way goes on. */
+  /** Refuses new requests; requests under way continue. */
   drain(): void {
     this.#mcp.drain()
     this.#sse.drain()
@@ -233,7 +233,7 @@ export class Front {
     this.#sweeper.unwatch(this)
     this.#mcp.close()
     this.#sse.close()
-    const door = await this.#door
+    const door = await this.#signInListener
     await Promise.all([...this.#listening.values(), ...(door === undefined ? [] : [door])].map((listening) => listening.close()))
   }
 
@@ -250,7 +250,7 @@ export class Front {
     if (request.method === 'OPTIONS') return request.reply(204, {})
     if (refuseEncoded(this.#hub, request)) return
     const guard = this.#guard
-    // Pages for people, who bring no credential but prove who they are on them.
+    // Sign-in pages: people have no credential in the request and prove their identity on the page.
     if (request.path.startsWith('/connect/')) return this.#connect.handle(request)
     if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
     if (guard.serves(request)) return
@@ -264,7 +264,7 @@ export class Front {
     if (admitted !== undefined) withinRequest(request, this.#hub, () => this.#route(request, admitted))
   }
 
-  /** Whether we live and are ready is said to everybody: a word, no names. */
+  /** Answers health checks, which need no credential. */
   #isHealthAsked(request: HttpRequest): boolean {
     if (!isHealthCheck(request)) return false
     if (request.path === '/healthz') request.reply(200, PLAIN_TEXT, [Buffer.from('ok\n')])
@@ -295,7 +295,7 @@ export class Front {
       return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
     }
     this.#hub.denied?.({ reason: 'path', status: 404, principal: identity.principal, path: request.path })
-    // The same for a toolset that does not exist, one that is not this caller's, and a path of chance (T-03).
+    // The same answer for an unknown toolset, a toolset of other callers, and any other path (T-03).
     request.reply(404, {})
   }
 
@@ -325,20 +325,20 @@ export class Front {
   }
 }
 
-/** As configured, and never more than the descriptors leave room for (F-29). */
+/** The configured limits, bounded by the file descriptors (F-29). */
 const connectionLimits = ({ options: { limits }, maxDescriptors }: Hub): ConnectionLimits => {
   const most = connectionsWithin(maxDescriptors)
   return most < limits.maxConnections ? { ...limits, maxConnections: most } : limits
 }
 
-/** Hosts know the one of an OAuth gateway by its audience. */
+/** The public URL; with OAuth the origin of its audience. */
 const publicUrlOf = ({ publicUrl, auth, path }: HostOptions): string | undefined => {
   if (publicUrl !== undefined || auth?.oauth === undefined) return publicUrl
   const { origin, pathname } = new URL(auth.oauth.audience)
   return origin + pathname.slice(0, -path.length)
 }
 
-/** What a proxy has before our paths: `/gateway`, or nothing. */
+/** The path prefix of a proxy: `/gateway`, or nothing. */
 const prefixOf = (options: HostOptions): string => {
   const url = publicUrlOf(options)
   return url === undefined ? '' : new URL(url).pathname.replace(/\/$/, '')
@@ -348,7 +348,7 @@ const serverOptions = ({ limits, httpServer }: HostOptions): HttpServerOptions =
 
 const DOOR: Address = { host: '127.0.0.1', port: 0 }
 
-/** An address that stands for all of them is no place to go to. */
+/** The origin of a bound address; a wildcard address is replaced by loopback. */
 const originOf = ({ host, port }: Address): string => {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`

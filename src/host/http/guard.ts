@@ -1,6 +1,6 @@
 /**
- * The one guard before all routes: what is not public takes a credential, on every request (BRIDGING 5.1 row 2, 6.1; T-04). It answers
- * 401 and 403 itself, in words that say nothing of why, so that they tell a stranger nothing.
+ * The one guard before all routes: every request to a non-public path needs a credential (BRIDGING 5.1 row 2, 6.1; T-04). It answers 401
+ * and 403 itself, without the reason, which only the log has.
  */
 import type { Unfit } from '../../auth/inbound/claims.ts'
 import type { Admitted, Identity } from '../../auth/identity.ts'
@@ -22,9 +22,9 @@ const QUERY_TOKEN = /(^|&)access_token=/
 const JSON_DOCUMENT = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
 const JSON_BODY = { 'Content-Type': 'application/json' }
 const SOON = { 'Retry-After': '2' }
-/** Why it is not is for the operator. */
+/** The log message; the reason is one of its facts. */
 const UNFIT = 'a token was rejected'
-/** Between two warnings about tokens that no caller of the issuer could come in with. */
+/** Minimum time between warnings about unusable tokens of the issuer. */
 const SETUP_WARNING_MS = 60_000
 const NO_SCOPES: readonly string[] = []
 
@@ -60,15 +60,15 @@ export class Guard {
     this.#relaysMetadata = oauth?.relaysMetadata === true
   }
 
-  /** What a host is told whose token does not reach as far as its request; `scopes`: all it takes beside those to come in (B238). */
+  /** The challenge for a token without the required scopes; `scopes`: all that the request requires beside the common ones (B238). */
   readonly challenge = (path: string, scopes: readonly string[]): string =>
     this.resource?.challenge(path, { error: 'insufficient_scope', scopes: [...this.#entrance, ...scopes] }) ??
     plainChallenge('insufficient_scope')
 
-  /** Whose token a person shows on a page of ours; `undefined`: it is not good here. */
+  /** The principal of a token entered on a sign-in page; `undefined`: it is invalid here. */
   readonly whose = async (token: string): Promise<string | undefined> => (await this.identityOf(token))?.principal
 
-  /** Who brings a token to another listener of ours; `undefined`: it is not good at the MCP endpoint. Rejects as `Doorkeeper.admit` does. */
+  /** The identity of a token at another listener; `undefined`: it is invalid at the MCP endpoint. Rejects as `Doorkeeper.admit` does. */
   readonly identityOf = async (token: string): Promise<Identity | undefined> => {
     const admitted = await this.#doorkeeper.admit(token)
     if (admitted === undefined) return undefined
@@ -78,7 +78,7 @@ export class Guard {
     return isOurs ? identity : undefined
   }
 
-  /** Documents that a host reads before it has a credential. False: this is none of them. */
+  /** Serves the documents that a host reads before it has a credential. False: another path. */
   serves(request: HttpRequest): boolean {
     const { path } = request
     if (!path.startsWith('/.well-known/')) return false
@@ -93,7 +93,7 @@ export class Guard {
     return true
   }
 
-  /** Whose request it is. `undefined`: it is refused, and answered. A promise only for a credential that was not known. */
+  /** The identity of a request. `undefined`: it was refused and answered. A promise only for a credential that is not cached. */
   check(request: HttpRequest): Admitted | undefined | Promise<Admitted | undefined> {
     if (request.query !== '' && QUERY_TOKEN.test(request.query)) return this.#refuse(request, 400, 'invalid_request')
     const credential = credentialOf(request)
@@ -119,7 +119,7 @@ export class Guard {
     }
   }
 
-  /** Whether it is good here: for this endpoint, and with the scopes to come in. */
+  /** Checks that the token is valid for this endpoint and has the common scopes. */
   #judge(request: HttpRequest, token: string, admitted: Admitted | undefined): Admitted | undefined {
     if (admitted === undefined) return this.#refuse(request, 401, 'invalid_token')
     const { audiences, identity, untilMs } = admitted
@@ -139,8 +139,8 @@ export class Guard {
   }
 
   /**
-   * The minute after the end of a token is for clocks that differ. No authorization server exchanges such a token: its host is told to
-   * get another one, in place of calls that fail (F-27).
+   * Refuses tokens within the minute of clock skew after their expiry, where servers use token exchange: no authorization server exchanges
+   * such a token, so its calls would fail (F-27).
    */
   #refuseEnded(request: HttpRequest, principal: string): undefined {
     this.#hub.log.debug({ reason: 'past its end, and to be exchanged' }, UNFIT)
@@ -176,7 +176,7 @@ export class Guard {
     return undefined
   }
 
-  /** A token that its issuer has signed and that stands for no caller is a matter of configuration: the operator must see it. */
+  /** Warns of validly signed tokens without a caller, which need a change of the configuration. */
   #noteUnfit({ reason, isSetup }: Unfit): void {
     const nowMs = performance.now()
     if (!isSetup || nowMs - this.#warnedMs < SETUP_WARNING_MS) return this.#hub.log.debug({ reason }, UNFIT)
@@ -195,7 +195,7 @@ export class Guard {
   }
 }
 
-/** A broader scope implies the narrower one: who may write to a server may read from it. */
+/** Whether the granted scopes include `scope`: the write scope of a server implies its read scope. */
 const reaches = (granted: readonly string[] = NO_SCOPES, scope: string): boolean =>
   granted.includes(scope) || (serverOfScope(scope) !== undefined && granted.includes(`${scope}:write`))
 
@@ -203,11 +203,11 @@ const reaches = (granted: readonly string[] = NO_SCOPES, scope: string): boolean
 const bearerOf = (header: string | undefined): string | undefined =>
   header !== undefined && header.length > 7 && header.slice(0, 7).toLowerCase() === 'bearer ' ? header.slice(7).trim() : undefined
 
-/** A token is hashed once for all requests that bring it on one connection in the same head; whom it lets in is asked each time. */
+/** A token is hashed once for all requests with the same head on one connection; its identity is looked up each time. */
 const credentialOf = (request: HttpRequest): HeadNotes['credential'] | 'repeated' => {
   const { notes } = request
   if (notes?.credential !== undefined) return notes.credential
-  // Of two, node:http takes the first, and a proxy before us may have judged the second.
+  // Of two headers node:http uses the first; a proxy may have checked the second.
   if (request.count('authorization') > 1) return 'repeated'
   const token = bearerOf(request.header('authorization'))
   const credential = token === undefined ? undefined : { token, digest: digestOf(token) }
@@ -215,6 +215,6 @@ const credentialOf = (request: HttpRequest): HeadNotes['credential'] | 'repeated
   return credential
 }
 
-/** Where there is no authorization server to name. */
+/** The challenge without an authorization server. */
 const plainChallenge = (error: Challenge['error']): string =>
   error === undefined ? 'Bearer realm="trunkline"' : `Bearer realm="trunkline", error="${error}"`

@@ -1,6 +1,6 @@
 /**
- * `/mcp` and `/servers/<key>/mcp`: both eras on one URL. What is checked, in which order, and which status answers is the
- * ladder of BRIDGING 5.1; row numbers stand beside the checks.
+ * `/mcp` and `/servers/<key>/mcp`: both eras on one URL. The order of the checks and their statuses are those of BRIDGING 5.1; comments
+ * have the row numbers.
  */
 import { isModern } from '../../era/host/modern-host.ts'
 import { Cancellation } from '../../rpc/cancellation.ts'
@@ -23,7 +23,7 @@ export class HttpListener {
   readonly #hub: Hub
   readonly #sessions: SessionRequests
   readonly #sweeper: Sweeper
-  /** Modern requests whose answer is not out yet. */
+  /** Modern requests without a complete answer. */
   readonly #posts = new IdTable<PostExchange>()
   #nextPost = 0
   #isDraining = false
@@ -43,7 +43,7 @@ export class HttpListener {
     return this.#posts.size + this.#sessions.inFlight
   }
 
-  /** Takes no new work from now on; what is under way goes on. */
+  /** Refuses new requests; requests under way continue. */
   drain(): void {
     this.#isDraining = true
   }
@@ -54,7 +54,7 @@ export class HttpListener {
     for (const post of this.#posts.values()) post.revoke()
   }
 
-  /** Ends what these principals have opened. */
+  /** Ends the streams of these principals. */
   revoke(isRevoked: (principal: string) => boolean): void {
     this.#sessions.revoke(isRevoked)
     for (const post of this.#posts.values()) if (isRevoked(post.principal)) post.revoke()

@@ -1,6 +1,6 @@
 /**
- * The first check of every request: `Host` and `Origin` (T-01). What it refuses, it answers, logs and reports to the audit log, with the
- * option that would let the request in: behind a reverse proxy a refused `Host` is a missing line of the configuration, not an attack.
+ * The first check of every request: `Host` and `Origin` (T-01). A refusal is answered, logged and reported to the audit log, with the option
+ * that would allow it: behind a reverse proxy a refused `Host` is mostly a missing line of the configuration.
  *
  * The exception: `/healthz` and `/readyz` answer any `Host` (decision 0020), because health checks of proxies name none, or their own.
  */

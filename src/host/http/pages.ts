@@ -1,4 +1,4 @@
-/** The few pages a person sees. Nothing in them moves, and nothing comes from elsewhere. */
+/** The HTML pages of sign-ins, without scripts and external resources. */
 
 const STYLE =
   'body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:15vh auto;padding:0 1rem;color:#222;background:#fff}button{font:inherit;padding:.5rem 1.25rem}'
@@ -23,7 +23,7 @@ export const questionPage = (question: {
   )
 }
 
-/** Says one thing. */
+/** A page with one message. */
 export const notePage = (text: string): string => page('Trunkline', `<p>${escaped(text)}</p>`)
 
 const page = (title: string, body: string): string =>

@@ -1,12 +1,12 @@
 /**
- * Whether `/readyz` says that we are ready, and how long we go on serving after it says that we are not: proxies notice an end by their
- * probes, and go on sending calls until they do (`reload.lame_duck`, decision 0120).
+ * Readiness: the answer of `/readyz`, and how long requests are served after it is 503. Proxies notice the end by their probes and send
+ * calls until then (`reload.lame_duck`, decision 0120).
  *
- * Where nothing is configured the probes decide: none in the last minute, and there is nothing to wait for. Else it is 5 s, or longer
- * until three probes were refused, which is what HAProxy takes at its defaults.
+ * By default the probes decide. Without a probe in the last minute there is no wait. Else the wait is 5 s, or longer until three probes
+ * were refused, as HAProxy needs by default.
  */
 
-/** So long ago a probe counts. */
+/** Age up to which a probe counts. */
 const PROBED_WITHIN_MS = 60_000
 const LAME_DUCK_MS = 5_000
 const MAX_LAME_DUCK_MS = 10_000
@@ -31,7 +31,7 @@ export class Readiness {
     return this.#isReady
   }
 
-  /** A probe came; returns what it is told. */
+  /** Counts a probe; returns its answer. */
   probe(): boolean {
     const nowMs = this.#clock()
     if (this.#isReady) this.#probedBeforeMs = nowMs
@@ -39,7 +39,7 @@ export class Readiness {
     return this.#isReady
   }
 
-  /** Not ready from now on: starts the time that proxies have to notice. */
+  /** Becomes not ready, and starts the time for proxies to notice. */
   end(): void {
     this.#isReady = false
     this.#endedMs = this.#clock()

@@ -1,6 +1,6 @@
 /**
- * Whether new work is taken: how many calls are in flight, of everybody and of one principal, what they hold, and what overload
- * sheds. Asked and told for every call, so it is integers only; principals are counted where there is a credential.
+ * Admission of new calls: calls in flight, in all and per principal, held bytes, and overload. It runs for every call, so it uses
+ * integers only. Principals are counted only where there is authentication.
  */
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -8,9 +8,9 @@ import type { BodyPool } from '../../transport/body-pool.ts'
 import type { HostOptions } from '../options.ts'
 import type { Overload } from './overload.ts'
 
-/** How soon a host that is refused should come again, ms. */
+/** `Retry-After` of refused requests, ms. */
 const RETRY_AFTER_MS = 1_000
-/** Principals remembered that have nothing in flight: taking them in and out for every call would be dear. */
+/** Principals without calls that are kept, since adding and removing them for every call would be expensive. */
 const MAX_KEPT = 10_000
 /** What `end` gives back: nothing is held any more. */
 export const NOTHING: number = -1
@@ -36,7 +36,7 @@ export class Admission {
     return this.#inFlight
   }
 
-  /** Why a call of this principal is not taken now; `undefined`: it is. The failure's `limit` names the option. */
+  /** Why a call of this principal is refused now; `undefined`: it is admitted. The failure's `limit` names the option. */
   refuse(principal: string): Failure | undefined {
     const { maxInFlight, maxInFlightPerPrincipal } = this.#source.options.limits
     if (this.#source.overload.shedding === 2) return this.shed()
@@ -46,7 +46,7 @@ export class Admission {
     return reached('listen.limits.in_flight_per_principal', maxInFlightPerPrincipal)
   }
 
-  /** Why no new session is opened now; `undefined`: one may be. */
+  /** Why a new session is refused now; `undefined`: it is admitted. */
   refuseSession(): Failure | undefined {
     return this.#source.overload.shedding > 0 ? this.shed() : undefined
   }

@@ -1,6 +1,6 @@
 /**
- * How near we are to our own limits, and what is shed for it: first new sessions, then new calls; what is under way and
- * `/healthz` never (F-29, F-30). Looked at ten times a second.
+ * Overload of the process, and load shedding: first new sessions are refused, then new calls. Calls under way and `/healthz` are never
+ * shed (F-29, F-30). Checked ten times a second.
  */
 import type { Sweepable } from '../../rpc/sweeper.ts'
 import type { Gauges } from './gauges.ts'
@@ -16,7 +16,7 @@ export interface OverloadOptions {
 export interface OverloadEvents {
   /** What is shed has changed; `reason` names the limit. */
   changed(shedding: Shedding, reason: string): void
-  /** Shedding has not helped: only an end does, and a new start. */
+  /** Shedding has not helped: the process must be restarted. */
   exhausted(reason: string): void
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the event logs of all sessions may keep together. When that is used up, the sessions written to longest ago lose their
- * oldest events first: they are the least likely to come back for them (RELIABILITY 7; T-32).
+ * The limit of the event logs of all sessions together. When it is reached, the oldest events of the least recently written sessions are
+ * dropped first, since they are the least likely to be resumed (RELIABILITY 7; T-32).
  */
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
 import type { EventLog } from './event-log.ts'
@@ -9,7 +9,7 @@ export class EventBudget {
   /** Called each time: a reload may have changed it. */
   readonly #maxBytes: () => number
   readonly #limits: Pick<LimitCounts, 'hit'>
-  /** Logs that keep something; who was written to longest ago is first. */
+  /** Non-empty logs, the least recently written first. */
   readonly #logs = new Set<EventLog>()
   #bytes = 0
 
@@ -29,7 +29,7 @@ export class EventBudget {
     if (bytes > 0) this.#logs.add(log)
   }
 
-  /** Drops until what is left fits; each event that goes is counted. */
+  /** Drops events until the rest fits; each is counted. */
   makeRoom(): void {
     const maxBytes = this.#maxBytes()
     if (this.#bytes <= maxBytes) return

@@ -1,7 +1,7 @@
 /**
- * What was sent on the streams of one legacy session, kept for a while so that a stream that broke can go on where it stopped
- * ([2025-11-25 basic/transports, Resumability and Redelivery]; BRIDGING 5.1). An event id names its stream, so nothing of
- * another stream can be replayed. Where a limit is reached, progress that later progress of its token has overtaken is dropped first.
+ * Keeps the events of the streams of one legacy session for a while, so that a broken stream can be resumed
+ * ([2025-11-25 basic/transports, Resumability and Redelivery]; BRIDGING 5.1). An event id names its stream, so events of another
+ * stream are not replayed. At a limit, progress with later progress of the same token is dropped first.
  */
 import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -24,7 +24,7 @@ interface Kept extends LoggedEvent {
   readonly sequence: number
   readonly bytes: number
   readonly atMs: number
-  /** Worth less than a later event of the same stream and key. */
+  /** Replaced by a later event of the same stream and key. */
   readonly key: string | undefined
 }
 
@@ -101,7 +101,7 @@ export class EventLog {
     if (stream !== undefined) stream.endedAtMs = performance.now()
   }
 
-  /** Forgets a stream at once: everything on it has arrived. */
+  /** Removes a stream whose events have all arrived. */
   forget(name: string): void {
     const stream = this.#streams.get(name)
     if (stream === undefined) return

@@ -1,6 +1,6 @@
 /**
- * One request of a host and the way its answer goes: a pipe, an SSE connection, or an HTTP response that decides late whether
- * it is one JSON body or a stream of events (BRIDGING 5.1, JSON or SSE).
+ * One request of a host and its response channel: a pipe, an SSE connection, or an HTTP response that decides late between one JSON
+ * body and a stream of events (BRIDGING 5.1, JSON or SSE).
  */
 import type { Flow } from '../../rpc/call.ts'
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
@@ -14,13 +14,13 @@ import type { EventLog } from './event-log.ts'
 import type { HostLimits } from '../options.ts'
 
 export interface Exchange {
-  /** Something that precedes the answer: progress, a log message, a question. `key`: a later one of the same key is worth more. */
+  /** A message before the answer: progress, a log message, a question. `key`: a later message of the same key replaces it. */
   message(parts: Parts, key?: string): void
-  /** The answer; `status`, and a challenge for `scopes`, count where the answer is the first thing said over HTTP. */
+  /** The answer; `status`, and a challenge for `scopes`, apply if the HTTP response has not begun. */
   answer(parts: Parts, status: number, scopes?: readonly string[]): void
-  /** Calls back when the host has taken a large answer, where that can be known; said before the answer. */
+  /** Calls back when the host has read a large answer, where that is known; must be called before `answer`. */
   onTaken?(callback: () => void): void
-  /** Whether the host takes what it is given on this way, where there is one by now. */
+  /** Backpressure of the host, once there is a stream. */
   readonly flow?: Flow | undefined
   /** Absent: a pipe. */
   readonly transport?: 'pipe' | 'tcp' | undefined
@@ -28,22 +28,22 @@ export interface Exchange {
   readonly ambient?: string | undefined
   /** No answer will come: the host has cancelled. */
   end(): void
-  /** An answer that passes as it comes, where this way can: `CLOSE` of `wire/message/message` follows the result. `onBroken`: it did not end. */
+  /** A streamed answer, where the channel supports it: `CLOSE` of `wire/message/message` follows the result. `onBroken`: it did not end. */
   pass?(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void
 }
 
-/** Value of `WWW-Authenticate` for a path and all the scopes that a request takes. */
+/** Value of `WWW-Authenticate` for a path and all required scopes. */
 export type ScopeChallenge = (path: string, scopes: readonly string[]) => string
 
 export const JSON_TYPE = { 'Content-Type': 'application/json' }
-/** How soon a host should come back to a stream that was closed for polling ([2025-11-25 basic/transports], `retry`; B205). */
+/** `retry` of a stream that was closed for polling ([2025-11-25 basic/transports], `retry`; B205). */
 const RETRY_MS = 1_000
 
 export interface PostOptions {
   readonly request: HttpRequest
   /** 0: every answer is a stream. */
   readonly streamAfterMs: number
-  /** A resumable stream is closed after this long, for its host to come back when it likes (SEP-1699); `Infinity`: held open. */
+  /** A resumable stream is closed after this time, so that its host polls (SEP-1699); `Infinity`: held open. */
   readonly pollAfterMs: number
   /** Of a legacy session: what is streamed is kept for resumption. */
   readonly log: EventLog | undefined
@@ -53,12 +53,12 @@ export interface PostOptions {
   readonly onDone: (exchange: PostExchange) => void
   /** The host disconnected before the answer was sent. */
   readonly onDisconnect?: () => void
-  /** What a credential with too few scopes is told at a path; `undefined`: no credential has any. */
+  /** The challenge for missing scopes; `undefined`: no scopes are configured. */
   readonly challenge: ScopeChallenge | undefined
-  /** Whose it is, and until when it may last however long it takes (wall clock in milliseconds): streams of changes. */
+  /** The principal, and the expiry of a change stream (wall clock in milliseconds). */
   readonly principal: string
   readonly untilMs: number
-  /** The host has not come back for its stream within `orphanMs`. */
+  /** The host did not resume its stream within `orphanMs`. */
   readonly onOrphaned: (exchange: PostExchange) => void
 }
 
@@ -79,7 +79,7 @@ export class PostExchange implements Exchange {
   #name: string | undefined
   #pollAtMs = Infinity
   #detachedMs = Infinity
-  /** The answer, on its way out while it still comes. */
+  /** The streamed answer. */
   #passing: StreamedResult | undefined
   #isDone = false
 
@@ -152,7 +152,7 @@ export class PostExchange implements Exchange {
   pass(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void {
     if (this.#isDone) return result.abort()
     if (this.#isStreaming) {
-      // Events are whole messages, and are kept for a host that comes back.
+      // Events are whole messages, and are kept for resumption.
       result.collect().then((parts) => this.answer([head, ...parts, CLOSE], 200), onBroken)
       return
     }
@@ -190,14 +190,14 @@ export class PostExchange implements Exchange {
     this.#done()
   }
 
-  /** Its credential is not good any more: as if the host had gone. What is a stream breaks off (BRIDGING 3.22). */
+  /** The credential was revoked: as after a disconnect. A stream is broken off (BRIDGING 3.22). */
   revoke(): void {
     this.#options.onDisconnect?.()
     if (this.#passing === undefined) this.#stream?.breakOff()
     this.end()
   }
 
-  /** The host came back for the rest: further messages go to `stream`. */
+  /** The host resumed: further messages go to `stream`. */
   resume(stream: EventStream): void {
     this.#stream?.end()
     this.#attach(stream)
@@ -233,7 +233,7 @@ export class PostExchange implements Exchange {
     const { request, log, primes, pollAfterMs } = this.#options
     const stream = request.openEvents({})
     this.#attach(stream)
-    // Closed once at most: a host that has come back waits for the rest.
+    // Closed once at most: a host that has resumed gets the rest on one stream.
     this.#pollAtMs = performance.now() + pollAfterMs
     this.#name = log?.open()
     if (primes && log !== undefined && this.#name !== undefined) stream.prime(log.append(this.#name, []))
@@ -249,7 +249,7 @@ export class PostExchange implements Exchange {
     this.#detachedMs = performance.now()
   }
 
-  /** The host has an event id and is told when to come back: until then it needs no connection. */
+  /** Closes the stream for polling: the host has an event id and `retry`. */
   #poll(): void {
     if (this.#stream === undefined || !this.#options.primes) return
     this.#pollAtMs = Infinity

@@ -1,4 +1,4 @@
-/** The answer to a request, where its result passes on while it still comes. */
+/** Sends a streamed result as the answer to a request. */
 import type { CancelSignal } from '../../rpc/cancellation.ts'
 import type { Id } from '../../wire/message/envelope.ts'
 import { resultHead } from '../../wire/message/message.ts'

@@ -1,6 +1,6 @@
 /**
- * Progress on its way to one request's host: only what increases ([2026-07-28 basic/patterns/progress]; B136), and not more
- * often than a host can use (BRIDGING 3.9). What is held back is always the latest, and it always precedes the answer.
+ * Relays progress to the host of one request: increasing values only ([2026-07-28 basic/patterns/progress]; B136), at a limited rate
+ * (BRIDGING 3.9). The latest held progress is always sent before the answer.
  */
 import type { Flow } from '../../rpc/call.ts'
 import type { Id } from '../../wire/message/envelope.ts'

@@ -61,13 +61,13 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
   cancelled: 'the request was cancelled',
 }
 
-/** Failures that are about the host's own message, not about a server: JSON-RPC errors for every method. */
+/** Failures caused by the host's own message: JSON-RPC errors for every method. */
 const HOST_FAULTS: ReadonlySet<FailureKind> = new Set(['unknown', 'denied', 'state'])
 
 interface Hearer {
-  /** Hears of the limit that made it fail. */
+  /** Counts the limit that was reached. */
   readonly limits: Pick<LimitCounts, 'hit'>
-  /** What a server says of a failure may hold what it was sent (T-14). */
+  /** Hides secrets: a server's error may repeat them (T-14). */
   readonly hideJson: (json: string) => string
   /** A command as the operator types it. */
   readonly command: CommandPrinter
@@ -111,24 +111,24 @@ const failure = (error: Failure, failed: Failed, command: CommandPrinter): Reply
 const named = (text: string, limit: string | undefined): string =>
   limit === undefined || text.includes(limit) ? text : `${text} (${limit})`
 
-/** A failure that is there on purpose says so. */
+/** Marks an injected failure. */
 const injected = (text: string, rule: string | undefined): string =>
   rule === undefined ? text : `${text} (injected on purpose: ${rule})`
 
-/** A server that is away: why, when it is tried again, and who can do more. */
+/** The text for an unreachable server: the reason, the next attempt, and the command for the operator. */
 const textOf = (error: Failure, command: CommandPrinter): string => {
   const { state, retryAfterMs = 0, server } = error.facts
   if (state === undefined || error.facts.signIn === true) return reasonOf(error)
   const next =
     state === 'failed' ? 'it is not tried again by itself' : `the next attempt is in ${Math.ceil(retryAfterMs / 1000)} s`
-  // What the words say of a call that was under way is not true of one that was never sent.
+  // The part of the text about a call under way does not apply to a call that was never sent.
   const [reason] = reasonOf(error).split(';')
   return `${reason}; ${next} (operator: ${command('ps')}, ${command('restart', server?.key ?? 'SERVER')})`
 }
 
 const reasonOf = (error: Failure): string => {
   const { server, amount, retryAfterMs, limit, state } = error.facts
-  // A limit of ours, and not the server's: the message says which.
+  // A limit of the gateway, not of the server: the message names it.
   if (limit !== undefined && (error.kind === 'rate_limited' || error.kind === 'store_unavailable'))
     return retryAfterMs === undefined ? error.message : `${error.message}; retry after ${Math.ceil(retryAfterMs / 1000)} s`
   const name = server?.displayName ?? 'the server'
@@ -148,7 +148,7 @@ const reasonOf = (error: Failure): string => {
   return TEXTS[error.kind].replace('<D>', name).replace('<n>', String(amount ?? '?'))
 }
 
-/** 7.1 rule 3: what a gateway-made error says of itself; never hosts, paths or bodies of others. */
+/** 7.1 rule 3: facts of an error that the gateway made; never hosts, paths or bodies of others. */
 const gatewayData = (error: Failure | undefined, failed: Failed): Record<string, object> => {
   const { server, retryAfterMs } = error?.facts ?? {}
   return {
@@ -164,10 +164,10 @@ const gatewayData = (error: Failure | undefined, failed: Failed): Record<string,
   }
 }
 
-/** Codes that would say something untrue about the gateway, or about the host's own message. */
+/** Codes that would be wrong about the gateway, or about the host's own message. */
 const NOT_OURS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32020, -32022])
 
-/** 7.3: a server's own error passes as it is, unless its code would say something untrue about the gateway. */
+/** 7.3: a server's own error is relayed unchanged, unless its code would be wrong about the gateway. */
 const serverError = (error: ServerError, failed: Failed): Reply => {
   const { code } = error
   if (failed.isBridge === true && (error.era === failed.era || lacksMethod(error))) return unchanged(error, failed)
@@ -196,13 +196,13 @@ const unchanged = ({ code, error, status }: ServerError, { id, era }: Failed): R
 
 /**
  * The server needs a capability that the host did not declare. A modern host can declare it and try again; a legacy host
- * cannot within its session, so its model is told in words.
+ * cannot within its session, so its model gets a text.
  */
 const missingCapability = (error: ServerError, failed: Failed): Reply => {
   const required = error.error.object('data')?.object('requiredCapabilities')
   if (failed.era === 'modern') {
     if (required !== undefined) return { ...relayed(error, failed), status: 400 }
-    // Without that object the code says nothing a host could act on (B196).
+    // Without that object a host cannot act on the code (B196).
     return { status: 200, message: errorMessage(failed.id, wrapped(error, failed)) }
   }
   const names = (required?.members ?? []).map(({ key }) => key).join(', ')

@@ -1,11 +1,10 @@
 /**
- * Ids of legacy sessions over HTTP. An id holds, sealed, what the host said at `initialize` and where: so a later process with the same
- * key takes the session up again, because many hosts never initialize a second time (BRIDGING 5.1; B276).
+ * Ids of legacy sessions over HTTP. An id seals the host's `initialize` and the endpoint, so that a later process with the same key can
+ * continue the session: many hosts do not initialize a second time (BRIDGING 5.1; B276).
  *
  *     id = seal("session", [revision, capabilities, clientInfo, principal, server, toolset, issued, 128 random bits])
  *
- * The seal adds a version, the key's id and the expiry. What a process has ended is on a short list on disk until it would have expired,
- * so that it stays ended.
+ * The seal adds a version, the key's id and the expiry. Ended sessions are listed on disk until their expiry, so that they stay ended.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -16,7 +15,7 @@ import { endpointServer, isSameEndpoint } from '../../rpc/call.ts'
 import type { Capabilities, Scope } from '../../rpc/call.ts'
 import { isLegacyRevision } from '../../wire/protocol/revisions.ts'
 
-/** An id is a header of every request: what is longer is not sealed, and ends with the process. */
+/** An id is a header of every request: a longer one is not sealed, and its session ends with the process. */
 const MAX_ID_LENGTH = 1024
 const RANDOM_BYTES = 16
 /** Of an id that is not sealed. */
