@@ -3,6 +3,7 @@
  * counted, and kept for a while. Off, it stands in no call's way: no layer, no record.
  */
 import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
+import { IdTable } from '../wire/message/id-table.ts'
 import { requestMessage, resultMessage } from '../wire/message/message.ts'
 import { join } from '../wire/message/payload.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
@@ -49,7 +50,7 @@ export class Observer {
   readonly #options: ObserverOptions
   readonly #environment: RecordingEnvironment
   readonly #ring: Ring<Recording>
-  readonly #open = new Map<number, Recording>()
+  readonly #open = new IdTable<Recording>()
   #latest = 0
   #wholeKeepers = 0
 
@@ -156,8 +157,8 @@ export class Observer {
   }
 
   /** Captured calls since then (monotonic), oldest first. */
-  *since(ms: number): IterableIterator<Recording> {
-    for (const recording of this.#ring.values()) if (recording.keptMs >= ms) yield recording
+  since(ms: number): readonly Recording[] {
+    return this.#ring.values().filter(({ keptMs }) => keptMs >= ms)
   }
 
   /** Both sides of every call are kept until the returned function is called. */
@@ -194,7 +195,7 @@ export class Observer {
       server,
       tool: isListed === true && NAMED_METHODS.has(begun.method) ? name : undefined,
       outcome: end?.outcome ?? 'ok',
-      era: begun.session === undefined ? 'modern' : 'legacy',
+      era: begun.sessionId === undefined ? 'modern' : 'legacy',
       seconds: totalMs / 1_000,
       at: this.#environment.wallMs() / 1_000,
     })

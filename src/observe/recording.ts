@@ -72,7 +72,8 @@ export class Recording implements CallRecord {
   isListed?: boolean
   denied?: NonNullable<CallRecord['denied']>
   readonly id: number
-  readonly begun: Begun
+  /** What lives on: neither the session nor the message. */
+  readonly begun: Omit<Begun, 'ref' | 'session' | 'message'> & { readonly sessionId: string | undefined }
   readonly receivedMs: number
   readonly #environment: RecordingEnvironment
   readonly #atMs: number
@@ -99,7 +100,8 @@ export class Recording implements CallRecord {
 
   constructor(begun: Begun, environment: RecordingEnvironment) {
     this.id = begun.ref
-    this.begun = begun.message === undefined ? begun : { ...begun, message: undefined }
+    const { method, principal, scope, revision, session, clientInfo, transport, replayOf } = begun
+    this.begun = { method, principal, scope, revision, sessionId: session?.id, clientInfo, transport, replayOf }
     this.#message = begun.message
     this.#bytesIn = begun.message?.length ?? 0
     this.#environment = environment
@@ -144,6 +146,7 @@ export class Recording implements CallRecord {
 
   sent(parts: Parts, id: number, hop: Hop): void {
     const nowMs = this.#environment.nowMs()
+    const { era, revision, transport } = hop
     const last = this.#lanes.at(-1)
     if (last?.end === 'open') {
       last.end = 'lost'
@@ -151,7 +154,8 @@ export class Recording implements CallRecord {
     }
     const kind = last === undefined ? 'call' : last.end === 'result' ? 'round' : 'retry'
     this.#lanes.push({
-      hop,
+      // The link itself may close long before this is forgotten.
+      hop: { era, revision, transport },
       id,
       kind,
       sentMs: nowMs,
@@ -239,7 +243,7 @@ export class Recording implements CallRecord {
       era: isModernRevision(begun.revision) ? 'modern' : 'legacy',
       revision: begun.revision,
       principal: begun.principal,
-      session: begun.session === undefined ? null : sessionLabel(begun.session.id),
+      session: begun.sessionId === undefined ? null : sessionLabel(begun.sessionId),
       toolset: this.#environment.toolsetOf(begun.scope) ?? null,
       endpoint: begun.scope.server ?? null,
       method: begun.method,

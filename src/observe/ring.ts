@@ -1,4 +1,7 @@
-/** Captured calls in the order in which they ended, within a number of bytes and an age; the oldest go first. */
+/**
+ * Captured calls in the order in which they ended, within a number of bytes and an age; the oldest go first. An array with a beginning
+ * that moves, in place of a `Map`: to begin with the oldest entry of a `Map` is to walk over all that were removed before it, with every call.
+ */
 
 export interface Kept {
   readonly id: number
@@ -13,10 +16,14 @@ export interface RingLimits {
   readonly maxAgeMs: number
 }
 
+/** Places at the beginning that are free before the rest moves up. */
+const MAX_FREE = 1_024
+
 export class Ring<T extends Kept> {
   readonly #limits: () => RingLimits
   readonly #evicted: (reason: 'bytes' | 'age') => void
-  readonly #byId = new Map<number, T>()
+  #items: (T | undefined)[] = []
+  #first = 0
   #bytes = 0
 
   /** `evicted` is called for each call that has to go. */
@@ -26,43 +33,44 @@ export class Ring<T extends Kept> {
   }
 
   get size(): number {
-    return this.#byId.size
+    return this.#items.length - this.#first
   }
   get bytes(): number {
     return this.#bytes
   }
 
   add(kept: T): void {
-    this.#byId.set(kept.id, kept)
+    this.#items.push(kept)
     this.#bytes += kept.size
     const { maxBytes } = this.#limits()
-    for (const oldest of this.#byId.values()) {
-      if (this.#bytes <= maxBytes) return
-      this.#remove(oldest, 'bytes')
-    }
+    while (this.#bytes > maxBytes) this.#removeFirst('bytes')
   }
 
   find(id: number): T | undefined {
-    return this.#byId.get(id)
+    return this.values().find((kept) => kept.id === id)
   }
 
   /** Oldest first. */
-  values(): IterableIterator<T> {
-    return this.#byId.values()
+  values(): readonly T[] {
+    return this.#items.slice(this.#first) as T[]
   }
 
   /** Removes what is too old by now. */
   expire(nowMs: number): void {
     const { maxAgeMs } = this.#limits()
-    for (const oldest of this.#byId.values()) {
+    for (let oldest = this.#items[this.#first]; oldest !== undefined; oldest = this.#items[this.#first]) {
       if (nowMs - oldest.keptMs < maxAgeMs) return
-      this.#remove(oldest, 'age')
+      this.#removeFirst('age')
     }
   }
 
-  #remove(kept: T, reason: 'bytes' | 'age'): void {
-    this.#byId.delete(kept.id)
-    this.#bytes -= kept.size
+  #removeFirst(reason: 'bytes' | 'age'): void {
+    this.#bytes -= this.#items[this.#first]?.size ?? 0
+    this.#items[this.#first++] = undefined
+    if (this.#first >= MAX_FREE && this.#first * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#first)
+      this.#first = 0
+    }
     this.#evicted(reason)
   }
 }

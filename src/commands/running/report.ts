@@ -33,7 +33,9 @@ export const formatReport = (detail: CallDetail, home: string): string => {
       ...hops
         .slice(-1)
         .map(({ transport, revision }) => `| spoken | ${revision} over ${transport === 'pipe' ? 'stdio' : transport} |`),
-      `| host | ${detail.host ?? 'unknown'}, ${detail.revision} over ${detail.transport ?? 'no connection'} |`,
+      detail.transport === null
+        ? '| host | the command line |'
+        : `| host | ${detail.host ?? 'unknown'}, ${detail.revision} over ${detail.transport} |`,
       `| gateway | trunkline ${VERSION}, Node ${process.versions.node}, ${process.platform} |`,
       `| time | ${ms.total} ms: server ${ms.downstream}, gateway ${ms.gateway}, host ${ms.host} |`,
       `| first byte | ${times.firstByte ?? 'none'} ms |`,
