@@ -351,11 +351,15 @@ export class Gateway {
     return stack(layers, (call) => this.#route(call))
   }
 
-  /** Stands outside of the layers that repeat a call: a further round of a call that was taken before is not a new one (F-22). */
-  readonly #refuseWhileStopping: Layer = (inner) => (call) =>
-    this.#isStopping
-      ? Promise.reject(new Failure('shutting_down', 'no new calls while stopping', { executed: 'no', retryable: true }))
-      : inner(call)
+  /**
+   * Stands outside of the layers that repeat a call: a further round of a call that was taken before is not a new one (F-22). A host that
+   * brings back a round had a call at the server already, and what became of that is not known.
+   */
+  readonly #refuseWhileStopping: Layer = (inner) => (call) => {
+    if (!this.#isStopping) return inner(call)
+    const executed = call.params.isAbsent('requestState') ? 'no' : 'unknown'
+    return Promise.reject(new Failure('shutting_down', 'no new calls while stopping', { executed, retryable: true }))
+  }
 
   /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */
   #route(call: Call): Promise<Outcome> {

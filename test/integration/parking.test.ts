@@ -298,6 +298,24 @@ test('B080 after the process that held it is gone, a retry is told so and the se
   rmSync(stateDir, { recursive: true })
 })
 
+test('F-22 a retry that comes while the gateway stops is told that its call may have been executed', async () => {
+  await using gateway = await start('legacy http', (turn) => (turn.params['name'] === 'y' ? fake.never() : elicits(turn)))
+  await using host = await modernPipe.connect(gateway, able)
+  await using other = await modernHttp.connect(gateway)
+  const round = await host.call('tools/call', CALL)
+  const open = other.begin('tools/call', { ...CALL, name: 'a__y' })
+  await gateway.fake('a').until('tools/call', ({ params }) => params['name'] === 'y')
+  const stopped = gateway.running.stop()
+  await vi.waitFor(async () => {
+    const late = await host.call('tools/call', CALL)
+    expect(metaOf({ result: late })).toMatchObject({ 'dev.trunkline/gateway': { kind: 'shutting_down', executed: 'no' } })
+  })
+  const resumed = await host.call('tools/call', retry(round, toAll(round, accept('it'))))
+  expect(metaOf({ result: resumed })).toMatchObject({ 'dev.trunkline/gateway': { kind: 'shutting_down', executed: 'unknown' } })
+  open.cancel()
+  await stopped
+})
+
 test('B079 a state names the process that holds its call: any other says so at once, and the holder resumes it', async () => {
   const spec = fake.of({ kind: 'legacy http', tools: ['x'], on: { 'tools/call': elicits } })
   const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-parking-'))
