@@ -74,5 +74,9 @@ const failed = ({ failure: before, failures }: Health, failure: Failure): Pick<H
 
 const HOPELESS: ReadonlySet<FailureKind> = new Set(['spawn_failed', 'version', 'loop'])
 
-/** What waiting will not mend: the command is missing, the sign-in missing, no version in common, a circle of gateways. */
-export const isHopeless = ({ kind, facts }: Failure): boolean => HOPELESS.has(kind) || facts.signIn === true
+/**
+ * What waiting will not mend: the command is missing, the sign-in missing, no version in common, a circle of gateways. A start that failed
+ * for want of processes, memory or descriptors is retryable.
+ */
+export const isHopeless = ({ kind, facts, retryable }: Failure): boolean =>
+  (HOPELESS.has(kind) && !retryable) || facts.signIn === true
