@@ -100,6 +100,19 @@ test('B051 B052 where principals mix, nobody is told or asked what belongs to no
   expect(listeners(world.opened[0].owner)).toEqual([])
 })
 
+test('a link that several sessions use forgets each that ends, as a user of it and as the last to call', async () => {
+  const world = makeLinks('shared')
+  const [one, two] = [makeSession('1'), makeSession('2')]
+  for (const { session } of [one, two]) await run(world, call('P', session))
+  const { owner, close } = world.opened[0]
+  expect([[...owner.sessions], owner.latest]).toEqual([[one.session, two.session], two.session])
+  two.end()
+  expect([[...owner.sessions], owner.latest]).toEqual([[one.session], one.session])
+  one.end()
+  expect([[...owner.sessions], owner.latest]).toEqual([[], undefined])
+  expect(close).not.toHaveBeenCalled()
+})
+
 test('a session is asked once to say when it ends, however many links it comes to use', async () => {
   const world = makeLinks('call')
   const { session, callbacks } = makeSession('1')

@@ -172,3 +172,13 @@ test('a connection that ended is kept by nothing, whatever became of its request
   collect()
   expect(ended.map((connection) => connection.deref())).toEqual(ended.map(() => undefined))
 })
+
+test('F-21 a host that does not take its answers is asked for no more requests until it has', () => {
+  const { answer, duplex, shared } = open(false)
+  for (let sent = 0; sent < 5_000 && !duplex.isPaused(); sent++) answer()
+  expect(duplex.writableNeedDrain).toBe(true)
+  expect(duplex.isPaused()).toBe(true)
+  duplex.emit('drain')
+  expect(duplex.isPaused()).toBe(false)
+  shared.batch.flush()
+})

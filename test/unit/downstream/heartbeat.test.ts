@@ -1,0 +1,36 @@
+/** Pings of a quiet link (F-14). */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Heartbeat } from '../../../src/downstream/health/heartbeat.ts'
+import type { Link } from '../../../src/era/server/link.ts'
+import { Sweeper } from '../../../src/rpc/sweeper.ts'
+
+const PING_MS = 30_000
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** A link whose pings are answered as the list says, and then always. */
+const watch = (...answers: boolean[]) => {
+  const close = vi.fn(async () => undefined)
+  const ping = vi.fn(async () => answers.shift() ?? true)
+  const link = { transport: 'http', inFlight: 0, ping, close, closed: new Promise(() => undefined) } as unknown as Link
+  Heartbeat.watch(link, new Sweeper(), () => PING_MS)
+  return { close, ping }
+}
+
+test('F-14 a link that misses two pings one after the other is closed, no sooner', async () => {
+  const { close, ping } = watch(false, true, false, false)
+  await vi.advanceTimersByTimeAsync(PING_MS + 1_000)
+  expect(ping).toHaveBeenCalledTimes(2)
+  await vi.advanceTimersByTimeAsync(PING_MS - 2_000)
+  expect(close).not.toHaveBeenCalled()
+  await vi.advanceTimersByTimeAsync(3_000)
+  expect(close).toHaveBeenCalled()
+})
+
+test('F-14 a link that answers is asked once in each silence and stays', async () => {
+  const { close, ping } = watch()
+  await vi.advanceTimersByTimeAsync(4 * PING_MS + 1_000)
+  expect(ping).toHaveBeenCalledTimes(4)
+  expect(close).not.toHaveBeenCalled()
+})
