@@ -95,6 +95,12 @@ export abstract class BaseHost implements Host {
     this.notify('notifications/cancelled', { requestId: tracked.id })
   }
 
+  /** What all answers came on is closed: none will come. */
+  protected broken(): void {
+    for (const tracked of this.pending.values()) tracked.ended()
+    this.pending.clear()
+  }
+
   /** Takes up one message; `on`: the request on whose stream it came. */
   protected take(text: string, on?: Tracked): void {
     const message = JSON.parse(text) as Message

@@ -152,6 +152,7 @@ export const headerText = (text: string): string =>
 
 class SseHost extends PostingHost {
   #stream: RawReply | undefined
+  #isOver = false
   #messages: URL
 
   constructor(url: URL, options: HostOptions) {
@@ -162,6 +163,10 @@ class SseHost extends PostingHost {
   async start(): Promise<this> {
     const stream = await send(this.url, { method: 'GET', headers: { ...this.bearer(), accept: 'text/event-stream' } })
     this.#stream = stream
+    void stream.closed.then(() => {
+      this.#isOver = true
+      this.broken()
+    })
     const { data } = await stream.events.until(({ event }) => event === 'endpoint')
     this.#messages = new URL(data, this.url)
     let taken = 1
@@ -173,11 +178,15 @@ class SseHost extends PostingHost {
     return this
   }
 
-  protected override carry(text: string): void {
-    void send(this.#messages, { headers: this.bearer(), body: text, agent: this.agent }).then(
-      (reply) => reply.body,
-      () => undefined,
-    )
+  protected override carry(text: string, pending?: Tracked): void {
+    if (this.#isOver) return pending?.ended()
+    send(this.#messages, { headers: this.bearer(), body: text, agent: this.agent })
+      .then(async (reply) => {
+        if (reply.status !== 202) pending?.ended()
+        await reply.body
+      })
+      // Whether the gateway has it is not known: the answer may still come.
+      .catch(() => undefined)
   }
 
   protected headers(): JsonMap & Record<string, string | undefined> {

@@ -21,6 +21,7 @@ export class PipeHost extends BaseHost {
     super(era, options)
     this.#streams = streams
     let rest = Buffer.alloc(0)
+    streams.output.on('close', () => this.broken())
     streams.output.on('data', (chunk: Buffer) => {
       rest = Buffer.concat([rest, chunk])
       for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {

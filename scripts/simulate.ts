@@ -1,0 +1,82 @@
+/**
+ * `npm run simulate [-- --seeds 100000 --from 1 --keep]`: runs whole gateways over simulated time, network, processes and disk, each with what a seed
+ * says, and judges them (docs/simulator.md). What failed before is run first. A seed that fails is shrunk and printed, and with `--keep`
+ * written to test/corpus/simulations. `--replay FILE` runs one file. Ends with 1 where something was found.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { realNowMs } from '../test/support/simulation/clock.ts'
+import { planOf } from '../test/support/simulation/plan.ts'
+import type { Plan } from '../test/support/simulation/plan.ts'
+import { shrink } from '../test/support/simulation/shrink.ts'
+import { simulate } from '../test/support/simulation/world.ts'
+
+interface Kept {
+  readonly finding: string
+  readonly plan: Plan
+}
+
+const CORPUS = fileURLToPath(new URL('../test/corpus/simulations/', import.meta.url))
+const MAX_FINDINGS = 10
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '500' },
+    from: { type: 'string', default: '1' },
+    /** Of so many, one is looked through for objects that something still refers to, which takes seconds; 0: none. */
+    deep: { type: 'string', default: '250' },
+    keep: { type: 'boolean', default: false },
+    replay: { type: 'string' },
+  },
+})
+
+const startMs = realNowMs()
+const total = { seeds: 0, simulatedMs: 0, findings: 0 }
+const ends = new Map<string, number>()
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const run = async (name: string, plan: Plan, isDeep: boolean): Promise<readonly string[]> => {
+  const report = await simulate(plan, isDeep)
+  total.seeds++
+  total.simulatedMs += report.simulatedMs
+  for (const [end, count] of Object.entries(report.ends)) ends.set(end, (ends.get(end) ?? 0) + count)
+  if (report.findings.length > 0) {
+    total.findings++
+    say(`${name}:\n  ${report.findings.slice(0, 5).join('\n  ')}`)
+  }
+  return report.findings
+}
+
+const files = values.replay === undefined ? readdirSync(CORPUS).map((name) => join(CORPUS, name)) : [values.replay]
+for (const file of files.filter((name) => name.endsWith('.json')))
+  await run(file, (JSON.parse(readFileSync(file, 'utf8')) as Kept).plan, values.replay !== undefined)
+
+const [from, deep] = [Number(values.from), Number(values.deep)]
+const until = values.replay === undefined ? from + Number(values.seeds) : from
+for (let seed = from; seed < until && total.findings < MAX_FINDINGS; seed++) {
+  const isDeep = deep > 0 && seed % deep === 0
+  const plan = planOf(seed)
+  const [finding] = await run(`seed ${seed}`, plan, isDeep)
+  if (finding === undefined) continue
+  const small = await shrink(plan, finding, async (next) => (await simulate(next, isDeep)).findings)
+  const kept = JSON.stringify({ finding, plan: small } satisfies Kept, undefined, 1)
+  if (values.keep) writeFileSync(join(CORPUS, `seed-${seed}.json`), `${kept}\n`)
+  say(kept)
+}
+
+const seconds = (realNowMs() - startMs) / 1_000
+const hours = total.simulatedMs / 3_600_000
+const calls = [...ends.values()].reduce((sum, count) => sum + count, 0)
+say(
+  `${total.seeds} simulations, ${calls} calls, ${hours.toFixed(1)} simulated hours in ${seconds.toFixed(1)} s ` +
+    `(${Math.round(total.simulatedMs / seconds / 1_000)} times as fast), ${total.findings} with findings`,
+)
+say(
+  [...ends]
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([end, count]) => `${end} ${count}`)
+    .join(', '),
+)
+process.exitCode = total.findings > 0 ? 1 : 0

@@ -1,0 +1,30 @@
+/** 500 seeds of the simulator, and everything it ever found (docs/simulator.md), in processes of their own: it takes Node's clock and sockets away. */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+const SCRIPT = fileURLToPath(new URL('../../scripts/simulate.ts', import.meta.url))
+
+const simulate = async (...options: string[]): Promise<string> => {
+  const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', SCRIPT, ...options]).catch(
+    (error: unknown) => error as { stdout: string },
+  )
+  return stdout
+}
+
+test.concurrent.each([1, 251])(
+  'no answer is lost, doubled or crossed, and nothing is left at rest: 250 seeds from %i',
+  async (from) => {
+    expect(await simulate('--from', String(from), '--seeds', '250')).toMatch(/ 0 with findings\n/)
+  },
+  300_000,
+)
+
+test.concurrent('a seed does the same each time', async () => {
+  const figures = async (): Promise<string | undefined> =>
+    /^\d+ simulations, .* simulated hours/m.exec(await simulate('--seeds', '8'))?.[0]
+  const first = await figures()
+  expect(first).toBeDefined()
+  expect(await figures()).toBe(first)
+}, 300_000)

@@ -1,0 +1,269 @@
+/**
+ * Simulated time: timers, immediates, `performance.now` and `Date`, which stand still while code runs and jump to the next timer once nothing is
+ * left to do. Promises and `process.nextTick` are Node's own.
+ *
+ * The surprise: an immediate costs a hundredth of a millisecond, so that a loop that waits for a time by immediates ends.
+ */
+
+/** Wall clock at the beginning: 2026-08-01. */
+const EPOCH_MS = Date.UTC(2026, 7, 1)
+const IMMEDIATE_MS = 0.01
+const LONGEST_MS = 2 ** 31 - 1
+
+const real = {
+  setImmediate: globalThis.setImmediate,
+  setTimeout: globalThis.setTimeout,
+  clearTimeout: globalThis.clearTimeout,
+  setInterval: globalThis.setInterval,
+  clearInterval: globalThis.clearInterval,
+  clearImmediate: globalThis.clearImmediate,
+  Date: globalThis.Date,
+  now: performance.now.bind(performance),
+  timeout: AbortSignal.timeout.bind(AbortSignal),
+}
+
+/** Resolves when all promises and ticks that are ready have run. */
+const settled = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve))
+
+/** Milliseconds of real time. */
+export const realNowMs = real.now
+
+export class SimulatedTimer {
+  readonly #clock: SimulatedClock
+  readonly run: () => void
+  readonly order: number
+  readonly everyMs: number | undefined
+  /** Who made it, for the report of one that is left over. */
+  readonly origin: string
+  dueMs: number
+  delayMs: number
+  isOpen = true
+  #isRef = true
+
+  constructor(clock: SimulatedClock, run: () => void, delayMs: number, order: number, isRepeated: boolean, origin: string) {
+    this.#clock = clock
+    this.run = run
+    this.order = order
+    this.delayMs = delayMs
+    this.everyMs = isRepeated ? delayMs : undefined
+    this.dueMs = clock.nowMs + delayMs
+    this.origin = origin
+  }
+
+  ref(): this {
+    this.#isRef = true
+    return this
+  }
+  unref(): this {
+    this.#isRef = false
+    return this
+  }
+  hasRef(): boolean {
+    return this.#isRef
+  }
+  refresh(): this {
+    this.#clock.again(this)
+    return this
+  }
+  close(): this {
+    this.#clock.clear(this)
+    return this
+  }
+  [Symbol.toPrimitive](): number {
+    return this.order
+  }
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}
+
+export class SimulatedClock {
+  #nowMs = 0
+  #order = 0
+  /** A heap by due time, then by order. */
+  readonly #heap: { readonly dueMs: number; readonly order: number; readonly timer: SimulatedTimer }[] = []
+  #immediates: { run: () => void; isOpen: boolean }[] = []
+  readonly #open = new Set<SimulatedTimer>()
+  /** What a timer threw, in order. */
+  readonly errors: unknown[] = []
+  /** Whether the stack of whoever makes a timer is kept: slow, for one seed. */
+  isTracing = false
+
+  get nowMs(): number {
+    return this.#nowMs
+  }
+  get wallMs(): number {
+    return EPOCH_MS + Math.floor(this.#nowMs)
+  }
+  /** Timers that have not run and were not cleared; those of the simulation itself are not among them. */
+  get open(): readonly SimulatedTimer[] {
+    return [...this.#open].filter(({ origin }) => origin !== 'world')
+  }
+
+  /** A timer of the simulation itself. */
+  after(ms: number, run: () => void): SimulatedTimer {
+    return this.#add(run, ms, false, 'world')
+  }
+
+  timer(run: () => void, ms: number | undefined, isRepeated: boolean): SimulatedTimer {
+    const delayMs = ms === undefined || !(ms >= 1) || ms > LONGEST_MS ? 1 : Math.trunc(ms)
+    return this.#add(run, delayMs, isRepeated, this.isTracing ? (new Error('timer').stack ?? '') : '')
+  }
+
+  immediate(run: () => void): { isOpen: boolean } {
+    const entry = { run, isOpen: true }
+    this.#immediates.push(entry)
+    return entry
+  }
+
+  clear(timer: SimulatedTimer): void {
+    timer.isOpen = false
+    this.#open.delete(timer)
+  }
+
+  again(timer: SimulatedTimer): void {
+    timer.dueMs = this.#nowMs + timer.delayMs
+    timer.isOpen = true
+    this.#open.add(timer)
+    this.#push(timer)
+  }
+
+  /** Lets `ms` pass. */
+  async pass(ms: number): Promise<void> {
+    const endMs = this.#nowMs + ms
+    while (await this.#step(endMs));
+    this.#nowMs = endMs
+  }
+
+  /** Lets time pass until `work` has settled; rejects when it has not within `withinMs`. */
+  async drive<T>(work: Promise<T>, withinMs: number, what: string): Promise<T> {
+    const endMs = this.#nowMs + withinMs
+    const state = { isOver: false }
+    const over = (): void => {
+      state.isOver = true
+    }
+    work.then(over, over)
+    await settled()
+    while (!state.isOver && (await this.#step(endMs)));
+    if (!state.isOver) throw new Error(`${what} has not ended after ${withinMs} ms`)
+    return work
+  }
+
+  /** Puts this clock in the place of Node's; returns how to take it away. */
+  install(): () => void {
+    const isTimer = (timer: unknown): timer is SimulatedTimer => timer instanceof SimulatedTimer
+    const clear = (timer: unknown): void => {
+      if (isTimer(timer)) this.clear(timer)
+      else real.clearTimeout(timer as NodeJS.Timeout)
+    }
+    const set =
+      (isRepeated: boolean) =>
+      (run: (...values: unknown[]) => void, ms?: number, ...values: unknown[]): SimulatedTimer =>
+        this.timer(() => run(...values), ms, isRepeated)
+    const now = (): number => this.wallMs
+    class SimulatedDate extends real.Date {
+      constructor(...parts: [] | [number]) {
+        if (parts.length === 0) super(now())
+        else super(...parts)
+      }
+      static override now(): number {
+        return now()
+      }
+    }
+    Object.assign(globalThis, {
+      setTimeout: set(false),
+      setInterval: set(true),
+      setImmediate: (run: (...values: unknown[]) => void, ...values: unknown[]) => this.immediate(() => run(...values)),
+      clearTimeout: clear,
+      clearInterval: clear,
+      clearImmediate: (entry: { isOpen: boolean } | undefined) => {
+        if (entry !== undefined) entry.isOpen = false
+      },
+      Date: SimulatedDate,
+    })
+    performance.now = () => this.#nowMs
+    AbortSignal.timeout = (ms) => {
+      const controller = new AbortController()
+      this.after(ms, () => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError')))
+      return controller.signal
+    }
+    return () => {
+      const { now, timeout, ...globals } = real
+      Object.assign(globalThis, globals)
+      performance.now = now
+      AbortSignal.timeout = timeout
+    }
+  }
+
+  #add(run: () => void, delayMs: number, isRepeated: boolean, origin: string): SimulatedTimer {
+    const timer = new SimulatedTimer(this, run, delayMs, this.#order++, isRepeated, origin)
+    this.#open.add(timer)
+    this.#push(timer)
+    return timer
+  }
+
+  /** Runs the next thing that is due by `endMs`, and what follows from it; false: there is none. */
+  async #step(endMs: number): Promise<boolean> {
+    const immediate = this.#immediates.shift()
+    if (immediate !== undefined) {
+      if (!immediate.isOpen) return true
+      this.#nowMs += IMMEDIATE_MS
+      this.#run(immediate.run)
+    } else {
+      const first = this.#heap[0]
+      if (first === undefined || first.dueMs > endMs) return false
+      this.#pop()
+      const { timer, dueMs } = first
+      if (!timer.isOpen || timer.dueMs !== dueMs) return true
+      this.#nowMs = Math.max(this.#nowMs, dueMs)
+      if (timer.everyMs === undefined) this.clear(timer)
+      else {
+        timer.dueMs = this.#nowMs + timer.everyMs
+        this.#push(timer)
+      }
+      this.#run(timer.run)
+    }
+    await settled()
+    return true
+  }
+
+  #run(run: () => void): void {
+    try {
+      run()
+    } catch (error) {
+      this.errors.push(error)
+    }
+  }
+
+  #push(timer: SimulatedTimer): void {
+    const heap = this.#heap
+    const entry = { dueMs: timer.dueMs, order: this.#order++, timer }
+    let at = heap.push(entry) - 1
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (!isBefore(entry, heap[parent])) break
+      heap[at] = heap[parent]
+      at = parent
+    }
+    heap[at] = entry
+  }
+
+  #pop(): void {
+    const heap = this.#heap
+    const last = heap.pop()
+    if (last === undefined || heap.length === 0) return
+    let at = 0
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && isBefore(heap[child + 1], heap[child])) child++
+      if (!isBefore(heap[child], last)) break
+      heap[at] = heap[child]
+      at = child
+    }
+    heap[at] = last
+  }
+}
+
+const isBefore = (a: { dueMs: number; order: number }, b: { dueMs: number; order: number }): boolean =>
+  a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order)
