@@ -1,7 +1,8 @@
 /** Which pairs are run: every SDK as a server and as a host, beside the SDKs of TypeScript and beside itself. */
 import { TYPESCRIPT_1, TYPESCRIPT_2 } from './languages.ts'
-import type { Sdk, Transport } from './languages.ts'
+import type { Command, Sdk, Transport } from './languages.ts'
 import type { Way } from './run.ts'
+import type { Scenario } from './scenarios.ts'
 
 /** One server over one transport, the hosts that connect to it, and the ways through Trunkline. */
 export interface Group {
@@ -9,6 +10,18 @@ export interface Group {
   readonly transport: Transport
   readonly hosts: readonly Sdk[]
   readonly ways: readonly Way[]
+  /** What is played, where it is not the table of all peers: real programs have tools of their own. */
+  readonly scenarios?: readonly Scenario[]
+  /** A program between host and server that speaks stdio on one side and knows a URL on the other; over `http` and `sse` only. */
+  readonly bridge?: Bridge
+}
+
+export interface Bridge {
+  readonly name: string
+  /** `host`: between the host and Trunkline; `server`: between Trunkline and the server. */
+  readonly side: 'host' | 'server'
+  /** The command with which it is started for a URL. */
+  readonly command: (url: string) => Command | Promise<Command>
 }
 
 const within = (hosts: readonly Sdk[], transport: Transport): readonly Sdk[] =>
@@ -55,5 +68,5 @@ const fewGroupsOf = (sdk: Sdk): readonly Group[] => {
     .map(([server, transport, host, way]) => ({ server, transport, hosts: [host], ways: [way] }))
 }
 
-export const groupName = ({ server, transport, hosts }: Group): string =>
-  `${hosts.map(({ key }) => key).join(', ')} → ${server.key}, ${transport}`
+export const groupName = ({ server, transport, hosts, bridge }: Group): string =>
+  `${hosts.map(({ key }) => key).join(', ')} → ${bridge === undefined ? '' : `${bridge.name} (${bridge.side}) → `}${server.key}, ${transport}`

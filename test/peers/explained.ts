@@ -57,7 +57,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
       scenario === 'connect' &&
       cell.transport === 'stdio' &&
       path === 'result.instructions' &&
-      through === undefined,
+      text(through) === '',
   },
   {
     rule: 'B043',
@@ -86,6 +86,18 @@ export const EXPLANATIONS: readonly Explanation[] = [
     reason: 'A list is read again once a second at most (`cache.fresh`) where the server announces no change, as FastMCP 4 does',
     covers: ({ path }, { scenario, cell }) =>
       scenario === 'tools: list_changed' && cell.server.key === 'python-fastmcp4' && /^(during|after|called)/.test(path),
+  },
+  {
+    rule: 'B280',
+    reason:
+      'Hosts on SDK 1.1 of Java end a line of an event stream at U+2028, which its server writes as it is: what fails directly works through, in a JSON reply',
+    covers: (_, { cell, direct }) => cell.host.key === 'java-1.1' && text(direct).includes('UnexpectedEndOfInput'),
+  },
+  {
+    rule: 'B295',
+    reason:
+      'Over HTTP+SSE a host is cut off by a restart, of any server, unless it opens its stream again, which SDKs of Python, Go and Java do not',
+    covers: (_, { scenario, cell }) => scenario === 'restart of the gateway' && cell.transport === 'sse',
   },
   {
     rule: '3.9',
@@ -158,7 +170,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: '3.12',
     reason: 'For a host that declares nothing Trunkline refuses the question itself, in words of its own',
-    covers: ({ path }, { scenario }) => /^default host: (elicitation|sampling)$/.test(scenario) && path.startsWith('answer.'),
+    covers: ({ path }, { scenario }) => /^default host: (elicitation|sampling)$/.test(scenario) && /^(answer|asked)\./.test(path),
   },
 ]
 

@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { acquireFileLock, releaseFileLock } from '../../src/file-lock.ts'
 
 export type Transport = 'stdio' | 'sse' | 'http'
-export type Language = 'typescript' | 'python' | 'go' | 'java' | 'rust'
+export type Language = 'typescript' | 'python' | 'go' | 'java' | 'rust' | 'program'
 
 /** A program and its first arguments. */
 export type Command = readonly string[]
@@ -29,11 +29,11 @@ export interface Sdk {
   readonly connects: readonly Transport[]
 }
 
-const HERE = fileURLToPath(new URL('.', import.meta.url))
+export const HERE = fileURLToPath(new URL('.', import.meta.url))
 /** Where set-up puts what it downloads and builds: outside the repository, so that every clone and worktree finds it. */
 const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'trunkline-peers')
 const ALL: readonly Transport[] = ['stdio', 'sse', 'http']
-const run = promisify(execFile)
+export const run = promisify(execFile)
 
 const npmVersion = (name: string): string =>
   (JSON.parse(readFileSync(join(HERE, `../../node_modules/${name}/package.json`), 'utf8')) as { version: string }).version
@@ -90,7 +90,17 @@ export const makeOnce = async (folder: string, make: () => Promise<void>): Promi
 
 /** The environments: a lock file of pip each; FastMCP 4 brings the official SDK 2. */
 const ENVIRONMENTS = ['mcp1', 'fastmcp4'] as const
-const environment = (lock: (typeof ENVIRONMENTS)[number]): string => madeFrom(lock, `python/${lock}.lock`)
+/** The folder of an environment of Python: `lock` is the name of its lock file. */
+export const environment = (lock: string): string => madeFrom(lock, `python/${lock}.lock`)
+
+export const makeEnvironment = (lock: string): Promise<void> => {
+  const folder = environment(lock)
+  return makeOnce(folder, async () => {
+    await run('python3', ['-m', 'venv', folder])
+    const quiet = ['--quiet', '--disable-pip-version-check', '--no-compile', '--no-deps']
+    await run(join(folder, 'bin/python'), ['-m', 'pip', 'install', ...quiet, '-r', join(HERE, `python/${lock}.lock`)])
+  })
+}
 
 const pythonSdk = (key: string, lock: (typeof ENVIRONMENTS)[number], name: string): Sdk => {
   const python = join(environment(lock), 'bin/python')
@@ -107,7 +117,7 @@ const pythonSdk = (key: string, lock: (typeof ENVIRONMENTS)[number], name: strin
   }
 }
 
-interface LanguageSetup {
+export interface LanguageSetup {
   readonly sdks: readonly Sdk[]
   /** Programs without which nothing of it runs; those of the languages that run with all other tests stand in `.ci/programs`. */
   readonly needs: readonly string[]
@@ -119,15 +129,7 @@ const python: LanguageSetup = {
   sdks: [pythonSdk('mcp1', 'mcp1', 'mcp'), pythonSdk('mcp2', 'fastmcp4', 'mcp'), pythonSdk('fastmcp4', 'fastmcp4', 'fastmcp')],
   needs: ['python3', 'venv'],
   setUp: async () => {
-    const make = (lock: (typeof ENVIRONMENTS)[number]) => {
-      const folder = environment(lock)
-      return makeOnce(folder, async () => {
-        await run('python3', ['-m', 'venv', folder])
-        const quiet = ['--quiet', '--disable-pip-version-check', '--no-compile', '--no-deps']
-        await run(join(folder, 'bin/python'), ['-m', 'pip', 'install', ...quiet, '-r', join(HERE, `python/${lock}.lock`)])
-      })
-    }
-    await Promise.all(ENVIRONMENTS.map(make))
+    await Promise.all(ENVIRONMENTS.map(makeEnvironment))
   },
 }
 

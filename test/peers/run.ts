@@ -9,7 +9,7 @@ import { connect as connectTcp } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../examples/run.ts'
 import { gatewayHome, startGatewayProcess, stdioGateway } from '../support/gateway-process.ts'
-import type { Group } from './cells.ts'
+import type { Bridge, Group } from './cells.ts'
 import type { Sdk, Transport } from './languages.ts'
 import { DEFAULT_SCENARIOS, SCENARIOS } from './scenarios.ts'
 import type { Driven, Json, Scenario } from './scenarios.ts'
@@ -22,6 +22,8 @@ export interface Cell {
   readonly host: Sdk
   readonly server: Sdk
   readonly transport: Transport
+  /** The program between them, if there is one. */
+  readonly bridge?: string
 }
 
 /** What one scenario gave in one cell. */
@@ -35,7 +37,8 @@ export interface Observation {
   readonly isModern: { readonly direct: boolean; readonly through: boolean }
 }
 
-export const cellName = ({ host, server, transport }: Cell): string => `${host.key} → ${server.key}, ${transport}`
+export const cellName = ({ host, server, transport, bridge }: Cell): string =>
+  `${host.key} → ${bridge === undefined ? '' : `${bridge} → `}${server.key}, ${transport}`
 
 /** The key of the server in Trunkline's configuration; with it begin its names at the merged endpoint. */
 const KEY = 'peer'
@@ -110,7 +113,15 @@ class HostProcess implements AsyncDisposable {
 }
 
 /** Runs a scenario; `counts` holds how many events of each kind the direct pair got, and is filled by it. */
-const play = async (process: HostProcess, scenario: Scenario, key: string, counts: Map<string, number>, isDirect: boolean) => {
+const play = async (
+  process: HostProcess,
+  scenario: Scenario,
+  key: string,
+  counts: Map<string, number>,
+  /** Absent: the direct pair. */
+  restart: (() => Promise<void>) | undefined,
+) => {
+  const isDirect = restart === undefined
   process.events = []
   let turn = 0
   const driven: Driven = {
@@ -132,6 +143,19 @@ const play = async (process: HostProcess, scenario: Scenario, key: string, count
       process.events = process.events.filter(({ event }) => event !== kind)
       return found
     },
+    until: async (ask, isReached) => {
+      const label = `${scenario.name} ${++turn}`
+      const most = isDirect ? 2 : counts.get(label) === 1 ? 5 : 1
+      let tries = 1
+      let answer = await ask()
+      for (; tries < most && !isReached(answer); tries++) {
+        await sleep(100)
+        answer = await ask()
+      }
+      if (isDirect) counts.set(label, isReached(answer) ? 1 : 0)
+      return answer
+    },
+    restart: () => restart?.() ?? Promise.resolve(),
     asked: () => process.events.filter(({ event }) => event === 'asked').map(withoutNumbers),
   }
   return scenario.run(driven)
@@ -140,7 +164,11 @@ const play = async (process: HostProcess, scenario: Scenario, key: string, count
 const withoutNumbers = ({ method, params }: Json): Json => ({ ...(method !== undefined && { method }), params })
 
 /** Where a host finds a server: what its `connect` command says. */
-type Target = { readonly command: string; readonly args: readonly string[] } | { readonly url: string }
+type Target = Launch | { readonly url: string }
+interface Launch {
+  readonly command: string
+  readonly args: readonly string[]
+}
 
 const PATHS = { stdio: '', sse: '/sse', http: '/mcp' }
 
@@ -224,18 +252,19 @@ type Transcripts = Map<string, unknown>
 
 const converse = async (
   process: HostProcess,
-  cell: Cell,
+  transport: Transport,
   target: Target,
+  scenarios: readonly Scenario[] | undefined,
   counts: Map<string, number>,
-  isDirect: boolean,
+  restart?: () => Promise<void>,
 ): Promise<Transcripts> => {
   const transcripts: Transcripts = new Map()
-  for (const capable of [true, false]) {
-    const connected = await process.start('connect', { transport: cell.transport, capable, ...target }).answer
+  for (const capable of scenarios === undefined ? [true, false] : [true]) {
+    const connected = await process.start('connect', { transport, capable, ...target }).answer
     if (capable) transcripts.set('connect', connected)
     if ('error' in connected) continue
-    for (const scenario of capable ? SCENARIOS : DEFAULT_SCENARIOS)
-      transcripts.set(scenario.name, await play(process, scenario, crypto.randomUUID(), counts, isDirect))
+    for (const scenario of scenarios ?? (capable ? SCENARIOS : DEFAULT_SCENARIOS))
+      transcripts.set(scenario.name, await play(process, scenario, crypto.randomUUID(), counts, restart))
     await process.start('close').answer
   }
   return transcripts
@@ -246,16 +275,37 @@ const agreedOnModern = (transcripts: Transcripts): boolean => {
   return (result?.protocolVersion ?? '') >= '2026'
 }
 
+/** A stdio program in place of a URL. */
+const bridged = async ({ command }: Bridge, target: Target): Promise<Launch> => {
+  const [program = '', ...args] = await command('url' in target ? target.url : '')
+  return { command: program, args }
+}
+
 /** All cells of one server over one transport: the server and its gateway are started once. */
 export const runGroup = async (
-  { server, transport, hosts, ways }: Group,
+  { server, transport, hosts, ways, scenarios, bridge }: Group,
   log: (line: string) => void = () => undefined,
 ): Promise<readonly Observation[]> => {
   const observations: Observation[] = []
   await using served = await serve(server, transport)
   await using home = await gatewayHome()
-  const file = await home.write('trunkline', { servers: { [KEY]: served.config } })
-  await using gateway = transport === 'stdio' ? undefined : await startGatewayProcess(file)
+  const launch = bridge?.side === 'server' ? await bridged(bridge, served.target) : undefined
+  // How long a program takes to start on a busy machine is not the subject, nor that calls which hosts gave up without a word are drained.
+  const file = await home.write('trunkline', {
+    servers: { [KEY]: launch ?? served.config },
+    timeouts: { list_budget: '60s' },
+    reload: { drain: '1s' },
+  })
+  const isStdio = transport === 'stdio' || launch !== undefined
+  let gateway = isStdio ? undefined : await startGatewayProcess(file)
+  await using gateways = new AsyncDisposableStack()
+  gateways.defer(() => gateway?.[Symbol.asyncDispose]())
+  const restart = async (): Promise<void> => {
+    if (gateway === undefined) return
+    const { host: address } = new URL(gateway.url)
+    await gateway.stop()
+    gateway = await startGatewayProcess(file, '--listen', address)
+  }
   const targets: Record<Way, () => Target> = {
     merged: () => (gateway === undefined ? stdioGateway(file) : { url: transport === 'sse' ? gateway.sseUrl : gateway.url }),
     alone: () => {
@@ -264,14 +314,17 @@ export const runGroup = async (
       return { command, args: [...args, '--server', KEY] }
     },
   }
+  const reached = async (target: Target): Promise<Target> => (bridge?.side === 'host' ? bridged(bridge, target) : target)
+  const spoken = bridge === undefined ? transport : 'stdio'
   for (const host of hosts) {
-    const cell: Cell = { host, server, transport }
+    const cell: Cell = { host, server, transport, ...(bridge && { bridge: `${bridge.name} (${bridge.side})` }) }
     const started = Date.now()
     await using process = new HostProcess(host.host)
     const counts = new Map<string, number>()
-    const direct = await converse(process, cell, served.target, counts, true)
+    const direct = await converse(process, spoken, launch ?? (await reached(served.target)), scenarios, counts)
     for (const way of ways) {
-      const through = await converse(way === 'merged' ? prefixing(process) : process, cell, targets[way](), counts, false)
+      const driven = way === 'merged' ? prefixing(process) : process
+      const through = await converse(driven, spoken, await reached(targets[way]()), scenarios, counts, restart)
       const isModern = { direct: agreedOnModern(direct), through: agreedOnModern(through) }
       // Where host and Trunkline do not come together, that is the one loss.
       const played = [...direct].filter(([scenario]) => through.has(scenario))

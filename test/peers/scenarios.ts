@@ -16,6 +16,10 @@ export interface Driven {
    * waits for as many as the direct pair got.
    */
   events(kind: string): Promise<Json[]>
+  /** Asks again until the answer is as wanted: twice in the direct pair; through Trunkline more often where that pair reached it, and else once. */
+  until(ask: () => Promise<Json>, isReached: (answer: Json) => boolean): Promise<Json>
+  /** Ends Trunkline in an orderly way and starts it again at the same address; nothing in the direct pair, and where the host started it. */
+  restart(): Promise<void>
   /** What the host was asked so far. */
   asked(): readonly Json[]
   /** Unlike in any other scenario of any cell. */
@@ -38,14 +42,12 @@ const asks = (name: string, tool: string): Scenario => ({
   },
 })
 
-/** What the server knows of the cancelled call, asked a few times where it has not come yet: it travels beside later calls, not before them. */
-const seenCancelled = async (host: Driven): Promise<Json> => {
-  for (let tries = 0; ; tries++) {
-    const answer = await host.do('call', call('cancelled', { key: host.key }))
-    if (tries === 2 || !JSON.stringify(answer).includes('not cancelled')) return answer
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-}
+/** What the server knows of the cancelled call: a cancellation travels beside later calls, not before them. */
+const seenCancelled = (host: Driven): Promise<Json> =>
+  host.until(
+    () => host.do('call', call('cancelled', { key: host.key })),
+    (answer) => !JSON.stringify(answer).includes('not cancelled'),
+  )
 
 const toolNames = async (host: Driven): Promise<unknown> =>
   (((await host.do('list', { of: 'tools' }))['result'] ?? []) as { name: string }[]).map(({ name }) => name)
@@ -151,6 +153,13 @@ export const SCENARIOS: readonly Scenario[] = [
   asks('sampling', 'sample'),
   asks('roots', 'roots'),
   { name: 'ping', run: (host) => host.do('ping') },
+  {
+    name: 'restart of the gateway',
+    run: async (host) => {
+      await host.restart()
+      return { called: await host.do('call', call('echo', { text: 'after it' })), listed: await toolNames(host) }
+    },
+  },
 ]
 
 /** What a host is asked that declares nothing, as SDKs do by default. */

@@ -149,7 +149,7 @@ async def wait(ctx: Context, key: str) -> str:
 
 @app.tool(description="Tells whether the call with this key was cancelled.")
 async def cancelled(key: str) -> str:
-    for _ in range(20):
+    for _ in range(10):
         if key in cancelled_keys:
             return "cancelled"
         await anyio.sleep(0.05)

@@ -119,7 +119,7 @@ const TOOLS: Record<string, { definition: Json; run(args: Json, conversation: Co
       inputSchema: takes({ key: string }, ['key']),
     },
     run: async ({ key }) => {
-      for (let turn = 0; turn < 20 && !cancelledKeys.has(String(key)); turn++) await sleep(50)
+      for (let turn = 0; turn < 10 && !cancelledKeys.has(String(key)); turn++) await sleep(50)
       return text(cancelledKeys.has(String(key)) ? 'cancelled' : 'not cancelled')
     },
   },

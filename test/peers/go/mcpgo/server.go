@@ -139,7 +139,7 @@ func newServer() *server.MCPServer {
 		}
 	})
 	add("cancelled", "Tells whether the call with this key was cancelled.", func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		for range 20 {
+		for range 10 {
 			if _, ok := cancelledKeys.Load(req.GetString("key", "")); ok {
 				return mcp.NewToolResultText("cancelled"), nil
 			}

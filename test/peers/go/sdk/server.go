@@ -136,7 +136,7 @@ func newServer() *mcp.Server {
 		}
 	})
 	add("cancelled", "Tells whether the call with this key was cancelled.", `"key":{"type":"string"}`, func(_ context.Context, _ *mcp.CallToolRequest, args arguments) (*mcp.CallToolResult, error) {
-		for range 20 {
+		for range 10 {
 			if _, ok := cancelledKeys.Load(args.Key); ok {
 				return text("cancelled"), nil
 			}

@@ -29,8 +29,14 @@ fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("what the SDK reads")
 }
 
+/// A result as the SDK's own constructors make it; the SDK leaves `resultType` out where the era has none.
+fn result<T: serde::de::DeserializeOwned>(mut value: Value) -> T {
+    value["resultType"] = json!("complete");
+    read(value)
+}
+
 fn text(said: impl Into<String>) -> CallToolResult {
-    read(json!({"content": [{"type": "text", "text": said.into()}]}))
+    result(json!({"content": [{"type": "text", "text": said.into()}]}))
 }
 
 fn question(name: &str) -> Option<Value> {
@@ -172,7 +178,7 @@ impl ServerHandler for PeerServer {
                 let n = number("n").unwrap_or(0);
                 CallToolResult::structured(json!({"n": n, "list": (0..n).collect::<Vec<_>>()}))
             }
-            "blocks" => read(json!({"content": [
+            "blocks" => result(json!({"content": [
                 {"type": "text", "text": "plain ünïcode \u{2028} text", "annotations": {"audience": ["user"], "priority": 0.5}},
                 {"type": "image", "data": PNG, "mimeType": "image/png"},
                 {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
@@ -180,7 +186,7 @@ impl ServerHandler for PeerServer {
                 {"type": "resource", "resource": {"uri": "peer://text", "mimeType": "text/plain", "text": "embedded"}},
                 {"type": "resource", "resource": {"uri": "peer://blob", "mimeType": "application/octet-stream", "blob": "AAEC"}}
             ], "_meta": {"peer.example/blocks": 6}})),
-            "fail" => read(json!({"content": [{"type": "text", "text": "it failed"}], "isError": true})),
+            "fail" => result(json!({"content": [{"type": "text", "text": "it failed"}], "isError": true})),
             "refuse" => return Err(ErrorData::new(ErrorCode(-31999), "refused", Some(json!({"why": "because", "n": [1, 2]})))),
             "progress" => {
                 let steps = number("steps").unwrap_or(0);
@@ -209,7 +215,7 @@ impl ServerHandler for PeerServer {
             }
             "cancelled" => {
                 let mut found = false;
-                for _ in 0..20 {
+                for _ in 0..10 {
                     found = self.0.lock().unwrap().cancelled.contains(&key);
                     if found {
                         break;
@@ -238,7 +244,7 @@ impl ServerHandler for PeerServer {
     }
 
     async fn list_resources(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListResourcesResult, ErrorData> {
-        Ok(read(json!({"resources": [
+        Ok(result(json!({"resources": [
             {"uri": "peer://text", "name": "text", "title": "Text", "description": "A text", "mimeType": "text/plain"},
             {"uri": "peer://blob", "name": "blob", "mimeType": "application/octet-stream", "size": 5},
             {"uri": "peer://watched", "name": "watched", "mimeType": "text/plain"}
@@ -250,7 +256,7 @@ impl ServerHandler for PeerServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(read(json!({"resourceTemplates": [
+        Ok(result(json!({"resourceTemplates": [
             {"uriTemplate": "peer://items/{id}", "name": "item", "title": "Item", "description": "One item", "mimeType": "application/json"}
         ]})))
     }
@@ -266,7 +272,7 @@ impl ServerHandler for PeerServer {
                 None => return Err(ErrorData::resource_not_found("not there", Some(json!({"uri": uri})))),
             },
         };
-        Ok(read::<ReadResourceResult>(json!({"contents": [contents]})).into())
+        Ok(result::<ReadResourceResult>(json!({"contents": [contents]})).into())
     }
 
     async fn subscribe(&self, _: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
@@ -288,7 +294,7 @@ impl ServerHandler for PeerServer {
     }
 
     async fn list_prompts(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListPromptsResult, ErrorData> {
-        Ok(read(json!({"prompts": [{"name": "greet", "title": "Greeting", "description": "Greets.",
+        Ok(result(json!({"prompts": [{"name": "greet", "title": "Greeting", "description": "Greets.",
             "arguments": [{"name": "name", "description": "Whom", "required": true}, {"name": "style"}]}]})))
     }
 
@@ -298,12 +304,12 @@ impl ServerHandler for PeerServer {
         }
         let arguments = serde_json::to_value(request.arguments).unwrap();
         let said = format!("Greet {} in a {} way.", arguments["name"], arguments["style"]);
-        Ok(read::<GetPromptResult>(json!({"description": "Greets.", "messages": [{"role": "user", "content": {"type": "text", "text": said}}]})).into())
+        Ok(result::<GetPromptResult>(json!({"description": "Greets.", "messages": [{"role": "user", "content": {"type": "text", "text": said}}]})).into())
     }
 
     async fn complete(&self, request: CompleteRequestParams, _: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
         let found: Vec<_> = ["alice", "albert", "bob"].into_iter().filter(|one| one.starts_with(&request.argument.value)).collect();
-        Ok(read(json!({"completion": {"values": found, "total": found.len(), "hasMore": false}})))
+        Ok(result(json!({"completion": {"values": found, "total": found.len(), "hasMore": false}})))
     }
 
     async fn set_level(&self, _: SetLevelRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
