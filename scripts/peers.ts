@@ -1,43 +1,67 @@
 /**
- * `npm run peers [-- --few] [LANGUAGE…]`: runs every pair of the named languages (all, unless one is named), or with `--few` the pairs that
- * CI runs, and prints what was lost. Without names it also writes docs/peers.md. Exits with 1 when something was lost, and with 2 when a language could not be run.
+ * `npm run peers [-- --few] [LANGUAGE…] [programs]`: runs every pair of the named languages, and the real programs (all, unless one is
+ * named), or with `--few` each transport and side of a language once, and prints what was lost. Without names it also writes docs/peers.md.
+ * Exits with 1 when something was lost, and with 2 when something could not be run.
  */
 import { writeFile } from 'node:fs/promises'
-import { everyGroup, fewGroups } from '../test/peers/cells.ts'
+import { availableParallelism } from 'node:os'
+import PQueue from 'p-queue'
+import { everyGroup, fewGroups, groupName } from '../test/peers/cells.ts'
+import type { Group } from '../test/peers/cells.ts'
 import { judge, lossesOf } from '../test/peers/explained.ts'
 import type { Judged } from '../test/peers/explained.ts'
 import { LANGUAGES } from '../test/peers/languages.ts'
-import type { PeerLanguage, Sdk } from '../test/peers/languages.ts'
+import type { Sdk } from '../test/peers/languages.ts'
+import { programGroups, PROGRAMS, setUpPrograms } from '../test/peers/programs.ts'
 import { runGroup } from '../test/peers/run.ts'
 import { renderPeersPage } from './peers-page.ts'
 
-const isLanguage = (name: string): name is PeerLanguage => Object.hasOwn(LANGUAGES, name)
+/** What can be named: a language, or the real programs. */
+interface Part {
+  readonly sdks: readonly Sdk[]
+  readonly setUp: () => Promise<void>
+  readonly groups: () => readonly Group[]
+}
+
 const isFew = process.argv.includes('--few')
+const PARTS: Readonly<Record<string, Part>> = {
+  ...Object.fromEntries(
+    Object.entries(LANGUAGES).map(([name, { sdks, setUp }]) => [
+      name,
+      { sdks, setUp, groups: () => (isFew ? fewGroups(sdks) : sdks.flatMap(everyGroup)) },
+    ]),
+  ),
+  programs: { sdks: PROGRAMS, setUp: setUpPrograms, groups: programGroups },
+}
 const names = process.argv.slice(2).filter((word) => word !== '--few')
-const unknown = names.find((name) => !isLanguage(name))
-if (unknown !== undefined) throw new Error(`no peers in ${unknown}; there are: ${Object.keys(LANGUAGES).join(', ')}`)
-const wanted = (names.length > 0 ? names : Object.keys(LANGUAGES)).filter(isLanguage)
+const unknown = names.find((name) => PARTS[name] === undefined)
+if (unknown !== undefined) throw new Error(`no peers in ${unknown}; there are: ${Object.keys(PARTS).join(', ')}`)
 
 const judged: Judged[] = []
 const notRun: string[] = []
 const ran: Sdk[] = []
-for (const language of wanted) {
-  const { sdks, setUp } = LANGUAGES[language]
+const firstLines = (error: unknown): string => String(error).split('\n').slice(0, 3).join(' ')
+for (const [name, { sdks, setUp, groups }] of Object.entries(PARTS)) {
+  if (names.length > 0 && !names.includes(name)) continue
+  console.log(name)
   try {
     await setUp()
   } catch (error) {
-    notRun.push(`${language}: ${String(error).split('\n').slice(0, 3).join(' ')}`)
+    notRun.push(`${name}: ${firstLines(error)}`)
     continue
   }
-  for (const sdk of sdks) {
-    console.log(`${sdk.key}: ${sdk.name} ${sdk.version}`)
-    for (const group of isFew ? fewGroups([sdk]) : everyGroup(sdk)) {
+  const play = async (group: Group): Promise<void> => {
+    try {
       const found = (await runGroup(group, (line) => console.log(`  ${line}`))).map(judge)
       judged.push(...found)
       for (const line of found.flatMap(lossesOf)) console.log(`    lost: ${line}`)
+    } catch (error) {
+      notRun.push(`${groupName(group)}: ${firstLines(error)}`)
     }
-    ran.push(sdk)
   }
+  // Most of a group is waiting.
+  await new PQueue({ concurrency: availableParallelism() }).addAll(groups().map((group) => () => play(group)))
+  ran.push(...sdks)
 }
 if (names.length === 0) await writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun))
 const lost = judged.filter((one) => one.lost.length > 0).length

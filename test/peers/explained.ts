@@ -57,7 +57,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
       scenario === 'connect' &&
       cell.transport === 'stdio' &&
       path === 'result.instructions' &&
-      text(through) === '',
+      (through ?? null) === null,
   },
   {
     rule: 'B043',

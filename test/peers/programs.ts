@@ -65,7 +65,7 @@ const framework = (key: string, lock: string, name: string): Sdk => ({
 
 const LANGCHAIN = framework('langchain', 'langchain', 'langchain-mcp-adapters')
 const PYDANTIC_AI = framework('pydantic-ai', 'pydanticai', 'pydantic-ai-slim')
-export const FRAMEWORKS: readonly Sdk[] = [LANGCHAIN, PYDANTIC_AI]
+const FRAMEWORKS: readonly Sdk[] = [LANGCHAIN, PYDANTIC_AI]
 
 const call = (name: string, args: Json | (() => Promise<Json>)): Scenario => ({
   name: `call: ${name}`,
@@ -179,7 +179,17 @@ const FRONTS: readonly Sdk[] = [
   ),
 ]
 
-export const programSdks = (): readonly Sdk[] => [...SERVERS.map(({ server }) => server), ...FRONTS, ...FRAMEWORKS]
+export const PROGRAMS: readonly Sdk[] = [...SERVERS.map(({ server }) => server), ...FRONTS, ...FRAMEWORKS]
+
+const FRAMEWORK_SCENARIOS: readonly Scenario[] = [
+  { name: 'tools: list, every page', run: (host) => host.do('list', { of: 'tools' }) },
+  call('echo', { text: 'hello' }),
+  call('structured', { n: 2 }),
+  call('blocks', {}),
+  failing('fail', {}),
+  failing('refuse', {}),
+  failing('echo', { times: 9 }),
+]
 
 export const programGroups = (): readonly Group[] => [
   ...SERVERS.flatMap(({ server, scenarios }) =>
@@ -194,14 +204,4 @@ export const programGroups = (): readonly Group[] => [
     ways,
     scenarios: FRAMEWORK_SCENARIOS,
   })),
-]
-
-const FRAMEWORK_SCENARIOS: readonly Scenario[] = [
-  { name: 'tools: list, every page', run: (host) => host.do('list', { of: 'tools' }) },
-  call('echo', { text: 'hello' }),
-  call('structured', { n: 2 }),
-  call('blocks', {}),
-  failing('fail', {}),
-  failing('refuse', {}),
-  failing('echo', { times: 9 }),
 ]

@@ -3,24 +3,25 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+from fastmcp.client.transports import SSETransport, StdioTransport, StreamableHttpTransport
 from pydantic_ai import ModelRetry
-from pydantic_ai.mcp import MCPServerSSE, MCPServerStdio, MCPServerStreamableHTTP
+from pydantic_ai.mcp import MCPToolset
 
 from wire import Unsupported, serve
 
 
 class Host:
-    def __init__(self, server):
-        self.server = server
+    def __init__(self, toolset):
+        self.toolset = toolset
 
     async def list(self, of):
         if of != "tools":
             raise Unsupported
-        return await self.server.list_tools()
+        return await self.toolset.list_tools()
 
     async def call(self, name, number, arguments=None, **_):
         try:
-            return {"result": await self.server.direct_call_tool(name, arguments or {})}
+            return {"result": await self.toolset.direct_call_tool(name, arguments or {})}
         except ModelRetry as error:
             return {"retry": str(error)}
 
@@ -28,11 +29,11 @@ class Host:
 @asynccontextmanager
 async def connect(target):
     if target["transport"] == "stdio":
-        server = MCPServerStdio(target["command"], target["args"])
+        transport = StdioTransport(target["command"], target["args"])
     else:
-        server = (MCPServerSSE if target["transport"] == "sse" else MCPServerStreamableHTTP)(target["url"])
-    async with server:
-        yield Host(server), {}
+        transport = (SSETransport if target["transport"] == "sse" else StreamableHttpTransport)(target["url"])
+    async with MCPToolset(transport) as toolset:
+        yield Host(toolset), {}
 
 
 asyncio.run(serve(connect))

@@ -11,7 +11,21 @@ import (
 	"peers/wire"
 )
 
-type session struct{ *client.Client }
+// A modern session; listening tells that a stream was acknowledged.
+type session struct {
+	*client.Client
+	modern    bool
+	listening chan struct{}
+}
+
+// listen opens the stream again: the SDK closes the one before, and records what Subscribe asks for until then.
+func (s *session) listen(filter mcp.SubscriptionFilter) {
+	go func() { _ = s.Listen(context.Background(), filter) }()
+	select {
+	case <-s.listening:
+	case <-time.After(2 * time.Second):
+	}
+}
 
 type person struct{}
 
@@ -56,9 +70,12 @@ func connect(ctx context.Context, command wire.Command) (wire.Host, any, error) 
 		options = append(options, client.WithElicitationHandler(person{}), client.WithSamplingHandler(person{}), client.WithRootsHandler(person{}))
 	}
 	made := client.NewClient(pipe, options...)
+	listening := make(chan struct{}, 16)
 	made.OnNotification(func(notification mcp.JSONRPCNotification) {
 		params := notification.Params.AdditionalFields
 		switch notification.Method {
+		case "notifications/subscriptions/acknowledged":
+			listening <- struct{}{}
 		case "notifications/message":
 			wire.Event("log", params)
 		case "notifications/progress":
@@ -81,12 +98,14 @@ func connect(ctx context.Context, command wire.Command) (wire.Host, any, error) 
 	request.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
 	request.Params.ClientInfo = mcp.Implementation{Name: "mcp-go-peer", Version: "1.0.0"}
 	learnt, err := made.Initialize(ctx, request)
-	if err == nil && learnt.ProtocolVersion >= "2026" {
-		go func() {
-			_ = made.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
-		}()
+	if err != nil {
+		return nil, nil, err
 	}
-	return &session{made}, learnt, err
+	opened := &session{made, learnt.ProtocolVersion >= "2026", listening}
+	if opened.modern {
+		opened.listen(mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+	}
+	return opened, learnt, nil
 }
 
 func (s *session) Do(ctx context.Context, command wire.Command) (any, error) {
@@ -139,7 +158,11 @@ func (s *session) Do(ctx context.Context, command wire.Command) (any, error) {
 	case "subscribe":
 		request := mcp.SubscribeRequest{}
 		request.Params.URI = command.URI
-		return map[string]any{}, s.Subscribe(ctx, request)
+		err := s.Subscribe(ctx, request)
+		if s.modern && err == nil {
+			s.listen(s.PendingSubscriptionFilter())
+		}
+		return map[string]any{}, err
 	case "unsubscribe":
 		request := mcp.UnsubscribeRequest{}
 		request.Params.URI = command.URI
