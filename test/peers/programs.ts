@@ -27,7 +27,11 @@ export const setUpPrograms = async (): Promise<void> => {
   const folder = npmFolder()
   await makeOnce(folder, async () => {
     for (const file of ['package.json', 'package-lock.json']) await cp(join(HERE, 'programs', file), join(folder, file))
-    await run('npm', ['ci', '--no-audit', '--no-fund', '--prefix', folder], { cwd: folder, maxBuffer: 64 << 20 })
+    // Not `npm ci`: a lock that was made on one platform lacks the optional packages of others, which that refuses.
+    await run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', folder], {
+      cwd: folder,
+      maxBuffer: 64 << 20,
+    })
   })
   await makeOnce(sceneFolder(), () => run(process.execPath, [SCENE, sceneFolder()]).then(() => undefined))
 }

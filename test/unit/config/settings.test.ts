@@ -32,7 +32,7 @@ listen:
       sessions_per_principal: 19, events: 20, event_bytes: 21KiB, session_event_bytes: 22KiB, event_age: 23s, unread_body: 30KiB }
 limits: { park_ttl: 24s, parked: 25, parked_per_principal: 26, subscriptions: 27, personal_catalogs: 29, rate_per_principal: 28/m }
 naming: { prefix: never, max_length: 64, collision: error }
-timeouts: { list_budget: 1s }
+timeouts: { list_budget: 1s, handshake_budget: 31s }
 cache: { legacy_ttl: 1m, list_ttl: 2m, page_items: 3 }
 telemetry: { log: { level: debug, format: json } }
 reload: { watch: false, drain: 1s, lame_duck: 2s }
@@ -92,6 +92,7 @@ state: { dir: ./state }
       maxNameLength: 64,
       collision: 'error',
       listBudgetMs: 1000,
+      handshakeBudgetMs: 31_000,
       legacyTtlMs: 60_000,
       listTtlCapMs: 120_000,
       pageMaxItems: 3,
