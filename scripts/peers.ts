@@ -1,6 +1,7 @@
 /**
  * `npm run peers [-- --few] [LANGUAGE…] [programs]`: runs every pair of the named languages, and the real programs (all, unless one is
- * named), or with `--few` each transport and side of a language once, and prints what was lost. Without names it also writes docs/peers.md.
+ * named), or with `--few` each transport and side of a language once, and prints what was lost. Without names, or with `--page`, it also
+ * writes docs/peers.md.
  * Exits with 1 when something was lost, and with 2 when something could not be run.
  */
 import { writeFile } from 'node:fs/promises'
@@ -24,6 +25,7 @@ interface Part {
 }
 
 const isFew = process.argv.includes('--few')
+const isWritten = process.argv.includes('--page')
 const PARTS: Readonly<Record<string, Part>> = {
   ...Object.fromEntries(
     Object.entries(LANGUAGES).map(([name, { sdks, setUp }]) => [
@@ -33,7 +35,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   ),
   programs: { sdks: PROGRAMS, setUp: setUpPrograms, groups: programGroups },
 }
-const names = process.argv.slice(2).filter((word) => word !== '--few')
+const names = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = names.find((name) => PARTS[name] === undefined)
 if (unknown !== undefined) throw new Error(`no peers in ${unknown}; there are: ${Object.keys(PARTS).join(', ')}`)
 
@@ -63,7 +65,8 @@ for (const [name, { sdks, setUp, groups }] of Object.entries(PARTS)) {
   await new PQueue({ concurrency: availableParallelism() }).addAll(groups().map((group) => () => play(group)))
   ran.push(...sdks)
 }
-if (names.length === 0) await writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun))
+if (names.length === 0 || isWritten)
+  await writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun))
 const lost = judged.filter((one) => one.lost.length > 0).length
 const explained = judged.filter((one) => one.lost.length === 0 && one.explained.length > 0).length
 console.log(`${judged.length} comparisons: ${judged.length - lost - explained} equal, ${explained} explained, ${lost} lost`)

@@ -84,6 +84,26 @@ describe('ids', () => {
   })
 })
 
+describe('what PHP writes for an empty object, which is []', () => {
+  const rows = [legacyHttp, legacyPipe]
+  test.each(rows)('over $name as arguments reaches the server as it is, and as _meta stands for none', async ({ connect }) => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    const body = `{"jsonrpc":"2.0","id":71,"method":"tools/call","params":{"name":"a__x","arguments":[],"_meta":[]}}`
+    expect(await host.sendRaw(body, 71).raw).toContain('"result":')
+    expect(gateway.fake('a').all('tools/call').at(-1)?.params['arguments']).toEqual([])
+  })
+  test.each(rows)('over $name as params is refused, as by the official SDKs, with the place', async ({ connect }) => {
+    await using gateway = await start()
+    await using host = await connect(gateway)
+    const body = `{"jsonrpc":"2.0","id":72,"method":"tools/list","params":[]}`
+    expect(JSON.parse(await host.sendRaw(body, 72).raw)).toMatchObject({
+      id: 72,
+      error: { code: -32600, message: 'params must be an object' },
+    })
+  })
+})
+
 test('B171 requestState and inputResponses pass between legacy peers', async () => {
   await using gateway = await start()
   for (const connect of [legacyHttp, legacyPipe, legacySse]) {

@@ -1,4 +1,7 @@
 /** The way in over HTTP, status by status (BRIDGING 5.1). */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import { connectHttp, headerText, mirrors } from '../support/fakes/http-hosts.ts'
@@ -137,6 +140,16 @@ describe('rows 4 to 8: the body', () => {
       expect((await postModern(gateway.url, modern('tools/list'), { accept })).status).toBe(406)
     },
   )
+  test('row 5: a POST without Accept is answered 406, as by the official SDKs', async () => {
+    await using gateway = await start()
+    const body = JSON.stringify(initialize)
+    const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) }
+    const { hostname, port, pathname } = gateway.url
+    const sent = request({ hostname, port, path: pathname, method: 'POST', headers }).end(body)
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    response.resume()
+    expect(response.statusCode).toBe(406)
+  })
   test.each(['*/*', 'application/*, text/*', 'text/event-stream;q=0.5, application/json'])(
     'row 5: Accept %s is enough',
     async (accept) => {

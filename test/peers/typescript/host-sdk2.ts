@@ -33,9 +33,11 @@ const connect = async (target: ConnectCommand): Promise<PeerHost> => {
       : new StreamableHTTPClientTransport(new URL(target.url))
   await client.connect(transport)
   const modern = client.getProtocolEra() === 'modern'
-  if (modern) await client.listen({ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true })
+  // Servers that never change their lists need not know the method.
+  const lists = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+  if (modern) await client.listen(lists).catch(() => undefined)
   const listening = new Map<string, { close(): unknown }>()
-  const lists: Record<string, () => Promise<unknown[]>> = {
+  const listed: Record<string, () => Promise<unknown[]>> = {
     tools: async () => (await client.listTools()).tools,
     resources: async () => (await client.listResources()).resources,
     resourceTemplates: async () => (await client.listResourceTemplates()).resourceTemplates,
@@ -48,7 +50,7 @@ const connect = async (target: ConnectCommand): Promise<PeerHost> => {
       capabilities: client.getServerCapabilities(),
       instructions: client.getInstructions(),
     },
-    list: (of) => lists[of](),
+    list: (of) => listed[of](),
     call: (command, onProgress, signal) =>
       client.callTool(
         { name: command.name, arguments: command.arguments ?? {} },
