@@ -17,7 +17,7 @@ import type { Json, Scenario } from './scenarios.ts'
 
 /** The lock files of Python; mcp-proxy and the frameworks ask for different versions of the same packages. */
 const LOCKS = ['programs', 'mcpproxy', 'langchain', 'pydanticai'] as const
-const npmFolder = (): string => madeFrom('programs', 'programs/package.json', 'programs/package-lock.json')
+const npmFolder = (): string => madeFrom('programs', 'programs/npm.json', 'programs/npm-lock.json')
 const SCENE = join(HERE, 'scene.ts')
 /** A folder with what some servers work on: a repository with one commit, and a file for a cluster that is not there. */
 const sceneFolder = (): string => madeFrom('scene', 'scene.ts')
@@ -26,7 +26,8 @@ export const setUpPrograms = async (): Promise<void> => {
   await Promise.all(LOCKS.map(makeEnvironment))
   const folder = npmFolder()
   await makeOnce(folder, async () => {
-    for (const file of ['package.json', 'package-lock.json']) await cp(join(HERE, 'programs', file), join(folder, file))
+    await cp(join(HERE, 'programs/npm.json'), join(folder, 'package.json'))
+    await cp(join(HERE, 'programs/npm-lock.json'), join(folder, 'package-lock.json'))
     // Not `npm ci`: a lock that was made on one platform lacks the optional packages of others, which that refuses.
     await run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', folder], {
       cwd: folder,
@@ -39,8 +40,9 @@ export const setUpPrograms = async (): Promise<void> => {
 const pythonVersion = (lock: string, name: string): string =>
   new RegExp(`^${name}==(.+)$`, 'm').exec(readFileSync(join(HERE, `python/${lock}.lock`), 'utf8'))?.[1] ?? ''
 const npmVersion = (name: string): string =>
-  (JSON.parse(readFileSync(join(HERE, 'programs/package.json'), 'utf8')) as { dependencies: Record<string, string> })
-    .dependencies[name] ?? ''
+  (JSON.parse(readFileSync(join(HERE, 'programs/npm.json'), 'utf8')) as { dependencies: Record<string, string> }).dependencies[
+    name
+  ] ?? ''
 
 /** A server by its command line; over HTTP `$1` is its port. */
 const program = (key: string, version: string, line: string, serves: readonly Transport[] = ['stdio']): Sdk => ({
