@@ -39,6 +39,7 @@ import { connectionsWithin, openGauges } from './host/limits/gauges.ts'
 import type { Hub } from './host/hub.ts'
 import { Identities } from './host/identities.ts'
 import { Overload } from './host/limits/overload.ts'
+import { TOKEN_VARIABLE } from './host/http/status-page.ts'
 import { SessionIds } from './host/session/session-ids.ts'
 import { StdioListener } from './host/stdio/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio/stdio-listener.ts'
@@ -253,6 +254,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     denied: undefined,
     sessionOpened: undefined,
     observer: undefined,
+    guides: async (url, needsToken) => {
+      const { connectGuides } = await import('./host-files/guides.ts')
+      return connectGuides(url, needsToken ? TOKEN_VARIABLE : undefined)
+    },
     hideJson: redactor.hideJson,
     command: (...words) => operatorCommand(configuration.named, ...words),
     nextRef: () => ++refs,

@@ -16,6 +16,7 @@ import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/view/apps.ts'
 import type { Inventory } from '../catalog/inventory.ts'
+import type { ServerCard } from '../catalog/server-card.ts'
 import { joinInstructions } from '../catalog/view/instructions.ts'
 import { exposedUri, findResource, findTool } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
@@ -60,6 +61,9 @@ import type { TaskSubscriber } from './tasks/task-listeners.ts'
 import { Tasks } from './tasks/tasks.ts'
 import type { ChangedList } from './lists/watchers.ts'
 
+/** How long a page for people waits for servers that each caller signs in to. */
+const CARDS_MS = 1_000
+
 export class Gateway {
   /** What every call passes: another one when a reload switches layers on or off. */
   handle: Handler
@@ -72,6 +76,7 @@ export class Gateway {
   readonly #policies: readonly Layer[]
   #observer: Observer | undefined
   readonly #fleet: Fleet
+  readonly #signIns: SignIns
   readonly #lists: Lists
   readonly #router: Router
   readonly #tasks: Tasks
@@ -112,6 +117,7 @@ export class Gateway {
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
     const signInRounds = new SignInRounds(signIns, seal)
+    this.#signIns = signIns
     this.#router = new Router({
       feed: this.feed,
       owners: new Owners(this.feed, late, rounds, signInRounds, fleet),
@@ -138,6 +144,44 @@ export class Gateway {
     }
     const isThere = this.#fleet.get(scope.server) !== undefined
     return isThere && this.feed.viewOf({ scope, revision: LATEST_LEGACY }).sees(scope.server) ? scope : undefined
+  }
+
+  async servers(identity: Identity): Promise<readonly ServerCard[]> {
+    const { principal } = identity
+    const scope = this.scopeFor(identity, {})
+    if (scope === undefined) return []
+    const seen = this.#seenBy(identity, scope)
+    // Where each caller signs in for itself, whether it has to is known once its own connection was tried.
+    const tried = seen.filter(({ credential }) => credential?.interactive !== undefined).map((downstream) => downstream.tried())
+    const late = new Promise((resolve) => setTimeout(resolve, CARDS_MS).unref())
+    await Promise.race([Promise.all(tried), late])
+    const { rows } = this.feed.viewOf({ scope, revision: LATEST_LEGACY, principal }).list('tools')
+    return seen.map(({ options: { key, displayName }, health$ }) => {
+      const { state, failure } = health$.value
+      const isReady = state === 'healthy' || state === 'degraded'
+      return {
+        key,
+        displayName,
+        state: isReady ? 'ready' : state === 'starting' ? 'starting' : 'away',
+        needsSignIn: failure?.facts.signIn === true,
+        tools: rows.filter(({ server, entry }) => server.key === key && entry.isSignIn !== true).length,
+      }
+    })
+  }
+
+  async signInAt(identity: Identity, key: string): Promise<string | undefined> {
+    const scope = this.scopeFor(identity, {})
+    const downstream = scope && this.#seenBy(identity, scope).find(({ options }) => options.key === key)
+    const interactive = downstream?.credential?.interactive
+    if (downstream === undefined || interactive === undefined) return undefined
+    return (await this.#signIns.ask(interactive, downstream.options.displayName)).url
+  }
+
+  #seenBy({ principal }: Identity, scope: Scope): readonly Downstream[] {
+    const view = this.feed.viewOf({ scope, revision: LATEST_LEGACY, principal })
+    return this.#fleet.downstreams$.value.flatMap(({ options: { key } }) =>
+      view.sees(key) ? (this.#fleet.for(key, principal) ?? []) : [],
+    )
   }
 
   /** The one server there is, where the merged endpoint shows all of it under its own names (BRIDGING 3.21). */

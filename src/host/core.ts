@@ -2,6 +2,7 @@
 import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
 import type { Inventory } from '../catalog/inventory.ts'
+import type { ServerCard } from '../catalog/server-card.ts'
 import type { Offers } from '../era/host/modern-host.ts'
 import type { Caller, EndpointPath, Handler, Scope } from '../rpc/call.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
@@ -20,6 +21,10 @@ export interface Subscriber {
 /** The routing core as the listeners see it. */
 export interface Core {
   readonly handle: Handler
+  /** The servers that this caller sees where it names no toolset, for people; those of callers who sign in for themselves as they are for it. */
+  servers(identity: Identity): Promise<readonly ServerCard[]>
+  /** Where it signs in at a server; `undefined`: it sees no such server, or there is nothing to sign in to. */
+  signInAt(identity: Identity, key: string): Promise<string | undefined>
   /** The scope of this caller at a path; `undefined`: the path is no endpoint for it. */
   scopeFor(identity: Identity, path: EndpointPath): Scope | undefined
   /** The instructions for hosts; at a bridge those of the server, unchanged. */

@@ -24,6 +24,15 @@ export interface Log {
   error(facts: object, message: string): void
 }
 
+/** One host, as a page for people shows it. All texts are plain. */
+export interface ConnectGuide {
+  readonly label: string
+  readonly file: string
+  readonly text: string
+  readonly afterwards: string
+  readonly link?: string
+}
+
 export interface Hub {
   readonly core: Core
   /** `serverInfo` of the endpoints. */
@@ -54,6 +63,8 @@ export interface Hub {
   readonly denied: ((denial: Denial) => void) | undefined
   /** Is told of every legacy session (traces); `undefined`: none are kept. */
   readonly sessionOpened: ((session: Pick<HostSession, 'onEnd'> & { readonly revision: Revision }) => void) | undefined
+  /** How hosts are connected to a URL, for people; `needsToken`: with a credential. */
+  readonly guides: (url: string, needsToken: boolean) => Promise<readonly ConnectGuide[]>
   /** Hides the secrets of the configuration in JSON text, for errors to hosts (T-14). */
   readonly hideJson: (json: string) => string
   /** A command of ours, as errors name it to operators. */

@@ -31,6 +31,7 @@ import type { Address, HostOptions } from '../options.ts'
 import type { OriginRules } from './origins.ts'
 import { Readiness } from './readiness.ts'
 import { SseListener } from './sse-listener.ts'
+import { asksForPage, StatusPage } from './status-page.ts'
 
 const NAMELESS: EndpointPath = {}
 const CORS_HEADERS =
@@ -48,6 +49,7 @@ export class Front {
   readonly #mcp: HttpListener
   readonly #sse: SseListener
   readonly #connect: ConnectPages
+  readonly #status: StatusPage
   readonly #sweeper: Sweeper
   readonly #caps: ConnectionCaps
   readonly #fetch: Fetch
@@ -74,6 +76,15 @@ export class Front {
       whose: () => this.#guard?.whose,
       log: hub.log,
       denied: () => hub.denied,
+    })
+    this.#status = new StatusPage({
+      hub,
+      origin: () => this.origin(),
+      publicUrl: () => publicUrlOf(hub.options),
+      identityOf: () => {
+        const guard = this.#guard
+        return guard && ((token) => guard.identityOf(token))
+      },
     })
     this.#sweeper = sweeper
     this.#caps = new ConnectionCaps(() => connectionLimits(hub), hub.limits.hit)
@@ -252,6 +263,7 @@ export class Front {
     const guard = this.#guard
     // Sign-in pages: people have no credential in the request and prove their identity on the page.
     if (request.path.startsWith('/connect/')) return this.#connect.handle(request)
+    if (asksForPage(request, this.#hub.options.path)) return this.#status.handle(request)
     if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
     if (guard.serves(request)) return
     const admitted = guard.check(request)

@@ -1,7 +1,5 @@
 /** The HTML pages of sign-ins, without scripts and external resources. */
-
-const STYLE =
-  'body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:15vh auto;padding:0 1rem;color:#222;background:#fff}button{font:inherit;padding:.5rem 1.25rem}'
+import { escaped, page } from './page.ts'
 
 /** Asks for consent. All texts are plain. */
 export const questionPage = (question: {
@@ -20,13 +18,9 @@ export const questionPage = (question: {
     `<p>You will be sent to ${escaped(name)}. Trunkline may then use it in your name.</p>
 <p>Go on only if you have just asked for this yourself.</p>
 <form method="post" action="${escaped(id)}"><input type="hidden" name="mark" value="${escaped(mark)}">${proof}<button>Continue</button></form>`,
+    'narrow',
   )
 }
 
 /** A page with one message. */
-export const notePage = (text: string): string => page('Trunkline', `<p>${escaped(text)}</p>`)
-
-const page = (title: string, body: string): string =>
-  `<!doctype html><html lang="en"><meta charset="utf-8"><title>${escaped(title)}</title><style>${STYLE}</style><h1>${escaped(title)}</h1>${body}</html>\n`
-
-const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+export const notePage = (text: string): string => page('Trunkline', `<p>${escaped(text)}</p>`, 'narrow')

@@ -16,20 +16,14 @@ import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Hub, Log } from '../hub.ts'
+import { pageHeaders } from './page.ts'
 import { notePage, questionPage } from './pages.ts'
 
 const CALLBACK = '/connect/callback'
 const MAX_FORM_BYTES = 16 * 1024
 const MARK = /^[\w-]{43}$/
-const PAGE_HEADERS = {
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
-  'X-Frame-Options': 'DENY',
-  'X-Content-Type-Options': 'nosniff',
-  // With "no-referrer" a browser would post the form as from nowhere.
-  'Referrer-Policy': 'same-origin',
-  'Cache-Control': 'no-store',
-}
+/** A form leads to the authorization server, whichever it is. */
+const PAGE_HEADERS = pageHeaders('any')
 /** What a status says of why, to the audit log. */
 const REASONS: Readonly<Record<number, DenialReason>> = { 403: 'forbidden', 404: 'path' }
 const NOT_YOURS = 'This link is not for you. Open it only if you have asked for it yourself.'

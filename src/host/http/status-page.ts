@@ -1,0 +1,166 @@
+/**
+ * The page of people who open the MCP address in a browser: what this is, how a host is connected, which servers there are and where to
+ * sign in. Without a credential it names nothing: where hosts need one, a person shows a token on the page, which is good for that one
+ * answer and kept nowhere.
+ *
+ *     GET /, GET /mcp   with Accept: text/html, and no event stream asked for
+ *     POST /            the same, for the owner of a token
+ */
+import { LOCAL } from '../../auth/identity.ts'
+import type { Identity } from '../../auth/identity.ts'
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import { cleanMessage } from '../../wire/protocol/label.ts'
+import type { ServerCard } from '../../catalog/server-card.ts'
+import type { ConnectGuide, Hub } from '../hub.ts'
+import { escaped, page, pageHeaders } from './page.ts'
+
+const MAX_FORM_BYTES = 16 * 1024
+const FORM = 'application/x-www-form-urlencoded'
+const HOST = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i
+
+export interface StatusSource {
+  readonly hub: Pick<Hub, 'core' | 'guides' | 'options' | 'denied' | 'log'>
+  /** Origin, and path before ours, under which a browser reaches us (front). */
+  readonly origin: () => Promise<string>
+  /** Whether browsers reach us by another name than they were given (`listen.http.public_url`). */
+  readonly publicUrl: () => string | undefined
+  /** Whose token it is; absent: hosts bring no credential. */
+  readonly identityOf: () => ((token: string) => Promise<Identity | undefined>) | undefined
+}
+
+/** What a page shows. */
+interface Shown {
+  readonly url: string
+  readonly guides: readonly ConnectGuide[]
+  readonly needsToken: boolean
+  /** Absent: the person has shown nothing. */
+  readonly identity: Identity | undefined
+  readonly servers: readonly (ServerCard & { readonly signIn: string | undefined })[]
+  /** Where the form goes. */
+  readonly action: string
+  readonly problem?: string
+}
+
+/** Whether a person's browser asks for a page. Hosts ask for JSON and events, scripts for anything. */
+export const asksForPage = (request: HttpRequest, path: string): boolean => {
+  if (request.path !== '/' && request.path !== path) return false
+  if (request.method === 'POST') return request.path === '/' && request.header('content-type')?.startsWith(FORM) === true
+  const accept = request.header('accept') ?? ''
+  return request.method === 'GET' && accept.includes('text/html') && !accept.includes('text/event-stream')
+}
+
+export class StatusPage {
+  readonly #source: StatusSource
+
+  constructor(source: StatusSource) {
+    this.#source = source
+  }
+
+  handle(request: HttpRequest): void {
+    const identityOf = this.#source.identityOf()
+    if (request.method === 'GET') return void this.#show(request, identityOf === undefined ? LOCAL : undefined)
+    request.readBody(MAX_FORM_BYTES, (body) => {
+      const token = Buffer.isBuffer(body) ? (new URLSearchParams(body.toString()).get('token') ?? '') : ''
+      void this.#identify(request, identityOf, token.trim())
+    })
+  }
+
+  async #identify(
+    request: HttpRequest,
+    identityOf: ((token: string) => Promise<Identity | undefined>) | undefined,
+    token: string,
+  ): Promise<void> {
+    if (identityOf === undefined) return this.#show(request, LOCAL)
+    try {
+      const identity = token === '' ? undefined : await identityOf(token)
+      if (identity !== undefined) return await this.#show(request, identity)
+      this.#source.hub.denied?.({ reason: 'unauthorized', status: 403, path: request.path, detail: 'no good token on the page' })
+      await this.#show(request, undefined, 403, 'This token is not good here.')
+    } catch (error) {
+      this.#source.hub.log.warn({ error: String(error) }, 'a token could not be verified')
+      await this.#show(request, undefined, 503, 'The token cannot be verified now. Try again in a moment.')
+    }
+  }
+
+  async #show(request: HttpRequest, identity: Identity | undefined, status = 200, problem?: string): Promise<void> {
+    try {
+      const { hub } = this.#source
+      const needsToken = this.#source.identityOf() !== undefined
+      const own = await this.#source.origin()
+      const host = request.header('host') ?? ''
+      // As the person typed it; what is no name of a host was typed by none.
+      const base = this.#source.publicUrl() ?? (HOST.test(host) ? `http://${host}` : own)
+      const url = base + hub.options.path
+      const servers = identity === undefined ? [] : await this.#serversOf(identity)
+      const guides = await hub.guides(url, needsToken)
+      const action = `${new URL(base).pathname.replace(/\/$/, '')}/`
+      const text = statusPage({ url, guides, needsToken, identity, servers, action, ...(problem !== undefined && { problem }) })
+      request.reply(status, pageHeaders(''), [Buffer.from(text)])
+    } catch (error) {
+      this.#source.hub.log.error({ error: error instanceof Error ? error.stack : String(error) }, 'the page could not be made')
+      request.reply(500, {})
+    }
+  }
+
+  async #serversOf(identity: Identity): Promise<Shown['servers']> {
+    const { core } = this.#source.hub
+    const cards = await core.servers(identity)
+    return Promise.all(
+      cards.map(async (card) => ({
+        ...card,
+        signIn: card.needsSignIn ? await core.signInAt(identity, card.key) : undefined,
+      })),
+    )
+  }
+}
+
+const statusPage = (shown: Shown): string => {
+  const { url, identity, needsToken } = shown
+  const body = [
+    `<p class="soft">One address for many MCP servers. Agents and editors connect to it; this page is for people.</p>`,
+    `<section><h2>Connect a host</h2><p>Its address:</p><pre><code>${escaped(url)}</code></pre>`,
+    needsToken
+      ? `<p>A host brings an access token of its own. The examples take it from a variable, <code>${TOKEN_VARIABLE}</code>.</p>`
+      : '',
+    ...shown.guides.map(guideMarkup),
+    '</section>',
+    identity === undefined ? tokenForm(shown) : serversMarkup(shown, identity),
+    `<footer>The command line shows more (<code>ps</code>), and enters the above for each host (<code>connect</code>).</footer>`,
+  ]
+  return page('Trunkline', body.join(''))
+}
+
+/** The variable that the examples take a token from. */
+export const TOKEN_VARIABLE = 'TRUNKLINE_TOKEN'
+
+const guideMarkup = ({ label, file, text, afterwards, link }: ConnectGuide): string => {
+  const install = link === undefined ? '' : `<p><a href="${escaped(link)}">Add to ${escaped(label)}</a>, or in its file:</p>`
+  return `<details><summary>${escaped(label)}</summary><div>${install}<p><code>${escaped(file)}</code></p><pre><code>${escaped(text.trimEnd())}</code></pre><p class="soft">${escaped(label)}: ${escaped(afterwards)}.</p></div></details>`
+}
+
+const tokenForm = ({ action, problem }: Shown): string =>
+  [
+    '<section><h2>Your servers</h2><p>Show your access token to see which servers you have and where to sign in. It is used for this one page and kept nowhere.</p>',
+    problem === undefined ? '' : `<p class="bad" role="alert">${escaped(problem)}</p>`,
+    `<form method="post" action="${escaped(action)}"><label for="token">Access token</label><input id="token" type="password" name="token" autocomplete="off" required><button>Show</button></form></section>`,
+  ].join('')
+
+const serversMarkup = ({ servers, needsToken }: Shown, { principal }: Identity): string => {
+  const who = needsToken ? `<p class="soft">Signed in as ${escaped(cleanMessage(principal))}.</p>` : ''
+  const list =
+    servers.length === 0
+      ? '<p>There are none yet. The command <code>add</code> adds one.</p>'
+      : `<ul>${servers.map(serverMarkup).join('')}</ul>`
+  return `<section><h2>Your servers</h2>${who}${list}</section>`
+}
+
+const serverMarkup = ({ displayName, state, needsSignIn, tools, signIn }: Shown['servers'][number]): string => {
+  const name = cleanMessage(displayName)
+  const said = needsSignIn
+    ? `<span class="bad">needs sign-in</span>${signIn === undefined ? '' : `<a href="${escaped(signIn)}" aria-label="Sign in to ${escaped(name)}">Sign in</a>`}`
+    : state === 'away'
+      ? '<span class="bad">not available</span>'
+      : `<span>${state}</span>`
+  const count = needsSignIn ? '' : `<span class="soft">${tools === 1 ? '1 tool' : `${tools} tools`}</span>`
+  return `<li><span>${escaped(name)}</span>${said}${count}</li>`
+}
