@@ -90,8 +90,9 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: 'B280',
     reason:
-      'Hosts on SDK 1.1 of Java end a line of an event stream at U+2028, which its server writes as it is: what fails directly works through, in a JSON reply',
-    covers: (_, { cell, direct }) => cell.host.key === 'java-1.1' && text(direct).includes('UnexpectedEndOfInput'),
+      'Hosts on SDK 1.1 and 2.0 of Java end a line of an event stream at U+2028, which servers write as it is: what fails directly works through, in a JSON reply',
+    covers: (_, { cell, direct }) =>
+      ['java-1.1', 'java-2.0'].includes(cell.host.key) && text(direct).includes('UnexpectedEndOfInput'),
   },
   {
     rule: 'B295',
