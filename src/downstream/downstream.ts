@@ -429,7 +429,9 @@ export class Downstream {
   /** `main`: the main link when `call` was sent. */
   async #again(error: unknown, call: Call, main: Link | undefined): Promise<Outcome> {
     if (await this.#eraWatch.isChange(error, main)) return this.#attemptLater(call)
-    if (this.link?.era !== 'modern' || !isMismatch(error, call))
+    // Only modern requests over HTTP have headers that mirror arguments; of others it is an error of the tool, which has run (B231).
+    const hasHeaders = this.link?.transport === 'http' && this.eraFor(call.caller) === 'modern'
+    if (!hasHeaders || !isMismatch(error, call))
       return again(error, call, this.#environment.retries, () => this.#attemptLater(call))
     await this.#offers.read()
     const entry = this.inventory$.value?.lists.tools.find(({ original }) => original === call.target)

@@ -83,7 +83,7 @@ const wordMessage = (params: Payload, { label }: Asker): void => {
 const isSameEra = ({ isBare, revision }: Asker, host: Pick<Caller, 'revision'>): boolean =>
   isBare === true && (revision === undefined || isAtLeast(host.revision, revision))
 
-/** URL mode: 2025-11-25 gets an id of the gateway; later revisions have no id (B087). */
+/** URL mode: 2025-11-25 gets an id of the gateway, or at a bridge that of the server; later revisions have no id (B087, B277). */
 const wordUrl = (
   question: Question,
   params: Payload,
@@ -91,7 +91,7 @@ const wordUrl = (
   { revision, session }: Pick<Caller, 'revision' | 'session'>,
 ): Question => {
   if (session === undefined) params.delete('elicitationId')
-  else if (asker.isBare !== true && isAtLeast(revision, '2025-11-25')) {
+  else if (isAtLeast(revision, '2025-11-25') && (asker.isBare !== true || params.isAbsent('elicitationId'))) {
     const own = params.text('elicitationId') ?? params.text('url') ?? ''
     params.set('elicitationId', JSON.stringify(elicitationIdFor(session.id, asker.key, own)))
   }

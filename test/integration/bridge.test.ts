@@ -346,3 +346,42 @@ describe('what a server is told of who asks', () => {
     expect((await gateway.fake('a').until('tools/call')).headers['user-agent']).toBe('mine/1')
   })
 })
+
+test.each(['modern http', 'modern stdio'] as const)(
+  'B106 B277 a legacy host that is the first at the bridge of a %s server gets lists in the words of its era',
+  async (kind) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }), b: fake.offering('other') } })
+    await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+    expect(Object.keys(await host.call('tools/list'))).toEqual(['tools'])
+  },
+)
+
+test('B087 B277 a person is sent to a URL at the bridge of a modern server under an id of ours, which the server does not know', async () => {
+  const on: FakeSpec['on'] = {
+    'tools/call': ({ params }) =>
+      params['inputResponses'] === undefined
+        ? {
+            resultType: 'input_required',
+            inputRequests: {
+              k: { method: 'elicitation/create', params: { mode: 'url', message: 'm', url: 'https://x.example' } },
+            },
+            requestState: 's',
+          }
+        : { content: [] },
+  }
+  const servers = { a: fake.of({ kind: 'modern http', tools: ['x'], on }), b: fake.offering('other') }
+  await using gateway = await startGateway({ servers })
+  await using host = await legacyHttp.connect(gateway, {
+    path: '/servers/a/mcp',
+    capabilities: { elicitation: { form: {}, url: {} } },
+  })
+  const asked: JsonMap[] = []
+  host.answer('elicitation/create', (params) => {
+    asked.push(params)
+    return { action: 'accept' }
+  })
+  expect(await host.call('tools/call', { name: 'x' })).toEqual({ content: [] })
+  expect(asked).toEqual([
+    { mode: 'url', message: 'm', url: 'https://x.example', elicitationId: expect.stringMatching(/./) as string },
+  ])
+})

@@ -10,6 +10,7 @@ import { serverStatuses } from '../../src/admin/status.ts'
 import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
 import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, modernHttp } from '../support/fake-host.ts'
+import { RpcError } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
@@ -71,6 +72,31 @@ describe('a server of both eras', () => {
     const { connection } = await dual.legacy.until('tools/call')
     expect(connection.declared).toEqual({ elicitation: {} })
     expect(dual.modern.all('tools/call')).toEqual([])
+  })
+  test('B108 a legacy host that calls before it lists gets the structured content of the legacy side as it is', async () => {
+    const outputSchema = { type: 'array' }
+    const tools = [{ name: 'x', inputSchema: { type: 'object' }, outputSchema }]
+    const on = { 'tools/call': () => ({ content: [], structuredContent: [1] }) }
+    await using dual = await startDual({ tools, on }, { tools, on })
+    await using gateway = await startGateway(dual.setup())
+    await using host = await legacyHttp.connect(gateway)
+    expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [], structuredContent: [1] })
+    expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__x', outputSchema }] })
+  })
+  test('B231 a legacy tool that fails with -32020 has run, and is not called again', async () => {
+    const fails = {
+      tools: ['x'],
+      on: {
+        'tools/call': () => {
+          throw new RpcError({ code: -32020, message: 'my own' })
+        },
+      },
+    }
+    await using dual = await startDual(fails, SAYS.modern)
+    await using gateway = await startGateway(dual.setup())
+    await using host = await legacyHttp.connect(gateway)
+    await expect(host.call('tools/call', { name: 'a__x' })).rejects.toMatchObject({ message: 'my own' })
+    expect(dual.legacy.all('tools/call')).toHaveLength(1)
   })
   test.each(everyModernTransport)('B267 is called in its modern era by a host on $name', async ({ connect }) => {
     await using dual = await startDual(SAYS.legacy, SAYS.modern)
@@ -207,4 +233,12 @@ describe.each(['modern http', 'modern stdio'] as const)('a %s server that knows 
     }
     rmSync(stateDir, { recursive: true })
   })
+})
+
+test('B231 a tool behind a pipe that fails with -32020 has run, and is not called again', async () => {
+  const on: FakeSpec['on'] = { 'tools/call': (turn) => turn.fail(-32020, 'my own') }
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern stdio', tools: ['x'], on }) } })
+  await using host = await legacyHttp.connect(gateway)
+  await expect(host.call('tools/call', { name: 'a__x' })).rejects.toMatchObject({ message: 'my own' })
+  expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
 })

@@ -8,6 +8,7 @@ import { buildCatalog } from '../../catalog/build-catalog.ts'
 import { servesApps } from '../../catalog/catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource } from '../../catalog/catalog.ts'
 import { Curator } from '../../catalog/curate/curated-inventory.ts'
+import { outputFormOf } from '../../catalog/view/wrap-schema.ts'
 import { Grants } from '../../catalog/view/grants.ts'
 import { isSameOffer } from '../../catalog/inventory.ts'
 import type { Inventory } from '../../catalog/inventory.ts'
@@ -269,8 +270,11 @@ export class Feed {
 const legacyListsOf = ({ inventory$, legacyInventory$ }: Downstream): Inventory | undefined => {
   const [all, legacy] = [inventory$.value, legacyInventory$.value]
   if (legacy === undefined || legacy === all) return undefined
-  return all !== undefined && isSameOffer(all, legacy) ? undefined : legacy
+  return all !== undefined && isSameOffer(all, legacy) && !hasWrapped(all) ? undefined : legacy
 }
+
+/** Whether a schema of the modern side is shown to legacy hosts in another form, which is not that of the legacy side (B108, B267). */
+const hasWrapped = ({ lists }: Inventory): boolean => lists.tools.some(({ raw }) => outputFormOf(raw) === 'wrapped')
 
 const NOTHING_OWN: ReadonlyMap<string, Inventory> = new Map()
 

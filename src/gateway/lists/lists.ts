@@ -59,7 +59,7 @@ export class Lists {
     const pending = this.#outdated(call.caller, row.kind)
     if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
     if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
-    const { pageMaxItems, pageMaxBytes, listTtlCapMs } = this.#options()
+    const { pageMaxItems, pageMaxBytes } = this.#options()
     const view = this.#feed.viewOf(call.caller)
     const cursor = cursorOf(call.params)
     const page = pageOf(
@@ -70,22 +70,28 @@ export class Lists {
       this.#seal,
       call.caller.principal,
     )
-    const contributors = view.sources.flatMap(({ inventory }) => (inventory === undefined ? [] : [inventory.freshness[row.kind]]))
-    const hints = listHints(contributors, {
-      nowMs: performance.now(),
-      capMs: listTtlCapMs,
-      isStarting: this.isStarting(call.caller.scope),
-      // With credentials, who asks decides what one path shows (T-30).
-      isPersonal:
-        call.caller.principal !== SHARED_PRINCIPAL ||
-        this.#inScope(call.caller.scope).some(({ personal }) => personal !== undefined),
-    })
     const result = new Draft()
     result.set(row.member, page.entries)
     if (page.nextCursor !== undefined) result.set('nextCursor', JSON.stringify(page.nextCursor))
+    // How long it may be kept is told in the modern era alone (B106).
+    if (call.caller.session === undefined) this.#hint(result, row.kind, call.caller)
+    return complete(result)
+  }
+
+  #hint(result: Draft, kind: ListKind, caller: Caller): void {
+    const { listTtlCapMs } = this.#options()
+    const { sources } = this.#feed.viewOf(caller)
+    const contributors = sources.flatMap(({ inventory }) => (inventory === undefined ? [] : [inventory.freshness[kind]]))
+    const hints = listHints(contributors, {
+      nowMs: performance.now(),
+      capMs: listTtlCapMs,
+      isStarting: this.isStarting(caller.scope),
+      // With credentials, who asks decides what one path shows (T-30).
+      isPersonal:
+        caller.principal !== SHARED_PRINCIPAL || this.#inScope(caller.scope).some(({ personal }) => personal !== undefined),
+    })
     result.set('ttlMs', String(hints.ttlMs))
     result.set('cacheScope', JSON.stringify(hints.cacheScope))
-    return complete(result)
   }
 
   /** The list as the server of a bridge writes it, with its own pages; `undefined`: what is known of it is served. */
@@ -95,6 +101,8 @@ export class Lists {
     if (downstream === undefined || !isListedDirectly(downstream, this.#feed.viewOf(caller), caller)) return undefined
     try {
       const outcome = await downstream.handle(call)
+      // A server turned out to be of the other era: then the list is put into the words of this one.
+      if (!isListedDirectly(downstream, this.#feed.viewOf(caller), caller)) return undefined
       const isPersonal = caller.principal !== SHARED_PRINCIPAL || downstream.credential !== undefined
       if (caller.session === undefined && outcome.result instanceof Payload) correctReadHints(outcome.result, isPersonal)
       return outcome

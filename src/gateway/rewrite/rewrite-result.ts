@@ -60,7 +60,11 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
   if (call.caller.session === undefined && view.catalog.sources.length > 1)
     result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
   if (outcome.kind !== 'complete') return outcome
-  const projected = project(result, call, downstream.fidelity, () => view.outputFormOf(route.serverKey, route.entry))
+  // The lists may still be those of the other era of a server of both; what a legacy server answers is never wrapped (B108).
+  const isLegacy = downstream.eraFor(call.caller) === 'legacy'
+  const projected = project(result, call, downstream.fidelity, () =>
+    isLegacy ? 'plain' : view.outputFormOf(route.serverKey, route.entry),
+  )
   return projected === outcome.result ? outcome : { ...outcome, result: projected }
 }
 
