@@ -1,5 +1,6 @@
 /**
- * Random conversations through a gateway, in every pair of host, revision and server, judged by a small model of what may differ.
+ * Random conversations through a gateway, in every pair of host and server, at the merged endpoint and at bridges, judged by a small
+ * model of what may differ; where both have one transport, between host and server themselves as well.
  * `npm run differential` says as many as are asked for and keeps what it finds in the corpus that is said again here.
  */
 import { readFileSync } from 'node:fs'
@@ -15,10 +16,11 @@ const kept = JSON.parse(readFileSync(CORPUS, 'utf8')) as readonly {
   setting: Setting
   conversation: Conversation
 }[]
-const PER_PAIR = 20
+const PER_PAIR = 40
 const SEED = 20260728
 
-describe('B016 B017 B018 B269 B272 what one side writes reaches the other as it was written', () => {
+/** Side by side: a conversation mostly waits for timers and processes. */
+describe.concurrent('B016 B017 B018 B269 B272 B277 what one side writes reaches the other as it was written', () => {
   test.each(everyPair)('$name', { timeout: 120_000 }, async (pair) => {
     for (const { setting, conversation } of kept.filter(({ pair: name }) => name === pair.name))
       expect(await sayOnce(pair, setting, conversation)).toEqual([])

@@ -89,7 +89,7 @@ export class FakeDownstream implements AsyncDisposable {
   get address(): { readonly args: readonly string[] } | { readonly url: URL } {
     const port = this.#carrier?.port ?? 0
     if (!this.kind.endsWith('stdio')) return { url: new URL(`http://127.0.0.1:${port}/mcp`) }
-    return { args: [new URL('children/relay.ts', import.meta.url).pathname, String(port)] }
+    return { args: [new URL('children/relay.mjs', import.meta.url).pathname, String(port)] }
   }
   get received(): readonly Received[] {
     return this.journal.entries

@@ -1,8 +1,9 @@
 /** One random host: connects, listens for changes, says exchanges in its spelling, and answers what it is asked. */
-import type { Host, Pending, TransportRow } from '../fake-host.ts'
+import type { Host, HostOptions, Pending, TransportRow } from '../fake-host.ts'
 import { SessionHost } from '../fakes/http-hosts.ts'
 import { KEY, MODERN } from '../fakes/messages.ts'
 import type { TestGateway } from '../gateway.ts'
+import type { Endpoint, HostSetting } from './catalog.ts'
 import type { Exchange } from './conversation.ts'
 import { message, write } from './json.ts'
 import type { Written } from './json.ts'
@@ -11,6 +12,12 @@ import { answerText, METHOD_OF } from './scripts.ts'
 import type { Script } from './scripts.ts'
 import { member, readTree, valueOf } from './tree.ts'
 import type { Tree } from './tree.ts'
+
+/** The gateway, or what stands for one where hosts are connected to the server itself; and the server's key. */
+export interface Target {
+  readonly gateway: TestGateway
+  readonly server: string
+}
 
 /** What an exchange came to, as the host saw it. */
 export interface Said {
@@ -29,22 +36,23 @@ export class Caller {
   /** Of legacy hosts, once it is set. */
   level: string | undefined
   host: Host
+  readonly endpoint: Endpoint
+  readonly revision: string
   readonly #row: TransportRow
-  readonly #revision: string
   readonly #scripts: ReadonlyMap<string, Script>
   #listen: Pending | undefined
   #nextId = 0
 
   private constructor(
     row: TransportRow,
-    revision: string,
-    capabilities: string,
+    { endpoint, revision, capabilities }: HostSetting,
     index: number,
     scripts: ReadonlyMap<string, Script>,
     host: Host,
   ) {
+    this.endpoint = endpoint
     this.#row = row
-    this.#revision = revision
+    this.revision = revision
     this.capabilities = capabilities
     this.roots = `{"roots":[{"uri":"file:\\/\\/\\/host${index}","name":"caf\\u00e9","x":1.0}]}`
     this.#scripts = scripts
@@ -53,26 +61,33 @@ export class Caller {
 
   static async connect(
     row: TransportRow,
-    revision: string,
-    declared: string,
+    setting: HostSetting,
     index: number,
-    gateway: TestGateway,
+    to: Target,
     scripts: ReadonlyMap<string, Script>,
   ): Promise<Caller> {
-    const capabilities = declarable(revision, declared)
-    const caller = new Caller(row, revision, capabilities, index, scripts, await open(row, revision, capabilities, gateway))
+    const declared = { ...setting, capabilities: declarable(setting.revision, setting.capabilities) }
+    const caller = new Caller(row, declared, index, scripts, await open(row, declared, to))
     await caller.#prepare()
     return caller
   }
 
+  /** Connects once more. */
+  async reconnect(to: Target): Promise<void> {
+    await this.leave()
+    this.host = await open(this.#row, this, to)
+    this.level = undefined
+    await this.#prepare()
+  }
+
   /** After a restart of the gateway: sessions over Streamable HTTP go on (B276), pipes and streams are opened again. */
-  async return(gateway: TestGateway): Promise<void> {
+  async return(to: Target): Promise<void> {
     if (this.host instanceof SessionHost) {
       await this.host.listen()
       return
     }
     if (this.#row.name !== 'modern Streamable HTTP') {
-      this.host = await open(this.#row, this.#revision, this.capabilities, gateway)
+      this.host = await open(this.#row, this, to)
       this.level = undefined
     }
     await this.#prepare()
@@ -264,9 +279,16 @@ export class Caller {
   }
 }
 
-const open = (row: TransportRow, revision: string, capabilities: string, gateway: TestGateway): Promise<Host> => {
-  const declared = JSON.parse(capabilities) as Record<string, unknown>
-  return row.connect(gateway, row.era === 'modern' ? { capabilities: declared } : { revision, capabilities: declared })
+const open = (row: TransportRow, { endpoint, revision, capabilities }: HostSetting, to: Target): Promise<Host> => {
+  const options: HostOptions = {
+    capabilities: JSON.parse(capabilities) as Record<string, unknown>,
+    ...(row.era === 'legacy' && { revision }),
+  }
+  if (endpoint !== 'bridge') return row.connect(to.gateway, options)
+  const { gateway, server } = to
+  const path = `/servers/${server}/${row.name === 'HTTP+SSE' ? 'sse' : 'mcp'}`
+  const bridge: TestGateway = { ...gateway, openPipe: (identity) => gateway.openPipe(identity, { server }) }
+  return row.connect(bridge, { ...options, path })
 }
 
 /** On pipes and HTTP+SSE notifications come beside the answer; the token tells whose progress it is, the mark whose log message. */

@@ -46,14 +46,24 @@ export interface Curating {
   readonly alias: readonly { readonly tool: string; readonly exposed: string }[]
 }
 
+/** Where a host is connected: to the merged endpoint, to the bridge of the server, or to the server itself. */
+export type Endpoint = 'merged' | 'bridge' | 'direct'
+
+export interface HostSetting {
+  readonly endpoint: Endpoint
+  readonly revision: string
+  /** Client capabilities, as JSON text; those that its revision does not know are left out. */
+  readonly capabilities: string
+}
+
 export interface Setting {
   readonly catalog: Catalog
   readonly curating: Curating
+  /** Of the server. */
+  readonly prefix: string
   /** Of the gateway's own pages. */
   readonly pageMaxItems: number
-  readonly hosts: number
-  /** Client capabilities of each host, as JSON text; those that its revision does not know are left out. */
-  readonly capabilities: readonly string[]
+  readonly hosts: readonly HostSetting[]
   /** Whether the program behind the server's URL can be changed for one of the other era. */
   readonly isMovable: boolean
 }
@@ -157,38 +167,60 @@ const CAPABILITIES = [
   '{}',
 ]
 
-export const settings: fc.Arbitrary<Setting> = catalog.chain((chosen) => {
-  // A name that is hashed cannot be told from one that nobody offers.
-  const plain = (name: string): boolean => /^[a-z]{1,20}$/.test(name)
-  const toolNames = chosen.tools.map(({ id }) => id).filter(plain)
-  const hideable = [...toolNames, ...chosen.prompts.map(({ id }) => id).filter(plain)]
-  const some = (names: readonly string[], maxLength: number): fc.Arbitrary<string[]> =>
-    fc.subarray([...names], { minLength: 0, maxLength: Math.min(maxLength, names.length) })
-  const edit = fc.record({
-    name: fc.option(fc.constantFrom('renamed', 'another'), { nil: undefined }),
-    title: fc.option(fc.constant('A title'), { nil: undefined }),
-    description: fc.option(fc.constant('Other words.'), { nil: undefined }),
-    readOnlyHint: fc.option(fc.boolean(), { nil: undefined }),
-    pin: fc.option(fc.record({ value: fc.constantFrom('acme', 7), isHidden: fc.boolean() }), { nil: undefined }),
+const PREFIXES = ['fs', 'fs', 'a', 'x-9', 'p'.repeat(20)]
+const NOT_CURATED: Curating = { hidden: [], edits: [], alias: [] }
+
+/** Settings for hosts of these revisions at these endpoints. */
+export const settingsFor = (revisions: readonly string[], endpoints: readonly Endpoint[]): fc.Arbitrary<Setting> =>
+  catalog.chain((chosen) => {
+    // A name that is hashed cannot be told from one that nobody offers.
+    const plain = (name: string): boolean => /^[a-z]{1,20}$/.test(name)
+    const toolNames = chosen.tools.map(({ id }) => id).filter(plain)
+    const hideable = [...toolNames, ...chosen.prompts.map(({ id }) => id).filter(plain)]
+    const some = (names: readonly string[], maxLength: number): fc.Arbitrary<string[]> =>
+      fc.subarray([...names], { minLength: 0, maxLength: Math.min(maxLength, names.length) })
+    const edit = fc.record({
+      name: fc.option(fc.constantFrom('renamed', 'another'), { nil: undefined }),
+      title: fc.option(fc.constant('A title'), { nil: undefined }),
+      description: fc.option(fc.constant('Other words.'), { nil: undefined }),
+      readOnlyHint: fc.option(fc.boolean(), { nil: undefined }),
+      pin: fc.option(fc.record({ value: fc.constantFrom('acme', 7), isHidden: fc.boolean() }), { nil: undefined }),
+    })
+    const curating: fc.Arbitrary<Curating> = fc.oneof(
+      fc.constant(NOT_CURATED),
+      fc.tuple(some(hideable, 1), some(toolNames, 1), edit, some(toolNames, 1)).map(([hidden, edited, changes, aliased]) => ({
+        hidden,
+        // What is hidden and renamed besides is a name that nobody offers.
+        edits: edited.filter((tool) => !hidden.includes(tool)).map((tool) => ({ tool, ...changes })),
+        alias: aliased.filter((tool) => !edited.includes(tool)).map((tool) => ({ tool, exposed: 'the-alias' })),
+      })),
+    )
+    return fc
+      .record({
+        catalog: fc.constant(chosen),
+        curating,
+        prefix: fc.constantFrom(...PREFIXES),
+        pageMaxItems: fc.constantFrom(5_000, 2),
+        hosts: fc.array(
+          fc.record({
+            endpoint: fc.constantFrom(...endpoints),
+            revision: fc.constantFrom(...revisions),
+            capabilities: fc.constantFrom(CAPABILITIES[0] ?? '', ...CAPABILITIES),
+          }),
+          { minLength: 1, maxLength: 3 },
+        ),
+        isMovable: fc.constantFrom(false, false, true),
+      })
+      .map(plausible)
   })
-  const curating: fc.Arbitrary<Curating> = fc.oneof(
-    fc.constant({ hidden: [], edits: [], alias: [] }),
-    fc.tuple(some(hideable, 1), some(toolNames, 1), edit, some(toolNames, 1)).map(([hidden, edited, changes, aliased]) => ({
-      hidden,
-      // What is hidden and renamed besides is a name that nobody offers.
-      edits: edited.filter((tool) => !hidden.includes(tool)).map((tool) => ({ tool, ...changes })),
-      alias: aliased.filter((tool) => !edited.includes(tool)).map((tool) => ({ tool, exposed: 'the-alias' })),
-    })),
-  )
-  return fc.record({
-    catalog: fc.constant(chosen),
-    curating,
-    pageMaxItems: fc.constantFrom(5_000, 2),
-    hosts: fc.constantFrom(1, 2, 3),
-    capabilities: fc.array(fc.constantFrom(CAPABILITIES[0] ?? '', ...CAPABILITIES), { minLength: 3, maxLength: 3 }),
-    isMovable: fc.constantFrom(false, false, true),
-  })
-})
+
+/** A bridge of a curated server is half a merged endpoint: it has tests of its own. A host without a gateway cannot follow a server that moves. */
+const plausible = (setting: Setting): Setting => {
+  const { curating, hosts } = setting
+  const isCurated = curating.hidden.length + curating.edits.length + curating.alias.length > 0
+  const placed = isCurated ? hosts.map((host) => ({ ...host, endpoint: 'merged' as const })) : hosts
+  return { ...setting, hosts: placed, isMovable: setting.isMovable && placed.every(({ endpoint }) => endpoint !== 'direct') }
+}
 
 /** The setting that leaves everything at its default. */
 export const PLAIN_SETTING: Setting = {
@@ -199,10 +231,10 @@ export const PLAIN_SETTING: Setting = {
     templates: [{ id: 'file:///t/{name}', members: [['"name"', '"n"']] }],
     perPage: 100,
   },
-  curating: { hidden: [], edits: [], alias: [] },
+  curating: NOT_CURATED,
+  prefix: 'fs',
   pageMaxItems: 5_000,
-  hosts: 1,
-  capabilities: [CAPABILITIES[0] ?? '', CAPABILITIES[0] ?? '', CAPABILITIES[0] ?? ''],
+  hosts: [{ endpoint: 'merged', revision: '2025-11-25', capabilities: CAPABILITIES[0] ?? '' }],
   isMovable: false,
 }
 
@@ -225,8 +257,12 @@ export const entryOf = ({ hidden, edits, alias }: Curating): object => ({
   alias: Object.fromEntries(alias.map(({ tool, exposed }) => [tool, exposed])),
 })
 
-/** BRIDGING 4.2 (B158 to B162), written apart from `src/`: `<prefix>__<name>`, or its beginning and a hash of the name. */
+/**
+ * BRIDGING 4.2 (B158 to B162), written apart from `src/`: `<prefix>__<name>`, or its beginning and a hash of the name. Where there is
+ * no prefix, at a bridge (3.21), names and URIs are the server's own; the same in the functions below.
+ */
 export const exposedName = (prefix: string, { edits, alias }: Curating, list: ListName, original: string): string => {
+  if (prefix === '') return original
   const aliased = alias.find(({ tool }) => tool === original)
   if (aliased !== undefined) return aliased.exposed
   const name = (list === 'tools' ? edits.find(({ tool }) => tool === original)?.name : undefined) ?? original
@@ -248,14 +284,14 @@ const base32 = (digest: Buffer): string =>
 
 /** BRIDGING 4.4, rules 1 to 3 and 8: a URI in content. */
 export const exposedUri = (prefix: string, uri: string): string => {
-  if (/^https?:/i.test(uri) || !/^[a-z][a-z0-9+.-]*:/i.test(uri)) return uri
+  if (prefix === '' || /^https?:/i.test(uri) || !/^[a-z][a-z0-9+.-]*:/i.test(uri)) return uri
   if (uri.startsWith('ui://')) return `ui://~${prefix}/${uri.slice('ui://'.length)}`
   return `${prefix}+${uri}`
 }
 
 /** The same in a list, where a relative one is put under the prefix as well (3.22). */
 export const listedUri = (prefix: string, uri: string): string =>
-  /^(?:\{|[a-z][a-z0-9+.-]*[:{])/i.test(uri) ? exposedUri(prefix, uri) : `${prefix}+:${uri}`
+  prefix === '' || /^(?:\{|[a-z][a-z0-9+.-]*[:{])/i.test(uri) ? exposedUri(prefix, uri) : `${prefix}+:${uri}`
 
 export const exposedId = (prefix: string, curating: Curating, list: ListName, id: string): string =>
   list === 'tools' || list === 'prompts' ? exposedName(prefix, curating, list, id) : listedUri(prefix, id)

@@ -120,10 +120,10 @@ const block: fc.Arbitrary<Block> = fc.oneof(
   }),
 )
 
-/** Every code that a table of BRIDGING 7.3 names, and some that it does not. -32042 and -32021 have tests of their own. */
+/** Every code that a table of BRIDGING 7.3 names, those around them, and some that no table names. */
 const CODES = [
-  -32602, -32603, -32600, -32601, -32700, -32002, -1, 0, 1, 4711, -32000, -32001, -32010, -32019, -32023, -32050, -32099, -31999,
-  -32100, -32768, 2_147_483_647,
+  -32602, -32603, -32600, -32601, -32700, -32002, -1, 0, 1, 4711, -32000, -32001, -32010, -32019, -32020, -32021, -32022, -32023,
+  -32029, -32040, -32041, -32042, -32043, -32049, -32050, -32099, -31999, -32100, -32768, 2_147_483_647,
 ]
 
 const question: fc.Arbitrary<Question> = fc.record({

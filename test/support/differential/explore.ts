@@ -1,10 +1,10 @@
 /** One round of a pair: a random setting, and so many random conversations in it. What is found is shrunk, and found again alone. */
 import * as fc from 'fast-check'
-import { PLAIN_SETTING, settings } from './catalog.ts'
+import { PLAIN_SETTING, settingsFor } from './catalog.ts'
 import type { Setting } from './catalog.ts'
 import { conversations } from './conversation.ts'
 import type { Conversation } from './conversation.ts'
-import { Stage } from './run.ts'
+import { endpointsOf, Stage } from './run.ts'
 import type { Pair } from './run.ts'
 
 /** Conversations in one setting. */
@@ -26,7 +26,7 @@ export const explore = async (
   numRuns = ROUND,
 ): Promise<Finding | undefined> => {
   const own = seedOf(`${seed} ${round} ${pair.name}`)
-  const [setting = PLAIN_SETTING] = fc.sample(settings, { seed: own, numRuns: 1 })
+  const [setting = PLAIN_SETTING] = fc.sample(settingsFor(pair.revisions, endpointsOf(pair)), { seed: own, numRuns: 1 })
   await using stage = await Stage.open(pair, setting)
   const property = fc.asyncProperty(conversations, async (conversation) => {
     onSaid(conversation)
@@ -37,7 +37,8 @@ export const explore = async (
   if (!outcome.failed || outcome.counterexample === null) return undefined
   const [conversation] = outcome.counterexample
   const text = outcome.errorInstance instanceof Error ? outcome.errorInstance.message : String(outcome.errorInstance)
-  for (const simpler of [PLAIN_SETTING, setting]) {
+  const plain = setting.hosts.map((host) => ({ ...PLAIN_SETTING, hosts: [host] }))
+  for (const simpler of [...plain, setting]) {
     const found = await sayOnce(pair, simpler, conversation)
     if (found.length > 0) return { pair: pair.name, setting: simpler, conversation, text: found.join('\n') }
   }

@@ -2,7 +2,7 @@
 import { definitionText, exposedId, LIST_WORDS, shown } from './catalog.ts'
 import type { Curating, ListName } from './catalog.ts'
 import { isWrappedBy, knowsObjectsOnly } from './judge.ts'
-import { OURS, same, sameMembers } from './model.ts'
+import { areAlone, OURS, same, sameMembers } from './model.ts'
 import type { Cell, Say } from './model.ts'
 import { member, readTree, valueOf } from './tree.ts'
 import type { Tree } from './tree.ts'
@@ -20,7 +20,7 @@ export const judgeList = (
   const results = pages.map((text) => member(readTree(text), 'result'))
   results.forEach((result, at) => {
     if (result === undefined) return say(`${words.method} was answered with ${pages[at]}`)
-    judgePage(cell, words.member, result, pageMaxItems, say)
+    if (!areAlone(cell)) judgePage(cell, words.member, result, pageMaxItems, say)
   })
   const all = results.flatMap((result) => member(result, words.member)?.items ?? [])
   const ids = all.map((entry) => valueOf(member(entry, words.id)) as string)

@@ -1,7 +1,7 @@
 /** Progress and log messages of one exchange: under the host's token, increasing, complete in the end, at the host's level. */
 import { LEVELS } from './conversation.ts'
 import type { Exchange, Reply } from './conversation.ts'
-import { same, sameMembers } from './model.ts'
+import { areAlone, same, sameMembers } from './model.ts'
 import type { Cell, Observed, Say } from './model.ts'
 import { member, readTree, valueOf } from './tree.ts'
 import type { Tree } from './tree.ts'
@@ -9,12 +9,17 @@ import type { Tree } from './tree.ts'
 export const judgeNotifications = (cell: Cell, observed: Observed, say: Say): void => {
   const messages = observed.notifications.map(readTree)
   const of = (method: string): Tree[] => messages.filter((message) => valueOf(member(message, 'method')) === method)
-  judgeProgress(observed, of('notifications/progress'), say)
+  judgeProgress(cell, observed, of('notifications/progress'), say)
   judgeLogs(cell, observed, of('notifications/message'), say)
 }
 
 /** 3.9 (B075, B136): only what increases, at most ten a second beside the first twenty, and the last always arrives. */
-const judgeProgress = ({ exchange: { token, reply } }: Observed, messages: readonly Tree[], say: Say): void => {
+const judgeProgress = (
+  { endpoint }: Cell,
+  { exchange: { token, reply } }: Observed,
+  messages: readonly Tree[],
+  say: Say,
+): void => {
   if (token === undefined) {
     if (messages.length > 0) say('progress was relayed to a host that sent no token')
     return
@@ -25,24 +30,31 @@ const judgeProgress = ({ exchange: { token, reply } }: Observed, messages: reado
     if (valueOf(member(params, 'progressToken')) !== JSON.parse(token))
       say(`progress has the token ${member(params, 'progressToken')?.text}`)
     const value = Number(valueOf(member(params, 'progress')))
-    if (value <= last) say(`progress fell from ${last} to ${value}`)
+    if (value <= last && endpoint !== 'direct') say(`progress fell from ${last} to ${value}`)
     last = value
-    const sent = reply.progress.find((note) => note.value === value)
-    if (sent === undefined) say(`progress was invented: ${message.text}`)
-    else judgeMore('progress', sent.more, params, ['progressToken', 'progress'], say)
+    const sent = reply.progress.filter((note) => note.value === value)
+    const faults = sent.map(({ more }) => {
+      const found: string[] = []
+      judgeMore('progress', more, params, ['progressToken', 'progress'], (text) => found.push(text))
+      return found
+    })
+    if (sent.length === 0) say(`progress was invented: ${message.text}`)
+    else if (faults.every(({ length }) => length > 0)) for (const fault of faults[0] ?? []) say(fault)
   }
   const highest = Math.max(...reply.progress.map(({ value }) => value))
-  if (reply.progress.length > 0 && last !== highest) say(`progress ended with ${last} and not with ${highest}`)
+  if (reply.progress.length > 0 && last !== highest && endpoint !== 'direct')
+    say(`progress ended with ${last} and not with ${highest}`)
 }
 
 /** 3.11 (B146, B147): at the host's level and above, the logger under the server's prefix, all else as it was written. */
 const judgeLogs = (cell: Cell, { exchange, level, isAlone, mark }: Observed, messages: readonly Tree[], say: Say): void => {
   const expected = expectedLogs(cell, level, exchange)
-  const allowed = level === undefined && cell.hostEra === 'legacy' ? exchange.reply.logs : expected
+  const isServers = level === undefined || cell.endpoint !== 'merged'
+  const allowed = isServers && cell.hostEra === 'legacy' ? exchange.reply.logs : expected
   const taken = new Set<number>()
   for (const message of messages) {
     const params = member(message, 'params')
-    if (valueOf(member(params, 'logger')) !== `${cell.prefix}/log ${mark}`)
+    if (valueOf(member(params, 'logger')) !== `${cell.prefix === '' ? '' : `${cell.prefix}/`}log ${mark}`)
       say(`the logger is ${member(params, 'logger')?.text} and not that of ${mark}`)
     const at = allowed.findIndex((note, index) => !taken.has(index) && isNote(note, params))
     if (at === -1) say(`a log message was changed, repeated, or is below the level ${level}: ${message.text}`)
@@ -54,6 +66,8 @@ const judgeLogs = (cell: Cell, { exchange, level, isAlone, mark }: Observed, mes
 
 /** The log messages of an exchange that its host gets. */
 export const expectedLogs = (cell: Cell, level: string | undefined, { reply }: Exchange): Reply['logs'] => {
+  // What peers alone say to each other is theirs, also where a server sends what was not asked for.
+  if (areAlone(cell)) return reply.logs
   if (cell.hostEra === 'modern' && level === undefined) return []
   // For a legacy host that set none, a modern server is asked for `info`; a legacy one sends what it likes.
   const least = LEVELS.indexOf((level ?? (cell.serverEra === 'modern' ? 'info' : 'debug')) as (typeof LEVELS)[number])

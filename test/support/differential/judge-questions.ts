@@ -1,6 +1,6 @@
 /** What a server asks in the middle of a call: who may be asked what, in which words, and the answer as it was given. */
 import type { QuestionKind } from './conversation.ts'
-import { isBefore, same, sameMembers } from './model.ts'
+import { areAlone, isBefore, same, sameMembers } from './model.ts'
 import type { Asked, Cell, Observed, Say, ServerQuestion } from './model.ts'
 import { member, readTree, valueOf } from './tree.ts'
 import type { Tree } from './tree.ts'
@@ -18,10 +18,12 @@ export const declarable = (revision: string, capabilities: string): string => {
 
 /** What becomes of a question: it is put to the host, or the server is refused with that code (B038, B059, B093, B094, B097). */
 export const fateOf = (
-  cell: Pick<Cell, 'hostEra' | 'hostRevision'>,
+  cell: Pick<Cell, 'endpoint' | 'hostEra' | 'hostRevision' | 'serverEra'>,
   capabilities: string,
   kind: QuestionKind,
 ): 'asked' | -32601 | -32602 => {
+  // 3.21: what a host that did not declare it makes of the question is between the two; a modern server must not ask it.
+  if (areAlone(cell as Cell) && cell.hostEra === 'legacy') return 'asked'
   const { elicitation, sampling, roots } = JSON.parse(capabilities) as Record<string, Record<string, unknown> | undefined>
   if (kind === 'roots') return roots === undefined ? -32601 : 'asked'
   if (kind === 'sampling' || kind === 'tools' || kind === 'context') {
@@ -83,14 +85,23 @@ const judgeQuestion = (cell: Cell, { question: { kind }, params, answer }: Serve
   const from = readTree(params)
   const to = readTree(reached.params)
   const isDialog = ['form', 'titled', 'several', 'url'].includes(kind)
+  if (areAlone(cell)) {
+    sameMembers('question', from, to, [], say)
+    if (readTree(reached.answer).text !== answer) say(`the answer ${reached.answer} reached the server as ${answer}`)
+    return
+  }
   const worded = [
-    ...(isDialog ? ['message', 'mode', 'elicitationId'] : ['includeContext']),
+    ...(isDialog ? ['message', 'mode', 'elicitationId'] : cell.endpoint === 'merged' ? ['includeContext'] : []),
     ...(kind === 'titled' && isBefore(cell, '2025-11-25') ? ['requestedSchema'] : []),
   ]
   sameMembers('question', from, to, worded, say)
   if (isDialog) judgeDialog(cell, kind, from, to, say)
   // B095: "this server" would be all of them.
-  else if (member(to, 'includeContext') !== undefined && valueOf(member(to, 'includeContext')) !== 'none')
+  else if (
+    cell.endpoint === 'merged' &&
+    member(to, 'includeContext') !== undefined &&
+    valueOf(member(to, 'includeContext')) !== 'none'
+  )
     say(`the host was asked for the context of ${member(to, 'includeContext')?.text}`)
   // B092: answers pass unchanged.
   if (readTree(reached.answer).text !== answer) say(`the answer ${reached.answer} reached the server as ${answer}`)
@@ -98,7 +109,8 @@ const judgeQuestion = (cell: Cell, { question: { kind }, params, answer }: Serve
 
 const judgeDialog = (cell: Cell, kind: QuestionKind, from: Tree, to: Tree, say: Say): void => {
   // B090, B261: the label is the display name of the configuration.
-  const expected = `[${cell.prefix.toUpperCase()}] ${String(valueOf(member(from, 'message')))}`
+  const label = cell.prefix === '' ? '' : `[${cell.prefix.toUpperCase()}] `
+  const expected = `${label}${String(valueOf(member(from, 'message')))}`
   if (valueOf(member(to, 'message')) !== expected) say(`a question reached the host as ${member(to, 'message')?.text}`)
   const knowsModes = !isBefore(cell, '2025-11-25')
   const mode = valueOf(member(to, 'mode'))

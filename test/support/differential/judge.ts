@@ -6,7 +6,7 @@ import { exposedName, listedUri } from './catalog.ts'
 import type { Exchange, Outcome } from './conversation.ts'
 import { judgeNotifications } from './judge-notifications.ts'
 import { judgeQuestions } from './judge-questions.ts'
-import { isBefore, judgeUri, OURS, PER_REQUEST, PROTOCOL, same, sameMembers, sameVendorMeta } from './model.ts'
+import { areAlone, isBefore, judgeUri, OURS, PER_REQUEST, PROTOCOL, same, sameMembers, sameVendorMeta } from './model.ts'
 import type { Cell, Observed, Say } from './model.ts'
 import { member, readTree, valueOf } from './tree.ts'
 import type { Tree } from './tree.ts'
@@ -45,8 +45,17 @@ export const judge = (cell: Cell, observed: Observed): string[] => {
 
 /** A modern server is asked once more with the answers (B066, B067), one that died is asked once more where that is safe (B231). */
 const judgeCount = (cell: Cell, { received, questions, exchange, answer }: Observed, say: Say): void => {
-  const isDying = exchange.reply.outcome.kind === 'dies'
-  const expected = (cell.serverEra === 'modern' && questions.length > 0 ? 2 : 1) + (isDying ? 1 : 0)
+  const { outcome } = exchange.reply
+  const isDying = outcome.kind === 'dies'
+  // B221: the gateway may have read the tool before its headers changed.
+  const isMismatch =
+    outcome.kind === 'error' &&
+    outcome.code === -32020 &&
+    exchange.method === 'tools/call' &&
+    cell.serverEra === 'modern' &&
+    cell.isServerHttp &&
+    cell.endpoint !== 'direct'
+  const expected = (cell.serverEra === 'modern' && questions.length > 0 ? 2 : 1) + (isDying || isMismatch ? 1 : 0)
   if (isDying && exchange.method === 'tools/call') return say(`a tool was called twice: ${answer}`)
   if (received.length !== expected) say(`the server received ${received.length} requests instead of ${expected}: ${answer}`)
 }
@@ -110,13 +119,15 @@ const judgeArguments = (cell: Cell, tool: string, from: Tree | undefined, to: Tr
 
 /** String values that begin, unescaped, with the exposed form of this server's URIs lose exactly that. */
 const unaliased = (text: string, prefix: string): string =>
-  text.replaceAll(/"(?:[^"\\]|\\.)*"(\s*:)?/gs, (token, colon: string | undefined) => {
-    if (colon !== undefined) return token
-    if (token.startsWith(`"ui://~${prefix}/`)) return `"ui://${token.slice(`"ui://~${prefix}/`.length)}`
-    const rest = token.startsWith(`"${prefix}+`) ? token.slice(prefix.length + 2) : ''
-    if (/^:[^"]/.test(rest)) return `"${rest.slice(1)}`
-    return /^[A-Za-z][A-Za-z0-9+.-]*:/.test(rest) ? `"${rest}` : token
-  })
+  prefix === ''
+    ? text
+    : text.replaceAll(/"(?:[^"\\]|\\.)*"(\s*:)?/gs, (token, colon: string | undefined) => {
+        if (colon !== undefined) return token
+        if (token.startsWith(`"ui://~${prefix}/`)) return `"ui://${token.slice(`"ui://~${prefix}/`.length)}`
+        const rest = token.startsWith(`"${prefix}+`) ? token.slice(prefix.length + 2) : ''
+        if (/^:[^"]/.test(rest)) return `"${rest.slice(1)}`
+        return /^[A-Za-z][A-Za-z0-9+.-]*:/.test(rest) ? `"${rest}` : token
+      })
 
 /** B036, B037, B038, B053: of what a host answers, what this very host declared, and nothing else. */
 const judgeDeclared = ({ capabilities }: Observed, declared: Tree, say: Say): void => {
@@ -175,6 +186,10 @@ const judgeResult = (cell: Cell, observed: Observed, answered: Tree, answer: Tre
   if (result === undefined) return say(`a result became ${answer.text}`)
   const from = member(answered, 'result')
   const { method } = observed.exchange
+  if (areAlone(cell)) {
+    sameMembers('result', from, result, ['_meta'], say)
+    return sameVendorMeta('result._meta', member(from, '_meta'), member(result, '_meta'), say)
+  }
   const own = ['resultType', 'ttlMs', 'cacheScope', '_meta', 'content', 'contents', 'messages', 'structuredContent']
   sameMembers('result', from, result, own, say)
   judgeEraMembers(cell, observed.exchange, from, result, say)
@@ -279,7 +294,9 @@ const judgeBlock = (cell: Cell, place: string, from: Tree, to: Tree | undefined,
 }
 
 /** BRIDGING 7.3: codes that would say something untrue about the gateway, or that one era does not know. */
-const codeFor = (cell: Cell, method: Exchange['method'], code: number, hasUri: boolean): number => {
+const codeFor = (cell: Cell, capabilities: string, method: Exchange['method'], code: number, hasUri: boolean): number => {
+  if (code === URL_REQUIRED && cell.hostEra === 'legacy' && knowsUrls(cell, capabilities)) return code
+  if (code === URL_REQUIRED && cell.hostEra === 'modern' && !knowsUrls(cell, capabilities)) return -32021
   if ([-32700, -32600, -32601, -32020, -32022].includes(code)) return -32603
   if (code === -32602 && method === 'resources/read' && cell.hostEra === 'legacy' && hasUri) return -32002
   if (code === -32002) return cell.hostEra === 'modern' ? -32602 : code
@@ -288,20 +305,44 @@ const codeFor = (cell: Cell, method: Exchange['method'], code: number, hasUri: b
   return code
 }
 
-const judgeError = (cell: Cell, { exchange, sent }: Observed, answered: Tree, answer: Tree, say: Say): void => {
+const URL_REQUIRED = -32042
+const MISSING_CAPABILITY = -32021
+
+const knowsUrls = (cell: Cell, capabilities: string): boolean =>
+  !isBefore(cell, '2025-11-25') && member(member(readTree(capabilities), 'elicitation'), 'url') !== undefined
+
+/** 3.13, 7.3: what a legacy host cannot do within its session its model reads, as the result of the tool. */
+const isToldInWords = (cell: Cell, capabilities: string, code: number): boolean =>
+  cell.hostEra === 'legacy' &&
+  !areAlone(cell) &&
+  (code === MISSING_CAPABILITY || (code === URL_REQUIRED && !knowsUrls(cell, capabilities)))
+
+const judgeWords = (code: number, answer: Tree, say: Say): void => {
+  if (valueOf(member(member(answer, 'result'), 'isError')) !== true) say(`the error ${code} became ${answer.text}`)
+}
+
+const judgeError = (cell: Cell, { exchange, sent, capabilities }: Observed, answered: Tree, answer: Tree, say: Say): void => {
   const { method, reply } = exchange
   const asked = valueOf(member(member(readTree(sent), 'params'), 'uri'))
   const outcome = reply.outcome as Outcome & { kind: 'error' }
   const from = member(answered, 'error')
   const data = member(from, 'data')
   const error = member(answer, 'error')
-  if (error === undefined) return say(`the error ${outcome.code} became ${answer.text}`)
+  if (error === undefined) {
+    if (method === 'tools/call' && isToldInWords(cell, capabilities, outcome.code)) return judgeWords(outcome.code, answer, say)
+    return say(`the error ${outcome.code} became ${answer.text}`)
+  }
+  if (areAlone(cell)) return sameMembers('error', from, error, [], say)
   const hasUri = data !== undefined && member(data, 'uri') !== undefined
-  const code = codeFor(cell, method, outcome.code, hasUri)
+  const code = codeFor(cell, capabilities, method, outcome.code, hasUri)
   const arrived = member(error, 'code')
   if (arrived?.text !== String(code)) say(`the code ${outcome.code} became ${arrived?.text} instead of ${code}`)
+  // A visit that the host cannot make is told in the gateway's words.
+  if (outcome.code === URL_REQUIRED && !knowsUrls(cell, capabilities)) return
+  if (outcome.code === URL_REQUIRED && code === outcome.code) return sameMembers('error', from, error, [], say)
   const message = member(from, 'message')
-  if (message !== undefined) same('error.message', message, member(error, 'message'), say)
+  const isReworded = isToldInWords(cell, capabilities, outcome.code)
+  if (message !== undefined && !isReworded) same('error.message', message, member(error, 'message'), say)
   const there = member(error, 'data')
   // B104: where the server said nothing, the host is told which resource is missing.
   const isNotFound = method === 'resources/read' && (outcome.code === -32002 || (outcome.code === -32602 && hasUri))

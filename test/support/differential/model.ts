@@ -1,5 +1,5 @@
 /** The pair, the setting and the observations that all parts of the judge share, and the comparisons they are built from. */
-import type { Catalog, Curating } from './catalog.ts'
+import type { Catalog, Curating, Endpoint } from './catalog.ts'
 import { exposedUri } from './catalog.ts'
 import type { Exchange, Question } from './conversation.ts'
 import { readTree, valueOf } from './tree.ts'
@@ -14,7 +14,9 @@ export interface Cell {
   /** The server closes the stream of a request where others send a notification. */
   readonly isServerHttp: boolean
   readonly isHostHttp: boolean
+  /** Of names and URIs; empty where they are the server's own. */
   readonly prefix: string
+  readonly endpoint: Endpoint
   readonly catalog: Catalog
   readonly curating: Curating
 }
@@ -116,6 +118,9 @@ export const judgeUri = ({ prefix }: Cell, place: string, from: Tree, to: Tree |
   const expected = exposedUri(prefix, valueOf(from) as string)
   if (valueOf(to) !== expected) say(`${place}: ${from.text} became ${to?.text} instead of ${JSON.stringify(expected)}`)
 }
+
+/** Nothing is translated: host and server of one era, with nothing between them but a bridge (3.21, B277). */
+export const areAlone = ({ endpoint, hostEra, serverEra }: Cell): boolean => endpoint !== 'merged' && hostEra === serverEra
 
 export const isBefore = (cell: Cell, revision: string): boolean => cell.hostEra === 'legacy' && cell.hostRevision < revision
 

@@ -4,17 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadConfiguration } from '../../../src/config/load.ts'
 import type { ServerOptions } from '../../../src/downstream/options.ts'
-import { everyFakeKind, fake, FakeDownstream } from '../fake-downstream.ts'
-import type { FakeKind } from '../fake-downstream.ts'
+import { fake, FakeDownstream } from '../fake-downstream.ts'
 import { everyTransport } from '../fake-host.ts'
 import type { Pending, TransportRow } from '../fake-host.ts'
 import { MODERN } from '../fakes/messages.ts'
 import { startGateway } from '../gateway.ts'
 import type { TestGateway } from '../gateway.ts'
 import { Caller, LATE_MS } from './caller.ts'
-import type { Said } from './caller.ts'
+import type { Said, Target } from './caller.ts'
 import { definitionText, entryOf, exposedId, LIST_WORDS, LISTS, shown } from './catalog.ts'
-import type { Catalog, Curating, ListName, Setting } from './catalog.ts'
+import type { Catalog, Curating, Endpoint, ListName, Setting } from './catalog.ts'
 import type { Conversation, Exchange, Step } from './conversation.ts'
 import { write } from './json.ts'
 import type { Written } from './json.ts'
@@ -22,28 +21,44 @@ import { judgeList } from './judge-lists.ts'
 import { expectedLogs, judgeUpdate } from './judge-notifications.ts'
 import { fateOf } from './judge-questions.ts'
 import { judge } from './judge.ts'
+import { areAlone } from './model.ts'
 import type { Cell, Observed } from './model.ts'
 import type { Script } from './scripts.ts'
-import { RandomServer } from './server.ts'
+import { everyServerKind, RandomServer } from './server.ts'
+import type { ServerKind } from './server.ts'
 
 export interface Pair {
   readonly name: string
   readonly host: TransportRow
-  readonly revision: string
-  readonly kind: FakeKind
+  readonly kind: ServerKind
+  /** That hosts of this transport can speak. */
+  readonly revisions: readonly string[]
 }
 
+const HEADER_MISMATCH = -32020
 const LEGACY = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 
-/** Every host of every revision before every kind of server. */
+/** Every transport of hosts before every kind of server. */
 export const everyPair: readonly Pair[] = everyTransport.flatMap((host) =>
-  (host.era === 'modern' ? [MODERN] : LEGACY)
+  everyServerKind.map((kind) => ({
+    name: `${host.name} × ${kind}`,
+    host,
+    kind,
     // Streamable HTTP began with 2025-03-26; hosts that say less over it do not exist.
-    .filter((revision) => host.name !== 'legacy Streamable HTTP' || revision > '2024-11-05')
-    .flatMap((revision) => everyFakeKind.map((kind) => ({ name: `${host.name} ${revision} × ${kind}`, host, revision, kind }))),
+    revisions: host.era === 'modern' ? [MODERN] : host.name === 'legacy Streamable HTTP' ? LEGACY.slice(1) : LEGACY,
+  })),
 )
 
-const PREFIX = 'fs'
+/** Where hosts of a pair can be connected; to the server itself where both have the same transport. */
+export const endpointsOf = ({ host, kind }: Pair): readonly Endpoint[] =>
+  DIRECT[host.name]?.includes(kind) === true ? ['merged', 'bridge', 'direct'] : ['merged', 'bridge']
+
+const DIRECT: Readonly<Record<string, readonly ServerKind[]>> = {
+  'legacy Streamable HTTP': ['legacy http', 'dual http'],
+  'HTTP+SSE': ['legacy sse'],
+  'modern Streamable HTTP': ['modern http', 'dual http'],
+}
+
 /** Of the second server, which is only there so that there are two. */
 const OTHERS: Readonly<Record<ListName, readonly string[]>> = {
   tools: ['other__idle'],
@@ -88,13 +103,18 @@ export class Stage implements AsyncDisposable {
     const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-differential-'))
     const gateway = await start(server, idle, setting, stateDir, 0)
     const stage = new Stage(pair, setting, server, idle, stateDir, gateway)
-    const indices = Array.from({ length: setting.hosts }, (_, index) => index)
     stage.#callers = await Promise.all(
-      indices.map((index) =>
-        Caller.connect(pair.host, pair.revision, setting.capabilities[index] ?? '{}', index, gateway, server.scripts),
-      ),
+      setting.hosts.map((host, index) => Caller.connect(pair.host, host, index, stage.#reach(host.endpoint), server.scripts)),
     )
     return stage
+  }
+
+  #reach(endpoint: Endpoint): Target {
+    const { address } = this.#server
+    const server = this.#setting.prefix
+    if (endpoint !== 'direct' || !('url' in address)) return { gateway: this.#gateway, server }
+    // A host needs nothing of a gateway but its address.
+    return { gateway: { ...this.#gateway, url: address.url }, server }
   }
 
   /** Says one conversation; what was not as the model says, one sentence each. */
@@ -120,12 +140,11 @@ export class Stage implements AsyncDisposable {
 
   /** Back to the setting: every conversation finds the same world. */
   async #reset(found: string[]): Promise<void> {
-    if (this.#server.fake.kind !== this.#pair.kind) await this.#changeEra(found)
+    if (!this.#server.isAsBegun) await this.#changeEra(found)
     if (this.#server.catalog !== this.#setting.catalog) await this.#offer(this.#setting.catalog, found)
     if (this.#pair.host.era === 'legacy' && this.#callers.some(({ level }) => level !== undefined && level !== 'debug'))
       await this.#setLevel('debug')
-    this.#server.fake.forget()
-    this.#server.scripts.clear()
+    this.#server.forget()
     for (const caller of this.#callers) caller.forget()
   }
 
@@ -138,8 +157,7 @@ export class Stage implements AsyncDisposable {
       case 'offer':
         return this.#offer(step.catalog, found)
       case 'update':
-        // Not yet judged where the server's era changes: docs/differential.md.
-        return this.#server.isMovable ? undefined : this.#update(step, found)
+        return this.#update(step, found)
       case 'level':
         return this.#setLevel(step.level)
       case 'server restarts':
@@ -151,16 +169,16 @@ export class Stage implements AsyncDisposable {
     }
   }
 
-  get #cell(): Cell {
-    const { host, revision } = this.#pair
-    const { kind, era } = this.#server.fake
+  #cellOf({ endpoint, revision }: Caller): Cell {
+    const { host } = this.#pair
     return {
+      endpoint,
       hostEra: host.era,
       hostRevision: revision,
-      serverEra: era,
-      isServerHttp: kind.endsWith('http'),
+      serverEra: this.#server.fakeFor(host.era).era,
+      isServerHttp: this.#server.isHttp,
       isHostHttp: host.name.endsWith('HTTP'),
-      prefix: PREFIX,
+      prefix: endpoint === 'merged' ? this.#setting.prefix : '',
       catalog: this.#server.catalog,
       curating: this.#setting.curating,
     }
@@ -192,21 +210,22 @@ export class Stage implements AsyncDisposable {
   #script(caller: Caller, exchange: Exchange, isConcurrent: boolean): Script {
     const mark = `turn ${this.#turns++}`
     const { outcome, questions } = exchange.reply
-    // A process that ends takes other calls with it.
+    // A process that ends takes other calls with it, and a host without a gateway loses its session.
+    const cannotDie = isConcurrent || caller.endpoint === 'direct'
     const settled =
-      outcome.kind === 'dies' && isConcurrent ? { kind: 'error' as const, code: 1, message: '"no"', data: undefined } : outcome
-    // 3.0 (b): what a server asks beside several calls of one session, on a pipe, is asked in the latest of them and ends with it.
-    const isGuessed = isConcurrent && this.#pair.host.era === 'legacy' && !this.#cell.isServerHttp
-    const isPlain =
-      isGuessed || settled.kind === 'cancelled' || settled.kind === 'dies' || exchange.method === 'completion/complete'
+      outcome.kind === 'dies' && cannotDie ? { kind: 'error' as const, code: 1, message: '"no"', data: undefined } : outcome
+    const isPlain = settled.kind === 'cancelled' || settled.kind === 'dies' || exchange.method === 'completion/complete'
     const asks = isPlain
       ? []
       : questions.filter(
           (question, at) =>
             this.#mayAsk(caller, question.kind) && questions.findIndex(({ kind }) => methodsMeet(kind, question.kind)) === at,
         )
+    const reply = { ...exchange.reply, outcome: settled, questions: asks }
+    // A request that may be sent again because of its headers (B221) would say everything twice.
+    const isRepeated = settled.kind === 'error' && settled.code === HEADER_MISMATCH
     return {
-      exchange: { ...exchange, reply: { ...exchange.reply, outcome: settled, questions: asks } },
+      exchange: { ...exchange, reply: isRepeated ? { ...reply, questions: [], progress: [], logs: [] } : reply },
       mark,
       target: this.#targetOf(exchange),
       received: [],
@@ -219,9 +238,10 @@ export class Stage implements AsyncDisposable {
   }
 
   /** A modern server may ask only what was declared to it; a legacy one asks what it likes. */
-  #mayAsk({ capabilities }: Caller, kind: Exchange['reply']['questions'][number]['kind']): boolean {
-    const cell = this.#cell
-    return cell.serverEra === 'legacy' || fateOf({ hostEra: 'modern', hostRevision: MODERN }, capabilities, kind) === 'asked'
+  #mayAsk(caller: Caller, kind: Exchange['reply']['questions'][number]['kind']): boolean {
+    const cell = this.#cellOf(caller)
+    const declared = { ...cell, hostEra: 'modern', hostRevision: MODERN } as const
+    return cell.serverEra === 'legacy' || fateOf(declared, caller.capabilities, kind) === 'asked'
   }
 
   #targetOf({ method, target }: Exchange): string {
@@ -237,7 +257,7 @@ export class Stage implements AsyncDisposable {
     return list[target % list.length]?.id ?? ''
   }
 
-  #exposedOf({ method, target }: Exchange, original: string): string {
+  #exposedOf({ prefix }: Cell, { method, target }: Exchange, original: string): string {
     const list: ListName =
       method === 'tools/call'
         ? 'tools'
@@ -246,14 +266,14 @@ export class Stage implements AsyncDisposable {
           : method === 'completion/complete' && target % 2 === 1
             ? 'templates'
             : 'prompts'
-    return exposedId(PREFIX, this.#setting.curating, list, original)
+    return exposedId(prefix, this.#setting.curating, list, original)
   }
 
   async #exchange(caller: Caller, script: Script, isTagged: boolean, isAlone: boolean, found: string[]): Promise<void> {
-    const cell = this.#cell
+    const cell = this.#cellOf(caller)
     const { exchange, target, mark } = script
     this.#server.scripts.set(mark, script)
-    const exposed = this.#exposedOf(exchange, target)
+    const exposed = this.#exposedOf(cell, exchange, target)
     const isHidden = cell.curating.hidden.includes(target)
     const level = cell.hostEra === 'modern' ? exchange.level : caller.level
     const observe = (said: Partial<Said> & { sent: string }, cancellation: Observed['cancellation']): Observed => ({
@@ -275,8 +295,8 @@ export class Stage implements AsyncDisposable {
     }
     const link = this.#link
     const said = await caller.say(script, exposed, isTagged ? mark : undefined, () => undefined)
-    // It may have been the main link's process or session.
-    if (exchange.reply.outcome.kind === 'dies' && script.received.length > 0) await this.#replaced(link, 1_000)
+    // It may have been the main link's process or session; by now that is known.
+    if (exchange.reply.outcome.kind === 'dies' && this.#link !== link) await this.#settled()
     if (!said.answer.startsWith('{')) return void found.push(`${said.sent} was not answered: ${said.answer}`)
     if (isAlone && !isHidden && script.answered !== undefined) {
       const expected = expectedLogs(cell, level, exchange).length
@@ -308,7 +328,8 @@ export class Stage implements AsyncDisposable {
       pending = begun
     })
     const given: { text: string; answer: string | undefined } = { text: sent, answer: undefined }
-    this.#given.push(given)
+    // What comes too late is the host's own to ignore where nothing stands between.
+    if (caller.endpoint !== 'direct') this.#given.push(given)
     pending?.raw.then(
       (answer) => (given.answer = answer),
       () => undefined,
@@ -324,7 +345,8 @@ export class Stage implements AsyncDisposable {
       this.#callers.map(async (caller) => {
         for (const list of LISTS) {
           const pages = await caller.list(LIST_WORDS[list].method)
-          judgeList(this.#cell, list, pages, this.#setting.pageMaxItems, OTHERS[list], (text) => found.push(text))
+          const others = caller.endpoint === 'merged' ? OTHERS[list] : []
+          judgeList(this.#cellOf(caller), list, pages, this.#setting.pageMaxItems, others, (text) => found.push(text))
         }
       }),
     )
@@ -341,14 +363,16 @@ export class Stage implements AsyncDisposable {
       )
     const must = differing((from, list) => visible(from, curating, list))
     const announced = differing((from, list) => from[list].map((entry) => definitionText(list, entry)).join())
+    // What is between a host and its server alone is announced as the server announces it (B277).
+    const mustOf = (caller: Caller): readonly string[] => (areAlone(this.#cellOf(caller)) ? announced : must)
     // A change that comes while the one before is being read may be told twice.
     const isLone = performance.now() - this.#offeredMs > 3_000
     this.#offeredMs = performance.now()
     const counts = this.#callers.map((caller) => Object.fromEntries(kinds.map((kind) => [kind, caller.announced(kind)])))
     this.#server.offer(catalog, announced)
     const isTold = (): boolean =>
-      this.#callers.every((caller, at) => must.every((kind) => caller.announced(kind) > (counts[at]?.[kind] ?? 0)))
-    if (!(await eventually(isTold, LATE_MS))) found.push(`a change of ${must.join(' and ')} was not announced to every host`)
+      this.#callers.every((caller, at) => mustOf(caller).every((kind) => caller.announced(kind) > (counts[at]?.[kind] ?? 0)))
+    if (!(await eventually(isTold, LATE_MS))) found.push(`a change of ${announced.join(' and ')} was not announced to every host`)
     this.#callers.forEach((caller, at) => {
       for (const kind of kinds) {
         const times = caller.announced(kind) - (counts[at]?.[kind] ?? 0)
@@ -361,14 +385,17 @@ export class Stage implements AsyncDisposable {
   async #update({ target, more }: Step & { kind: 'update' }, found: string[]): Promise<void> {
     const { resources } = this.#server.catalog
     const original = resources[target % resources.length]?.id ?? ''
-    const exposed = exposedId(PREFIX, this.#setting.curating, 'resources', original)
-    const subscriptions = await Promise.all(this.#callers.map((caller) => caller.subscribe(exposed)))
-    const sent = await this.#server.report(original, more)
+    const exposedTo = (caller: Caller): string =>
+      exposedId(this.#cellOf(caller).prefix, this.#setting.curating, 'resources', original)
+    const subscriptions = await Promise.all(
+      this.#callers.map(async (caller) => ({ caller, ...(await caller.subscribe(exposedTo(caller))) })),
+    )
+    const sent = this.#server.report(original, more)
     await eventually(() => subscriptions.every(({ received }) => received().length > 0), LATE_MS)
-    for (const { received } of subscriptions) judgeUpdate(exposed, sent, received(), (text) => found.push(text))
+    for (const { caller, received } of subscriptions) judgeUpdate(exposedTo(caller), sent, received(), (text) => found.push(text))
     await Promise.all(subscriptions.map(({ end }) => end()))
-    if (!(await eventually(() => this.#server.isUnwatched(original), LATE_MS))) found.push(`nobody unsubscribed from ${original}`)
-    this.#server.fake.forget()
+    if (!(await eventually(() => this.#server.isUnwatched(original), LATE_MS))) found.push(`${original} is still watched`)
+    for (const each of this.#server.serving) each.forget()
   }
 
   async #setLevel(level: string): Promise<void> {
@@ -383,24 +410,22 @@ export class Stage implements AsyncDisposable {
     const before = this.#link
     await this.#server.restart()
     // The main link is opened again at once; by then it is known of the others that they are gone, or it will be found out.
-    await this.#replaced(before, LATE_MS)
+    if (this.#server.fake.kind !== 'modern http') await eventually(() => this.#link !== before, LATE_MS)
+    await this.#settled()
+    for (const caller of this.#callers) if (caller.endpoint === 'direct') await caller.reconnect(this.#reach('direct'))
   }
 
   get #link(): unknown {
-    return this.#gateway.running.fleet.get(PREFIX)?.link
-  }
-
-  async #replaced(before: unknown, withinMs: number): Promise<void> {
-    if (this.#server.fake.kind !== 'modern http') await eventually(() => this.#link !== before, withinMs)
-    await this.#settled()
+    return this.#gateway.running.fleet.get(this.#setting.prefix)?.link
   }
 
   async #restartGateway(): Promise<void> {
     const port = Number(this.#gateway.url.port)
-    for (const caller of this.#callers) if (!this.#pair.host.name.endsWith('HTTP')) await caller.leave()
+    const callers = this.#callers.filter(({ endpoint }) => endpoint !== 'direct')
+    for (const caller of callers) if (!this.#pair.host.name.endsWith('HTTP')) await caller.leave()
     await this.#gateway[Symbol.asyncDispose]()
     this.#gateway = await start(this.#server, this.#idle, this.#setting, this.#stateDir, port)
-    await Promise.all(this.#callers.map((caller) => caller.return(this.#gateway)))
+    await Promise.all(callers.map((caller) => caller.return(this.#reach(caller.endpoint))))
     await this.#settled()
   }
 
@@ -409,8 +434,10 @@ export class Stage implements AsyncDisposable {
     await this.#server.changeEra()
     // Found out by the next call; this one has no script, so the server refuses it.
     const [tool] = shown(this.#server.catalog, this.#setting.curating, 'tools')
-    const name = exposedId(PREFIX, this.#setting.curating, 'tools', tool?.id ?? 'none')
-    await this.#callers[0]?.host.begin('tools/call', { name }).response.catch(() => undefined)
+    const [caller] = this.#callers
+    if (caller === undefined) return
+    const name = exposedId(this.#cellOf(caller).prefix, this.#setting.curating, 'tools', tool?.id ?? 'none')
+    await caller.host.begin('tools/call', { name }).response.catch(() => undefined)
     await this.#settled()
   }
 
@@ -418,7 +445,7 @@ export class Stage implements AsyncDisposable {
   async #settled(): Promise<void> {
     const { era } = this.#server.fake
     await eventually(() => {
-      const downstream = this.#gateway.running.fleet.get(PREFIX)
+      const downstream = this.#gateway.running.fleet.get(this.#setting.prefix)
       return downstream?.health$.value.state === 'healthy' && downstream.link?.era === era
     }, LATE_MS)
   }
@@ -450,19 +477,20 @@ const start = async (
   stateDir: string,
   port: number,
 ): Promise<TestGateway> => {
+  const { address, kind } = server
   const options = {
-    ...(await configured(setting.curating)),
-    ...(server.url !== undefined && { url: server.url }),
+    ...(await configured(setting)),
     // Not the subject; what is dropped over a limit would look like a loss.
     limits: { maxLogMessages: { amount: 1e9, periodMs: 1_000, text: '1000000000/s' } },
   }
+  const standIn = { address, kind, forget: () => server.forget() } as unknown as FakeDownstream
   return startGateway({
     servers: {},
     fakes: new Map([
-      [PREFIX, server.fake],
+      [setting.prefix, standIn],
       ['other', idle],
     ]),
-    options: { [PREFIX]: options },
+    options: { [setting.prefix]: options },
     gateway: { pageMaxItems: setting.pageMaxItems },
     host: { addresses: [{ host: '127.0.0.1', port }] },
     stateDir,
@@ -470,8 +498,8 @@ const start = async (
 }
 
 /** What the YAML of the configuration comes to, for one server. */
-const configured = async (curating: Curating): Promise<Pick<ServerOptions, 'curation' | 'alias'>> => {
-  const value = { servers: { [PREFIX]: { command: 'x', ...entryOf(curating) } } }
+const configured = async ({ curating, prefix }: Setting): Promise<Pick<ServerOptions, 'curation' | 'alias'>> => {
+  const value = { servers: { [prefix]: { command: 'x', ...entryOf(curating) } } }
   const { servers } = await loadConfiguration({ files: [], value }, { env: {}, cwd: '/', home: '/' })
   const [{ curation, alias }] = servers
   return { curation, alias }

@@ -1,11 +1,12 @@
 /** The random server: offers a catalog, answers as scripts say, and can be restarted, changed and exchanged for one of the other era. */
 import type { ServerResponse } from 'node:http'
-import { FakeDownstream } from '../fake-downstream.ts'
+import { everyFakeKind, FakeDownstream } from '../fake-downstream.ts'
 import type { FakeKind } from '../fake-downstream.ts'
 import { KEY, MODERN } from '../fakes/messages.ts'
 import type { Turn } from '../fakes/turn.ts'
 import { openFaultProxy } from '../fault-proxy.ts'
 import type { FaultProxy } from '../fault-proxy.ts'
+import { openHttpFront, openPipeFront } from './dual-fronts.ts'
 import { definitionText, LIST_WORDS, LISTS } from './catalog.ts'
 import type { Catalog, ListName } from './catalog.ts'
 import type { Block, Exchange, Outcome } from './conversation.ts'
@@ -17,66 +18,120 @@ import { member, readTree, valueOf } from './tree.ts'
 
 const STATE = '"state \\u00e9 1.0"'
 
+/** What a server speaks and over what; a dual one speaks the era of whom it meets. */
+export type ServerKind = FakeKind | 'dual http' | 'dual stdio'
+export const everyServerKind: readonly ServerKind[] = [...everyFakeKind, 'dual http', 'dual stdio']
+
+/** What stands before the programs. */
+interface Front extends AsyncDisposable {
+  readonly port: number
+}
+
 export class RandomServer implements AsyncDisposable {
+  readonly kind: ServerKind
   catalog: Catalog
   /** Exchanges under way, by mark. */
   readonly scripts = new Map<string, Script>()
-  /** The program that serves now, and the one that may take its place. */
+  /** The program that serves now, and those that may take its place or, in front of a dual one, stand beside it. */
   #fake: FakeDownstream
   readonly #all: readonly FakeDownstream[]
   readonly #proxy: FaultProxy | undefined
+  readonly #front: Front | undefined
   /** Requests that were given up, and those that are still held. */
   readonly #held = new Map<Turn, Script>()
 
   private constructor(
+    kind: ServerKind,
     catalog: Catalog,
-    serving: FakeDownstream,
-    other: FakeDownstream | undefined,
-    proxy: FaultProxy | undefined,
+    all: readonly [FakeDownstream, ...FakeDownstream[]],
+    before: { proxy?: FaultProxy; front?: Front } = {},
   ) {
+    this.kind = kind
     this.catalog = catalog
-    this.#fake = serving
-    this.#all = other === undefined ? [serving] : [serving, other]
-    this.#proxy = proxy
+    this.#fake = all[0]
+    this.#all = all
+    this.#proxy = before.proxy
+    this.#front = before.front
     for (const each of this.#all) this.#handle(each)
   }
 
-  static async start(kind: FakeKind, catalog: Catalog, isMovable: boolean): Promise<RandomServer> {
+  static async start(kind: ServerKind, catalog: Catalog, isMovable: boolean): Promise<RandomServer> {
     const open = (of: FakeKind): Promise<FakeDownstream> =>
       FakeDownstream.start({ kind: of, tools: [], prompts: [], resources: [], templates: [] })
+    if (kind === 'dual http' || kind === 'dual stdio') {
+      const isHttp = kind === 'dual http'
+      const modern = await open(isHttp ? 'modern http' : 'modern stdio')
+      const legacy = await open(isHttp ? 'legacy http' : 'legacy stdio')
+      const ports = { modern: portOf(modern), legacy: portOf(legacy) }
+      const front = await (isHttp ? openHttpFront(ports) : openPipeFront(ports))
+      return new RandomServer(kind, catalog, [modern, legacy], { front })
+    }
     const serving = await open(kind)
-    if (!isMovable || !kind.endsWith(' http')) return new RandomServer(catalog, serving, undefined, undefined)
+    if (!isMovable || !kind.endsWith(' http')) return new RandomServer(kind, catalog, [serving])
     const other = await open(kind === 'modern http' ? 'legacy http' : 'modern http')
     for (const each of [serving, other]) refuseOtherEra(each)
-    return new RandomServer(catalog, serving, other, await openFaultProxy(portOf(serving)))
+    return new RandomServer(kind, catalog, [serving, other], { proxy: await openFaultProxy(portOf(serving)) })
   }
 
+  /** The program that hosts of this era meet. */
+  fakeFor(era: 'legacy' | 'modern'): FakeDownstream {
+    return this.isDual ? (this.#all.find((each) => each.era === era) ?? this.#fake) : this.#fake
+  }
+  /** The one that the main link leads to. */
   get fake(): FakeDownstream {
     return this.#fake
   }
-  /** In place of the program's own address. */
-  get url(): URL | undefined {
-    return this.#proxy && new URL(`http://127.0.0.1:${this.#proxy.port}/mcp`)
+  /** Those that serve now. */
+  get serving(): readonly FakeDownstream[] {
+    return this.isDual ? this.#all : [this.#fake]
+  }
+  get isDual(): boolean {
+    return this.kind.startsWith('dual')
+  }
+  get isHttp(): boolean {
+    return this.kind.endsWith('http')
+  }
+  /** Where the gateway finds it. */
+  get address(): FakeDownstream['address'] {
+    if (this.#front === undefined) return this.#proxy === undefined ? this.#fake.address : { url: this.#urlAt(this.#proxy.port) }
+    if (this.isHttp) return { url: this.#urlAt(this.#front.port) }
+    return { args: relayArgs(this.#front.port) }
+  }
+  /** The program that this server began with serves it. */
+  get isAsBegun(): boolean {
+    return this.isDual || this.#fake.kind === this.kind
   }
   get isMovable(): boolean {
-    return this.#all.length > 1
+    return this.#proxy !== undefined
+  }
+
+  forget(): void {
+    for (const each of this.#all) each.forget()
+    this.scripts.clear()
+  }
+
+  #urlAt(port: number): URL {
+    return new URL(`http://127.0.0.1:${port}/mcp`)
   }
 
   /** Offers something else; announces these. */
   offer(catalog: Catalog, changed: readonly ('tools' | 'prompts' | 'resources')[]): void {
     this.catalog = catalog
-    for (const list of changed) this.#fake.changed(list)
+    for (const each of this.serving) for (const list of changed) each.changed(list)
   }
 
   /** Ends every process, session and stream. */
   async restart(): Promise<void> {
-    const { kind, connections, listens } = this.#fake
-    if (kind === 'modern http') for (const { response } of listens) response?.destroy()
-    else {
-      const open = connections.filter(({ isOpen }) => isOpen)
-      for (const connection of open) connection.drop()
-      await Promise.all(open.map(({ closed }) => closed))
-    }
+    await Promise.all(
+      this.serving.map(async ({ kind, connections, listens }) => {
+        if (kind === 'modern http') for (const { response } of listens) response?.destroy()
+        else {
+          const open = connections.filter(({ isOpen }) => isOpen)
+          for (const connection of open) connection.drop()
+          await Promise.all(open.map(({ closed }) => closed))
+        }
+      }),
+    )
   }
 
   /** Serves the same URL by the other program from now on. */
@@ -94,37 +149,37 @@ export class RandomServer implements AsyncDisposable {
     )
   }
 
-  /** Reports a change of a resource where it was subscribed to; the message. */
-  async report(uri: string, more: Written): Promise<string> {
-    const { era } = this.#fake
+  /** Reports a change of a resource wherever it is subscribed to; the message, without what differs from one to the other. */
+  report(uri: string, more: Written): string {
     const params: Written = [['"uri"', JSON.stringify(uri)], ...more]
-    if (era === 'legacy') {
-      const isOf = (turn: Turn): boolean => turn.params['uri'] === uri
-      await this.#fake.until('resources/subscribe', isOf)
-      const text = note('notifications/resources/updated', params)
+    const method = 'notifications/resources/updated'
+    for (const each of this.serving) {
+      const connections = this.#subscriptions(each, uri).map(({ connection }) => connection)
       // Processes of their own all see the change.
-      for (const { connection } of this.#fake.all('resources/subscribe').filter(isOf)) connection.say(text)
-      return text
+      for (const connection of new Set(connections)) connection.say(note(method, params))
+      for (const listen of each.listens.filter((turn) => watches(turn, uri))) {
+        const meta = `{${JSON.stringify(KEY.subscriptionId)}:${JSON.stringify(listen.id)}}`
+        listen.say(note(method, [...params, ['"_meta"', meta]]))
+      }
     }
-    const listen = await this.#fake.until('subscriptions/listen', (turn) => watches(turn, uri))
-    const meta = `{${JSON.stringify(KEY.subscriptionId)}:${JSON.stringify(listen.id)}}`
-    const text = note('notifications/resources/updated', [...params, ['"_meta"', meta]])
-    listen.say(text)
-    return text
+    return note(method, params)
   }
 
-  /** Whether no host is subscribed any more, so that the next one begins at nothing. */
+  /** Whether nothing is subscribed any more, so that the next one begins at nothing. */
   isUnwatched(uri: string): boolean {
-    const { era, listens } = this.#fake
-    if (era === 'modern') return !listens.some((turn) => watches(turn, uri))
-    const isOf = (turn: Turn): boolean => turn.params['uri'] === uri
-    return (
-      this.#fake.all('resources/unsubscribe').filter(isOf).length >= this.#fake.all('resources/subscribe').filter(isOf).length
-    )
+    return this.serving.every((each) => {
+      const ended = each.all('resources/unsubscribe').filter((turn) => turn.params['uri'] === uri)
+      return ended.length >= this.#subscriptions(each, uri).length && !each.listens.some((turn) => watches(turn, uri))
+    })
+  }
+
+  #subscriptions(each: FakeDownstream, uri: string): readonly Turn[] {
+    return each.all('resources/subscribe').filter((turn) => turn.params['uri'] === uri)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#proxy?.[Symbol.asyncDispose]()
+    await this.#front?.[Symbol.asyncDispose]()
     for (const each of this.#all) await each[Symbol.asyncDispose]()
   }
 
@@ -300,7 +355,9 @@ export class RandomServer implements AsyncDisposable {
   }
 }
 
-const portOf = ({ address }: FakeDownstream): number => ('url' in address ? Number(address.url.port) : 0)
+const relayArgs = (port: number): readonly string[] => [new URL('../children/relay.mjs', import.meta.url).pathname, String(port)]
+
+const portOf = ({ address }: FakeDownstream): number => Number('url' in address ? address.url.port : address.args.at(-1))
 
 /** Refuses what is not of its era, as the official SDKs do where they serve one era alone. */
 const refuseOtherEra = (downstream: FakeDownstream): void => {

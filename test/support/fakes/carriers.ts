@@ -28,7 +28,7 @@ export interface Carrier extends AsyncDisposable {
   readonly port: number
 }
 
-/** Children connect here (`children/relay.ts`): one TCP connection is one process. */
+/** Children connect here (`children/relay.mjs`): one TCP connection is one process. */
 export const openPipes = async (era: Era, arrivals: Arrivals): Promise<Carrier> => {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {

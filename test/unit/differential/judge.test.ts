@@ -17,6 +17,7 @@ const CELL: Cell = {
   isServerHttp: true,
   isHostHttp: true,
   prefix: 'fs',
+  endpoint: 'merged',
   catalog: PLAIN_SETTING.catalog,
   curating: PLAIN_SETTING.curating,
 }
@@ -189,6 +190,47 @@ describe('B016 B017 B018 B019 B048 B075 B109 B136 B272 B273 is found by the judg
     ],
   ])('%s', (_name, broken, sentence) => {
     expect(judge(CELL, broken).join('\n')).toMatch(sentence)
+  })
+})
+
+describe('B277 at a bridge, and between host and server themselves,', () => {
+  const bare = (kept: Observed): Observed =>
+    [
+      ['fs__', ''],
+      ['fs+', ''],
+      ['fs/', ''],
+      ['[FS] ', ''],
+    ].reduce((left, [from = '', to = '']) => altered(left, from, to), {
+      ...kept,
+      sent: kept.sent.replace('fs__', ''),
+    })
+  const FAILED_BARE = { ...bare(FAILED), answer: (FAILED.answered ?? '').replace('"id":41', '"id":7') }
+  const ASKED_BARE = bare(altered(ASKED, ',"mode":"form"', ''))
+
+  describe.each(['bridge', 'direct'] as const)('%s:', (endpoint) => {
+    const cell: Cell = { ...CELL, prefix: '', endpoint }
+    test.each([
+      ['a result', bare(KEPT)],
+      ['a question', ASKED_BARE],
+      ['an error', FAILED_BARE],
+    ])('%s as it came is no finding', (_name, kept) => {
+      expect(judge(cell, kept)).toEqual([])
+    })
+
+    test.each<[string, Observed, RegExp]>([
+      ['an exposed URI', altered(bare(KEPT), '"uri":"file', '"uri":"fs+file'), /result\["content"\] was changed/],
+      ['a logger with a prefix', altered(bare(KEPT), 'log turn', 'fs/log turn'), /the logger is/],
+      ['a log message that is withheld', { ...bare(KEPT), level: 'critical', notifications: [] }, /log messages were lost/],
+      [
+        'a label',
+        altered(ASKED_BARE, '"message":"Which', '"message":"[FS] Which'),
+        /was never asked|was changed|reached the host/,
+      ],
+      ['a mode that the server did not say', altered(ASKED_BARE, '"requestedSchema"', '"mode":"form","requestedSchema"'), /mode/],
+      ['a code that is replaced', altered(FAILED_BARE, '"code":-32601', '"code":-32603'), /error\["code"\] was changed/],
+    ])('%s is found', (_name, broken, sentence) => {
+      expect(judge(cell, broken).join('\n')).toMatch(sentence)
+    })
   })
 })
 
