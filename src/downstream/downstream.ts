@@ -418,7 +418,12 @@ export class Downstream {
   async #attemptLegacy(call: Call, main: Link): Promise<Outcome> {
     const { link } = this.#offers.legacy
     try {
-      if (link !== undefined && ON_MAIN_LINK.has(call.method) && !isBridge(call.caller.scope)) return await this.#send(call, link)
+      if (link !== undefined && ON_MAIN_LINK.has(call.method) && !isBridge(call.caller.scope))
+        return await this.#send(call, link).catch(async (error: unknown) => {
+          // The server has forgotten the session of that link: another is opened when it is needed (5.3).
+          if (isForgotten(error)) await this.#offers.legacy.rest()
+          throw error
+        })
       return await this.#links.lease(call, this.#onLink)
     } catch (error) {
       if (!(error instanceof ModernOnly)) throw error

@@ -385,3 +385,22 @@ test('B087 B277 a person is sent to a URL at the bridge of a modern server under
     { mode: 'url', message: 'm', url: 'https://x.example', elicitationId: expect.stringMatching(/./) as string },
   ])
 })
+
+test.each([{}, { elicitation: {} }])(
+  'B277 a host at a bridge that declares %j gets the log messages that its server sends unasked',
+  async (capabilities) => {
+    const on: FakeSpec['on'] = {
+      'tools/call': (turn) => {
+        turn.notify('notifications/message', { level: 'debug', data: 'unasked' })
+        return { content: [] }
+      },
+    }
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'modern http', tools: ['x'], on }), b: fake.offering('other') },
+    })
+    await using host = await modernHttp.connect(gateway, { path: '/servers/a/mcp', capabilities })
+    const { messages, response } = host.begin('tools/call', { name: 'x' })
+    await response
+    expect(messages.entries).toMatchObject([{ method: 'notifications/message', params: { level: 'debug', data: 'unasked' } }])
+  },
+)

@@ -83,6 +83,16 @@ describe('a server of both eras', () => {
     expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [], structuredContent: [1] })
     expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__x', outputSchema }] })
   })
+  test('5.3 a completion whose session the legacy side has forgotten is answered in another', async () => {
+    await using dual = await startDual({ ...SAYS.legacy, prompts: ['p'] }, { ...SAYS.modern, prompts: ['p'] })
+    await using gateway = await startGateway(dual.setup())
+    await using host = await legacyHttp.connect(gateway)
+    await host.call('prompts/list')
+    const params = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'n', value: '' } }
+    await host.call('completion/complete', params)
+    for (const connection of dual.legacy.connections) connection.drop()
+    expect(await host.call('completion/complete', params)).toMatchObject({ completion: { values: ['one', 'two'] } })
+  })
   test('B231 a legacy tool that fails with -32020 has run, and is not called again', async () => {
     const fails = {
       tools: ['x'],

@@ -66,7 +66,7 @@ export class ParkedCall {
       ...call,
       signal: this.#abort.signal,
       ask: (question) => this.#ask(question),
-      notify: (method, params) => this.#carrier?.call.notify(method, params),
+      notify: (method, params, isOfPeer) => this.#carrier?.call.notify(method, params, isOfPeer),
     }).then(
       (outcome) => this.#settle(Promise.resolve(outcome)),
       (error: unknown) => this.#settle(Promise.reject(error)),
