@@ -51,11 +51,11 @@ export const openPipeFront = async (ports: Ports): Promise<DualFront> => {
     let head = ''
     const onData = (chunk: Buffer): void => {
       head += chunk.toString()
-      const [, first] = head.split('\n', 2)
+      const [, first = ''] = head.split('\n', 2)
       if (head.split('\n').length < 3) return
       from.off('data', onData)
       from.pause()
-      const on = keep(connect(first?.includes('"initialize"') === true ? ports.legacy : ports.modern, '127.0.0.1'))
+      const on = keep(connect(first.includes('"initialize"') ? ports.legacy : ports.modern, '127.0.0.1'))
       on.on('close', () => from.destroy())
       from.on('close', () => on.destroy())
       on.write(head)

@@ -51,7 +51,7 @@ export const everyPair: readonly Pair[] = everyTransport.flatMap((host) =>
 
 /** Where hosts of a pair can be connected; to the server itself where both have the same transport. */
 export const endpointsOf = ({ host, kind }: Pair): readonly Endpoint[] =>
-  DIRECT[host.name]?.includes(kind) === true ? ['merged', 'bridge', 'direct'] : ['merged', 'bridge']
+  (DIRECT[host.name] ?? []).includes(kind) ? ['merged', 'bridge', 'direct'] : ['merged', 'bridge']
 
 const DIRECT: Readonly<Record<string, readonly ServerKind[]>> = {
   'legacy Streamable HTTP': ['legacy http', 'dual http'],
