@@ -121,7 +121,9 @@ describe('what it answers', () => {
     const { tools } = (await ask('GET', '/api/tools')).json as { tools: { name: string }[] }
     expect(tools).toEqual(JSON.parse((await cli.here('tools', '--json')).stdout))
     const name = tools[0]?.name ?? ''
-    expect((await ask('GET', `/api/why?name=${name}`)).json).toEqual(JSON.parse((await cli.here('why', name, '--json')).stdout))
+    expect((await ask('GET', `/api/why?name=${name}`)).json['all']).toEqual(
+      JSON.parse((await cli.here('why', name, '--json')).stdout),
+    )
     expect((await ask('GET', '/api/plan')).json).toMatchObject({ kind: 'planned' })
     expect((await ask('GET', '/api/basis')).status).toBe(404)
     expect((await ask('POST', '/api/open', {})).status).toBe(404)
