@@ -1,7 +1,7 @@
 /**
  * `npm run simulate [-- --seeds 100000 --from 1 --keep]`: runs whole gateways over simulated time, network, processes and disk, each with what a seed
  * says, and judges them (docs/simulator.md). What failed before is run first. A seed that fails is shrunk and printed, and with `--keep`
- * written to test/corpus/simulations. `--replay FILE` runs one file. Ends with 1 where something was found.
+ * written to test/corpus/simulations. `--replay FILE` runs one file, `--minutes` ends the run. Ends with 1 where something was found.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,10 +29,13 @@ const { values } = parseArgs({
     deep: { type: 'string', default: '250' },
     keep: { type: 'boolean', default: false },
     replay: { type: 'string' },
+    /** No seed begins later. */
+    minutes: { type: 'string', default: 'Infinity' },
   },
 })
 
 const startMs = realNowMs()
+const endMs = startMs + Number(values.minutes) * 60_000
 const total = { seeds: 0, simulatedMs: 0, findings: 0 }
 const ends = new Map<string, number>()
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -55,7 +58,7 @@ for (const file of files.filter((name) => name.endsWith('.json')))
 
 const [from, deep] = [Number(values.from), Number(values.deep)]
 const until = values.replay === undefined ? from + Number(values.seeds) : from
-for (let seed = from; seed < until && total.findings < MAX_FINDINGS; seed++) {
+for (let seed = from; seed < until && total.findings < MAX_FINDINGS && realNowMs() < endMs; seed++) {
   const isDeep = deep > 0 && seed % deep === 0
   const plan = planOf(seed)
   const [finding] = await run(`seed ${seed}`, plan, isDeep)

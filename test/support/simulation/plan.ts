@@ -54,6 +54,8 @@ export type Event = { readonly atMs: number } & (
   | { readonly do: 'reload'; readonly server: number; readonly concurrency: number; readonly restarts: boolean }
   | { readonly do: 'remove'; readonly server: number; readonly forMs: number }
   | { readonly do: 'restart' }
+  /** A server of the other era answers at the URL of an HTTP server from now on. Seeds do not choose it yet. */
+  | { readonly do: 'era'; readonly server: number }
 )
 
 export interface Plan {

@@ -10,13 +10,14 @@ import { DEFAULT_HOST_LIMITS } from '../../../src/host/options.ts'
 import { DEFAULT_PARKING } from '../../../src/era/host/parking-options.ts'
 import { diffConfigurations } from '../../../src/config/change/difference.ts'
 import { FakeDownstream } from '../fake-downstream.ts'
+import type { FakeKind } from '../fake-downstream.ts'
 import { configure, startGateway } from '../gateway.ts'
 import type { GatewaySetup, TestGateway } from '../gateway.ts'
 import { Referee } from '../referee.ts'
 import type { End } from '../referee.ts'
 import { installMachine } from './builtins.ts'
 import type { Machine } from './builtins.ts'
-import type { Event, Plan } from './plan.ts'
+import type { Event, Plan, ServerPlan } from './plan.ts'
 import { Player } from './player.ts'
 import type { Sleep } from './player.ts'
 import { leftOver } from './rest.ts'
@@ -42,7 +43,9 @@ const LONG_RECOVERY_MS = 400_000
 const REST_MS = 80_000
 /** A host's machine that is gone is found out by the keep-alives of its connections. */
 const HALF_OPEN_MS = 1_000_000
+/** Ports of hosts' ways to the gateway, and of URLs at which the era may change. */
 const FIRST_ALIAS = 30_000
+const FIRST_URL = 40_000
 const STATE_KEY = '11'.repeat(32)
 /** The kinds of failure that hosts may be told (RELIABILITY 4, BRIDGING 7.2), and JSON-RPC's own. */
 const KINDS: ReadonlySet<string> = new Set(
@@ -79,7 +82,9 @@ class World {
   readonly #isDeep: boolean
   readonly #referee = new Referee()
   readonly #players: Player[]
+  /** What stands behind each key now, and of HTTP servers the one of the other era. */
   readonly #fakes = new Map<string, FakeDownstream>()
+  readonly #others = new Map<string, FakeDownstream>()
   readonly #setup: { -readonly [K in keyof GatewaySetup]: GatewaySetup[K] }
   #gateway: TestGateway | undefined
   #removed = new Set<string>()
@@ -100,7 +105,7 @@ class World {
     this.#setup = {
       servers: Object.fromEntries(plan.servers.map((server, at) => [`s${at}`, specOf(server, this.#referee, this.#sleep)])),
       options: Object.fromEntries(
-        plan.servers.map(({ sharing, spare, start, concurrency }, at) => [
+        plan.servers.map(({ kind, sharing, spare, start, concurrency }, at) => [
           `s${at}`,
           {
             sharing,
@@ -109,6 +114,7 @@ class World {
             idleStopMs: 30_000,
             timeouts: TIMEOUTS,
             limits: { maxConcurrent: concurrency, maxRestarts: 10 },
+            ...(isHttp(kind) && { url: new URL(`http://127.0.0.1:${FIRST_URL + at}/mcp`) }),
           },
         ]),
       ),
@@ -129,7 +135,7 @@ class World {
   async run(): Promise<void> {
     const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-simulation-'))
     this.#setup.stateDir = stateDir
-    for (const [key, spec] of Object.entries(this.#setup.servers)) this.#fakes.set(key, await FakeDownstream.start(spec))
+    for (const [at, server] of this.#plan.servers.entries()) await this.#startServer(at, server)
     this.#gateway = await startGateway(this.#setup)
     for (const [at] of this.#players.entries())
       this.#machine.network.aliases.set(FIRST_ALIAS + at, () => Number(this.#gateway?.url.port ?? 1))
@@ -145,7 +151,7 @@ class World {
     const { log } = this.#gateway ?? {}
     for (const { level, text, facts } of log?.entries ?? [])
       if (level === 'error') this.found(`logged as an error: ${text} ${JSON.stringify(facts).slice(0, 300)}`)
-    for (const fake of this.#fakes.values()) await fake[Symbol.asyncDispose]()
+    for (const fake of [...this.#fakes.values(), ...this.#others.values()]) await fake[Symbol.asyncDispose]()
     rmSync(stateDir, { recursive: true, force: true })
   }
 
@@ -250,6 +256,16 @@ class World {
         return this.#reload()
       case 'restart':
         return this.#restart()
+      case 'era': {
+        this.#disturb(event)
+        const key = `s${event.server}`
+        const [before, after] = [this.#fakes.get(key), this.#others.get(key)]
+        if (before === undefined || after === undefined) return
+        this.#fakes.set(key, after)
+        this.#others.set(key, before)
+        for (const socket of this.#socketsOf(event)) socket.reset()
+        return
+      }
     }
   }
 
@@ -311,10 +327,19 @@ class World {
     return this.#plan.hosts[host]?.transport.endsWith('stdio') ?? false
   }
 
+  async #startServer(at: number, server: ServerPlan): Promise<void> {
+    const key = `s${at}`
+    const start = (kind: FakeKind): Promise<FakeDownstream> =>
+      FakeDownstream.start(specOf({ ...server, kind }, this.#referee, this.#sleep))
+    this.#fakes.set(key, await start(server.kind))
+    if (!isHttp(server.kind)) return
+    this.#others.set(key, await start(server.kind === 'legacy http' ? 'modern http' : 'legacy http'))
+    this.#machine.network.aliases.set(FIRST_URL + at, () => portOf(this.#fakes.get(key)))
+  }
+
   #portOf(server: number): number {
-    const address = this.#fakes.get(`s${server}`)?.address
-    if (address === undefined) return 0
-    return Number('url' in address ? address.url.port : address.args.at(-1))
+    if (isHttp(this.#plan.servers[server]?.kind)) return FIRST_URL + server
+    return portOf(this.#fakes.get(`s${server}`))
   }
 
   #socketsOf({ host, server }: { readonly host?: number; readonly server?: number }) {
@@ -376,6 +401,14 @@ class World {
     if (gateway === undefined) return
     for (const what of leftOver(gateway.running, this.#machine, this.#isDeep)) this.found(`at rest: ${what}`)
   }
+}
+
+const isHttp = (kind: FakeKind | undefined): boolean => kind === 'legacy http' || kind === 'modern http'
+
+const portOf = (fake: FakeDownstream | undefined): number => {
+  if (fake === undefined) return 0
+  const { address } = fake
+  return Number('url' in address ? address.url.port : address.args.at(-1))
 }
 
 const textOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error)).slice(0, 600)
