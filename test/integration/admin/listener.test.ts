@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { hashLine, makeToken } from '../../../src/auth/inbound/static-tokens.ts'
 import { exchange, openAdmin, openLink, tradeKey } from '../../support/admin.ts'
+import { startAuthorizationServer } from '../../support/authorization-server.ts'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
 
@@ -102,6 +103,23 @@ describe('who comes in', () => {
     expect((await asked(operator, '/api/status')).status).toBe(200)
     expect((await asked(user, '/api/session')).json).toMatchObject({ role: 'user', principal: 'token:ci', write: false })
     expect((await asked(user, '/api/status')).json).toMatchObject({ error: { code: 'operator_only' } })
+  })
+
+  test("an OAuth token is an operator's with the scope that `admin.operator_scope` names, and only with that", async () => {
+    await using issuer = await startAuthorizationServer()
+    const resource = 'https://mcp.example.com/mcp'
+    const oauth = `{ issuer: "${issuer.issuer}", audience: "${resource}", scopes: [mcp:connect] }`
+    await using cli = await serving(
+      `admin: { bind: "127.0.0.1:0", operator_scope: "gateway:watch" }\nauth: { oauth: ${oauth} }\n`,
+    )
+    const { origin } = await openLink(cli)
+    const roleOf = async (scope: string): Promise<unknown> => {
+      const exp = Math.floor(Date.now() / 1_000) + 600
+      const token = await issuer.sign({ iss: issuer.issuer, aud: resource, sub: 'alice', scope, exp })
+      return (await exchange(origin, 'GET', '/api/session', { Authorization: `Bearer ${token}` })).json['role']
+    }
+    expect(await roleOf('mcp:connect gateway:watch')).toBe('operator')
+    expect(await roleOf('mcp:connect trunkline:operator')).toBe('user')
   })
 
   test('an address that the network reaches needs auth', async () => {
