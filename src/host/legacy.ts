@@ -38,6 +38,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const running: Running = {
     id,
     exchange,
+    way,
     abort: new Cancellation(),
     fail: (error) => fail(error),
     method: message.method,

@@ -68,6 +68,22 @@ test('B139 a legacy host whose connection breaks has not cancelled: the call run
   expect((await resumed.events.until(({ data }) => data.includes('done'))).data).toContain('"id":1')
 })
 
+test('B139 listen.orphan: a legacy host that does not come back for a streamed answer has its call cancelled', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('slow') }, hostLimits: { orphanMs: 150 } })
+  const a = gateway.fake('a').on('tools/call', (turn) => {
+    turn.progress(1)
+    return new Promise(() => undefined)
+  })
+  await using host = await connectHttp(gateway)
+  const body = request(1, 'tools/call', { name: 'a__slow', _meta: { progressToken: 'p' } })
+  const reply = await send(gateway.url, { headers: host.headers(), body })
+  await reply.events.until(({ data }) => data !== '')
+  reply.close()
+  const turn = await a.until('tools/call')
+  expect((await a.until('notifications/cancelled')).params['requestId']).toBe(turn.id)
+  expect(gateway.running.limits.all.find(({ option }) => option === 'listen.orphan')?.count).toBe(1)
+})
+
 test('B139 so it is before anything was streamed: nothing is cancelled', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering('slow') } })
   const { promise: later, resolve: release } = Promise.withResolvers<void>()

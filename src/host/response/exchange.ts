@@ -26,6 +26,8 @@ export interface Exchange {
   readonly transport?: 'pipe' | 'tcp' | undefined
   /** `traceparent` of the HTTP request. */
   readonly ambient?: string | undefined
+  /** The host has disconnected and has nothing to resume: what is sent here reaches no host. */
+  readonly isGone?: boolean
   /** No answer will come: the host has cancelled. */
   end(): void
   /** A streamed answer, where the channel supports it: `CLOSE` of `wire/message/message` follows the result. `onBroken`: it did not end. */
@@ -116,6 +118,10 @@ export class PostExchange implements Exchange {
 
   get isStream(): boolean {
     return this.#isStreaming
+  }
+
+  get isGone(): boolean {
+    return this.#isDone
   }
 
   get flow(): Flow | undefined {

@@ -74,6 +74,10 @@ export class ProgressExchange implements Exchange {
     return this.#inner.ambient
   }
 
+  get isGone(): boolean {
+    return this.#inner.isGone === true
+  }
+
   onTaken(callback: () => void): void {
     this.#inner.onTaken?.(callback)
   }

@@ -27,6 +27,8 @@ import type { Subscriber } from '../core.ts'
 export interface Running {
   readonly id: Id
   readonly exchange: Exchange
+  /** The exchange as the listener made it; `exchange` may stand around it. */
+  readonly way: Exchange
   readonly abort: Cancel
   /** Answers it with an error. */
   readonly fail: (error: unknown) => void
@@ -176,9 +178,9 @@ export class Session implements HostSession, Subscriber {
     }
   }
 
-  /** Where what belongs to this request goes now: its own stream, or after its answer the session's way. */
+  /** Where what belongs to this request goes now: its own stream, or after its answer, or a disconnect before it, the session's way. */
   outletOf({ exchange, isOver }: Running): Outlet | undefined {
-    return isOver ? this.#outlet : { send: (parts) => exchange.message(parts) }
+    return isOver || exchange.isGone === true ? this.#outlet : { send: (parts) => exchange.message(parts) }
   }
 
   notify(method: string, params: JsonObject | undefined): void {
@@ -317,12 +319,12 @@ export class Session implements HostSession, Subscriber {
   }
 
   /** Gives up the request of this exchange: the host did not resume its stream. */
-  abandon(exchange: Exchange): void {
-    const running = this.#running.find((each) => each.exchange === exchange)
+  abandon(way: Exchange): void {
+    const running = this.#running.find((each) => each.way === way)
     if (running === undefined) return
     this.finish(running)
     running.abort.abort()
-    exchange.end()
+    running.exchange.end()
   }
 
   /** Time that passed while the process was stopped does not count. */

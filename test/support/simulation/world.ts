@@ -41,6 +41,7 @@ const RECOVERY_MS = 70_000
 const MANY_CRASHES = 4
 const LONG_RECOVERY_MS = 400_000
 const REST_MS = 80_000
+const LONGEST_HANG_MS = 90_000
 /** A host's machine that is gone is found out by the keep-alives of its connections. */
 const HALF_OPEN_MS = 1_000_000
 /** Ports of hosts' ways to the gateway, and of URLs at which the era may change. */
@@ -196,7 +197,9 @@ class World {
         return
       case 'stop':
         this.#disturb(event)
-        for (const socket of this.#socketsOf(event)) socket.stop(event.forMs ?? Infinity)
+        // A pipe is not half-open: a process that hangs goes on at some time, and until then its calls time out.
+        const isPipe = event.server !== undefined && !isHttp(this.#fakes.get(`s${event.server}`)?.kind)
+        for (const socket of this.#socketsOf(event)) socket.stop(event.forMs ?? (isPipe ? LONGEST_HANG_MS : Infinity))
         return
       case 'crash': {
         this.#disturb(event)
