@@ -468,9 +468,9 @@ export class Downstream {
    */
   #updated(uri: string, params: Payload, owner: LinkOwner | undefined): void {
     const { updated } = this.#environment
-    const isMain = ({ session }: Caller): boolean => session === undefined || !this.#sessionWatches.isOwn(session, uri)
-    if (owner === undefined) updated(this.id, uri, params, isMain)
-    else updated(this.id, uri, params, (caller) => isOnLink(caller, owner, this.#options.sharing))
+    const isToldElsewhere = ({ session }: Caller): boolean => session !== undefined && this.#sessionWatches.isOwn(session, uri)
+    if (owner === undefined) updated(this.id, uri, params, { isToldElsewhere })
+    else updated(this.id, uri, params, { onLink: (caller) => isOnLink(caller, owner, this.#options.sharing) })
   }
 
   /** Whether a session's calls go over a link that no other host uses. */

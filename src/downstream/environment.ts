@@ -96,6 +96,14 @@ export interface SoleHost {
   readonly hops: number
 }
 
+/** Which callers an update of a resource may reach. */
+export interface UpdateAudience {
+  /** Callers on whose link it came: whether any of them watches that very URI is decided among them. Absent: all. */
+  readonly onLink?: (caller: Caller) => boolean
+  /** Those of them that learn of it on another link. Absent: none. */
+  readonly isToldElsewhere?: (caller: Caller) => boolean
+}
+
 /** The callers of one principal that share a link to a legacy server. */
 export interface SharedBy {
   readonly principal: string
@@ -138,8 +146,8 @@ export interface DownstreamEnvironment {
   readonly credential: (options: ServerOptions, principal: string | undefined) => Credential | undefined
   /** What a server lists to one principal alone. */
   readonly personalListed: (key: string, principal: string, inventory: Inventory) => void
-  /** A subscribed resource changed; the URI is the server's own. `concerns`: of its subscribers, those that are told; absent: all. */
-  readonly updated: (id: string, uri: string, params: Payload, concerns?: (caller: Caller) => boolean) => void
+  /** A subscribed resource changed; the URI is the server's own. */
+  readonly updated: (id: string, uri: string, params: Payload, audience: UpdateAudience) => void
   /** What one session alone is listed by a server; `undefined`: the same as everybody. */
   readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
   /** A server says that a list changed. `owner`: of the link it was said on, unless that serves everybody. */

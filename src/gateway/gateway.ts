@@ -20,7 +20,7 @@ import type { ServerCard } from '../catalog/server-card.ts'
 import { joinInstructions } from '../catalog/view/instructions.ts'
 import { exposedUri, findResource, findTool } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
-import type { Reconnected } from '../downstream/environment.ts'
+import type { Reconnected, UpdateAudience } from '../downstream/environment.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import type { LinkOwner } from '../downstream/link-owner.ts'
@@ -314,8 +314,8 @@ export class Gateway {
   }
 
   /** A server says that a resource changed. */
-  updated(id: string, uri: string, params: Payload, concerns?: (caller: Caller) => boolean): void {
-    this.#subscriptions.updated(id, uri, params, concerns)
+  updated(id: string, uri: string, params: Payload, audience: UpdateAudience): void {
+    this.#subscriptions.updated(id, uri, params, audience)
   }
 
   /** A server is back after a loss. */

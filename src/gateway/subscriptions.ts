@@ -2,7 +2,7 @@
  * Resource subscriptions, counted per server and URI: a server gets one subscribe for the first subscriber, and one unsubscribe
  * after the last (BRIDGING 3.8; B131–B134).
  */
-import type { Reconnected } from '../downstream/environment.ts'
+import type { Reconnected, UpdateAudience } from '../downstream/environment.ts'
 import type { Caller } from '../rpc/call.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { META } from '../wire/protocol/meta.ts'
@@ -84,10 +84,11 @@ export class Subscriptions {
   /**
    * A server reports a change. The URI may be below what was subscribed: exact subscribers first, else those above it, else
    * everybody at that server, unless the URI itself was unsubscribed. Everyone gets the URI that was reported, in its own spelling.
-   * `concerns`: of the subscribers, those that may be told; absent: all.
+   * A subscriber that is told on another link still counts as one of that URI: its updates are not everybody's.
    */
-  updated(server: string, uri: string, params: Payload, concerns: (caller: Caller) => boolean = () => true): void {
-    const isConcerned = ({ subscribers }: Watched): boolean => [...subscribers.values()].some(({ caller }) => concerns(caller))
+  updated(server: string, uri: string, params: Payload, { onLink, isToldElsewhere }: UpdateAudience = {}): void {
+    const isConcerned = ({ subscribers }: Watched): boolean =>
+      onLink === undefined || [...subscribers.values()].some(({ caller }) => onLink(caller))
     const here = [...this.#watched.values()].filter((one) => one.downstream.id === server && isConcerned(one))
     const exact = here.filter(({ original }) => original === uri)
     const above = here.filter(({ original }) => uri.startsWith(original.endsWith('/') ? original : `${original}/`))
@@ -96,7 +97,8 @@ export class Subscriptions {
     const told = new Set<Subscriber>()
     for (const { subscribers, original } of chosen) {
       for (const [subscriber, { caller, exposed, mayHear, expose }] of subscribers) {
-        if (told.has(subscriber) || !concerns(caller) || !mayHear(uri)) continue
+        const isTold = onLink?.(caller) !== false && isToldElsewhere?.(caller) !== true
+        if (told.has(subscriber) || !isTold || !mayHear(uri)) continue
         told.add(subscriber)
         const copy = withoutOurId(params.fresh())
         copy.set('uri', JSON.stringify(original === uri ? exposed : expose(uri)))

@@ -182,7 +182,8 @@ class SseHost extends PostingHost {
     if (this.#isOver) return pending?.ended()
     send(this.#messages, { headers: this.bearer(), body: text, agent: this.agent })
       .then(async (reply) => {
-        if (reply.status !== 202) pending?.ended()
+        // A refusal of the message itself comes on the stream as well; with these the session is gone.
+        if (reply.status === 404 || reply.status >= 500) pending?.ended()
         await reply.body
       })
       // Whether the gateway has it is not known: the answer may still come.
