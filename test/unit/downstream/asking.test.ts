@@ -21,7 +21,7 @@ describe('a question within none of our requests', () => {
   afterEach(() => void vi.useRealTimers())
 
   test.each(['elicitation/create', 'sampling/createMessage', 'vendor/ask'])(
-    'B295 %s stays open for 30 s and is refused then, on the main link and on those of hosts',
+    'B049 B295 %s stays open for 30 s and is refused then, on the main link and on those of hosts',
     async (method) => {
       const at = asking()
       const unsolicited = question(method, { isUnsolicited: true })
