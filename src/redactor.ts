@@ -51,8 +51,8 @@ export class Redactor {
   }
 
   /**
-   * Tokens that come and go: those of one holder, in place of what it named before the last time, so that a token is hidden for as
-   * long as anything may still speak of it. They are found word by word, however many there are.
+   * Replaces the tokens of one holder. The tokens of the call before stay hidden, too, because texts under way may still contain them.
+   * Tokens are looked up word by word, so that their number does not matter.
    */
   readonly hold = (holder: object, tokens: readonly string[]): void => {
     const forms = tokens.flatMap((token) => [...formsOf(token), Buffer.from(token).toString('base64')])

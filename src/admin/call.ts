@@ -1,6 +1,6 @@
 /** One tool called by a person at the command line: through the gateway, as principal `local`, like any host on this machine. */
 import type { Observer } from '../observe/observer.ts'
-import { EVERYTHING, Refusal, ServerError, SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { EVERYTHING, Refusal, ServerError, SHARED_PRINCIPAL, ownCall } from '../rpc/call.ts'
 import type { Call, Scope } from '../rpc/call.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { Failure } from '../wire/message/failure.ts'
@@ -53,22 +53,7 @@ export const callMethod = async (
   const sent = join(params.parts())
   const message = join(requestMessage(ref, method, [sent]))
   const record = observer?.begin({ ref, method, ...caller, clientInfo: undefined, transport: undefined, message, replayOf })
-  const call: Call = {
-    ref,
-    method,
-    target,
-    params: Payload.at(sent),
-    caller,
-    resume: undefined,
-    signal,
-    progressToken: undefined,
-    logLevel: undefined,
-    paramHeaders: [],
-    unknownHeaders: {},
-    notify: () => undefined,
-    ask: undefined,
-    record,
-  }
+  const call: Call = { ...ownCall({ ref, method, target, params: Payload.at(sent), caller, signal }), record }
   try {
     const { kind, result } = await gateway.handle(call)
     const bytes = join(result.parts())

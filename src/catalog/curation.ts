@@ -76,7 +76,7 @@ export interface Curation {
   readonly aliases: ReadonlyMap<string, Placed>
 }
 
-/** What a call of a curated tool must do; absent where a call is as any other. */
+/** How the calls of a curated tool differ from those of other tools; absent where they do not. */
 export interface CallRule {
   readonly args: readonly ArgumentEdit[]
   /** The longest the call may take, in place of the server's `timeouts.total`. */

@@ -83,8 +83,9 @@ export class Router {
   async #exchange(routed: RoutedCall): Promise<Outcome> {
     const { signIns, tasks, rounds, overflow } = this.#parts
     const { call, route, downstream, view } = routed
-    const asking = tasks.asked(isAsItCame(call.caller, downstream) ? { ...call, isAsItCame: true } : call, downstream, view)
-    let sent = callForServer(routed, asking.ask)
+    const isRaw = isAsItCame(call.caller, downstream)
+    const asking = tasks.asked(isRaw ? { ...call, isAsItCame: true } : call, downstream, view)
+    let sent = callForServer(routed, isRaw, asking.ask)
     let outcome: Outcome
     try {
       if (signIns.isOurs(sent.resume)) {

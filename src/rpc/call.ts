@@ -259,6 +259,21 @@ export interface ServerErrorFacts {
   readonly status?: number | undefined
 }
 
+/** What a call of the gateway itself must say; everything else is as for a host that asked for nothing. */
+export type OwnCallFacts = Pick<Call, 'ref' | 'method' | 'target' | 'params' | 'caller' | 'signal'>
+
+/** A call that no host made: from the command line, or about a task. */
+export const ownCall = (facts: OwnCallFacts): Call => ({
+  ...facts,
+  resume: undefined,
+  progressToken: undefined,
+  logLevel: undefined,
+  paramHeaders: [],
+  unknownHeaders: {},
+  notify: () => undefined,
+  ask: undefined,
+})
+
 /** An invalid request of the host: becomes a JSON-RPC error, and an HTTP status for modern hosts. */
 export class Refusal extends Error {
   readonly code: number

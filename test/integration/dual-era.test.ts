@@ -1,12 +1,10 @@
 /** Servers that speak both eras are spoken to in the era of the host (BRIDGING 3.0 rule 0; B267). */
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../src/admin/status.ts'
+import { openHttpFront } from '../support/differential/dual-fronts.ts'
 import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
 import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, modernHttp } from '../support/fake-host.ts'
@@ -25,34 +23,20 @@ const startDual = async (legacy: Omit<FakeSpec, 'kind'>, modern: Omit<FakeSpec, 
     legacy: await FakeDownstream.start(fake.of({ kind: 'legacy http', ...legacy })),
     modern: await FakeDownstream.start(fake.of({ kind: 'modern http', ...modern })),
   }
-  const front = createServer((from, to) => {
-    const port = portOf(from.headers['mcp-method'] === undefined ? sides.legacy : sides.modern)
-    const { method, url, headers } = from
-    const on = httpRequest({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
-      to.writeHead(answer.statusCode ?? 500, answer.headers)
-      to.flushHeaders()
-      answer.pipe(to)
-      answer.on('error', () => to.destroy())
-    })
-    on.on('error', () => to.destroy())
-    to.on('close', () => on.destroy())
-    from.pipe(on)
-  }).listen(0, '127.0.0.1')
-  await once(front, 'listening')
+  const front = await openHttpFront({ legacy: portOf(sides.legacy), modern: portOf(sides.modern) })
   return {
     ...sides,
     setup: (more: Partial<GatewaySetup> = {}): GatewaySetup => ({
       servers: {},
       fakes: new Map([['a', sides.modern]]),
       options: {
-        a: { url: new URL(`http://127.0.0.1:${(front.address() as AddressInfo).port}/mcp`), ...more.options?.['a'] },
+        a: { url: new URL(`http://127.0.0.1:${front.port}/mcp`), ...more.options?.['a'] },
       },
       ...(more.stateDir !== undefined && { stateDir: more.stateDir }),
       ...(more.pipe !== undefined && { pipe: more.pipe }),
     }),
     [Symbol.asyncDispose]: async () => {
-      front.close()
-      front.closeAllConnections()
+      await front[Symbol.asyncDispose]()
       await Promise.all([sides.legacy[Symbol.asyncDispose](), sides.modern[Symbol.asyncDispose]()])
     },
   }

@@ -1,9 +1,9 @@
-/** Who may come in from the network, and as whom: what `auth` of the configuration says (BRIDGING 6.1). */
+/** The credentials that are accepted from the network, and the principals they stand for: `auth` of the configuration (BRIDGING 6.1). */
 
 export interface AuthOptions {
   readonly tokens: readonly StaticToken[]
   readonly oauth: ResourceServerOptions | undefined
-  /** Which toolsets the claims of an OAuth token give; empty: any. */
+  /** Toolsets by the claims of an OAuth token. Empty: each token may use any toolset. */
   readonly map: readonly ClaimRule[]
 }
 

@@ -107,7 +107,7 @@ export class LinkTasks {
     return Payload.at(join(draft.parts()))
   }
 
-  /** Adds the answer of the call: any result completes a task, only an error fails it (B180). */
+  /** Adds the outcome of the call. Any result completes a task, also one with `isError`; only a JSON-RPC error fails it (B180). */
   async #addOutcome(draft: Draft, id: string, kept: Kept): Promise<void> {
     const outcome = await this.#resultOf(id, kept)
     if ('error' in outcome) {

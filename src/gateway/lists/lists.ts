@@ -5,6 +5,7 @@ import { correctReadHints, listHints } from '../../catalog/view/caching.ts'
 import { servesApps } from '../../catalog/catalog.ts'
 import type { ListKind } from '../../catalog/inventory.ts'
 import { pageOf } from '../../catalog/view/pages.ts'
+import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { complete, isBridge, SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../../rpc/call.ts'
@@ -74,13 +75,12 @@ export class Lists {
     result.set(row.member, page.entries)
     if (page.nextCursor !== undefined) result.set('nextCursor', JSON.stringify(page.nextCursor))
     // How long it may be kept is told in the modern era alone (B106).
-    if (call.caller.session === undefined) this.#hint(result, row.kind, call.caller)
+    if (call.caller.session === undefined) this.#hint(result, row.kind, call.caller, view)
     return complete(result)
   }
 
-  #hint(result: Draft, kind: ListKind, caller: Caller): void {
+  #hint(result: Draft, kind: ListKind, caller: Caller, { sources }: View): void {
     const { listTtlCapMs } = this.#options()
-    const { sources } = this.#feed.viewOf(caller)
     const contributors = sources.flatMap(({ inventory }) => (inventory === undefined ? [] : [inventory.freshness[kind]]))
     const hints = listHints(contributors, {
       nowMs: performance.now(),

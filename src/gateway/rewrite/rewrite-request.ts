@@ -12,7 +12,6 @@ import type { Payload } from '../../wire/message/payload.ts'
 import { declaresApps, UI_EXTENSION } from '../../wire/protocol/apps.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
 import { withoutTasks } from '../../wire/protocol/tasks.ts'
-import { isAsItCame } from '../lists/bridges.ts'
 import { withoutVisits } from '../rounds/url-required.ts'
 import { isNamespaced } from '../rounds/wording.ts'
 import type { RoutedCall } from '../routed-call.ts'
@@ -41,8 +40,8 @@ export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): st
   return undefined
 }
 
-/** The call as the server is to see it, its params left alone. `ask`: how the server reaches the host in the middle of it. */
-export const callForServer = ({ call, route, downstream, view, resume }: RoutedCall, ask: Call['ask']): Call => {
+/** The call as the server is to see it, its params left alone. `isRaw`: see `Call.isAsItCame`; `ask`: how the server reaches the host in the middle of it. */
+export const callForServer = ({ call, route, downstream, view, resume }: RoutedCall, isRaw: boolean, ask: Call['ask']): Call => {
   const { entry } = route
   const rule = entry?.rule
   return {
@@ -53,7 +52,7 @@ export const callForServer = ({ call, route, downstream, view, resume }: RoutedC
     unknownHeaders: rule === undefined ? call.unknownHeaders : withoutHidden(call.unknownHeaders, rule),
     totalMs: rule?.totalMs,
     resume: withoutVisits(resume),
-    isAsItCame: isAsItCame(call.caller, downstream),
+    isAsItCame: isRaw,
     takesStreams: call.takesStreams === true && rule?.result === undefined && passesAsItCame(call, downstream),
     ask,
     withheld: withheldFrom(downstream),

@@ -12,7 +12,7 @@ import type { LinkOwner } from '../../downstream/link-owner.ts'
 import { tasksNotDeclared } from '../../era/host/modern-host.ts'
 import { project } from '../../era/host/projections.ts'
 import { relatedTask, relateTo } from '../../era/task-shapes.ts'
-import { complete, Refusal } from '../../rpc/call.ts'
+import { complete, Refusal, ownCall } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../../rpc/call.ts'
 import { noteDenial, noteRoute } from '../../rpc/record.ts'
 import type { Affected } from '../../rpc/fidelity.ts'
@@ -167,20 +167,9 @@ const plainOutput = (): 'plain' => 'plain'
 
 /** All that the extension says of a task, where the server's own notification says less. */
 const lookAt = async (original: string, caller: Caller, downstream: Downstream): Promise<Payload> => {
-  const { result } = await downstream.handle({
-    ref: 0,
-    method: 'tasks/get',
-    target: original,
-    params: Payload.of({ taskId: original }),
-    caller,
-    resume: undefined,
-    signal: new AbortController().signal,
-    progressToken: undefined,
-    logLevel: undefined,
-    paramHeaders: [],
-    unknownHeaders: {},
-    notify: () => undefined,
-    ask: undefined,
-  })
+  const params = Payload.of({ taskId: original })
+  const { signal } = new AbortController()
+  const call = ownCall({ ref: 0, method: 'tasks/get', target: original, params, caller, signal })
+  const { result } = await downstream.handle(call)
   return Payload.at(join(result.parts()))
 }

@@ -66,7 +66,7 @@ export class Sessions {
     return held
   }
 
-  /** The session of this id, if it is this principal's: any other answer would tell that it exists. */
+  /** The session of this id and principal. Sessions of other principals are not found, so that their existence is not revealed. */
   find(id: string, principal: string): HttpSession | undefined {
     const held = this.#byId.get(id)
     return held?.session.principal === principal ? held : undefined

@@ -10,9 +10,10 @@ import type { CapturedBodies } from '../../../src/observe/options.ts'
 import { Ring } from '../../../src/observe/ring.ts'
 import { complete, Refusal } from '../../../src/rpc/call.ts'
 import type { Call } from '../../../src/rpc/call.ts'
-import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { readServerMessage } from '../../../src/wire/message/envelope.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
+import { callOf as sharedCall } from '../../support/calls.ts'
+import type { CallFacts } from '../../support/calls.ts'
 
 const PIPE = { era: 'legacy', revision: '2025-11-25', transport: 'pipe' } as const
 const OPERATOR = { principal: 'local', isOperator: true }
@@ -32,22 +33,7 @@ const observing = (bodies: CapturedBodies = 'all') => {
   return { observer, clock }
 }
 
-const callOf = (facts: Partial<Call> = {}): Call => ({
-  ref: 0,
-  method: 'tools/call',
-  target: 'a__t',
-  params: Payload.of({ name: 'a__t' }),
-  caller: { principal: 'p', revision: '2026-07-28', capabilities: {}, scope: { server: undefined }, session: undefined },
-  resume: undefined,
-  signal: new Cancellation().signal,
-  progressToken: undefined,
-  logLevel: undefined,
-  paramHeaders: [],
-  unknownHeaders: {},
-  notify: () => undefined,
-  ask: undefined,
-  ...facts,
-})
+const callOf = (facts: CallFacts = {}): Call => sharedCall({ ref: 0, target: 'a__t', caller: { principal: 'p' }, ...facts })
 
 const answerOf = (id: number, member = '"result":{}') => readServerMessage(Buffer.from(`{"jsonrpc":"2.0","id":${id},${member}}`))
 
