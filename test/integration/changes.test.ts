@@ -399,6 +399,27 @@ describe('a legacy server that has a process or connection for each session', ()
   })
 
   test.each(kinds)(
+    'B284 %s: the main link tells of what one session watches on its own, and no other session hears of it',
+    async (kind) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind }) } })
+      const a = gateway.fake('a')
+      touching(a)
+      await using one = await legacyHttp.connect(gateway)
+      await using two = await legacyHttp.connect(gateway)
+      await one.call('resources/subscribe', { uri })
+      await two.call('resources/subscribe', { uri: 'a+file:///s' })
+      const main = (await a.until('resources/subscribe')).connection
+      await touch(one)
+      await one.heard.until(isUpdate)
+      main.notify('notifications/resources/updated', { uri: 'file:///r' })
+      main.notify('notifications/resources/updated', { uri: 'file:///s' })
+      await two.heard.until(({ params }) => params?.['uri'] === 'a+file:///s')
+      expect(two.heard.entries.filter(isUpdate).map(({ params }) => params?.['uri'])).toEqual(['a+file:///s'])
+      expect(one.heard.entries.filter(isUpdate)).toHaveLength(1)
+    },
+  )
+
+  test.each(kinds)(
     'B284 %s: that watches for the session, before and after it is opened, and the main one tells it no more',
     async (kind) => {
       await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind }) } })
