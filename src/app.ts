@@ -47,6 +47,7 @@ import type { HostOptions } from './host/options.ts'
 import { Observer } from './observe/observer.ts'
 import type { EndpointPath, Layer } from './rpc/call.ts'
 import { LimitCounts } from './rpc/limit-counts.ts'
+import { UnexpectedErrors } from './rpc/unexpected-errors.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import type { HeldBytes } from './transport/held-bytes.ts'
 import { HttpClients } from './transport/http1/client/http-clients.ts'
@@ -237,6 +238,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const sessionIds = new SessionIds({ seal, folder: stateDir, maxMs: () => hub.options.limits.sessionMaxMs, log })
   const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
     limits,
+    unexpected: new UnexpectedErrors(log),
     get admission() {
       return admission
     },

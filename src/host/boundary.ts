@@ -5,21 +5,21 @@ import { errorMessage, errorObject } from '../wire/message/message.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import type { Hub } from './hub.ts'
 
-type Knows = Pick<Hub, 'log'>
+type Knows = Pick<Hub, 'unexpected'>
 
 /** Runs `work` for one HTTP request; if it throws, that request is ended and the fault is logged. */
-export const withinRequest = (request: HttpRequest, { log }: Knows, work: () => void): void => {
+export const withinRequest = (request: HttpRequest, { unexpected }: Knows, work: () => void): void => {
   try {
     work()
   } catch (error) {
-    log.error({ path: request.path, error: wordsOf(error) }, 'a request failed with an unexpected error')
+    unexpected.report(error, { path: request.path }, 'a request failed with an unexpected error')
     request.fail()
   }
 }
 
 /** Runs `work` for one message with a normal response channel; if it throws, a request gets an error. */
 export const withinMessage = (
-  { log }: Knows,
+  { unexpected }: Knows,
   message: Pick<Envelope, 'kind' | 'id' | 'method'>,
   work: () => void,
   send?: (parts: Parts) => void,
@@ -27,12 +27,10 @@ export const withinMessage = (
   try {
     work()
   } catch (error) {
-    log.error({ method: message.method, error: wordsOf(error) }, 'a message failed with an unexpected error')
+    unexpected.report(error, { method: message.method }, 'a message failed with an unexpected error')
     if (message.kind === 'request') send?.(errorMessage(message.id, errorObject(-32603, 'internal error')))
   }
 }
 
 /** Bytes before they are parsed: unparsable bytes are answered like a request. */
 export const UNREAD = { kind: 'request', id: undefined, method: '' } as const
-
-const wordsOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))

@@ -6,6 +6,7 @@ import type { Introduced } from '../era/host/modern-host.ts'
 import type { HostSession } from '../rpc/call.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
+import type { UnexpectedErrors } from '../rpc/unexpected-errors.ts'
 import type { Denial } from '../rpc/record.ts'
 import type { CommandPrinter } from '../operator-command.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
@@ -57,6 +58,8 @@ export interface Hub {
   readonly admission: Admission
   /** How often each limit was reached. */
   readonly limits: LimitCounts
+  /** Logs what no code expects. */
+  readonly unexpected: UnexpectedErrors
   /** Watches every call from where it comes in; `undefined`: nothing is captured or counted. */
   readonly observer: Observer | undefined
   /** Called for every request that is refused before it is a call; `undefined`: no audit log. */

@@ -1,7 +1,8 @@
 /** The gateway inside another program. */
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { ConfigError, createGateway } from '../../src/index.ts'
+import { ConfigError, createGateway, Refusal } from '../../src/index.ts'
+import type { Layer } from '../../src/index.ts'
 
 const fake = (prefix: string) => ({
   command: process.execPath,
@@ -41,4 +42,81 @@ test('an object passes the same validation as a file, with all problems at once'
 test('listen: false binds nothing', async () => {
   await using gateway = await createGateway({ configuration: { servers: {} }, listen: false, log: silent })
   expect(gateway.urls).toEqual([])
+})
+
+const BAD_LAYERS: readonly (readonly [what: string, layer: Layer, code: number, logged: string | undefined])[] = [
+  ['throws at once', () => () => raise(new Error('at once')), -32603, 'at once'],
+  ['rejects', () => () => Promise.reject(new Error('later')), -32603, 'later'],
+  // What a program in plain JavaScript may do.
+  ['rejects with a text', () => () => rejectedWith('a text'), -32603, 'a text'],
+  ['answers nothing', () => () => Promise.resolve(undefined) as never, -32603, 'undefined'],
+  ['returns nothing', () => () => undefined as never, -32603, 'undefined'],
+  ['throws a refusal at once', () => () => raise(new Refusal(-32600, 'not on Fridays')), -32600, undefined],
+  ['rejects with a refusal', () => () => Promise.reject(new Refusal(-32600, 'not on Fridays')), -32600, undefined],
+]
+
+const raise = (error: Error): never => {
+  throw error
+}
+
+/** A rejection with any value. */
+const rejectedWith = (value: unknown): Promise<never> => {
+  const { promise, reject } = Promise.withResolvers<never>()
+  reject(value)
+  return promise
+}
+
+const post = async (url: string, headers: Record<string, string>, message: object): Promise<Response> =>
+  await fetch(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+  })
+
+/** The first message of an answer, whether it is JSON or a stream. */
+const messageOf = async (response: Response): Promise<{ error?: { code: number; message: string } }> => {
+  const text = await response.text()
+  const line = text.startsWith('{')
+    ? text
+    : text
+        .split('\n')
+        .find((each) => each.startsWith('data: {'))
+        ?.slice(6)
+  return JSON.parse(line ?? 'null') as { error?: { code: number; message: string } }
+}
+
+const add = { id: 7, method: 'tools/call', params: { name: 'a__add', arguments: { a: 1, b: 2 } } }
+
+test.for(BAD_LAYERS)('F-31 a layer that %s costs that call alone, in both eras', async ([, layer, code, logged]) => {
+  const errors: object[] = []
+  const log = { ...silent, error: (facts: object, message: string) => void errors.push({ ...facts, message }) }
+  let isOn = true
+  const layers: Layer[] = [(inner) => (call) => (isOn ? layer(inner)(call) : inner(call))]
+  await using gateway = await createGateway({ configuration: { listen, servers: { a: fake('a') } }, layers, log })
+  const url = gateway.urls[0] ?? ''
+  const opened = await post(
+    url,
+    {},
+    {
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'h', version: '1' } },
+    },
+  )
+  await opened.text()
+  const session = { 'Mcp-Session-Id': opened.headers.get('mcp-session-id') ?? '' }
+  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
+  const modern = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'a__add' }
+  const calls = {
+    legacy: async () => await messageOf(await post(url, session, add)),
+    modern: async () => await messageOf(await post(url, modern, { ...add, params: { ...add.params, _meta: meta } })),
+  }
+  for (const call of Object.values(calls)) {
+    const { error } = await call()
+    expect(error).toMatchObject({ code, message: code === -32603 ? 'internal error' : 'not on Fridays' })
+  }
+  isOn = false
+  for (const call of Object.values(calls)) expect(await call()).toMatchObject({ result: { content: [{ text: '[1,2]' }] } })
+  if (logged === undefined) expect(errors).toEqual([])
+  else expect(errors[0]).toMatchObject({ method: 'tools/call', error: expect.stringContaining(logged) as string })
 })

@@ -44,7 +44,12 @@ const REPEATABLE: ReadonlySet<string> = new Set([
 const LISTEN = 'subscriptions/listen'
 /** As a listen names them in its acknowledgement, or as capabilities do. */
 const LISTS = ['tools', 'prompts', 'resources'] as const
-const SILENT = { limits: { hit: () => undefined }, hideJson: (json: string) => json, command: () => '' }
+const SILENT = {
+  limits: { hit: () => undefined },
+  unexpected: { report: () => undefined },
+  hideJson: (json: string) => json,
+  command: () => '',
+}
 
 export class Conversation {
   readonly #pending = new Map<Id, Pending>()

@@ -74,7 +74,7 @@ export const refuseBusy = (hub: Busy, entrance: Entrance, failure: Failure, mess
   entrance.request.reply(status, headers, errorReply(failure, failed, hub).message)
 }
 
-type Busy = Pick<Hub, 'denied' | 'limits' | 'nextRef' | 'hideJson' | 'command'>
+type Busy = Pick<Hub, 'denied' | 'limits' | 'unexpected' | 'nextRef' | 'hideJson' | 'command'>
 
 /** Why the body of a request was not read. */
 export const refuseBody = (hub: Hub, entrance: Entrance, why: Unread): void => {

@@ -2,6 +2,7 @@
 import { Refusal, ServerError } from '../../rpc/call.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
+import type { UnexpectedErrors } from '../../rpc/unexpected-errors.ts'
 import type { Id } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
@@ -67,28 +68,31 @@ const HOST_FAULTS: ReadonlySet<FailureKind> = new Set(['unknown', 'denied', 'sta
 interface Hearer {
   /** Counts the limit that was reached. */
   readonly limits: Pick<LimitCounts, 'hit'>
+  /** Logs what no code expects. */
+  readonly unexpected: Pick<UnexpectedErrors, 'report'>
   /** Hides secrets: a server's error may repeat them (T-14). */
   readonly hideJson: (json: string) => string
   /** A command as the operator types it. */
   readonly command: CommandPrinter
 }
 
-export const errorReply = (error: unknown, failed: Failed, { limits, hideJson, command }: Hearer): Reply => {
+export const errorReply = (error: unknown, failed: Failed, { limits, unexpected, hideJson, command }: Hearer): Reply => {
   const { limit, server } = error instanceof Failure ? error.facts : {}
   if (limit !== undefined) limits.hit(limit, server?.key)
-  const reply = replyTo(error, failed, command)
+  const reply = replyTo(error, failed, command, unexpected)
   if (error instanceof Refusal) return reply
   const json = join(reply.message).toString()
   const shown = hideJson(json)
   return shown === json ? reply : { ...reply, message: [Buffer.from(shown)] }
 }
 
-const replyTo = (error: unknown, failed: Failed, command: CommandPrinter): Reply => {
+const replyTo = (error: unknown, failed: Failed, command: CommandPrinter, unexpected: Hearer['unexpected']): Reply => {
   if (error instanceof Refusal) return refusal(error, failed)
   if (error instanceof ServerError) return serverError(error, failed)
   if (error instanceof Failure) return failure(error, failed, command)
   // What a host sends is checked when it comes: only a server's answer can turn out to be unreadable later.
   if (error instanceof ScanError) return failure(new Failure('bad_response', error.message, {}, error), failed, command)
+  unexpected.report(error, { ref: failed.ref, method: failed.method }, 'a request failed with an unexpected error')
   return { status: 200, message: errorMessage(failed.id, errorObject(-32603, 'internal error', gatewayData(undefined, failed))) }
 }
 

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { UnexpectedErrors } from '../../../src/rpc/unexpected-errors.ts'
+
+const logged = () => {
+  let nowMs = 0
+  const lines: object[] = []
+  const errors = new UnexpectedErrors({ error: (facts, message) => lines.push({ ...facts, message }) }, () => nowMs)
+  return { lines, errors, later: (ms: number) => (nowMs += ms) }
+}
+
+test('F-31 an unexpected error is logged with its stack, and again after a minute with its number', () => {
+  const { lines, errors, later } = logged()
+  const error = new Error('boom')
+  for (let i = 0; i < 5; i++) errors.report(error, { ref: i }, 'failed')
+  expect(lines).toEqual([{ ref: 0, count: 1, error: error.stack, message: 'failed' }])
+  later(60_000)
+  errors.report(error, { ref: 5 }, 'failed')
+  expect(lines[1]).toEqual({ ref: 5, count: 5, error: error.stack, message: 'failed' })
+})
+
+test('F-31 another error is logged at once; what is thrown need not be an error', () => {
+  const { lines, errors } = logged()
+  errors.report('text', {}, 'failed')
+  errors.report(undefined, {}, 'failed')
+  errors.report('text', {}, 'failed')
+  expect(lines).toEqual([
+    { count: 1, error: 'text', message: 'failed' },
+    { count: 1, error: 'undefined', message: 'failed' },
+  ])
+})
