@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { conformanceGateway, stdioOptions } from '../support/conformance-gateways.ts'
 import type { ConformanceGateway } from '../support/conformance-gateways.ts'
 import { compare, runConformance } from '../support/conformance.ts'
-import type { Revision, ScenarioResult } from '../support/conformance.ts'
+import type { Revision } from '../support/conformance.ts'
 import { gatewayHome } from '../support/gateway-process.ts'
 import type { GatewayHome } from '../support/gateway-process.ts'
 import { startServer } from '../support/processes.ts'
@@ -64,8 +64,7 @@ describe.each([
   afterAll(() => gateway[Symbol.asyncDispose]())
 
   test.each(revisions)('passes of %s what the server passes', async (revision) => {
-    const direct: ScenarioResult[] = await runConformance(url(), revision)
-    const through = await runConformance(gateway.bridge, revision)
+    const [direct, through] = await Promise.all([runConformance(url(), revision), runConformance(gateway.bridge, revision)])
     expect(through).toHaveLength(direct.length)
     expect(direct.filter(({ passed }) => passed).length).toBeGreaterThan(25)
     expect(compare(direct, through).filter(({ scenario }) => scenario !== PROGRESS)).toEqual([])

@@ -25,7 +25,7 @@ beforeAll(async () => {
   shared = await mkdtemp(join(tmpdir(), 'shared-'))
   home = await gatewayHome()
   server = await startServer('reference-server', 'http')
-  for (const revision of REVISIONS) direct.set(revision, await runConformance(server.url, revision))
+  await Promise.all(REVISIONS.map(async (revision) => direct.set(revision, await runConformance(server.url, revision))))
 })
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
