@@ -28,6 +28,8 @@ import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/links/openers.ts'
 import { RetryBudget } from './downstream/pacing/retry-budget.ts'
 import { openMemory } from './downstream/lists/store.ts'
+import type { PolicyOptions } from './policy/options.ts'
+import type { Policy } from './policy/policy.ts'
 import { Audit } from './gateway/audit.ts'
 import { Faults } from './gateway/faults.ts'
 import type { FaultCount } from './gateway/faults.ts'
@@ -307,6 +309,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await before?.[Symbol.asyncDispose]()
   }
   await keepTraces(configuration.tracing)
+  gateway.judgeBy(await openPolicy(configuration.policy))
   const front: Front = new Front(hub, sweeper, oauth.fetch)
   const dispose = async (): Promise<void> => {
     await clients.close()
@@ -418,6 +421,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
         keepRecord(next.audit)
         await before?.[Symbol.asyncDispose]()
       }
+      // Before anything of the next configuration is seen: what it forbids is not open for a moment.
+      if (!isDeepStrictEqual(current.policy, next.policy)) gateway.judgeBy(await openPolicy(next.policy))
       if (!isDeepStrictEqual(current.tracing, next.tracing)) await keepTraces(next.tracing)
       hub.options = next.host
       subjects.want(exchangesTokens(next))
@@ -432,6 +437,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     [Symbol.asyncDispose]: () => stop(),
   }
 }
+
+/** The library of its expressions is read where there is one. */
+const openPolicy = async (options: PolicyOptions | undefined): Promise<Policy | undefined> =>
+  options && new (await import('./policy/policy.ts')).Policy(options)
 
 /** What relays have sent by then has come, and they send no more requests; after `RELAY_MS` at the latest. */
 const relaysHold = async (pipes: readonly Piped[]): Promise<void> => {

@@ -8,6 +8,8 @@ export interface Identity {
   readonly toolsets: readonly string[] | undefined
   /** The OAuth scopes granted to it; `undefined`: its credential knows no scopes and is not limited by any. */
   readonly scopes: readonly string[] | undefined
+  /** Of its OAuth token, where rules of a policy read them. */
+  readonly claims?: Readonly<Record<string, unknown>>
   /** Its static token says that it is an operator's. */
   readonly isOperator?: true
 }

@@ -15,6 +15,7 @@ import type { Problem } from './syntax/problems.ts'
 import { credentialsOf, secretsOf, warnOfReadableSecrets } from './build/known-secrets.ts'
 import { buildObserve } from './build/observe.ts'
 import { collectRates } from './build/rates.ts'
+import { buildPolicy } from './build/policy.ts'
 import { readProxies } from './build/proxies.ts'
 import { buildServer } from './build/server.ts'
 import { buildTracing, secretsOfTracing } from './build/tracing.ts'
@@ -43,6 +44,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const observe = buildObserve(gathered, host, problems)
   const audit = buildAudit(gathered, context, problems)
   const faults = buildFaults(gathered, context, problems)
+  const policy = await buildPolicy(gathered, problems)
   const tracing = buildTracing(settings.telemetry?.otlp)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)
   const gateway = {
@@ -77,6 +79,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     audit,
     tracing,
     faults,
+    policy,
     allowsFaults: context.overrides?.allowFaults === true,
     lock,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },

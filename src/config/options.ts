@@ -5,6 +5,7 @@ import type { FaultRule } from '../gateway/faults.ts'
 import type { GatewayOptions } from '../gateway/options.ts'
 import type { HostOptions } from '../host/options.ts'
 import type { ObserveOptions } from '../observe/options.ts'
+import type { PolicyOptions } from '../policy/options.ts'
 import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
 import type { TracingOptions } from '../tracing/options.ts'
 
@@ -39,6 +40,8 @@ export interface Configuration {
   readonly tracing: TracingOptions | undefined
   /** What is injected into calls on purpose. */
   readonly faults: readonly FaultRule[]
+  /** Who may call what; `undefined`: everything that a caller sees may be called. */
+  readonly policy: PolicyOptions | undefined
   /** Whether this process may inject anything (`--allow-faults`). */
   readonly allowsFaults: boolean
   /** Where the lock file is, and what it says; `undefined`: none is configured. */

@@ -122,6 +122,7 @@ export class Audit {
       decision: denied === undefined ? 'allowed' : 'denied',
       reason: denied?.reason,
       rule: denied?.rule,
+      policy: record.policy,
       outcome: denied === undefined ? end.outcome : undefined,
       kind: end.kind,
       code: end.code,

@@ -9,6 +9,7 @@ import { complete, NO_HEADERS } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Layer, Outcome } from '../rpc/call.ts'
 import { Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
+import type { Access } from './access.ts'
 import type { Feed } from './lists/feed.ts'
 import { Searches } from './lists/searches.ts'
 
@@ -24,10 +25,12 @@ class Misused extends Error {}
 export class Discovery {
   readonly #feed: Feed
   readonly #known: (caller: Caller) => Promise<void>
+  readonly #access: Access
   readonly #searches = new Searches()
 
   /** `known`: waits until the servers that are starting have said what they have. */
-  constructor(feed: Feed, known: (caller: Caller) => Promise<void>) {
+  constructor(feed: Feed, known: (caller: Caller) => Promise<void>, access: Access) {
+    this.#access = access
     this.#feed = feed
     this.#known = known
   }
@@ -74,7 +77,9 @@ export class Discovery {
     if (!isAnswerCount(limit)) throw new Misused(`"limit" must be a whole number from 1 to ${MAX_ANSWERS}`)
     const view = this.#feed.viewOf(call.caller)
     const { rows, entries } = view.list('tools')
-    const found = await this.#searches.find(view, query, limit)
+    const isShown = this.#access.shown(view, 'tools', call.caller)
+    const best = await this.#searches.find(view, query, isShown === undefined ? limit : rows.length)
+    const found = isShown === undefined ? best : best.filter(({ at }) => isShown(rows[at])).slice(0, limit)
     const tools = found.map(({ at, score }) => ({
       name: rows[at].exposed,
       server: rows[at].server.displayName,
@@ -86,9 +91,11 @@ export class Discovery {
 
   #describe(call: Call): string {
     const name = nameOf(argumentsOf(call, ['name']), DESCRIBE_TOOL)
-    const { rows, entries } = this.#feed.viewOf(call.caller).list('tools')
+    const view = this.#feed.viewOf(call.caller)
+    const { rows, entries } = view.list('tools')
     const at = rows.findIndex(({ exposed }) => exposed === name)
-    if (at === -1) throw new Misused(`Unknown tool: ${name}`)
+    if (at === -1 || this.#access.shown(view, 'tools', call.caller)?.(rows[at]) === false)
+      throw new Misused(`Unknown tool: ${name}`)
     return entries[at].toString()
   }
 }

@@ -27,6 +27,7 @@ import type { LinkOwner } from '../downstream/link-owner.ts'
 import type { Offers } from '../era/host/modern-host.ts'
 import { askLegacyHosts } from '../era/host/legacy-rounds.ts'
 import { Parking } from '../era/host/parking.ts'
+import type { Policy } from '../policy/policy.ts'
 import type { Observer } from '../observe/observer.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
 import type { Call, Caller, EndpointPath, Handler, HostSession, Layer, Outcome, Scope } from '../rpc/call.ts'
@@ -39,6 +40,7 @@ import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { isAtLeast, isModernRevision, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
 import { withoutTasks } from '../wire/protocol/tasks.ts'
+import { Access } from './access.ts'
 import type { Audit } from './audit.ts'
 import { isAsItCame, isListedDirectly, isWatchedDirectly, mayBeUnlisted } from './lists/bridges.ts'
 import { Confirmations } from './rounds/confirm.ts'
@@ -84,6 +86,7 @@ export class Gateway {
   readonly #discovery: Discovery
   readonly #overflow: Overflow
   readonly #confirmations: Confirmations
+  readonly #access = new Access()
   #options: GatewayOptions
   #scopes: Scopes
   #isStopping = false
@@ -106,6 +109,7 @@ export class Gateway {
       () => fleet.downstreams$.value,
       seal,
       () => this.#options,
+      this.#access,
     )
     this.#tasks = new Tasks(seal, this.feed, fleet, () => this.#options.tasks)
     this.#overflow = new Overflow(() => this.#options.results, reached)
@@ -126,10 +130,11 @@ export class Gateway {
       tasks: this.#tasks,
       rates: this.rates,
       overflow: this.#overflow,
+      access: this.#access,
       fleet,
     })
     this.parking = new Parking(seal, () => this.#options.parking, reached)
-    this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller))
+    this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller), this.#access)
     this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs)
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
     this.handle = this.#stacked()
@@ -245,11 +250,12 @@ export class Gateway {
   async subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
     const route = this.#resourceRoute(caller, uri)
     const downstream = route && this.#fleet.for(route.serverKey, caller.principal)
-    if (downstream === undefined) return false
+    if (route === undefined || downstream === undefined) return false
+    if (!this.#mayWatch(caller, uri, route, downstream)) return false
     const { options } = downstream
     const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(options, original)
     const expose = (original: string): string => exposedUri(this.feed.viewOf(caller), options, original)
-    const original = route?.original ?? uri
+    const { original } = route
     const isOffered = await this.#subscriptions.add(subscriber, downstream, original, { caller, exposed: uri, mayHear, expose })
     if (isOffered && caller.session !== undefined) await downstream.watchFor(caller.session, original)
     return isOffered
@@ -286,7 +292,8 @@ export class Gateway {
     this.feed.announced(list, (caller) => {
       if (caller.scope.server !== key) return false
       const downstream = this.#fleet.for(key, caller.principal)
-      if (downstream === undefined || !isListedDirectly(downstream, this.feed.viewOf(caller), caller)) return false
+      if (downstream === undefined || this.#access.policy !== undefined) return false
+      if (!isListedDirectly(downstream, this.feed.viewOf(caller), caller)) return false
       const { session } = caller
       if (owner !== undefined) return session !== undefined && owner.sessions.has(session)
       return session === undefined || !downstream.hasLinkOf(session)
@@ -349,6 +356,17 @@ export class Gateway {
     this.handle = this.#stacked()
   }
 
+  /** Calls and lists from now on follow this policy, or none. */
+  judgeBy(policy: Policy | undefined): void {
+    this.#access.policy = policy
+    this.handle = this.#stacked()
+  }
+
+  /** Whether callers are to bring what rules read of them (`Caller.facts`). */
+  get wantsFacts(): boolean {
+    return this.#access.policy !== undefined
+  }
+
   /** Calls from now on are watched there, or not any more. */
   observe(observer: Observer | undefined): void {
     this.#observer = observer
@@ -378,6 +396,7 @@ export class Gateway {
     const { toolsets } = this.#options
     const isSearching = toolsets.some(({ discovery }) => discovery !== 'full')
     const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
+    const isAsking = this.#access.policy?.confirms === true
     const layers = [
       isSearching ? this.#discovery.unwrap : undefined,
       this.#observer?.layer,
@@ -387,7 +406,7 @@ export class Gateway {
       this.rates.limitsCallers ? this.rates.layer : undefined,
       ...this.#policies,
       askLegacyHosts,
-      isConfirming ? this.#confirmations.layer : undefined,
+      isConfirming || isAsking ? this.#confirmations.layer(isAsking) : undefined,
       this.parking.layer,
       isSearching ? this.#discovery.answer : undefined,
       this.#overflow.layer,
@@ -450,12 +469,26 @@ export class Gateway {
       throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
     }
     noteRoute(call, route.serverKey, route.original)
+    const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
+    if (downstream !== undefined) this.#access.check({ call, route, downstream, view: this.feed.viewOf(call.caller) })
     const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
       this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
       throw error
     })
     if (!isOffered) throw new Refusal(-32602, `${call.target} is not subscribable`)
     return complete(Payload.of({}))
+  }
+
+  /** What `subscriptions/listen` asks for; a refusal of the policy is one resource less. */
+  #mayWatch(caller: Caller, uri: string, route: Route, downstream: Downstream): boolean {
+    const call = { method: 'resources/subscribe', target: uri, params: NO_PARAMS, caller }
+    try {
+      this.#access.check({ call, route, downstream, view: this.feed.viewOf(caller) })
+      return true
+    } catch (error) {
+      if (error instanceof Failure) return false
+      throw error
+    }
   }
 
   /** The server takes the subscription or refuses it in its own words; what it tells comes over the same link. */
@@ -479,6 +512,8 @@ export class Gateway {
     return isForwarded ? { serverKey: server, original: uri, entry: undefined } : undefined
   }
 }
+
+const NO_PARAMS = Payload.of({})
 
 /** To a server the host is then one that knows no tasks. */
 const withoutExtension = (call: Call): Call => ({

@@ -11,6 +11,7 @@ import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { Payload } from '../wire/message/payload.ts'
+import type { Access } from './access.ts'
 import type { Overflow } from './limits/overflow.ts'
 import type { Rates } from './limits/rates.ts'
 import { isAsItCame, isTranslated } from './lists/bridges.ts'
@@ -20,7 +21,7 @@ import { rewriteError } from './rewrite/rewrite-error.ts'
 import { callForServer, rewriteParams, withheldFrom } from './rewrite/rewrite-request.ts'
 import { rewriteResult } from './rewrite/rewrite-result.ts'
 import { askHost } from './rounds/ask-host.ts'
-import { Unconfirmed } from './rounds/confirm.ts'
+import { Unconfirmed } from './unconfirmed.ts'
 import type { Rounds } from './rounds/rounds.ts'
 import type { SignInRounds } from './rounds/sign-in.ts'
 import type { RoutedCall } from './routed-call.ts'
@@ -35,6 +36,7 @@ export interface RouterParts {
   readonly tasks: Tasks
   readonly rates: Rates
   readonly overflow: Overflow
+  readonly access: Access
   readonly fleet: Pick<Fleet, 'for'>
 }
 
@@ -70,8 +72,10 @@ export class Router {
   }
 
   /** What may still refuse a call whose route is known. */
-  #guard({ call, route, view }: RoutedCall): void {
+  #guard(routed: RoutedCall): void {
+    const { call, route, view } = routed
     noteRoute(call, route.serverKey, route.original, route.entry !== undefined)
+    this.#parts.access.check(routed)
     if (view.toolset?.confirmsAny === true && call.isConfirmed !== true) refuseUnconfirmed(call, route, view)
     // A legacy host that was asked within its call goes on with that call.
     const { rates } = this.#parts
@@ -107,11 +111,14 @@ export class Router {
 
   /** A request at a bridge that names nothing of the catalog: its server's to answer (B277). */
   async relay(call: Call): Promise<Outcome> {
-    const { fleet, tasks } = this.#parts
+    const { fleet, tasks, access, feed } = this.#parts
     const { caller, method } = call
     const downstream = caller.scope.server === undefined ? undefined : fleet.for(caller.scope.server, caller.principal)
     if (downstream === undefined) throw new Refusal(-32601, `Method not found: ${method}`, { status: 404 })
-    noteRoute(call, downstream.options.key, method)
+    const { key } = downstream.options
+    noteRoute(call, key, method)
+    if (!isOfOwnCalls(method))
+      access.check({ call, route: { serverKey: key, original: '', entry: undefined }, downstream, view: feed.viewOf(caller) })
     // A modern server is told the level with each request.
     if (method === 'logging/setLevel' && downstream.eraFor(caller) === 'modern') return complete(Payload.of({}))
     const sent: Call = { ...call, isAsItCame: isAsItCame(caller, downstream), withheld: withheldFrom(downstream) }
@@ -128,6 +135,10 @@ export class Router {
 
 /** The tool that stands in the place of a server's lists until a person has signed in; never the server's own of that name. */
 const isSignInTool = ({ entry, isSignIn = entry?.isSignIn }: Route): boolean => isSignIn === true
+
+/** Whether the method is about calls that were allowed, or about what the caller is told of them. */
+const isOfOwnCalls = (method: string): boolean =>
+  method === 'logging/setLevel' || method === 'resources/unsubscribe' || method.startsWith('tasks/')
 
 /** A person agrees first, whatever found the route and whatever state was brought (T-06). */
 const refuseUnconfirmed = ({ method }: Call, { entry }: Route, view: View): void => {

@@ -57,6 +57,8 @@ export interface Core {
   readonly gateways: readonly string[]
   /** The optional capabilities to declare for this part of the catalog. */
   offers(scope: Scope): Offers
+  /** Whether callers bring what rules of a policy read of them (`Caller.facts`). */
+  readonly wantsFacts: boolean
   /** Whether tasks are declared to hosts that support them. */
   readonly offersTasks: boolean
   /** Those of the exposed task ids that are this caller's. */

@@ -10,7 +10,7 @@ import {
 } from '../era/host/modern-host.ts'
 import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
-import type { Call, Caller, Outcome, Scope } from '../rpc/call.ts'
+import type { Call, Caller, CallerFacts, Outcome, Scope } from '../rpc/call.ts'
 import { endOfError } from '../observe/ends.ts'
 import type { CallEnd } from '../observe/ends.ts'
 import type { Begun, Recording } from '../observe/recording.ts'
@@ -21,6 +21,7 @@ import { progressTokenOf } from '../wire/message/progress-token.ts'
 import { isLogLevel, isOfLegacyOnly, methodRow, reaches } from '../wire/protocol/methods.ts'
 import { checkParamHeaders } from '../wire/headers/param-headers.ts'
 import { Payload } from '../wire/message/payload.ts'
+import { withHost } from './caller-facts.ts'
 import { noteError } from './denials.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
 import { NOTHING } from './limits/admission.ts'
@@ -37,6 +38,8 @@ import { discoverAnswer, resultIdentity } from './welcome.ts'
 export interface ModernOrigin {
   readonly principal: string
   readonly scope: Scope
+  /** Present while a policy asks for it. */
+  readonly facts: CallerFacts | undefined
   /** HTTP headers to check against the body; pipes have none. */
   readonly headers: Readonly<Record<string, string>> | undefined
   /** The peer of a pipe: it decides how a `listen` stream ends (B126). */
@@ -81,6 +84,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       scope: origin.scope,
       session: undefined,
       ...(isBridge(origin.scope) && { clientInfo: request.clientInfo }),
+      ...(origin.facts && { facts: withHost(origin.facts, request.clientInfo) }),
     }
     if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.pipe, hub)
     const answer = (outcome: Outcome): void => {

@@ -36,6 +36,7 @@ const DENIALS: Partial<Record<FailureKind, DenialReason>> = {
   shutting_down: 'shutting_down',
   unknown: 'unknown',
   denied: 'unknown',
+  policy_denied: 'policy',
   state: 'invalid',
 }
 
@@ -78,5 +79,5 @@ export const endOfError = (
   const reason = error.executed === 'no' ? denial : undefined
   return reason === undefined
     ? { outcome: 'failed', kind, detail: message }
-    : { outcome: 'refused', reason, rule: facts.limit, kind, detail: message }
+    : { outcome: 'refused', reason, rule: facts.limit ?? denied?.rule, kind, detail: message }
 }

@@ -58,6 +58,19 @@ export interface Caller {
   readonly session: HostSession | undefined
   /** `clientInfo` of the host, as parsed JSON. Present only at a bridge, which relays it to its server. */
   readonly clientInfo?: unknown
+  /** Present while a policy asks for it; absent also of calls of the operator. */
+  readonly facts?: CallerFacts | undefined
+}
+
+/** What is known of a caller beside its principal. */
+export interface CallerFacts {
+  /** Of its token, or what introspection answered; of other credentials none. */
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly scopes: readonly string[]
+  /** Address of the peer of its connection; empty on a pipe. */
+  readonly address: string
+  /** Self-reported name of the host (`clientInfo.name`). */
+  readonly host: string
 }
 
 /** The session of a legacy host, as far as servers may use it. */

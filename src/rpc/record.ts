@@ -19,6 +19,8 @@ export interface CallRecord {
   original?: string
   /** What it names is in the catalog; else its caller may have made the name up. */
   isListed?: boolean
+  /** What the policy decided, and the rule that did. */
+  policy?: { readonly decision: string; readonly rule: string; readonly reason?: string | undefined }
   /** Set by the layer that refuses the call, for every form of refusal; `rule`: the option that says so. */
   denied?: { readonly reason: DenialReason; readonly rule?: string }
   /** It has a slot of its server. */
@@ -46,6 +48,14 @@ export const noteRoute = (
   record.original = original
 }
 
+/** The policy has decided. */
+export const notePolicy = (
+  { record }: { readonly record?: CallRecord | undefined },
+  policy: NonNullable<CallRecord['policy']>,
+): void => {
+  if (record !== undefined) record.policy = policy
+}
+
 /** The call is turned away. */
 export const noteDenial = (
   { record }: { readonly record?: CallRecord | undefined },
@@ -62,6 +72,8 @@ export type DenialReason =
   | 'invalid'
   | 'too_large'
   | 'rate_limited'
+  /** A rule of the policy, or its service. */
+  | 'policy'
   /** A person was asked, and said no. */
   | 'declined'
   /** No credential, or a bad one. */

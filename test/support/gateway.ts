@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
+import { DEFAULT_POLICY } from '../../src/policy/options.ts'
+import type { PolicyOptions } from '../../src/policy/options.ts'
 import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -60,6 +62,7 @@ export interface GatewaySetup {
   readonly early?: boolean
   /** Kept from one start to the next; a fresh one by default. */
   readonly stateDir?: string | undefined
+  readonly policy?: Partial<PolicyOptions>
   /** `state.key`, 64 hex digits. */
   readonly stateKey?: string
   /** Fakes that outlive the gateway. */
@@ -170,6 +173,7 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
   audit: setup.audit,
   tracing: setup.tracing,
   faults: setup.faults ?? [],
+  policy: setup.policy && { ...DEFAULT_POLICY, ...setup.policy },
   allowsFaults: setup.faults !== undefined,
   lock: undefined,
   log: { level: 'debug', format: 'json' },

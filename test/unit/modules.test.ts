@@ -18,6 +18,7 @@ const MODULES = [
   'era',
   'catalog',
   'downstream',
+  'policy',
   'gateway',
   'host',
   'tracing',

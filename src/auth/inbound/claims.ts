@@ -18,6 +18,8 @@ export interface ClaimReading {
   readonly subject: string
   readonly map: readonly ClaimRule[]
   readonly source: ClaimSource
+  /** The claims are part of the identity. */
+  readonly keepsClaims?: boolean | undefined
 }
 
 /** Why a token that was verified lets its bearer in nowhere, as a sentence for the operator. */
@@ -29,7 +31,10 @@ export interface Unfit {
 
 export const isUnfit = (verdict: Admitted | Unfit): verdict is Unfit => 'reason' in verdict
 
-export const admittedBy = (claims: Claims, { issuer, origin, subject, map, source }: ClaimReading): Admitted | Unfit => {
+export const admittedBy = (
+  claims: Claims,
+  { issuer, origin, subject, map, source, keepsClaims }: ClaimReading,
+): Admitted | Unfit => {
   const { exp, aud, cnf } = claims
   // A token bound to a key of its owner is worth nothing without the proof, which is not asked for ([RFC 9449] 7.2).
   if (cnf !== undefined) return { reason: 'bound to a key (cnf)', isSetup: false }
@@ -39,7 +44,12 @@ export const admittedBy = (claims: Claims, { issuer, origin, subject, map, sourc
   const principal = principalOfClaims(claims, issuer, subject, source)
   if ('refused' in principal) return { reason: principal.refused, isSetup: true }
   return {
-    identity: { principal: principal.name, toolsets: toolsetsOf(claims, map), scopes: scopesOf(claims) },
+    identity: {
+      principal: principal.name,
+      toolsets: toolsetsOf(claims, map),
+      scopes: scopesOf(claims),
+      ...(keepsClaims === true && { claims }),
+    },
     untilMs: exp * 1_000 + SKEW_MS,
     audiences,
   }

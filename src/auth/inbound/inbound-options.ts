@@ -40,6 +40,8 @@ export interface ResourceServerOptions {
   readonly jwksUri: string | undefined
   /** How tokens are asked about that are no JWTs; `undefined`: they are refused. */
   readonly introspection: IntrospectionOptions | undefined
+  /** Rules of a policy read the claims. */
+  readonly keepsClaims?: boolean
   /** Answer the issuer's metadata at our own origin, for hosts of 2025-03-26. */
   readonly relaysMetadata: boolean
 }

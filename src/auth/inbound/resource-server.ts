@@ -56,8 +56,8 @@ export class ResourceServer {
     const source = JWT_FORM.test(token) ? 'jwt' : 'introspection'
     const claims = source === 'jwt' ? await this.#verifyJwt(token) : await this.#introspect(token)
     if (claims === undefined) return undefined
-    const { issuer, subject } = this.#options
-    const verdict = admittedBy(claims, { issuer, subject, origin: this.#origin, map: this.#map, source })
+    const { issuer, subject, keepsClaims } = this.#options
+    const verdict = admittedBy(claims, { issuer, subject, origin: this.#origin, map: this.#map, source, keepsClaims })
     if (!isUnfit(verdict)) return verdict
     this.#unfit(verdict)
     return undefined

@@ -9,7 +9,8 @@ import type { Seal } from '../../auth/seal.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Parts } from '../../wire/message/payload.ts'
-import { joinArray } from './view.ts'
+import type { Exposed } from '../catalog.ts'
+import { joinArray, narrowList } from './view.ts'
 import type { ReadyList, View } from './view.ts'
 import type { ListKind } from '../inventory.ts'
 
@@ -42,7 +43,7 @@ const PURPOSE = 'cursor'
 
 /**
  * The page that begins behind `cursor`, or the first. Throws `Failure('state')` for a cursor that we did not make, or made for
- * another list, view or principal.
+ * another list, view or principal. `isIn`: the rows that this caller is shown; all without it.
  */
 export const pageOf = (
   view: View,
@@ -51,8 +52,10 @@ export const pageOf = (
   limits: PageLimits,
   seal: Seal,
   principal: string,
+  isIn?: (row: Exposed) => boolean,
 ): Page => {
-  const list = view.listed(kind)
+  const listed = view.listed(kind)
+  const list = isIn === undefined ? listed : narrowList(listed, isIn)
   const from = cursor === undefined ? 0 : behind(view, list, openCursor(seal, cursor, { kind, view: view.id, principal }))
   const to = pageEnd(list, from, limits)
   const entries = from === 0 && to === list.rows.length ? list.whole : joinArray(list.entries.slice(from, to))

@@ -13,6 +13,8 @@ import { runsTasks, servesApps } from '../catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource, Exposed } from '../catalog.ts'
 import { offersUri } from '../curate/curated-filter.ts'
 import { digestBytes } from '../digest.ts'
+import { holds } from '../hints.ts'
+import type { HintName } from '../hints.ts'
 import type { Grants } from './grants.ts'
 import type { Entry, ListKind } from '../inventory.ts'
 import { isMetaTool, metaTools } from './meta-tools.ts'
@@ -171,6 +173,11 @@ export class View {
     return row === undefined || isWrite('tools', row, this.toolset)
   }
 
+  /** Whether the hint is believed of this tool. */
+  holds(hint: HintName, tool: { readonly server: CatalogServer; readonly entry: Entry }): boolean {
+    return holds(hint, tool, this.#overrideOf(tool.entry)?.annotations)
+  }
+
   /** Whether a person is asked before each call of this tool. The one for signing in asks by itself, and does nothing else. */
   confirms(entry: Entry): boolean {
     if (entry.isSignIn === true) return false
@@ -317,6 +324,24 @@ const readyList = (kind: ListKind, segments: readonly Segment[]): ReadyList => {
       return (whole ??= joinArray(entries))
     },
     digest: digestBytes(segments.map(({ digest }) => Buffer.from(digest))),
+  }
+}
+
+/** The rows of a list that hold. */
+export const narrowList = (list: ReadyList, isIn: (row: Exposed) => boolean): ReadyList => {
+  const kept = list.rows.flatMap((row, at) => (isIn(row) ? [at] : []))
+  if (kept.length === list.rows.length) return list
+  const entries = kept.map((at) => list.entries[at])
+  return {
+    kind: list.kind,
+    rows: kept.map((at) => list.rows[at]),
+    entries,
+    get whole() {
+      return joinArray(entries)
+    },
+    get digest() {
+      return digestBytes(entries)
+    },
   }
 }
 

@@ -16,6 +16,8 @@ interface Around {
   readonly path: string
   readonly serverKeys: ReadonlySet<string>
   readonly toolsets: ReadonlySet<string>
+  /** There is a policy. */
+  readonly keepsClaims: boolean
 }
 
 /** `undefined`: everybody who reaches an address may come in. */
@@ -88,7 +90,7 @@ const refuseTwice = (tokens: NonNullable<AuthSection['tokens']>, complain: Compl
 
 const buildOauth = (
   oauth: NonNullable<AuthSection['oauth']>,
-  { path, serverKeys }: Around,
+  { path, serverKeys, keepsClaims }: Around,
   complain: Complain,
 ): ResourceServerOptions => {
   const { issuer, audience, subject = SUBJECT, scopes = [], advertise = 'reads', jwks_uri: jwksUri, introspection } = oauth
@@ -113,6 +115,7 @@ const buildOauth = (
       clientId: introspection.client_id,
       clientSecret: introspection.client_secret,
     },
+    ...(keepsClaims && { keepsClaims }),
     relaysMetadata: oauth.legacy_metadata ?? false,
   }
 }

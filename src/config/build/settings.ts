@@ -103,7 +103,12 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
   }
   const allowUnauthenticatedNetwork = context.overrides?.allowUnauthenticatedNetwork ?? false
   const path = http?.path ?? DEFAULT_HOST.path
-  const around = { path, serverKeys: new Set(servers.keys()), toolsets: new Set(Object.keys(settings.toolsets ?? {})) }
+  const around = {
+    path,
+    serverKeys: new Set(servers.keys()),
+    toolsets: new Set(Object.keys(settings.toolsets ?? {})),
+    keepsClaims: settings.policy !== undefined,
+  }
   const auth = buildAuth(settings.auth, sections.get('auth'), around, problems)
   const options: HostOptions = {
     ...fill(

@@ -83,7 +83,7 @@ export const fingerprint = (configuration: Configuration, options: FingerprintOp
     const [asWritten, fromFolder] = [undefined, folder].map((base) => digestOf(canonicalText(value, base)))
     return asWritten === fromFolder ? (asWritten ?? '') : `${asWritten} ${fromFolder}`
   }
-  const { gateway, host, observe, audit, tracing, faults, log, watch, confirm } = configuration
+  const { gateway, host, observe, audit, tracing, faults, policy, log, watch, confirm } = configuration
   return {
     servers: configuration.servers.map((server) => ({
       key: server.key,
@@ -97,6 +97,7 @@ export const fingerprint = (configuration: Configuration, options: FingerprintOp
       audit,
       tracing,
       faults,
+      policy,
       log.level,
       watch,
       confirm,

@@ -27,6 +27,7 @@ import {
   texts,
   urlPath,
 } from './kinds.ts'
+import { policySchema } from './policy-schema.ts'
 import { registrySchema } from './registry.ts'
 import { adminSchema, prometheusSchema, uiSchema } from './observe-schema.ts'
 import { SECRET_NAME, secretSchema } from './secret-schema.ts'
@@ -253,6 +254,7 @@ export const fileSchema = z
       z.record(z.string(), toolsetSchema),
       'Named parts of the catalog, each at `/mcp/<name>`. `default` is what a host gets that names none.',
     ),
+    policy: field(policySchema, 'Who may call what. Without: everything that a caller sees may be called.'),
     lock: field(
       z.strictObject({
         file: field(

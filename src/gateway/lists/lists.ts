@@ -12,6 +12,7 @@ import type { Call, Caller, Outcome, Scope } from '../../rpc/call.ts'
 import { declaresApps } from '../../wire/protocol/apps.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Draft, Payload } from '../../wire/message/payload.ts'
+import type { Access } from '../access.ts'
 import { isListedDirectly } from './bridges.ts'
 import type { Feed } from './feed.ts'
 import type { GatewayOptions } from '../options.ts'
@@ -44,8 +45,10 @@ export class Lists {
   readonly #downstreams: () => readonly Downstream[]
   readonly #seal: Seal
   readonly #options: () => GatewayOptions
+  readonly #access: Access
 
-  constructor(feed: Feed, downstreams: () => readonly Downstream[], seal: Seal, options: () => GatewayOptions) {
+  constructor(feed: Feed, downstreams: () => readonly Downstream[], seal: Seal, options: () => GatewayOptions, access: Access) {
+    this.#access = access
     this.#feed = feed
     this.#downstreams = downstreams
     this.#seal = seal
@@ -70,6 +73,7 @@ export class Lists {
       { maxItems: pageMaxItems, maxBytes: pageMaxBytes },
       this.#seal,
       call.caller.principal,
+      this.#access.shown(view, row.kind, call.caller),
     )
     const result = new Draft()
     result.set(row.member, page.entries)
@@ -88,7 +92,9 @@ export class Lists {
       isStarting: this.isStarting(caller.scope),
       // With credentials, who asks decides what one path shows (T-30).
       isPersonal:
-        caller.principal !== SHARED_PRINCIPAL || this.#inScope(caller.scope).some(({ personal }) => personal !== undefined),
+        this.#access.policy !== undefined ||
+        caller.principal !== SHARED_PRINCIPAL ||
+        this.#inScope(caller.scope).some(({ personal }) => personal !== undefined),
     })
     result.set('ttlMs', String(hints.ttlMs))
     result.set('cacheScope', JSON.stringify(hints.cacheScope))
@@ -98,6 +104,7 @@ export class Lists {
   async #directly(call: Call): Promise<Outcome | undefined> {
     const { caller } = call
     const [downstream] = this.#inScope(caller.scope, caller.principal)
+    if (this.#access.policy !== undefined) return undefined
     if (downstream === undefined || !isListedDirectly(downstream, this.#feed.viewOf(caller), caller)) return undefined
     try {
       const outcome = await downstream.handle(call)

@@ -1,5 +1,5 @@
 /**
- * Tools whose calls a person is asked about (`toolsets.<name>.confirm`). Asking ends the call with `input_required`, as a modern
+ * Calls that a person is asked about: of the tools of `toolsets.<name>.confirm`, and where a rule of the policy says `confirm`. Asking ends the call with `input_required`, as a modern
  * server would, so every host is asked in the manner of its era; nothing is remembered but what is sealed into the state, and which
  * states have been used.
  *
@@ -22,6 +22,8 @@ import { cleanMessage } from '../../wire/protocol/label.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
 import type { Feed } from '../lists/feed.ts'
+import { Unconfirmed } from '../unconfirmed.ts'
+import type { AskingRule } from '../unconfirmed.ts'
 import type { Rounds } from './rounds.ts'
 
 /** Of a question that was put, and of what a confirmed call brings back later. */
@@ -38,6 +40,8 @@ interface Ticket {
   readonly principal: string
   readonly endpoint: string
   readonly toolset: string
+  /** Absent: the toolset asks. */
+  readonly rule?: string
   /** Of tool and arguments. */
   readonly digest: string
   readonly nonce: string
@@ -47,13 +51,6 @@ interface Ticket {
 interface Later extends Ticket {
   readonly state?: string | undefined
   readonly maker?: StateMaker | undefined
-}
-
-/** A call whose tool must be confirmed, and that is not. Reaches no host: the layer asks instead. */
-export class Unconfirmed extends Refusal {
-  constructor() {
-    super(-32602, 'a person must be asked before this call')
-  }
 }
 
 export class Confirmations {
@@ -72,9 +69,13 @@ export class Confirmations {
     this.#ttlMs = ttlMs
   }
 
-  readonly layer: Layer = (inner) => (call) => {
-    const toolset = call.method === 'tools/call' ? this.#feed.viewOf(call.caller).toolset : undefined
-    return toolset?.confirmsAny === true ? this.#guard(call, inner, toolset.name) : inner(call)
+  /** `hasPolicy`: a rule may ask about any call. */
+  layer(hasPolicy: boolean): Layer {
+    return (inner) => (call) => {
+      if (call.method !== 'tools/call') return inner(call)
+      const { toolset } = this.#feed.viewOf(call.caller)
+      return hasPolicy || toolset?.confirmsAny === true ? this.#guard(call, inner, toolset?.name ?? '') : inner(call)
+    }
   }
 
   async #guard(call: Call, inner: Handler, toolset: string): Promise<Outcome> {
@@ -87,14 +88,14 @@ export class Confirmations {
     if (entry !== undefined && view.confirms(entry)) {
       // A genuine state from before the question is asked about; what was made up, altered or meant for another call is refused.
       if (call.caller.session === undefined) this.#rounds.open(call)
-      return this.#ask(call, toolset)
+      return this.#ask(call, toolset, undefined)
     }
     try {
       return await inner(call)
     } catch (error) {
-      // Its name was not known before, or not as the one it has now.
-      if (error instanceof Unconfirmed) return this.#ask(call, toolset)
-      throw error
+      // Its name was not known before, or not as the one it has now; or a rule asks.
+      if (!(error instanceof Unconfirmed)) throw error
+      return this.#ask(call, toolset, error.asking)
     }
   }
 
@@ -109,16 +110,17 @@ export class Confirmations {
     return { principal, endpoint: endpointKey(scope), toolset, digest: digestOf(call), nonce: randomUUID() }
   }
 
-  #ask(call: Call, toolset: string): Outcome {
+  #ask(call: Call, toolset: string, asking: AskingRule | undefined): Outcome {
     const { caller } = call
-    const asked: Question = { method: 'elicitation/create', params: Payload.of(wordsFor(call, toolset)) }
+    const asked: Question = { method: 'elicitation/create', params: Payload.of(wordsFor(call, toolset, asking)) }
     const mayBeAsked =
       refusalOf(asked, caller.capabilities) === undefined &&
       isAtLeast(caller.revision, '2025-06-18') &&
       (caller.session === undefined || call.ask !== undefined)
-    if (!mayBeAsked) return cannotBeAsked(call, toolset)
+    if (!mayBeAsked) return cannotBeAsked(call, asking?.rule ?? optionsOf(toolset))
     wordQuestion(asked, { key: 'gateway', revision: undefined, label: undefined }, caller, () => undefined)
-    const state = this.#seal.seal(QUESTION, this.#ticketFor(call, toolset), this.#ttlMs())
+    const ticket = { ...this.#ticketFor(call, toolset), ...(asking !== undefined && { rule: asking.rule }) }
+    const state = this.#seal.seal(QUESTION, ticket, this.#ttlMs())
     const params = join(asked.params?.parts() ?? []).toString()
     const result = `{"resultType":"input_required","inputRequests":{"${KEY}":{"method":"${asked.method}","params":${params}}},"requestState":${JSON.stringify(state)}}`
     return { kind: 'input_required', result: Payload.at(Buffer.from(result)), state, maker: 'confirmation' }
@@ -144,13 +146,15 @@ export class Confirmations {
     const { toolset } = ticket
     const { session } = call.caller
     const responses = session === undefined ? call.params.object('inputResponses') : call.resume?.responses
-    if (responses?.has(KEY) !== true) return this.#ask(call, toolset)
+    // Asked again in the words of the toolset, or, where a rule asks, of the rule as it is now.
+    if (responses?.has(KEY) !== true)
+      return ticket.rule === undefined ? this.#ask(call, toolset, undefined) : this.#guard(asFirst(call), inner, toolset)
     const response = responses.object(KEY)
     if (response === undefined || !isAnswerTo({ method: 'elicitation/create', params: undefined }, response))
       throw new Refusal(-32602, `inputResponses["${KEY}"] is no answer to elicitation/create`)
     if (response.text('action') === 'accept') return this.#run(asFirst(call), ticket, inner)
     this.#use(ticket)
-    noteDenial(call, 'declined', optionsOf(toolset))
+    noteDenial(call, 'declined', ticket.rule ?? optionsOf(toolset))
     return said('declined by the user')
   }
 
@@ -186,18 +190,19 @@ const stateOf = ({ caller, params, resume }: Call): string | undefined => {
 }
 
 /** What the person reads: who asks, which tool, with what. */
-const wordsFor = ({ target, params }: Call, toolset: string): object => {
+const wordsFor = ({ target, params }: Call, toolset: string, asking: AskingRule | undefined): object => {
   const args = params.raw('arguments')?.toString() ?? '{}'
   const shown = args.length > MAX_SHOWN ? `${args.slice(0, MAX_SHOWN)} […]` : args
-  const message = cleanMessage(`Toolset ${toolset} asks before each call of ${target}. Call it with ${shown}?`)
+  const why = asking?.reason ?? `Toolset ${toolset} asks before each call of ${target}.`
+  const message = cleanMessage(`${why} ${asking === undefined ? 'Call it' : `Call ${target}`} with ${shown}?`)
   return { mode: 'form', message, requestedSchema: { type: 'object', properties: {} } }
 }
 
 /** The host can declare the capability and try again; a session cannot, so its model is told. */
-const cannotBeAsked = (call: Call, toolset: string): Outcome => {
+const cannotBeAsked = (call: Call, rule: string): Outcome => {
   const { caller, target } = call
-  noteDenial(call, 'declined', optionsOf(toolset))
-  const text = `a person must be asked before each call of ${target} (${optionsOf(toolset)}), and this host cannot ask: it declares no form elicitation`
+  noteDenial(call, 'declined', rule)
+  const text = `a person must be asked before each call of ${target} (${rule}), and this host cannot ask: it declares no form elicitation`
   if (caller.session === undefined) throw new Refusal(-32021, text, { status: 400, data: REQUIRED })
   return said(text)
 }

@@ -1,5 +1,5 @@
 /** One HTTP request before its body is parsed: path, credential, content types, and refusals. */
-import type { Scope } from '../../rpc/call.ts'
+import type { CallerFacts, Scope } from '../../rpc/call.ts'
 import type { HttpRequest, Unread } from '../../transport/http1/server/http-request.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
@@ -17,6 +17,8 @@ export interface Entrance {
   readonly request: HttpRequest
   readonly principal: string
   readonly scope: Scope
+  /** Present while a policy asks for it. */
+  readonly facts: CallerFacts | undefined
   /** When the credential ends, wall clock in milliseconds; `Infinity`: never. */
   readonly untilMs: number
   /** The challenge for missing scopes. */

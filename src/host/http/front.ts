@@ -18,6 +18,7 @@ import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import type { HttpServerOptions, Listening } from '../../transport/http1/server/http-server.ts'
 import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
 import { withinRequest } from '../boundary.ts'
+import { factsOf } from '../caller-facts.ts'
 import { ConnectPages } from './sign-in-pages.ts'
 import { refuseEncoded, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
@@ -316,7 +317,8 @@ export class Front {
   }
 
   #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): Entrance {
-    return { request, principal: identity.principal, scope, untilMs, challenge: this.#guard?.challenge }
+    const facts = this.#hub.core.wantsFacts ? factsOf(identity, request.remoteAddress) : undefined
+    return { request, principal: identity.principal, scope, facts, untilMs, challenge: this.#guard?.challenge }
   }
 
   /** CORS for listed origins only; preflights are answered before anything else (T-02). */

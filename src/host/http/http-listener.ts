@@ -115,7 +115,7 @@ export class HttpListener {
   }
 
   #modern(message: Envelope, entrance: Entrance): void {
-    const { request, principal, scope, untilMs, challenge } = entrance
+    const { request, principal, scope, facts, untilMs, challenge } = entrance
     if (message.kind === 'response') return refuse(this.#hub, entrance, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
     const refusal = this.#hub.admission.refuse(principal)
@@ -138,6 +138,6 @@ export class HttpListener {
       onOrphaned: () => undefined,
     })
     this.#posts.set(exchange.number, exchange)
-    serveModern(message, { principal, scope, headers: request.headers(), pipe: undefined }, exchange, abort, this.#hub)
+    serveModern(message, { principal, scope, facts, headers: request.headers(), pipe: undefined }, exchange, abort, this.#hub)
   }
 }

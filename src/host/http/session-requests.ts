@@ -187,17 +187,18 @@ export class SessionRequests {
 
   /** The session a request names, if it is its principal's and of this endpoint; it sees from now on what this credential may see. */
   #find(entrance: Entrance): HttpSession | undefined {
-    const { request, principal, scope, untilMs } = entrance
+    const { request, principal, scope, facts, untilMs } = entrance
     const id = request.header('mcp-session-id')
     const held = id === undefined ? undefined : (this.#sessions.find(id, principal) ?? this.#reopen(id, entrance))
     if (held === undefined || !isSameEndpoint(held.session.scope, scope)) return undefined
     held.untilMs = Math.max(held.untilMs, untilMs)
-    held.session.see(scope)
+    held.session.see(scope, facts)
     return held
   }
 
-  #add(introduction: Introduction, { principal, scope, untilMs }: Entrance, id: string): HttpSession {
+  #add(introduction: Introduction, { principal, scope, facts, untilMs }: Entrance, id: string): HttpSession {
     const session = new Session(introduction, principal, scope, this.#hub.admission, id, 'http')
+    session.see(scope, facts)
     const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
     const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
     session.log = new EventLog(limits, this.#budget, this.#hub.limits)

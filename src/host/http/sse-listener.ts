@@ -117,6 +117,7 @@ export class SseListener {
   #begin(connected: Connected, introduction: Introduction): Session {
     const { events, entrance } = connected
     const session = new Session(introduction, entrance.principal, entrance.scope, this.#hub.admission, undefined, 'sse')
+    session.see(entrance.scope, entrance.facts)
     connected.session = session
     connected.isTakenUp = true
     session.attach({ send: (parts) => events.message(parts), flow: events })
@@ -126,12 +127,12 @@ export class SseListener {
 
   /** `POST /messages?sessionId=…`: 202, and the answer comes on the stream. */
   post(entrance: Entrance): void {
-    const { request, principal, scope, untilMs } = entrance
+    const { request, principal, scope, facts, untilMs } = entrance
     const connected = this.#connected.get(new URLSearchParams(request.query).get(SESSION) ?? '')
     if (connected?.entrance.principal !== principal || !isSameEndpoint(connected.entrance.scope, scope))
       return turnAway(this.#hub, entrance, 404, {})
     connected.untilMs = Math.max(connected.untilMs, untilMs)
-    connected.session?.see(scope)
+    connected.session?.see(scope, facts)
     if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
     if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
     const { limits } = this.#hub.options
@@ -249,10 +250,11 @@ export class SseListener {
 
   #initialize(message: Envelope, connected: Connected, send: (parts: Parts) => void): void {
     const id = message.id ?? 'null'
-    const { principal, scope } = connected.entrance
+    const { principal, scope, facts } = connected.entrance
     try {
       const introduction = readInitialize(message, this.#hub.options.revisions)
       const session = new Session(introduction, principal, scope, this.#hub.admission, undefined, 'sse')
+      session.see(scope, facts)
       connected.session?.end()
       connected.isTakenUp = false
       connected.session = session

@@ -56,6 +56,7 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
   protocol: '<D> violated the protocol',
   overloaded: 'gateway is busy',
   denied: 'unknown name',
+  policy_denied: 'denied by policy',
   state: 'invalid or expired requestState / cursor / task',
   shutting_down: 'the gateway is shutting down',
   store_unavailable: 'the shared store is not available',
@@ -135,6 +136,7 @@ const reasonOf = (error: Failure): string => {
   // A limit of the gateway, not of the server: the message names it.
   if (limit !== undefined && (error.kind === 'rate_limited' || error.kind === 'store_unavailable'))
     return retryAfterMs === undefined ? error.message : `${error.message}; retry after ${Math.ceil(retryAfterMs / 1000)} s`
+  if (error.facts.told !== undefined) return error.facts.told
   const name = server?.displayName ?? 'the server'
   if (error.kind === 'shutting_down' && server !== undefined)
     return error.executed === 'no'

@@ -8,7 +8,7 @@ import type { HostTransport } from '../../observe/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
 import { isBridge } from '../../rpc/call.ts'
-import type { Answer, Caller, Capabilities, Flow, HostSession, Question, Refusal, Scope } from '../../rpc/call.ts'
+import type { Answer, Caller, CallerFacts, Capabilities, Flow, HostSession, Question, Refusal, Scope } from '../../rpc/call.ts'
 import { idKey } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
@@ -18,6 +18,7 @@ import type { LogLevel } from '../../wire/protocol/methods.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { JsonObject, Parts } from '../../wire/message/payload.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
+import { isSameFacts, withHost } from '../caller-facts.ts'
 import type { Admission } from '../limits/admission.ts'
 import type { EventLog } from '../response/event-log.ts'
 import type { Exchange } from '../response/exchange.ts'
@@ -135,16 +136,18 @@ export class Session implements HostSession, Subscriber {
   }
 
   /** What the credential of its latest request may see, and whether the endpoint is a bridge by now. */
-  see(scope: Scope): void {
-    if (scope.granted === this.scope.granted && scope.server === this.scope.server) return
-    this.caller = this.#callerFor(scope)
-    this.onSee?.()
+  see(scope: Scope, facts?: CallerFacts): void {
+    const isSameScope = scope.granted === this.scope.granted && scope.server === this.scope.server
+    if (isSameScope && isSameFacts(this.caller.facts, facts)) return
+    this.caller = this.#callerFor(scope, facts)
+    if (!isSameScope) this.onSee?.()
   }
 
-  #callerFor(scope: Scope): Caller {
+  #callerFor(scope: Scope, facts?: CallerFacts): Caller {
     const { principal, revision, capabilities } = this
     const told = isBridge(scope) ? { clientInfo: this.#introduction.clientInfo } : undefined
-    return { principal, revision, capabilities, scope, session: this, ...told }
+    const known = facts && { facts: withHost(facts, this.#introduction.clientInfo) }
+    return { principal, revision, capabilities, scope, session: this, ...told, ...known }
   }
 
   get isEnded(): boolean {

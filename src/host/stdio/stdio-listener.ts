@@ -22,6 +22,7 @@ import { noteError } from '../denials.ts'
 import type { Exchange } from '../response/exchange.ts'
 import type { Hub } from '../hub.ts'
 import { announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
+import { PIPE_FACTS } from '../caller-facts.ts'
 import { serveModern } from '../modern.ts'
 import { errorReply } from '../response/respond.ts'
 import { Session } from '../session/session.ts'
@@ -166,7 +167,7 @@ export class StdioListener {
     this.#introduce((meta?.value(META.capabilities) ?? {}) as Capabilities, undefined, hopsIn(meta), meta?.value(META.clientInfo))
     serveModern(
       message,
-      { principal, scope, headers: undefined, pipe: this.#options.isRelay === true ? 'relay' : 'host' },
+      { principal, scope, facts: PIPE_FACTS, headers: undefined, pipe: this.#options.isRelay === true ? 'relay' : 'host' },
       exchange,
       abort,
       this.#hub,
@@ -178,6 +179,7 @@ export class StdioListener {
     try {
       const introduction = readInitialize(message, this.#hub.options.revisions)
       const session = new Session(introduction, principal, scope, this.#hub.admission)
+      session.see(scope, PIPE_FACTS)
       this.#session = session
       session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })
       this.#introduce(session.capabilities, session, introduction.hops, introduction.clientInfo)

@@ -25,6 +25,7 @@ export type FailureKind =
   | 'protocol'
   | 'overloaded'
   | 'denied'
+  | 'policy_denied'
   | 'state'
   | 'shutting_down'
   | 'store_unavailable'
@@ -51,6 +52,8 @@ export interface FailureFacts {
   readonly challenge?: string
   /** A sign-in removes the cause. */
   readonly signIn?: boolean
+  /** The text for the host, where the message is for the operator alone. */
+  readonly told?: string
   /** The JSON-RPC code of the server's own error, where that error must not be relayed. */
   readonly code?: number
 }

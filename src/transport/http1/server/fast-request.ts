@@ -38,6 +38,10 @@ export class PlainRequest extends HttpRequest {
     return this.#head.notes
   }
 
+  get remoteAddress(): string {
+    return this.#socket.remoteAddress ?? ''
+  }
+
   header(name: string): string | undefined {
     const { headers } = this.#head
     return Object.hasOwn(headers, name) ? headers[name] : undefined

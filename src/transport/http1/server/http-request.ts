@@ -119,6 +119,8 @@ export abstract class HttpRequest {
   abstract readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void
   /** The caller may come in: its connection is not closed in favour of another one. */
   abstract admitted(): void
+  /** Address of the peer of the connection; empty once it is closed. */
+  abstract readonly remoteAddress: string
   /** Ends what cannot be answered any more: with 500 where nothing was said yet, else by breaking the stream visibly. */
   abstract fail(): void
 

@@ -42,6 +42,10 @@ export class NodeRequest extends HttpRequest {
     this.method = request.method ?? ''
   }
 
+  get remoteAddress(): string {
+    return this.#request.socket.remoteAddress ?? ''
+  }
+
   header(name: string): string | undefined {
     const value = this.#request.headers[name]
     return Array.isArray(value) ? value.join(', ') : value

@@ -1,0 +1,93 @@
+/**
+ * The arguments of a call as rules see them. They are decoded and never printed again: what leaves is what came.
+ *
+ * A rule must not read another member than the server does (T-20). Arguments that two parsers could read differently are therefore not
+ * judged: an object with a repeated key, and a key that equals one of a rule in all but case.
+ */
+import { isCaseVariant } from '../wire/protocol/deciding-keys.ts'
+
+/** The arguments cannot be judged; the message is for the caller. */
+export class UnjudgedArguments extends Error {}
+
+/** Keys that rules name, by their length. */
+export class RuleKeys {
+  readonly #keys: ReadonlySet<string>
+  readonly #byLength = new Map<number, string[]>()
+
+  constructor(keys: Iterable<string>) {
+    this.#keys = new Set(keys)
+    for (const key of this.#keys) {
+      const same = this.#byLength.get(key.length)
+      if (same === undefined) this.#byLength.set(key.length, [key])
+      else same.push(key)
+    }
+  }
+
+  /** The key of a rule that `key` equals in all but case. */
+  variantOf(key: string): string | undefined {
+    if (this.#keys.has(key)) return undefined
+    return this.#byLength.get(key.length)?.find((name) => isCaseVariant(key, name))
+  }
+}
+
+const COLON = 0x3a
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/**
+ * `json`: of an object that was scanned before. Numbers become doubles, whole numbers that a double cannot hold exactly become ints.
+ * Throws `UnjudgedArguments`.
+ */
+export const decodeArguments = (json: Buffer, keys: RuleKeys): unknown => {
+  const text = json.toString()
+  const walk: Walk = { keys, count: 0, isInexact: false }
+  const value: unknown = JSON.parse(text)
+  look(value, walk)
+  if (walk.count !== keysIn(json)) throw new UnjudgedArguments('the arguments repeat a key')
+  return walk.isInexact ? JSON.parse(text, exactly) : value
+}
+
+interface Walk {
+  readonly keys: RuleKeys
+  count: number
+  isInexact: boolean
+}
+
+/** Counts the keys, and refuses those that a server might take for one of a rule. The depth of messages is bounded before. */
+const look = (value: unknown, walk: Walk): void => {
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value) && Number.isInteger(value)) walk.isInexact = true
+    return
+  }
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) {
+    for (const item of value as unknown[]) look(item, walk)
+    return
+  }
+  for (const [key, member] of Object.entries(value)) {
+    walk.count++
+    const variant = walk.keys.variantOf(key)
+    if (variant !== undefined)
+      throw new UnjudgedArguments(`the argument ${JSON.stringify(key)} differs from ${JSON.stringify(variant)} only in case`)
+    look(member, walk)
+  }
+}
+
+/** How many keys are written: colons outside of texts. */
+const keysIn = (json: Buffer): number => {
+  let count = 0
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (byte === COLON) count++
+    else if (byte === QUOTE) for (at++; json[at] !== QUOTE; at++) if (json[at] === BACKSLASH) at++
+  }
+  return count
+}
+
+/** TypeScript's library does not know the third argument yet ([ECMA-262 JSON.parse source text access]). */
+const exactly = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
+  const source = context?.source
+  return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && /^-?\d+$/.test(source)
+    ? BigInt(source)
+    : value
+}

@@ -1,0 +1,301 @@
+/**
+ * One expression in CEL: parsed, type-checked and bounded when it is compiled; evaluated in bounded time.
+ *
+ * The library bounds neither loops nor regular expressions. So the text that is evaluated is not quite the one that was written: the
+ * body of every loop counts its rounds first, and `matches` is RE2, whose time is linear in its input.
+ */
+import { Environment } from '@marcbachmann/cel-js'
+import type { ASTNode, ParseError } from '@marcbachmann/cel-js'
+import { RE2JS } from 're2js'
+import { UnjudgedArguments } from './arguments.ts'
+import { PolicyAnnotations, PolicyCall, PolicyCaller, PolicyRequest, Unknown } from './subject.ts'
+import type { Subject } from './subject.ts'
+
+export const MAX_EXPRESSION_CHARS = 4_096
+const MAX_NODES = 500
+const MAX_DEPTH = 40
+/** Loops inside of loops. */
+const MAX_LOOP_DEPTH = 3
+/** Rounds of all loops in one evaluation. */
+export const MAX_ROUNDS = 100_000
+/** And their time; looked at every `ROUNDS_PER_LOOK` rounds. */
+const MAX_LOOP_MS = 250
+const ROUNDS_PER_LOOK = 16
+const TOO_LONG = `its loops take more than ${MAX_ROUNDS} rounds or ${MAX_LOOP_MS} ms for what this call brings`
+/** Patterns that are not constants, kept compiled. */
+const MAX_PATTERNS = 100
+const MAX_PATTERN_CHARS = 1_000
+
+const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
+const ROUND = '__round'
+const MATCHES = '__matches'
+const OWN = /\b__(?:round|matches)\b/
+const VARIABLES: ReadonlySet<string> = new Set(['caller', 'call', 'request'])
+
+/** What an expression reads: `call.arguments`; `call` where the whole of it is used. */
+export type Field = string
+
+export interface Expression {
+  readonly fields: ReadonlySet<Field>
+  /** Names that it looks up somewhere: what it may ask arguments for. */
+  readonly names: ReadonlySet<string>
+  /** Throws `Unknown` where a field decides that is not known, and `EvaluationFailed` for everything else. */
+  evaluate(subject: Subject): boolean
+}
+
+/** Why a text is no expression; `at`: where in the text, from 0. */
+export interface Fault {
+  readonly fault: string
+  readonly at: number
+}
+
+/** An expression could not be evaluated for what it was given. */
+export class EvaluationFailed extends Error {
+  /** What the caller can correct, in words for it. */
+  get told(): string | undefined {
+    return this.cause instanceof UnjudgedArguments ? this.cause.message : undefined
+  }
+}
+
+/** Compiles expressions. What it keeps belongs to the policy it was made for. */
+export class Expressions {
+  readonly #patterns = new Map<string, RE2JS>()
+  readonly #written: Environment
+  readonly #evaluated: Environment
+  #rounds = 0
+  #deadlineMs = 0
+  #isOver = false
+  readonly #over = new EvaluationFailed(TOO_LONG)
+
+  constructor() {
+    this.#written = declared()
+    this.#evaluated = declared()
+      .registerFunction(`${ROUND}(): bool`, () => this.#round())
+      .registerFunction(`string.${MATCHES}(string): bool`, (text: string, pattern: string) => this.#pattern(pattern).test(text))
+  }
+
+  compile(text: string): Expression | Fault {
+    if (text.length > MAX_EXPRESSION_CHARS)
+      return { fault: `is longer than ${MAX_EXPRESSION_CHARS} characters`, at: MAX_EXPRESSION_CHARS }
+    const own = OWN.exec(text)
+    if (own !== null) return { fault: `${own[0]} is no name for an expression`, at: own.index }
+    let tree: ASTNode
+    try {
+      const parsed = this.#written.parse(text)
+      tree = parsed.ast
+      const { valid, type, error } = parsed.check()
+      if (!valid) return faultOf(error)
+      if (type !== 'bool' && type !== 'dyn') return { fault: `is of type ${type}, and a rule takes bool`, at: 0 }
+    } catch (error) {
+      return faultOf(error)
+    }
+    const found = survey(tree, text)
+    if (found.loopDepth > MAX_LOOP_DEPTH)
+      return { fault: `has loops inside of loops, ${found.loopDepth} deep (at most ${MAX_LOOP_DEPTH})`, at: 0 }
+    for (const { pattern, at } of found.patterns) {
+      const fault = this.#faultOfPattern(pattern)
+      if (fault !== undefined) return { fault, at }
+    }
+    const run = this.#evaluated.parse(bounded(found))
+    if (!isBounded(run.ast) || !run.check().valid) return { fault: 'is written in a form that cannot be bounded', at: 0 }
+    return { fields: found.fields, names: found.names, evaluate: (subject) => this.#evaluate(run, subject) }
+  }
+
+  #evaluate(run: (subject: object) => unknown, subject: Subject): boolean {
+    this.#rounds = 0
+    this.#isOver = false
+    subject.call.hasMissed = false
+    subject.request.hasMissed = false
+    let value: unknown
+    try {
+      value = run(subject)
+    } catch (error) {
+      // Loops absorb errors of their rounds: the limit counts before everything else.
+      if (this.#isOver) throw new EvaluationFailed(TOO_LONG)
+      if (subject.call.hasMissed || subject.request.hasMissed) throw new Unknown()
+      throw new EvaluationFailed(summaryOf(error), { cause: error })
+    }
+    if (this.#isOver) throw new EvaluationFailed(TOO_LONG)
+    if (typeof value !== 'boolean') throw new EvaluationFailed(`the rule yields ${typeof value}, not bool`)
+    return value
+  }
+
+  #round(): true {
+    this.#rounds++
+    if (this.#rounds % ROUNDS_PER_LOOK === 0) {
+      const nowMs = performance.now()
+      if (this.#rounds === ROUNDS_PER_LOOK) this.#deadlineMs = nowMs + MAX_LOOP_MS
+      this.#isOver ||= nowMs > this.#deadlineMs
+    }
+    this.#isOver ||= this.#rounds > MAX_ROUNDS
+    // The same error each time: it may be thrown once for every element that is left.
+    if (this.#isOver) throw this.#over
+    return true
+  }
+
+  #pattern(pattern: string): RE2JS {
+    let compiled = this.#patterns.get(pattern)
+    if (compiled !== undefined) return compiled
+    const fault = this.#faultOfPattern(pattern)
+    if (fault !== undefined) throw new EvaluationFailed(fault)
+    compiled = RE2JS.compile(pattern)
+    if (this.#patterns.size >= MAX_PATTERNS) this.#patterns.clear()
+    this.#patterns.set(pattern, compiled)
+    return compiled
+  }
+
+  #faultOfPattern(pattern: string): string | undefined {
+    if (pattern.length > MAX_PATTERN_CHARS) return `a regular expression is longer than ${MAX_PATTERN_CHARS} characters`
+    try {
+      RE2JS.compile(pattern)
+      return undefined
+    } catch (error) {
+      return `${JSON.stringify(pattern)} is no regular expression of RE2 (${(error as Error).message})`
+    }
+  }
+}
+
+const declared = (): Environment =>
+  new Environment({
+    enableOptionalTypes: true,
+    homogeneousAggregateLiterals: false,
+    limits: { maxAstNodes: MAX_NODES, maxDepth: MAX_DEPTH, maxListElements: 500, maxMapEntries: 500 },
+  })
+    .registerType('Annotations', {
+      ctor: PolicyAnnotations,
+      fields: { readOnlyHint: 'bool', destructiveHint: 'bool', idempotentHint: 'bool', openWorldHint: 'bool' },
+    })
+    .registerType('Caller', {
+      ctor: PolicyCaller,
+      fields: { principal: 'string', claims: 'map<string, dyn>', scopes: 'list<string>', toolset: 'string' },
+    })
+    .registerType('Call', {
+      ctor: PolicyCall,
+      fields: {
+        method: 'string',
+        server: 'string',
+        name: 'string',
+        original: 'string',
+        arguments: 'map<string, dyn>',
+        annotations: 'Annotations',
+      },
+    })
+    .registerType('Request', {
+      ctor: PolicyRequest,
+      fields: { revision: 'string', host: 'string', address: 'string', time: 'google.protobuf.Timestamp' },
+    })
+    .registerVariable('caller', 'Caller')
+    .registerVariable('call', 'Call')
+    .registerVariable('request', 'Request')
+
+/** The library's errors end with the place in the text, over several lines. */
+const summaryOf = (error: unknown): string => {
+  const { summary, message } = error as Partial<ParseError>
+  return String(summary ?? message ?? error).split('\n', 1)[0]
+}
+
+const faultOf = (error: unknown): Fault => ({ fault: summaryOf(error), at: (error as Partial<ParseError>).range?.start ?? 0 })
+
+interface Survey {
+  readonly text: string
+  readonly fields: Set<Field>
+  readonly names: Set<string>
+  readonly patterns: { readonly pattern: string; readonly at: number }[]
+  /** What is written in place of parts of the text. */
+  readonly edits: { readonly start: number; readonly end: number; readonly text: string }[]
+  loopDepth: number
+}
+
+/** Everything about a tree that is needed. */
+const survey = (tree: ASTNode, text: string): Survey => {
+  const found: Survey = { text, fields: new Set(), names: new Set(), patterns: [], edits: [], loopDepth: 0 }
+  visit(tree, found, 0)
+  return found
+}
+
+const visit = (node: ASTNode, found: Survey, loops: number): void => {
+  found.loopDepth = Math.max(found.loopDepth, loops)
+  switch (node.op) {
+    case 'value':
+      if (typeof node.args === 'string') found.names.add(node.args)
+      return
+    case 'id':
+      if (VARIABLES.has(node.args)) found.fields.add(node.args)
+      return
+    case '.':
+    case '.?': {
+      const [of, name] = node.args
+      if (of.op === 'id' && VARIABLES.has(of.args)) found.fields.add(`${of.args}.${name}`)
+      else {
+        if (!isOfCaller(of)) found.names.add(name)
+        visit(of, found, loops)
+      }
+      return
+    }
+    case 'rcall': {
+      const [name, receiver, args] = node.args
+      visit(receiver, found, loops)
+      const isLoop = LOOPS.has(name) && args.length > 1 && args[0].op === 'id'
+      for (const arg of isLoop ? args.slice(1) : args) visit(arg, found, isLoop ? loops + 1 : loops)
+      if (isLoop) countRounds(node, args, found)
+      if (name === 'matches') useRe2(receiver, args, found)
+      return
+    }
+    default:
+      for (const child of childrenOf(node.args)) visit(child, found, loops)
+  }
+}
+
+/** Whether a member is one of a claim. */
+const isOfCaller = (node: ASTNode): boolean => {
+  if (node.op === 'id') return node.args === 'caller'
+  return (node.op === '.' || node.op === '.?' || node.op === '[]' || node.op === '[?]') && isOfCaller(node.args[0])
+}
+
+const childrenOf = (args: unknown): readonly ASTNode[] => {
+  if (Array.isArray(args)) return args.flatMap(childrenOf)
+  return typeof args === 'object' && args !== null && 'op' in args ? [args as ASTNode] : []
+}
+
+/**
+ * `list.all(x, BODY)` becomes `list.all(x, __round() ? (BODY) : false)`; of `map` with a filter, the filter. Between two arguments there
+ * is nothing but a comma, brackets and blanks.
+ */
+const countRounds = (node: ASTNode, args: readonly ASTNode[], found: Survey): void => {
+  const { text, edits } = found
+  const first = text.indexOf(',', args[0].range.end) + 1
+  const end = args.length === 3 ? text.lastIndexOf(',', args[2].range.start) : node.range.end - 1
+  const isMap = node.op === 'rcall' && node.args[0] === 'map' && args.length === 2
+  edits.push({ start: first, end: first, text: `${ROUND}() ? (` })
+  edits.push({ start: end, end, text: isMap ? ') : dyn(null)' : ') : false' })
+}
+
+/** Renames the method; between receiver and argument there is nothing but its name, points, brackets and blanks. */
+const useRe2 = (receiver: ASTNode, [pattern]: readonly ASTNode[], found: Survey): void => {
+  if (pattern?.op === 'value' && typeof pattern.args === 'string')
+    found.patterns.push({ pattern: pattern.args, at: pattern.range.start })
+  const start = found.text.indexOf('.', receiver.range.end)
+  found.edits.push({ start, end: found.text.indexOf('(', start), text: `.${MATCHES}` })
+}
+
+/** Whether every loop counts its rounds, and every regular expression is one of RE2: what `bounded` is to have done. */
+const isBounded = (node: ASTNode): boolean => {
+  if (node.op === 'rcall') {
+    const [name, receiver, args] = node.args
+    const isLoop = LOOPS.has(name) && args.length > 1 && args[0].op === 'id'
+    if (name === 'matches' || (isLoop && !isCounted(args[1]))) return false
+    return [receiver, ...args].every(isBounded)
+  }
+  return childrenOf(node.args).every(isBounded)
+}
+
+const isCounted = ({ op, args }: ASTNode): boolean =>
+  op === '?:' && (args as ASTNode[])[0].op === 'call' && ((args as ASTNode[])[0].args as unknown[])[0] === ROUND
+
+/** The text that is evaluated. */
+const bounded = ({ text, edits }: Survey): string => {
+  let result = text
+  for (const { start, end, text: added } of edits.sort((a, b) => b.start - a.start || b.end - a.end))
+    result = result.slice(0, start) + added + result.slice(end)
+  return result
+}

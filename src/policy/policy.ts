@@ -1,0 +1,215 @@
+/**
+ * Decides what a caller may do: the first rule that holds. A rule that cannot be evaluated denies.
+ *
+ * Rules are evaluated twice: once per caller and tool, without the arguments and the time, which leaves most rules decided (`Remaining`,
+ * kept), and once per call for those that are left. What a list shows is what could be allowed with some arguments.
+ */
+import type { Entry } from '../catalog/inventory.ts'
+import type { Caller } from '../rpc/call.ts'
+import { decodeArguments, RuleKeys, UnjudgedArguments } from './arguments.ts'
+import { EvaluationFailed, Expressions } from './expression.ts'
+import type { Expression, Fault } from './expression.ts'
+import type { Decision, PolicyOptions, PolicyRule } from './options.ts'
+import { PolicyCall, PolicyCaller, PolicyRequest, Unknown, UNKNOWN } from './subject.ts'
+import type { Claims, Maybe, PolicyAnnotations, Subject } from './subject.ts'
+
+/** What is to be decided: one call, or what a list may show. */
+export interface Judged {
+  readonly caller: Caller
+  /** Names of the caller's toolsets, separated by blanks; `undefined`: none. */
+  readonly toolset: string | undefined
+  readonly method: string
+  /** Key of the server. */
+  readonly server: string
+  /** As the host knows it; unknown of a template. */
+  readonly name: Maybe<string>
+  /** As the server knows it; unknown of a template. */
+  readonly original: Maybe<string>
+  /** Of a listed tool, by which decisions are kept. */
+  readonly entry: Entry | undefined
+  readonly annotations: () => PolicyAnnotations
+}
+
+export interface Verdict {
+  readonly decision: Decision
+  /** `policy.rules[2] (name)`, or `policy.default`. */
+  readonly rule: string
+  /** For the caller. */
+  readonly reason: string | undefined
+  /** For the operator alone: why the rule could not be evaluated. */
+  readonly detail?: string
+}
+
+interface Rule extends PolicyRule {
+  readonly expression: Expression
+}
+
+/** What is left of the rules: those that may still decide, then what holds if none of them does. */
+interface Remaining {
+  readonly open: readonly Rule[]
+  readonly last: Verdict
+}
+
+interface Kept {
+  readonly claims: Claims
+  readonly remaining: Remaining
+}
+
+/** Decisions kept by caller and tool; above it all are dropped and made again. */
+const MAX_KEPT = 20_000
+const NO_CLAIMS: Claims = Object.freeze({})
+const NO_SCOPES: readonly string[] = []
+
+export class Policy {
+  readonly #rules: readonly Rule[]
+  readonly #default: Verdict
+  readonly #keys: RuleKeys
+  readonly #maxArgumentsBytes: number
+  readonly #fields: ReadonlySet<string>
+  #kept = new WeakMap<Entry, Map<string, Kept>>()
+  #keptCount = 0
+
+  /** Throws for a text that is no expression: `faultsOf` says which. */
+  constructor(options: PolicyOptions) {
+    const expressions = new Expressions()
+    this.#rules = options.rules.map((rule) => {
+      const expression = expressions.compile(rule.when)
+      if ('fault' in expression) throw new Error(`${rule.id}: ${expression.fault}`)
+      return { ...rule, expression }
+    })
+    const isOpen = options.otherwise === 'allow'
+    this.#default = {
+      decision: options.otherwise,
+      rule: 'policy.default',
+      reason: isOpen ? undefined : 'no rule of the policy allows it',
+    }
+    this.#maxArgumentsBytes = options.maxArgumentsBytes
+    const reading = this.#rules.filter(({ expression: { fields } }) => fields.has('call.arguments') || fields.has('call'))
+    this.#keys = new RuleKeys(reading.flatMap(({ expression }) => [...expression.names]))
+    this.#fields = new Set(this.#rules.flatMap(({ expression }) => [...expression.fields]))
+  }
+
+  /** Whether a rule may ask for confirmation. */
+  get confirms(): boolean {
+    return this.#rules.some(({ decision }) => decision === 'confirm')
+  }
+
+  /** `args`: the JSON of the call's arguments; `undefined`: it has none. */
+  judge(judged: Judged, args: Buffer | undefined): Verdict {
+    const { open, last } = this.#remaining(judged)
+    if (open.length === 0) return last
+    const decode = (): unknown => (args === undefined ? {} : this.#decode(args))
+    let decoded: { readonly value: unknown } | undefined
+    const subject = subjectOf(judged, () => (decoded ??= { value: decode() }).value, new Date())
+    for (const rule of open) {
+      const verdict = holds(rule, subject)
+      if (verdict === true) return verdictOf(rule)
+      if (typeof verdict === 'object') return verdict
+    }
+    return last
+  }
+
+  /** Whether some arguments would be allowed, or be asked about, now. */
+  mayAllow(judged: Judged): boolean {
+    const { open, last } = this.#remaining(judged)
+    if (open.length === 0) return last.decision !== 'deny'
+    const subject = subjectOf(judged, UNKNOWN, new Date())
+    for (const rule of open) {
+      const verdict = this.#reads('request.time') ? holds(rule, subject) : 'open'
+      if (verdict === 'open' ? rule.decision !== 'deny' : verdict === true) return rule.decision !== 'deny'
+      if (typeof verdict === 'object') return false
+    }
+    return last.decision !== 'deny'
+  }
+
+  #decode(args: Buffer): unknown {
+    if (args.length > this.#maxArgumentsBytes)
+      throw new UnjudgedArguments(
+        `the arguments exceed policy.max_arguments (${this.#maxArgumentsBytes} bytes), and a rule reads them`,
+      )
+    return decodeArguments(args, this.#keys)
+  }
+
+  #reads(field: string): boolean {
+    return this.#fields.has(field) || this.#fields.has(field.split('.', 1)[0])
+  }
+
+  #remaining(judged: Judged): Remaining {
+    const { caller, entry } = judged
+    if (entry === undefined) return this.#reduce(judged)
+    const claims = caller.facts?.claims ?? NO_CLAIMS
+    let kept = this.#kept.get(entry)
+    if (kept === undefined) this.#kept.set(entry, (kept = new Map()))
+    const key = this.#keyOf(judged)
+    const known = kept.get(key)
+    if (known !== undefined && (known.claims === claims || !this.#reads('caller.claims'))) return known.remaining
+    const remaining = this.#reduce(judged)
+    if (known === undefined && ++this.#keptCount > MAX_KEPT) {
+      this.#keptCount = 1
+      this.#kept = new WeakMap([[entry, (kept = new Map())]])
+    }
+    kept.set(key, { claims, remaining })
+    return remaining
+  }
+
+  /** All that a decision may depend on but the claims, which are compared by identity: those of a token are one object. */
+  #keyOf({ caller, toolset = '', method, name }: Judged): string {
+    const { principal, revision, facts } = caller
+    let key = `${String(name)}\n${principal}\n${toolset}\n${method}\n${revision}`
+    if (this.#reads('request.host')) key += `\n${facts?.host}`
+    if (this.#reads('request.address')) key += `\n${facts?.address}`
+    if (this.#reads('caller.scopes')) key += `\n${facts?.scopes.join(' ')}`
+    return key
+  }
+
+  /** The rules without arguments and time. */
+  #reduce(judged: Judged): Remaining {
+    const open: Rule[] = []
+    const subject = subjectOf(judged, UNKNOWN, UNKNOWN)
+    for (const rule of this.#rules) {
+      const verdict = holds(rule, subject)
+      if (verdict === true) return { open, last: verdictOf(rule) }
+      if (verdict === 'open') open.push(rule)
+      else if (verdict !== false) return { open, last: verdict }
+    }
+    return { open, last: this.#default }
+  }
+}
+
+/** Those of `texts` that are no expression, by their place. */
+export const faultsOf = (texts: readonly string[]): ReadonlyMap<number, Fault> => {
+  const expressions = new Expressions()
+  const faults = new Map<number, Fault>()
+  for (const [at, text] of texts.entries()) {
+    const compiled = expressions.compile(text)
+    if ('fault' in compiled) faults.set(at, compiled)
+  }
+  return faults
+}
+
+const verdictOf = ({ decision, id, reason }: Rule): Verdict => ({ decision, rule: id, reason })
+
+/** `open`: what is not known decides. A verdict: it cannot be evaluated. */
+const holds = (rule: Rule, subject: Subject): boolean | 'open' | Verdict => {
+  try {
+    return rule.expression.evaluate(subject)
+  } catch (error) {
+    if (error instanceof Unknown) return 'open'
+    if (!(error instanceof EvaluationFailed)) throw error
+    const reason = error.told ?? `${rule.id} cannot be evaluated for this call`
+    return { decision: 'deny', rule: rule.id, reason, detail: error.message }
+  }
+}
+
+const subjectOf = (
+  { caller, toolset = '', method, server, name, original, annotations }: Judged,
+  args: Maybe<() => unknown>,
+  time: Maybe<Date>,
+): Subject => {
+  const { claims = NO_CLAIMS, scopes = NO_SCOPES, host = '', address = '' } = caller.facts ?? {}
+  return {
+    caller: new PolicyCaller(caller.principal, claims, scopes, toolset),
+    call: new PolicyCall({ method, server, name, original, annotations, arguments: args }),
+    request: new PolicyRequest(caller.revision, host, address, time),
+  }
+}

@@ -1,0 +1,345 @@
+/** `policy.rules`: what callers may do, whatever path their call takes to its server, and what lists show of it. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { PolicyOptions, PolicyRule } from '../../../src/policy/options.ts'
+import { startAuthorizationServer } from '../../support/authorization-server.ts'
+import { oauthOf } from '../../support/credentials.ts'
+import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
+import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp } from '../../support/fake-host.ts'
+import type { Host } from '../../support/fake-host.ts'
+import { connectHttp } from '../../support/fakes/http-hosts.ts'
+import { request } from '../../support/fakes/messages.ts'
+import type { JsonMap } from '../../support/fakes/messages.ts'
+import { send } from '../../support/fakes/raw-http.ts'
+import { startGateway } from '../../support/gateway.ts'
+import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
+import { identityOf, toolsetOf } from '../../support/toolsets.ts'
+
+type GivenRule = Pick<PolicyRule, 'when' | 'decision'> & { readonly reason?: string }
+
+const policyOf = (rules: readonly GivenRule[], more: Partial<PolicyOptions> = {}): Partial<PolicyOptions> => ({
+  rules: rules.map(({ when, decision, reason }, at) => ({ id: `policy.rules[${at}]`, when, decision, reason })),
+  ...more,
+})
+const ALLOW = { when: 'true', decision: 'allow' } as const
+const OFFER = fake.of({
+  tools: ['pay', { name: 'list', annotations: { readOnlyHint: true }, inputSchema: { type: 'object' } }, 'drop'],
+  resources: ['file:///open', 'file:///secret'],
+  templates: ['file:///{name}'],
+  prompts: ['greet', 'curse'],
+})
+
+const start = (rules: readonly GivenRule[], setup: Partial<GatewaySetup> = {}): Promise<TestGateway> =>
+  startGateway({ servers: { a: OFFER }, policy: policyOf(rules), options: { a: { trusted: true } }, ...setup })
+
+const namesOf = async (host: Host, method = 'tools/list', member = 'tools', key = 'name'): Promise<unknown[]> =>
+  ((await host.call(method))[member] as JsonMap[]).map((entry) => entry[key])
+
+const deniedBy = (reason: string): unknown =>
+  expect.objectContaining({
+    isError: true,
+    content: [{ type: 'text', text: `denied by policy: ${reason}` }],
+    _meta: expect.objectContaining({
+      'dev.trunkline/gateway': expect.objectContaining({ kind: 'policy_denied', executed: 'no', retryable: false }) as unknown,
+    }) as unknown,
+  })
+
+describe.each(everyTransport)('a host over $name', ({ connect }) => {
+  test('is told why a call is denied, and the server gets nothing; the first rule that holds decides', async () => {
+    await using gateway = await start([
+      { when: 'call.name == "a__pay" && call.arguments.amount <= 100', decision: 'allow' },
+      { when: 'call.original == "pay"', decision: 'deny', reason: 'payments above 100 are made by hand' },
+      { when: 'call.annotations.readOnlyHint', decision: 'allow' },
+    ])
+    await using host = await connect(gateway)
+    expect(await host.call('tools/call', { name: 'a__pay', arguments: { amount: 100 } })).toMatchObject({
+      content: [{ text: '{"amount":100}' }],
+    })
+    expect(await host.call('tools/call', { name: 'a__pay', arguments: { amount: 101 } })).toEqual(
+      deniedBy('payments above 100 are made by hand'),
+    )
+    expect(await host.call('tools/call', { name: 'a__list' })).not.toHaveProperty('isError')
+    expect(await host.call('tools/call', { name: 'a__drop' })).toEqual(deniedBy('no rule of the policy allows it'))
+    expect(await host.call('tools/call', { name: 'a__drop', arguments: { amount: 1 } })).toHaveProperty('isError')
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(2)
+  })
+
+  test('lists what it could be allowed', async () => {
+    await using gateway = await start([
+      { when: 'call.original == "pay" && call.arguments.amount > 100', decision: 'deny', reason: 'too much' },
+      { when: 'call.original == "drop" && call.arguments.force == true', decision: 'deny', reason: 'no' },
+      { when: 'call.original == "drop"', decision: 'deny', reason: 'no' },
+      { when: 'call.original in ["secret", "curse"] || call.name.endsWith("secret")', decision: 'deny', reason: 'no' },
+      ALLOW,
+    ])
+    await using host = await connect(gateway)
+    expect(await namesOf(host)).toEqual(['a__pay', 'a__list'])
+    expect(await namesOf(host, 'prompts/list', 'prompts')).toEqual(['a__greet'])
+    expect(await namesOf(host, 'resources/list', 'resources', 'uri')).toHaveLength(1)
+    expect(await namesOf(host, 'resources/templates/list', 'resourceTemplates', 'uriTemplate')).toHaveLength(1)
+  })
+})
+
+test.each(everyFakeKind)('arguments reach the %s server as they came, although rules read them', async (kind) => {
+  await using gateway = await start([{ when: 'call.arguments.n > 0', decision: 'allow' }], {
+    servers: { a: fake.of({ kind, tools: ['echo'] }) },
+  })
+  await using host = await modernHttp.connect(gateway)
+  const args = '{ "n" : 1.0, "big":12345678901234567890, "e":1E2, "u":"\\u00e9" }'
+  const { raw } = host.sendRaw(
+    JSON.stringify({
+      jsonrpc: '2.0',
+      id: 7,
+      method: 'tools/call',
+      params: { name: 'a__echo', arguments: 'HERE', _meta: META },
+    }).replace('"HERE"', args),
+    7,
+  )
+  await raw
+  expect(gateway.fake('a').all('tools/call')[0]?.raw).toContain(args)
+})
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'fake', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+describe('a rule that cannot be evaluated', () => {
+  test.each<[what: string, args: string, told: RegExp]>([
+    ['an argument is missing', '{}', /policy\.rules\[0\] cannot be evaluated/],
+    ['an argument is of another type', '{"path":7}', /policy\.rules\[0\] cannot be evaluated/],
+    ['T-20 a key is repeated', '{"path":"/tmp/x","path":"/etc"}', /the arguments repeat a key/],
+    ['T-20 a key is the same but for case', '{"path":"/tmp/x","Path":"/etc"}', /"Path" differs from "path" only in case/],
+    ['the arguments are too large', `{"path":"/tmp/${'x'.repeat(3_000)}"}`, /exceed policy\.max_arguments \(2000 bytes\)/],
+  ])('denies where %s', async (_, args, told) => {
+    await using gateway = await start([], {
+      policy: policyOf([{ when: 'call.arguments.path.startsWith("/tmp/")', decision: 'allow' }], { maxArgumentsBytes: 2_000 }),
+    })
+    await using host = await legacyPipe.connect(gateway)
+    const { response } = host.sendRaw(
+      `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"a__pay","arguments":${args}}}`,
+      9,
+    )
+    expect((await response).result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(told) as unknown }] })
+    expect(gateway.fake('a').all('tools/call')).toEqual([])
+  })
+})
+
+describe('no path leads past a rule', () => {
+  const RULES = [{ when: 'call.original == "drop" && call.server == "a"', decision: 'deny', reason: 'never' }, ALLOW] as const
+
+  test('the tool of a search that calls others', async () => {
+    await using gateway = await start(RULES, { gateway: { toolsets: [toolsetOf({}, { name: 'wide', discovery: 'search' })] } })
+    await using host = await modernHttp.connect(gateway, { toolset: 'wide' })
+    const through = await host.call('tools/call', { name: 'gateway__call_tool', arguments: { name: 'a__drop', arguments: {} } })
+    expect(through).toEqual(deniedBy('never'))
+    const found = await host.call('tools/call', { name: 'gateway__search_tools', arguments: { query: 'drop pay' } })
+    expect(JSON.stringify(found)).toContain('a__pay')
+    expect(JSON.stringify(found)).not.toContain('a__drop')
+    expect(await host.call('tools/call', { name: 'gateway__describe_tool', arguments: { name: 'a__drop' } })).toMatchObject({
+      content: [{ text: 'Unknown tool: a__drop' }],
+    })
+    expect(gateway.fake('a').all('tools/call')).toEqual([])
+  })
+
+  test.each([legacyHttp, modernHttp])('the endpoint of one server, over $name', async ({ connect }) => {
+    await using gateway = await start(RULES, { servers: { a: { ...OFFER, kind: 'modern http' } } })
+    await using host = await connect(gateway, { path: '/servers/a/mcp' })
+    expect(await namesOf(host)).toEqual(['pay', 'list'])
+    expect(await host.call('tools/call', { name: 'drop' })).toEqual(deniedBy('never'))
+    expect(gateway.fake('a').all('tools/call')).toEqual([])
+  })
+
+  test('a method of no revision, at the endpoint of one server', async () => {
+    await using gateway = await start([{ when: 'call.method == "tools/call"', decision: 'allow' }])
+    await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+    await expect(host.call('vendor/erase', {})).rejects.toMatchObject({
+      message: expect.stringContaining('denied by policy') as unknown,
+    })
+    expect(gateway.fake('a').all('vendor/erase')).toEqual([])
+  })
+
+  test('a batch', async () => {
+    await using gateway = await start(RULES)
+    await using host = await connectHttp(gateway, { revision: '2025-03-26' })
+    const call = (id: number, name: string): string => request(id, 'tools/call', { name, arguments: {} })
+    const reply = await send(gateway.url, { headers: host.headers(), body: `[${call(1, 'a__drop')},${call(2, 'a__pay')}]` })
+    expect(await reply.body).toContain('denied by policy: never')
+    expect(
+      gateway
+        .fake('a')
+        .all('tools/call')
+        .map(({ params }) => params['name']),
+    ).toEqual(['pay'])
+  })
+
+  test.each([legacySse, modernHttp])(
+    'resources, prompts, completions and subscriptions, over $name',
+    async ({ connect, era }) => {
+      await using gateway = await start([
+        { when: 'call.original == "file:///secret" || call.original == "curse"', decision: 'deny', reason: 'secret' },
+        ALLOW,
+      ])
+      await using host = await connect(gateway)
+      const denied = { message: 'denied by policy: secret' }
+      const uris = await namesOf(host, 'resources/list', 'resources', 'uri')
+      const secret = String(uris[0]).replace('open', 'secret')
+      await expect(host.call('resources/read', { uri: secret })).rejects.toMatchObject(denied)
+      await expect(host.call('prompts/get', { name: 'a__curse' })).rejects.toMatchObject(denied)
+      const ref = { type: 'ref/prompt', name: 'a__curse' }
+      await expect(host.call('completion/complete', { ref, argument: { name: 'x', value: '' } })).rejects.toMatchObject(denied)
+      if (era === 'legacy') await expect(host.call('resources/subscribe', { uri: secret })).rejects.toMatchObject(denied)
+      expect(gateway.fake('a').received).toEqual([])
+    },
+  )
+})
+
+describe('confirm', () => {
+  const RULES = [
+    { when: 'call.original == "pay" && call.arguments.amount > 1000', decision: 'deny', reason: 'too much' },
+    { when: 'call.original == "pay"', decision: 'confirm', reason: 'Payments are confirmed.' },
+    ALLOW,
+  ] as const
+  const able = { capabilities: { elicitation: { form: {} } } }
+  const CALL = { name: 'a__pay', arguments: { amount: 5 } }
+
+  test.each(everyTransport)('asks the person of a host over $name with the reason of the rule', async ({ connect, era }) => {
+    await using gateway = await start(RULES)
+    await using host = await connect(gateway, able)
+    const asked: unknown[] = []
+    const answered = async (action: string, call: JsonMap): Promise<JsonMap> => {
+      if (era === 'legacy') {
+        host.answer('elicitation/create', (params) => (asked.push(params['message']), { action }))
+        return host.call('tools/call', call)
+      }
+      const { inputRequests, requestState } = await host.call('tools/call', call)
+      const [[key, { params }]] = Object.entries(inputRequests as Record<string, { params: JsonMap }>)
+      asked.push(params['message'])
+      return host.call('tools/call', { ...call, requestState, inputResponses: { [key]: { action } } })
+    }
+    expect(await answered('decline', CALL)).toMatchObject({ isError: true, content: [{ text: 'declined by the user' }] })
+    expect(gateway.fake('a').received).toEqual([])
+    expect(await answered('accept', CALL)).toMatchObject({ content: [{ text: '{"amount":5}' }] })
+    expect(asked).toEqual(Array(2).fill('Payments are confirmed. Call a__pay with {"amount":5}?'))
+    expect(await host.call('tools/call', { ...CALL, arguments: { amount: 2000 } })).toEqual(deniedBy('too much'))
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+  })
+
+  test('a confirmation is for these arguments alone', async () => {
+    await using gateway = await start(RULES)
+    await using host = await modernHttp.connect(gateway, able)
+    const { inputRequests, requestState } = await host.call('tools/call', CALL)
+    const [key = ''] = Object.keys(inputRequests as object)
+    const inputResponses = { [key]: { action: 'accept' } }
+    await expect(
+      host.call('tools/call', { ...CALL, arguments: { amount: 6 }, requestState, inputResponses }),
+    ).rejects.toMatchObject({ code: -32602 })
+    expect(gateway.fake('a').received).toEqual([])
+  })
+
+  test('a host that cannot ask is told the rule', async () => {
+    await using gateway = await start(RULES)
+    await using host = await legacyHttp.connect(gateway)
+    expect(await host.call('tools/call', CALL)).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/\(policy\.rules\[1\]\), and this host cannot ask/) as unknown }],
+    })
+  })
+
+  test('of anything but a tool is a refusal', async () => {
+    await using gateway = await start([{ when: 'true', decision: 'confirm', reason: 'Sure?' }])
+    await using host = await modernHttp.connect(gateway, able)
+    await expect(host.call('prompts/get', { name: 'a__greet' })).rejects.toMatchObject({
+      message: 'denied by policy: Sure? (only calls of tools can be confirmed)',
+    })
+  })
+})
+
+describe('who calls', () => {
+  test('scopes and claims of a token decide, for each token on its own', async () => {
+    await using issuer = await startAuthorizationServer({ format: 'jwt' })
+    const audience = 'https://mcp.example.com/mcp'
+    await using gateway = await start(
+      [
+        { when: 'call.original == "pay" && "mcp:connect" in caller.scopes && has(caller.claims.client_id)', decision: 'allow' },
+        { when: 'request.address.startsWith("127.") && call.original == "list"', decision: 'allow' },
+      ],
+      { host: { auth: oauthOf(issuer, audience, { keepsClaims: true }) }, gateway: { scopes: ['mcp:connect'] } },
+    )
+    const token = await issuer.machineToken({ resource: audience })
+    const call = async (name: string): Promise<string> => {
+      await using host = await modernHttp.connect(gateway, { token: () => token })
+      return JSON.stringify(await host.call('tools/call', { name }))
+    }
+    expect(await call('a__pay')).not.toContain('denied')
+    expect(await call('a__list')).not.toContain('denied')
+    expect(await call('a__drop')).toContain('denied by policy')
+  })
+
+  test.each([legacyHttp, legacySse, legacyPipe, modernHttp])(
+    'the name and revision of a host over $name',
+    async ({ connect }) => {
+      await using gateway = await start([{ when: 'request.host != "" && request.revision >= "2025-11-25"', decision: 'allow' }])
+      await using host = await connect(gateway)
+      expect(await host.call('tools/call', { name: 'a__pay' })).not.toHaveProperty('isError')
+    },
+  )
+
+  test('principals have lists of their own', async () => {
+    await using gateway = await start([{ when: 'caller.principal == "ann" || call.original == "list"', decision: 'allow' }])
+    await using ann = await legacyPipe.connect(gateway, { identity: identityOf('ann') })
+    await using bob = await legacyPipe.connect(gateway, { identity: identityOf('bob') })
+    expect(await namesOf(ann)).toHaveLength(3)
+    expect(await namesOf(bob)).toEqual(['a__list'])
+    expect(await namesOf(ann)).toHaveLength(3)
+  })
+})
+
+test('the audit log has the rule and its reason, of allowed calls, too', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'trunkline-policy-'))
+  const file = join(folder, 'audit.ndjson')
+  try {
+    await using gateway = await start(
+      [
+        { when: 'call.original == "list"', decision: 'allow' },
+        { when: 'call.arguments.x == 1', decision: 'deny', reason: 'one' },
+      ],
+      { audit: { file, bodies: false, onFailure: 'refuse' } },
+    )
+    await using host = await modernHttp.connect(gateway)
+    await host.call('tools/call', { name: 'a__list' })
+    await host.call('tools/call', { name: 'a__pay', arguments: { x: 1 } })
+    await host.call('tools/call', { name: 'a__pay', arguments: {} })
+    await gateway.running.stop()
+    const lines = (await readFile(file, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as JsonMap)
+      .filter(({ method }) => method === 'tools/call')
+    expect(lines).toMatchObject([
+      { decision: 'allowed', policy: { decision: 'allow', rule: 'policy.rules[0]' } },
+      { decision: 'denied', reason: 'policy', rule: 'policy.rules[1]', policy: { reason: 'one' } },
+      {
+        decision: 'denied',
+        reason: 'policy',
+        rule: 'policy.rules[1]',
+        detail: expect.stringContaining('No such key: x') as unknown,
+      },
+    ])
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+test('a reload switches the policy for the next call, and without one nothing is asked of it', async () => {
+  await using gateway = await start([{ when: 'false', decision: 'allow' }])
+  await using host = await modernHttp.connect(gateway)
+  expect(await host.call('tools/call', { name: 'a__pay' })).toEqual(deniedBy('no rule of the policy allows it'))
+  const { configuration } = gateway.running
+  await gateway.running.apply({ ...configuration, policy: undefined }, new Set())
+  expect(await host.call('tools/call', { name: 'a__pay' })).not.toHaveProperty('isError')
+  expect(gateway.running.gateway.wantsFacts).toBe(false)
+})

@@ -1,0 +1,133 @@
+/** Expressions in CEL: what is refused when they are read, what they see, and that no input makes them slow. */
+import { describe, expect, test } from 'vitest'
+import { EvaluationFailed, Expressions, MAX_EXPRESSION_CHARS } from '../../../src/policy/expression.ts'
+import { PolicyAnnotations, PolicyCall, PolicyCaller, PolicyRequest, Unknown, UNKNOWN } from '../../../src/policy/subject.ts'
+import type { Maybe, Subject } from '../../../src/policy/subject.ts'
+
+const NOON = new Date('2026-06-01T12:00:00Z')
+
+interface Given {
+  readonly claims?: Readonly<Record<string, unknown>>
+  readonly args?: Maybe<unknown>
+  readonly time?: Maybe<Date>
+  readonly name?: Maybe<string>
+}
+
+const subject = ({ claims = {}, args = {}, time = NOON, name = 'a__x' }: Given = {}): Subject => ({
+  caller: new PolicyCaller('ann', claims, ['read'], 'ops'),
+  call: new PolicyCall({
+    method: 'tools/call',
+    server: 'a',
+    name,
+    original: 'x',
+    annotations: () => new PolicyAnnotations((hint) => hint === 'readOnlyHint'),
+    arguments: args === UNKNOWN ? UNKNOWN : () => args,
+  }),
+  request: new PolicyRequest('2025-11-25', 'inspector', '127.0.0.1', time),
+})
+
+const compile = (text: string) => {
+  const expression = new Expressions().compile(text)
+  if ('fault' in expression) throw new Error(expression.fault)
+  return expression
+}
+const evaluate = (text: string, given?: Given): boolean => compile(text).evaluate(subject(given))
+
+test.each<[text: string, at: number, fault: RegExp]>([
+  ['', 0, /Unexpected token: EOF/],
+  ['call.name ==', 12, /Unexpected token: EOF/],
+  ['call.nam == "x"', 5, /No such key: nam/],
+  ['user == "x"', 0, /Unknown variable: user/],
+  ['call.name == 1', 0, /no such overload: string == int/],
+  ['caller.scopes', 0, /is of type list<string>, and a rule takes bool/],
+  ['call.annotations.readonly', 17, /No such key: readonly/],
+  ['call.name.matches("a(")', 18, /is no regular expression of RE2/],
+  ['call.name.matches("(a)\\\\1")', 18, /is no regular expression of RE2/],
+  ['__round() ? true : false', 0, /__round is no name/],
+  [`call.name == "${'x'.repeat(MAX_EXPRESSION_CHARS)}"`, MAX_EXPRESSION_CHARS, /is longer than 4096 characters/],
+  [`${'('.repeat(60)}true${')'.repeat(60)}`, 0, /depth/i],
+  [`[${'1,'.repeat(600)}1] == []`, 0, /maximum|exceed|limit/i],
+  ['[1].all(a, [1].all(b, [1].all(c, [1].all(d, a == d))))', 0, /loops inside of loops, 4 deep/],
+])('%s is refused where it is wrong', (text, at, fault) => {
+  const compiled = new Expressions().compile(text)
+  expect(compiled).toMatchObject({ fault: expect.stringMatching(fault) as unknown })
+  if (at > 0) expect(compiled).toMatchObject({ at })
+})
+
+test.each<[text: string, expected: boolean]>([
+  ['caller.principal == "ann" && caller.toolset == "ops" && "read" in caller.scopes', true],
+  ['call.method == "tools/call" && call.server == "a" && call.name == "a__x" && call.original == "x"', true],
+  ['call.annotations.readOnlyHint && !call.annotations.destructiveHint', true],
+  ['request.revision == "2025-11-25" && request.host == "inspector" && request.address == "127.0.0.1"', true],
+  ['request.time.getHours() == 12 && request.time > timestamp("2026-01-01T00:00:00Z")', true],
+  ['"dev" in caller.claims.groups', true],
+  ['caller.claims.groups.exists(g, g.startsWith("d") || false)', true],
+  ['caller.claims.groups.all(g, (g == "dev") || (g == "ops"))', true],
+  ['caller.claims.groups.map(g, g + "!").exists(g, (g).matches("^d.v!$"))', true],
+  ['caller.claims.groups.map(g, g == "ops", g + "x") == ["opsx"]', true],
+  ['caller.claims.groups.filter(g, g.matches("o")).size() == 1', true],
+  ['caller.claims.groups.exists_one(g, g == "dev")', true],
+  ['call.arguments.amount > 100 && call.arguments.deep.list[1] == "b"', true],
+  ['call.arguments.?missing.orValue("none") == "none" && !has(call.arguments.missing)', true],
+  ['call.arguments["with-dash"] == true', true],
+  ['caller.claims.constructor == 1 || true', true],
+])('%s is %s', (text, expected) => {
+  const claims = { groups: ['dev', 'ops'] }
+  const args = { amount: 250, deep: { list: ['a', 'b'] }, 'with-dash': true }
+  expect(evaluate(text, { claims, args })).toBe(expected)
+})
+
+test.each<[text: string, claims: Readonly<Record<string, unknown>>]>([
+  ['"dev" in caller.claims.groups', { groups: 'dev' }],
+  ['"dev" in caller.claims.groups', {}],
+  ['"dev" in caller.claims.groups', { groups: null }],
+  ['caller.claims.level > 3', { level: 'high' }],
+  ['caller.claims.admin', { admin: 'yes' }],
+  ['caller.claims.groups.exists(g, g.startsWith("d"))', { groups: [1, { a: 2 }] }],
+])('a claim of another type makes %s fail for %j', (text, claims) => {
+  expect(() => evaluate(text, { claims })).toThrow(EvaluationFailed)
+})
+
+describe('what is not known', () => {
+  test.each<[text: string, expected: boolean | 'unknown']>([
+    ['call.arguments.amount > 100', 'unknown'],
+    ['call.arguments.amount > 100 && call.server == "b"', false],
+    ['call.server == "b" && call.arguments.amount > 100', false],
+    ['call.arguments.amount > 100 || call.server == "a"', true],
+    ['has(call.arguments.path)', 'unknown'],
+    ['caller.scopes.exists(s, s == call.arguments.scope)', 'unknown'],
+    ['caller.scopes.exists(s, s == call.arguments.scope || s == "read")', true],
+    ['request.time.getHours() > 8', 'unknown'],
+    ['call.arguments.?x.orValue(1) == 1', 'unknown'],
+  ])('%s is %s', (text, expected) => {
+    const run = (): boolean => evaluate(text, { args: UNKNOWN, time: UNKNOWN })
+    if (expected === 'unknown') expect(run).toThrow(Unknown)
+    else expect(run()).toBe(expected)
+  })
+})
+
+describe('input that would be slow', () => {
+  const groups = Array.from({ length: 10_000 }, (_, at) => `team-${at}`)
+
+  test('10,000 groups are looked through', () => {
+    expect(evaluate('"team-9999" in caller.claims.groups', { claims: { groups } })).toBe(true)
+    expect(evaluate('caller.claims.groups.exists(g, g.matches("^team-9999$"))', { claims: { groups } })).toBe(true)
+  })
+
+  test.each([
+    'caller.claims.groups.exists(g, caller.claims.groups.exists(h, h == g + "z"))',
+    'caller.claims.groups.exists(g, caller.claims.groups.exists(h, h == g + "z")) || call.server == "a"',
+    'caller.claims.groups.map(g, caller.claims.groups.map(h, g + h)).size() > 0',
+    'caller.claims.groups.filter(g, caller.claims.groups.exists_one(h, h == g)).size() > 0',
+    'caller.claims.groups.map(g, caller.claims.groups.all(h, h == h), g).size() > 0',
+  ])('a quadratic expression over them fails: %s', (text) => {
+    expect(() => evaluate(text, { claims: { groups } })).toThrow(/its loops take more than 100000 rounds/)
+  })
+
+  test('a regular expression with nested repetition takes linear time', () => {
+    const args = { text: `${'a'.repeat(50_000)}!` }
+    expect(evaluate('call.arguments.text.matches("^(a+)+$")', { args })).toBe(false)
+    expect(() => evaluate('call.name.matches(call.arguments.text)', { args })).toThrow(/longer than 1000 characters/)
+    expect(() => evaluate('call.name.matches(call.arguments.text)', { args: { text: '(' } })).toThrow(/no regular expression/)
+  })
+})
