@@ -9,7 +9,7 @@ import { SCENARIOS } from '../support/bridged/scenarios.ts'
 
 export const bridgeSuite = (rows: readonly Row[]): void => {
   describe.each(rows)('B277 $key', (row) => {
-    test.each(SCENARIOS.filter((scenario) => isPlayed(scenario, row)))('$name', async (scenario) => {
+    test.concurrent.each(SCENARIOS.filter((scenario) => isPlayed(scenario, row)))('$name', async (scenario) => {
       const { direct, bridged } = await play(scenario, row)
       expect(direct).not.toHaveProperty('not ended')
       expect(direct).not.toHaveProperty('thrown')

@@ -19,7 +19,8 @@ export const play = async (scenario: Scenario, row: Row): Promise<Played> => {
     const played = await within(scenario.play(scene), scene)
     return without.reduce((left, take) => take(left), played)
   }
-  return { direct: await seen(directly), bridged: await seen(through) }
+  const [direct, bridged] = await Promise.all([seen(directly), seen(through)])
+  return { direct, bridged }
 }
 
 /** A scenario that waits for what never comes shows what came. */
