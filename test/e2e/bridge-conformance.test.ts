@@ -34,7 +34,7 @@ afterAll(async () => {
   await rm(shared, { recursive: true, force: true })
 })
 
-describe.each([
+describe.concurrent.each([
   {
     name: 'dual-era server over Streamable HTTP',
     key: 'dual-http',

@@ -35,7 +35,7 @@ afterAll(async () => {
 
 const PROGRESS = 'tools-call-with-progress'
 
-describe.each([
+describe.concurrent.each([
   ['stdio', () => stdioOptions('--shared', shared)],
   ['Streamable HTTP', () => ({ url: server.url })],
 ])('the conformance suite with a dual-era server behind on %s', (name, options) => {
@@ -65,13 +65,13 @@ describe.each([
   })
 })
 
-test('the conformance suite loses nothing of 2025-11-25 with a server behind on HTTP+SSE', async () => {
+test.concurrent('the conformance suite loses nothing of 2025-11-25 with a server behind on HTTP+SSE', async () => {
   await using legacy = await startServer('reference-server', 'sse')
   await using gateway = await conformanceGateway(home, 'sse', { url: legacy.url, transport: 'sse' })
   expect(compare(direct.get('2025-11-25') ?? [], await runConformance(gateway.url, '2025-11-25'))).toEqual([])
 })
 
-describe('the conformance suite across the eras', () => {
+describe.concurrent('the conformance suite across the eras', () => {
   /** What a legacy server behind a modern host cannot show, and why. */
   const impossible = [
     // Answers without a state begin a new call, and a legacy server can only be answered while it waits (BRIDGING 3.2): a SHOULD.
