@@ -47,6 +47,8 @@ import { StdioListener } from './host/stdio/stdio-listener.ts'
 import type { StdioOptions } from './host/stdio/stdio-listener.ts'
 import type { HostOptions } from './host/options.ts'
 import { Observer } from './observe/observer.ts'
+import { Replicas } from './replicas/replicas.ts'
+import type { ReplicaTimes } from './replicas/replicas.ts'
 import type { EndpointPath, Layer } from './rpc/call.ts'
 import { LimitCounts } from './rpc/limit-counts.ts'
 import { UnexpectedErrors } from './rpc/unexpected-errors.ts'
@@ -58,6 +60,9 @@ import { PidJournal } from './transport/process/pid-journal.ts'
 import { sweep } from './transport/process/pid-sweep.ts'
 import { HostPipe } from './transport/pipe/stdio-host.ts'
 import { readEnds } from './wire/message/message-ends.ts'
+import { GuardedStore } from './store/guarded-store.ts'
+import type { Store } from './store/store.ts'
+import type { StoreOptions } from './store/store-options.ts'
 import { makeFolder } from './make-folder.ts'
 import { operatorCommand } from './operator-command.ts'
 import { Redactor } from './redactor.ts'
@@ -79,6 +84,9 @@ export interface Surroundings {
   readonly spare?: SpareOptions
   /** Policies of the embedding program: each call passes them once, after authentication and rate limits, under its exposed name. */
   readonly policies?: readonly Layer[]
+  readonly replicaTimes?: ReplicaTimes
+  /** In place of what `store` names, and closed by its owner: shared by several gateways of one process. */
+  readonly store?: Store
 }
 
 /** The two directions of a host's pipe. */
@@ -93,6 +101,8 @@ export interface Running extends AsyncDisposable {
   readonly fleet: Fleet
   readonly front: Front
   readonly hub: Hub
+  /** What was passed on to other replicas; `undefined`: there are none. */
+  readonly replicas: Replicas | undefined
   /** How often each limit was reached. */
   readonly limits: LimitCounts
   /** The one in force. */
@@ -157,7 +167,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   })
   const limits = new LimitCounts(log)
   const stateDir = makeStateDir(configuration.stateDir, log)
-  const seal = new Seal({ keys: sealKeys(configuration.stateKey, stateDir, log) })
+  const seal = new Seal({ keys: sealKeys(configuration.stateKeys, stateDir, log) })
   const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
   const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)
@@ -180,6 +190,13 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   }
   const signIns = new SignIns(() => front.origin())
   const instance = randomBytes(12).toString('base64url')
+  const store = await openStore(configuration.store, surroundings.store, log)
+  const { replicaUrl: url } = configuration
+  const { replicaTimes: times } = surroundings
+  const replicas =
+    url === undefined
+      ? undefined
+      : new Replicas({ self: { instance, url }, seal, store, log, ...(times !== undefined && { times }) })
   const faults = configuration.allowsFaults ? new Faults(log) : undefined
   faults?.apply(configuration.faults)
   if (faults !== undefined) sweeper.watch(faults)
@@ -218,7 +235,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     linkOpened: (link, options) => tracing?.linkOpened(link, options),
     reconnected: (downstream) => void gateway.restored(downstream),
   })
-  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions, limits.hit, surroundings.policies)
+  const gateway: Gateway = new Gateway(fleet, seal, signIns, gatewayOptions, limits.hit, surroundings.policies, {
+    home: replicas?.home,
+    store,
+  })
   warnOfToolsets(gateway.feed, log, operatorCommand(configuration.named, 'tools'))
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
@@ -237,7 +257,14 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   })
   sweeper.watch(overload)
   let refs = 0
-  const sessionIds = new SessionIds({ seal, folder: stateDir, maxMs: () => hub.options.limits.sessionMaxMs, log })
+  const sessionIds = new SessionIds({
+    seal,
+    folder: stateDir,
+    maxMs: () => hub.options.limits.sessionMaxMs,
+    home: replicas?.home,
+    store,
+    log,
+  })
   const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
     limits,
     unexpected: new UnexpectedErrors(log),
@@ -251,6 +278,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     log,
     bodies: clients.bodies,
     sessionIds,
+    store,
+    replicas,
     subjects,
     signIns,
     overload,
@@ -323,6 +352,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await dispose()
       throw error
     })
+  await replicas?.start(() => void front.yieldTaken())
   subjects.want(exchangesTokens(configuration))
   fleet.apply(configuration.servers)
   const pipes = new Set<Piped>()
@@ -342,6 +372,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     const startMs = performance.now()
     // A process that ends because of its own fault (`withinMs`) does not wait until proxies notice it.
     await front.announceEnd(withinMs === undefined ? Math.max(0, hub.options.drainMs - CHILDREN_STOP_MS) : 0)
+    await replicas?.handOver()
     // Nothing is parked any more: the answer could not come back.
     gateway.parking.close()
     await Promise.all([front.stopAccepting(), relaysHold([...pipes])])
@@ -357,6 +388,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await new Promise(setImmediate)
     await Promise.all([front.close(), ...[...pipes].map(release)])
     sessionIds.close()
+    replicas?.close()
+    if (surroundings.store === undefined) await store?.[Symbol.asyncDispose]()
     await tracing?.[Symbol.asyncDispose]()
     observer.feed[Symbol.dispose]()
     await dispose()
@@ -379,6 +412,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     fleet,
     front,
     hub,
+    replicas,
     limits,
     observer,
     watchCalls,
@@ -462,6 +496,28 @@ const openTracing = async (
     log.error({ error: String(error) }, 'no traces are kept: OpenTelemetry cannot be loaded (telemetry.otlp)')
     return undefined
   }
+}
+
+/** How long a start waits for the store: after that it goes on without, until the store is there. */
+const STORE_START_MS = 1_000
+
+/** `undefined`: none is configured. A store that is away ends no start. */
+const openStore = async (options: StoreOptions | undefined, given: Store | undefined, log: Log): Promise<Store | undefined> => {
+  const guarded = (store: Store): GuardedStore =>
+    new GuardedStore(store, {
+      changed: (isDown, reason) => {
+        if (isDown) log.warn({ reason }, 'the shared store is away: sessions stay at their replicas (store)')
+        else log.info({}, 'the shared store is back')
+      },
+    })
+  if (given !== undefined) return guarded(given)
+  if (options === undefined) return undefined
+  const { RedisStore } = await import('./store/redis-store.ts')
+  const store = new RedisStore(options, log)
+  const late = new Promise<false>((resolve) => setTimeout(resolve, STORE_START_MS, false).unref())
+  if ((await Promise.race([store.connected, late])) === false)
+    log.warn({}, 'the shared store does not answer: starting without (store)')
+  return guarded(store)
 }
 
 /** Memory for messages stays within a quarter of the heap, whatever is configured. */

@@ -14,17 +14,17 @@ const KEY_BYTES = 32
 const OTHERS = 0o077
 
 /**
- * The keys of a process: the first seals, all open. A configured one (`state.key`, 64 hex digits) comes first; that of the state folder
- * is then read, not made, so that what was sealed before opens.
+ * The keys of a process: the first seals, all open. Configured ones (`state.key`, 64 hex digits each) come first; that of the state
+ * folder is then read, not made, so that what was sealed before opens.
  */
 export const sealKeys = (
-  configured: string | undefined,
+  configured: readonly string[],
   folder: string | undefined,
   log: Pick<Log, 'warn'>,
 ): readonly Buffer[] => {
-  if (configured === undefined) return [sealKey(folder, log)]
+  if (configured.length === 0) return [sealKey(folder, log)]
   const before = folder === undefined ? undefined : readKey(join(folder, 'seal.key'))
-  return [Buffer.from(configured, 'hex'), ...(before === undefined ? [] : [before])]
+  return [...configured.map((key) => Buffer.from(key, 'hex')), ...(before === undefined ? [] : [before])]
 }
 
 /** 32 bytes. `folder`: of state; `undefined`: the key lasts as long as the process. Throws `ConfigError` for a key that must not be used. */

@@ -17,6 +17,7 @@ import { buildObserve } from './build/observe.ts'
 import { collectRates } from './build/rates.ts'
 import { buildPolicy } from './build/policy.ts'
 import { readProxies } from './build/proxies.ts'
+import { checkReplicas, secretsOfStore } from './build/replicas.ts'
 import { buildServer } from './build/server.ts'
 import { buildTracing, secretsOfTracing } from './build/tracing.ts'
 import { tlsFilesOf } from './build/tls.ts'
@@ -46,6 +47,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const faults = buildFaults(gathered, context, problems)
   const policy = await buildPolicy(gathered, problems)
   const tracing = buildTracing(settings.telemetry?.otlp)
+  checkReplicas(gathered, problems)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)
   const gateway = {
     ...buildGateway(settings),
@@ -84,7 +86,9 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     lock,
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
-    stateKey: settings.state?.key,
+    stateKeys: settings.state?.key ?? [],
+    replicaUrl: settings.replicas?.url,
+    store: settings.store,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
     confirm: settings.reload?.confirm ?? false,
@@ -92,11 +96,16 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
       ...new Set([
         ...gathered.secrets,
         ...proxies.secrets,
-        ...scalars(child(gathered.sections.get('state'), 'key')).map(({ value }) => String(value ?? '')),
+        ...scalars(child(gathered.sections.get('state'), 'key')).flatMap(({ value }) =>
+          String(value ?? '')
+            .trim()
+            .split(/[\s,]+/),
+        ),
         ...servers.flatMap(({ tls }) => tls?.key ?? []),
         ...[...gathered.servers.values()].flatMap(secretsOf),
         ...secretsOfAuth(gathered.sections.get('auth')),
         ...secretsOfTracing(gathered.sections.get('telemetry')),
+        ...secretsOfStore(gathered.sections.get('store')),
       ]),
     ],
     credentials: [
@@ -105,6 +114,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
         ...[...gathered.servers.values()].flatMap(credentialsOf),
         ...secretsOfAuth(gathered.sections.get('auth')),
         ...secretsOfTracing(gathered.sections.get('telemetry')),
+        ...secretsOfStore(gathered.sections.get('store')),
       ]),
     ],
     warnings: [...warnings, ...warnOfExpired(host.auth, Date.now()), ...warnOfReadableSecrets(gathered.servers.values())],

@@ -7,6 +7,7 @@ import type { HostOptions } from '../host/options.ts'
 import type { ObserveOptions } from '../observe/options.ts'
 import type { PolicyOptions } from '../policy/options.ts'
 import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
+import type { StoreOptions } from '../store/store-options.ts'
 import type { TracingOptions } from '../tracing/options.ts'
 
 export interface AuditSettings {
@@ -49,8 +50,12 @@ export interface Configuration {
   readonly log: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' }
   /** State folder of this configuration, absolute; `undefined`: keep nothing. */
   readonly stateDir: string | undefined
-  /** 64 hex digits (`state.key`); `undefined`: a key of the state folder. */
-  readonly stateKey: string | undefined
+  /** At most two keys of 64 hex digits (`state.key`); the first seals, both open. Empty: a key of the state folder. */
+  readonly stateKeys: readonly string[]
+  /** URL under which other replicas reach this one; `undefined`: there are none, or they do not pass requests on. */
+  readonly replicaUrl: string | undefined
+  /** What replicas share; `undefined`: nothing. */
+  readonly store: StoreOptions | undefined
   /** Folder of the admin sockets, absolute, shared by all configurations of this user. */
   readonly runtimeDir: string
   readonly watch: boolean

@@ -62,6 +62,14 @@ import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './tasks/task-listeners.ts'
 import { Tasks } from './tasks/tasks.ts'
 import type { ChangedList } from './lists/watchers.ts'
+import type { Store } from '../store/store.ts'
+
+/** What several replicas share. */
+export interface Shared {
+  /** This one, as the others find it. */
+  readonly home: string | undefined
+  readonly store: Store | undefined
+}
 
 /** How long a page for people waits for servers that each caller signs in to. */
 const CARDS_MS = 1_000
@@ -99,6 +107,7 @@ export class Gateway {
     options: GatewayOptions,
     reached: (option: string) => void,
     policies: readonly Layer[] = [],
+    shared: Shared = { home: undefined, store: undefined },
   ) {
     this.#policies = policies
     this.#fleet = fleet
@@ -133,9 +142,9 @@ export class Gateway {
       access: this.#access,
       fleet,
     })
-    this.parking = new Parking(seal, () => this.#options.parking, reached)
+    this.parking = new Parking(seal, () => this.#options.parking, reached, shared.home)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller), this.#access)
-    this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs)
+    this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs, shared.store)
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
     this.handle = this.#stacked()
   }
@@ -376,6 +385,13 @@ export class Gateway {
   /** The toolset that a scope means, `default` included; the names of several with blanks between. */
   toolsetOf(scope: Scope): string | undefined {
     return this.feed.toolsets.of(scope)?.name
+  }
+
+  homeOf(requestState: string): string | undefined {
+    const parked = this.parking.ownerOf(requestState)
+    if (parked !== undefined) return parked
+    const inner = this.#confirmations.innerState(requestState)
+    return inner === undefined ? undefined : this.parking.ownerOf(inner)
   }
 
   /** The rule that keeps from its caller what a call names; `undefined`: there is no such thing at all. */

@@ -67,6 +67,8 @@ export interface Core {
   followTask(subscriber: Subscriber, caller: Caller, id: string): void
   /** Passes a notification of a host at a bridge to its server, over the link of its session. */
   notified(caller: Caller, method: string, params: Payload | undefined): void
+  /** The replica that holds the call of this `requestState`; `undefined`: none, or it holds no call. */
+  homeOf(requestState: string): string | undefined
   /** Removes one subscription, or all of a subscriber. */
   unsubscribe(subscriber: Subscriber, uri?: string): void
   rootsChanged(caller: Caller): void

@@ -3,11 +3,13 @@ import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { Introductions } from '../era/host/introductions.ts'
 import type { Introduced } from '../era/host/modern-host.ts'
+import type { Replicas } from '../replicas/replicas.ts'
 import type { HostSession } from '../rpc/call.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { UnexpectedErrors } from '../rpc/unexpected-errors.ts'
 import type { Denial } from '../rpc/record.ts'
+import type { Store } from '../store/store.ts'
 import type { CommandPrinter } from '../operator-command.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
 import type { BodyPool } from '../transport/body-pool.ts'
@@ -48,6 +50,10 @@ export interface Hub {
   readonly subjects: SubjectTokens
   /** Ids of sessions over HTTP, which outlive the process. */
   readonly sessionIds: SessionIds
+  /** What replicas share; `undefined`: nothing. */
+  readonly store: Store | undefined
+  /** What lives at other replicas; `undefined`: there are none. */
+  readonly replicas: Replicas | undefined
   /** Sign-ins under way. */
   readonly signIns: SignIns
   /** Overload of the process. */

@@ -112,7 +112,15 @@ describe('configurations', () => {
   test.each(shown)('$at loads', async ({ text }) => {
     const file = join(folder, 'trunkline.yaml')
     await writeFile(file, text)
-    const variables = { TRACKER_TOKEN: 't', CI_TOKEN: 't', PROXY_USER: 'u', PROXY_PASSWORD: 'p', TRUNKLINE_KEY: KEY }
+    const variables = {
+      TRACKER_TOKEN: 't',
+      CI_TOKEN: 't',
+      PROXY_USER: 'u',
+      PROXY_PASSWORD: 'p',
+      TRUNKLINE_KEY: KEY,
+      POD_IP: '10.0.0.3',
+      STORE_PASSWORD: 'p',
+    }
     const context = { env: { HOME: folder, ...variables }, cwd: folder, home: folder, overrides: { allowFaults: true } }
     await expect(loadConfiguration({ files: [file] }, context)).resolves.toMatchObject({ files: expect.arrayContaining([file]) })
   })

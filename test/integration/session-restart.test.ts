@@ -135,6 +135,27 @@ describe('a session over Streamable HTTP, after a restart', () => {
     rmSync(other, { recursive: true })
   })
 
+  test('B276 T-06 outlives a rotation of state.key in two steps, and not the loss of its key', async () => {
+    const [before, after] = ['0123456789abcdef'.repeat(4), 'fedcba9876543210'.repeat(4)]
+    const folders = Array.from({ length: 4 }, () => mkdtempSync(join(tmpdir(), 'trunkline-test-')))
+    const started = (at: number, stateKey: string | readonly string[]) => start({ stateDir: folders[at], stateKey })
+    let id: string
+    {
+      await using gateway = await started(0, before)
+      id = await open(gateway)
+    }
+    for (const [at, keys] of [
+      [1, [before, after]],
+      [2, [after, before]],
+    ] as const) {
+      await using gateway = await started(at, keys)
+      expect((await post(gateway, CALL, id)).status).toBe(200)
+    }
+    await using gateway = await started(3, after)
+    expect((await post(gateway, CALL, id)).status).toBe(404)
+    for (const folder of folders) rmSync(folder, { recursive: true })
+  })
+
   test('B276 a host that says more of itself than an id holds has a session of the process', async () => {
     const capabilities = { experimental: { big: 'x'.repeat(2_000) } }
     const body = request('initialize', { protocolVersion: '2025-06-18', capabilities, clientInfo: { name: 'h', version: '1' } })

@@ -26,6 +26,8 @@ import type { GatewayOptions } from '../../src/gateway/options.ts'
 import { DEFAULT_HOST, DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
 import type { HostLimits, HostOptions } from '../../src/host/options.ts'
 import type { EndpointPath } from '../../src/rpc/call.ts'
+import type { ReplicaTimes } from '../../src/replicas/replicas.ts'
+import type { Store } from '../../src/store/store.ts'
 import { DEFAULT_OBSERVE } from '../../src/observe/options.ts'
 import { NO_PROXIES } from '../../src/transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../src/transport/http1/client/proxy-rules.ts'
@@ -63,8 +65,13 @@ export interface GatewaySetup {
   /** Kept from one start to the next; a fresh one by default. */
   readonly stateDir?: string | undefined
   readonly policy?: Partial<PolicyOptions>
-  /** `state.key`, 64 hex digits. */
-  readonly stateKey?: string
+  /** `state.key`, 64 hex digits each. */
+  readonly stateKey?: string | readonly string[]
+  /** `replicas.url`. */
+  readonly replicaUrl?: string
+  readonly replicaTimes?: ReplicaTimes
+  /** Shared by several gateways. */
+  readonly store?: Store
   /** Fakes that outlive the gateway. */
   readonly fakes?: ReadonlyMap<string, FakeDownstream>
 }
@@ -106,6 +113,8 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
     path: process.env['PATH'],
     backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 100, minRetryMs: 20, maxCrashes: 1_000, ...setup.backoff },
     spare: { ...DEFAULT_SPARE, ...setup.spare },
+    ...(setup.store !== undefined && { store: setup.store }),
+    ...(setup.replicaTimes !== undefined && { replicaTimes: setup.replicaTimes }),
     ...(streams !== undefined && { pipe: { ...streams, ...(typeof pipe === 'object' && { path: pipe }) } }),
   })
   const ready = async (): Promise<void> => {
@@ -178,7 +187,9 @@ export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDo
   lock: undefined,
   log: { level: 'debug', format: 'json' },
   stateDir,
-  stateKey: setup.stateKey,
+  stateKeys: setup.stateKey === undefined ? [] : [setup.stateKey].flat(),
+  replicaUrl: setup.replicaUrl,
+  store: undefined,
   runtimeDir: stateDir,
   watch: false,
   confirm: false,

@@ -6,7 +6,7 @@ import { ConfigError } from '../../src/config/syntax/problems.ts'
 import { sealKeys } from '../../src/seal-key.ts'
 
 const sealKey = (folder: string | undefined, log: Parameters<typeof sealKeys>[2]): Buffer | undefined =>
-  sealKeys(undefined, folder, log)[0]
+  sealKeys([], folder, log)[0]
 
 let folder: string
 let file: string
@@ -61,8 +61,8 @@ test('a configured key seals, and what the key of the state folder sealed still 
   const folder = mkdtempSync(join(tmpdir(), 'trunkline-key-'))
   const quiet = { warn: () => undefined }
   const configured = 'ab'.repeat(31) + 'cd'
-  expect(sealKeys(configured, folder, quiet).map((key) => key.toString('hex'))).toEqual([configured])
+  expect(sealKeys([configured], folder, quiet).map((key) => key.toString('hex'))).toEqual([configured])
   const own = sealKey(folder, quiet)
-  expect(sealKeys(configured, folder, quiet).map((key) => key.toString('hex'))).toEqual([configured, own?.toString('hex')])
+  expect(sealKeys([configured], folder, quiet).map((key) => key.toString('hex'))).toEqual([configured, own?.toString('hex')])
   rmSync(folder, { recursive: true, force: true })
 })

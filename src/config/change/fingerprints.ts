@@ -49,7 +49,9 @@ export interface FingerprintOptions {
 
 const KEPT: Readonly<Record<string, (configuration: Configuration) => unknown>> = {
   'state.dir': ({ stateDir }) => stateDir,
-  'state.key': ({ stateKey }) => stateKey,
+  'state.key': ({ stateKeys }) => stateKeys,
+  'replicas.url': ({ replicaUrl }) => replicaUrl,
+  store: ({ store }) => store,
   'telemetry.log.format': ({ log }) => log.format,
   'listen.http.server': ({ host }) => host.httpServer,
   'listen.limits.max_header': ({ host }) => host.limits.maxHeaderBytes,

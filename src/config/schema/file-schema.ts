@@ -21,7 +21,7 @@ import {
   pause,
   publicUrl,
   rate,
-  sealKey,
+  sealKeys,
   sizeField,
   text,
   texts,
@@ -34,6 +34,7 @@ import { SECRET_NAME, secretSchema } from './secret-schema.ts'
 import { defaultsSchema, onChange, serverSchema } from './server-schema.ts'
 import { SERVER_KEY } from './server-key.ts'
 import { otlpSchema } from './otlp-schema.ts'
+import { storeKind } from './store-kind.ts'
 import { toolsetSchema } from './toolset-schema.ts'
 
 const H = DEFAULT_HOST
@@ -325,11 +326,24 @@ export const fileSchema = z
       z.strictObject({
         dir: field(filledText, 'Where lists and verdicts are kept, in place of the usual folder of the system.'),
         key: field(
-          sealKey,
-          'What seals tokens that hosts bring back (cursors, states of calls, tasks), in place of a key of this state folder: the same for all replicas. 32 random bytes as base64 or hex digits, from a variable or a file: `${TRUNKLINE_KEY}`, `${file:/run/secrets/key}`.',
+          sealKeys,
+          'What seals tokens that hosts bring back (session ids, cursors, states of calls, tasks), in place of a key of this state folder: the same for all replicas. 32 random bytes as base64 or hex digits, from a variable or a file: `${TRUNKLINE_KEY}`, `${file:/run/secrets/key}`. Two keys, as a list or in one text with a blank, a comma or a line break between: the first seals, both open.',
         ),
       }),
       'What is kept on disk.',
+    ),
+    replicas: field(
+      z.strictObject({
+        url: field(
+          publicUrl,
+          'How the other replicas reach this one, at a listener of `listen.http.bind`: `http://${POD_IP}:7420`. What belongs to one replica (sessions of legacy hosts, calls that wait for an answer) is passed on to it once. Needs `state.key`.',
+        ),
+      }),
+      'Several replicas behind one address.',
+    ),
+    store: field(
+      storeKind,
+      'A Valkey or Redis that all replicas share, so that they take over from each other: `redis://user:password@host:6379/0`, `rediss://` for TLS; `{ url: […], cluster: true }`; `{ url: […], sentinel: name of the primary }`; `prefix` of all keys, `trunkline` by default. Needs `state.key`.',
     ),
   })
   .meta({ title: 'Trunkline configuration', description: 'A configuration file of Trunkline, as YAML or JSON.' })

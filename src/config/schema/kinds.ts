@@ -237,18 +237,27 @@ export const publicUrl = kind(
   },
 )
 
-/** 32 bytes, as hex digits or base64; as hex digits in lower case. */
-export const sealKey = kind(
-  '32 random bytes as base64 or hex digits',
-  { type: 'string', pattern: '^([0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$|\\$\\{' },
+/** One or two keys of 32 bytes each, as hex digits or base64; read as hex digits in lower case. The first seals, both open. */
+export const sealKeys = kind(
+  '32 random bytes as base64 or hex digits, or two such keys',
+  { type: ['string', 'array'], minItems: 1, maxItems: 2, items: { type: 'string' } },
   (value) => {
-    const text = typeof value === 'string' ? value.trim() : ''
-    const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
-    const isOneForm = /^([0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/i.test(text)
-    return isOneForm && bytes.length === 32 && bytes.some((byte) => byte !== bytes[0]) ? bytes.toString('hex') : undefined
+    const texts = (Array.isArray(value) ? value : [value]).flatMap((text) =>
+      typeof text === 'string' ? text.trim().split(/[\s,]+/) : [''],
+    )
+    const keys = texts.map(parseSealKey)
+    const isGood = keys.length >= 1 && keys.length <= 2 && new Set(keys).size === keys.length && keys.every((key) => key !== undefined)
+    return isGood ? keys : undefined
   },
   'make one with: openssl rand -base64 32',
 )
+
+/** Hex digits in lower case. A key of one repeated byte is a placeholder, not a secret. */
+const parseSealKey = (text: string): string | undefined => {
+  const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
+  const isOneForm = /^([0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/i.test(text)
+  return isOneForm && bytes.length === 32 && bytes.some((byte) => byte !== bytes[0]) ? bytes.toString('hex') : undefined
+}
 
 /** A prefix: the form of a server key. */
 export const prefixKind = matching(

@@ -36,14 +36,15 @@ export class Parking {
   readonly #seal: Seal
   /** Read for each call: a reload may have changed them. */
   readonly #options: () => ParkingOptions
-  readonly #owner = randomUUID()
+  readonly #owner: string
   readonly #calls = new Map<string, ParkedCall>()
   readonly #reached: (option: string) => void
   #isClosing = false
 
-  /** `reached` is called with each limit that was reached. */
-  constructor(seal: Seal, options: () => ParkingOptions, reached: (option: string) => void) {
+  /** `reached` is called with each limit that was reached. `owner`: names this process in states; as other replicas find it. */
+  constructor(seal: Seal, options: () => ParkingOptions, reached: (option: string) => void, owner: string = randomUUID()) {
     this.#seal = seal
+    this.#owner = owner
     this.#reached = reached
     this.#options = options
   }
@@ -53,6 +54,11 @@ export class Parking {
     let parked = 0
     for (const call of this.#calls.values()) if (call.isParked) parked++
     return parked
+  }
+
+  /** The process that holds the call of a state; `undefined`: the state is not of a parked call, or has expired. */
+  ownerOf(state: string): string | undefined {
+    return (this.#seal.open(PURPOSE, state) as Ticket | undefined)?.owner
   }
 
   /** Gives calls of modern hosts an `ask`, if the host declared any capability for it. */

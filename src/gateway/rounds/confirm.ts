@@ -15,6 +15,7 @@ import { isAnswerTo, refusalOf, wordQuestion } from '../../era/questions.ts'
 import { digestOf } from '../../era/host/request-digest.ts'
 import { complete, endpointKey, Refusal } from '../../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Question, StateMaker } from '../../rpc/call.ts'
+import type { Store } from '../../store/store.ts'
 import { noteDenial } from '../../rpc/record.ts'
 import { declaresApps } from '../../wire/protocol/apps.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -60,13 +61,21 @@ export class Confirmations {
   readonly #ttlMs: () => number
   /** Nonces of states that were brought back, until they expire (wall clock, ms). */
   readonly #used = new Map<string, number>()
+  /** The same of all replicas; `undefined`: there are none. */
+  readonly #store: Store | undefined
 
   /** `rounds`: knows the states that a call may have from elsewhere. `ttlMs`: how long a person may think. */
-  constructor(seal: Seal, feed: Feed, rounds: Pick<Rounds, 'open'>, ttlMs: () => number) {
+  constructor(seal: Seal, feed: Feed, rounds: Pick<Rounds, 'open'>, ttlMs: () => number, store?: Store) {
     this.#seal = seal
+    this.#store = store
     this.#feed = feed
     this.#rounds = rounds
     this.#ttlMs = ttlMs
+  }
+
+  /** The state inside one of a confirmed call. */
+  innerState(state: string): string | undefined {
+    return (this.#seal.open(CONFIRMED, state) as Later | undefined)?.state
   }
 
   /** `hasPolicy`: a rule may ask about any call. */
@@ -154,6 +163,7 @@ export class Confirmations {
       throw new Refusal(-32602, `inputResponses["${KEY}"] is no answer to elicitation/create`)
     if (response.text('action') === 'accept') return this.#run(asFirst(call), ticket, inner)
     this.#use(ticket)
+    void this.#useShared(call, ticket).catch(() => undefined)
     noteDenial(call, 'declined', ticket.rule ?? optionsOf(toolset))
     return said('declined by the user')
   }
@@ -161,9 +171,17 @@ export class Confirmations {
   /** The confirmed call. What it is asked on the way comes back with a state of ours, which says that it is confirmed. */
   async #run(call: Call, ticket: Ticket, inner: Handler): Promise<Outcome> {
     this.#use(ticket)
+    if (!(await this.#useShared(call, ticket))) {
+      this.#used.delete(ticket.nonce)
+      const { rule, toolset } = ticket
+      return rule === undefined ? this.#ask(call, toolset, undefined) : this.#guard(asFirst(call), inner, toolset)
+    }
     const outcome = await inner({ ...call, isConfirmed: true }).catch((error: unknown) => {
       // Nothing was done with the answer: it may be brought again.
-      if (error instanceof Failure && error.facts.executed === 'no') this.#used.delete(ticket.nonce)
+      if (error instanceof Failure && error.facts.executed === 'no') {
+        this.#used.delete(ticket.nonce)
+        this.#store?.delete(usedKey(ticket)).catch(() => undefined)
+      }
       throw error
     })
     if (outcome.kind !== 'input_required') return outcome
@@ -171,6 +189,18 @@ export class Confirmations {
     const state = this.#seal.seal(CONFIRMED, later, this.#ttlMs())
     if (call.caller.session === undefined) outcome.result.set('requestState', JSON.stringify(state))
     return { ...outcome, state, maker: 'confirmation' }
+  }
+
+  /**
+   * Takes the nonce for all replicas, before the call is sent. False: the store is away, and a person is asked again. Throws -32602 where
+   * another replica has taken it. The state of a session never leaves the process.
+   */
+  async #useShared({ caller }: Call, ticket: Ticket): Promise<boolean> {
+    if (this.#store === undefined || caller.session !== undefined) return true
+    const taker = randomUUID()
+    const holder = await this.#store.claim(usedKey(ticket), taker, this.#ttlMs()).catch(() => undefined)
+    if (holder !== undefined && holder !== taker) throw new Refusal(-32602, 'requestState already used')
+    return holder === taker
   }
 
   #use({ nonce }: Ticket): void {
@@ -182,6 +212,8 @@ export class Confirmations {
     this.#used.set(nonce, nowMs + this.#ttlMs())
   }
 }
+
+const usedKey = ({ nonce }: Ticket): string => `used:${nonce}`
 
 /** What this layer may have sealed. Of a session only what the gateway kept for it: a legacy host cannot bring a state. */
 const stateOf = ({ caller, params, resume }: Call): string | undefined => {

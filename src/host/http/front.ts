@@ -235,6 +235,11 @@ export class Front {
     while (this.#caps.open > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }
 
+  /** Lets go of sessions that another replica has taken over. */
+  yieldTaken(): Promise<void> {
+    return this.#mcp.yieldTaken()
+  }
+
   /** Refuses new requests; requests under way continue. */
   drain(): void {
     this.#mcp.drain()
@@ -255,6 +260,7 @@ export class Front {
 
   #handle(request: HttpRequest, isLoopback: boolean): void {
     if (this.#prefix !== '') request.cutPrefix(this.#prefix)
+    if (this.#hub.replicas?.receives(request) === true) return
     const origin = request.header('origin')
     if (this.#origins.refuses(request, this.#rules, isLoopback && !isHealthCheck(request))) return
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)

@@ -17,12 +17,15 @@ import type { Entrance } from './entrance.ts'
 import { JSON_TYPE, PostExchange } from '../response/exchange.ts'
 import type { Hub } from '../hub.ts'
 import { serveModern } from '../modern.ts'
+import { Elsewhere } from './elsewhere.ts'
 import { SessionRequests } from './session-requests.ts'
 
 export class HttpListener {
   readonly #hub: Hub
   readonly #sessions: SessionRequests
   readonly #sweeper: Sweeper
+  /** What lives at other replicas; `undefined`: there are none. */
+  readonly #elsewhere: Elsewhere | undefined
   /** Modern requests without a complete answer. */
   readonly #posts = new IdTable<PostExchange>()
   #nextPost = 0
@@ -32,6 +35,7 @@ export class HttpListener {
     this.#hub = hub
     this.#sessions = new SessionRequests(hub)
     this.#sweeper = sweeper
+    this.#elsewhere = hub.replicas && new Elsewhere(hub, hub.replicas)
     sweeper.watch(this)
   }
 
@@ -54,6 +58,11 @@ export class HttpListener {
     for (const post of this.#posts.values()) post.revoke()
   }
 
+  /** Lets go of sessions that another replica has taken over. */
+  yieldTaken(): Promise<void> {
+    return this.#sessions.yieldTaken()
+  }
+
   /** Ends the streams of these principals. */
   revoke(isRevoked: (principal: string) => boolean): void {
     this.#sessions.revoke(isRevoked)
@@ -70,8 +79,8 @@ export class HttpListener {
     const { request } = entrance
     if (request.method === 'POST') this.#post(entrance)
     else if (latestLegacyWithin(this.#hub.options.revisions) === undefined) turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
-    else if (request.method === 'GET') this.#sessions.get(entrance)
-    else if (request.method === 'DELETE') this.#sessions.delete(entrance)
+    else if (request.method === 'GET') this.#routed(entrance, undefined, () => this.#sessions.get(entrance))
+    else if (request.method === 'DELETE') this.#routed(entrance, undefined, () => this.#sessions.delete(entrance))
     else turnAway(this.#hub, entrance, 405, { Allow: 'GET, POST, DELETE' })
   }
 
@@ -84,8 +93,16 @@ export class HttpListener {
     if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body) => {
       if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
-      withinRequest(request, this.#hub, () => this.#message(entrance, body))
+      withinRequest(request, this.#hub, () => this.#routed(entrance, body, () => this.#message(entrance, body)))
     })
+  }
+
+  /** Serves a request here, or where its session or its call is. */
+  #routed(entrance: Entrance, body: Buffer | undefined, serve: () => void): void {
+    if (this.#elsewhere === undefined) return serve()
+    const id = entrance.request.header('mcp-session-id')
+    if (id !== undefined && this.#sessions.has(id)) serve()
+    else this.#elsewhere.route(entrance, body, id, serve)
   }
 
   #message(entrance: Entrance, body: Buffer): void {

@@ -9,6 +9,7 @@ import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { resultMessage } from '../../wire/message/message.ts'
+import type { JsonObject } from '../../wire/message/payload.ts'
 import { isLegacyRevision, isRevision, isWithin } from '../../wire/protocol/revisions.ts'
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
@@ -17,12 +18,14 @@ import { accepts, decidedFirst, EVENTS, refuse, refuseBusy, turnAway } from './e
 import type { Entrance } from './entrance.ts'
 import { EventBudget } from '../response/event-budget.ts'
 import { EventLog } from '../response/event-log.ts'
+import { StoredEvents } from '../response/stored-events.ts'
 import { JSON_TYPE, PostExchange } from '../response/exchange.ts'
 import type { Hub } from '../hub.ts'
 import { announceAll, announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
 import { errorReply } from '../response/respond.ts'
 import { Session } from '../session/session.ts'
 import { Sessions } from '../session/sessions.ts'
+import { digestOf } from '../session/session-ids.ts'
 import type { HttpSession } from '../session/sessions.ts'
 import { initializeAnswer, whenReady } from '../welcome.ts'
 
@@ -32,6 +35,9 @@ const EVENT_LIMITS = 'listen.limits.events, event_bytes, session_event_bytes, ev
 
 /** The way back of a batch to which nothing is said. */
 const TAKEN: BatchOutlet = { isStream: false, message: () => undefined, answer: () => undefined, end: () => undefined }
+
+/** Results of this era have no members of the gateway. */
+const sameResult = (result: JsonObject): JsonObject => result
 
 export class SessionRequests {
   readonly #hub: Hub
@@ -56,6 +62,18 @@ export class SessionRequests {
   /** Requests that have not been answered. */
   get inFlight(): number {
     return this.#sessions.inFlight
+  }
+
+  /** Whether the session is at this process. */
+  has(id: string): boolean {
+    return this.#sessions.has(id)
+  }
+
+  /** Lets go of sessions that another replica has taken over while this one could not be reached. */
+  async yieldTaken(): Promise<void> {
+    const ids = this.#sessions.ids
+    const taken = await this.#hub.replicas?.areTakenOver(ids).catch(() => [])
+    for (const [at, id] of ids.entries()) if (taken?.[at] === true) this.#sessions.yield(id)
   }
 
   sweep(nowMs: number): void {
@@ -106,7 +124,7 @@ export class SessionRequests {
     }
     const refusal = this.#hub.admission.refuse(held.session.principal)
     if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
-    serveLegacy(message, held.session, this.#exchange(held, entrance), this.#hub)
+    serveLegacy(message, held.session, this.#exchange(held, entrance, message), this.#hub)
   }
 
   /** Row 8. False: this is no array. Throws what refuses the whole of it. */
@@ -146,8 +164,8 @@ export class SessionRequests {
     entrance.request.reply(200, {})
   }
 
-  #exchange(held: HttpSession, { request, challenge }: Entrance): PostExchange {
-    const { options } = this.#hub
+  #exchange(held: HttpSession, { request, challenge }: Entrance, message?: Envelope): PostExchange {
+    const { options, store } = this.#hub
     const { elicitation, sampling, roots } = held.session.capabilities
     const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
     const exchange = new PostExchange(this.#nextPost++, {
@@ -155,6 +173,7 @@ export class SessionRequests {
       streamAfterMs: decidedFirst(mayBeAsked ? options.streamAfterLegacyMs : options.streamAfterMs, held.session.scope),
       pollAfterMs: options.pollAfterMs,
       log: held.session.log,
+      of: store === undefined || message?.id === undefined ? undefined : { id: message.id, method: message.method },
       primes: held.session.revision >= '2025-11-25',
       principal: held.session.principal,
       challenge,
@@ -201,7 +220,9 @@ export class SessionRequests {
     session.see(scope, facts)
     const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
     const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
-    session.log = new EventLog(limits, this.#budget, this.#hub.limits)
+    const { store } = this.#hub
+    const stored = store && new StoredEvents(store, digestOf(id), { maxEvents, ttlMs: maxEventAgeMs })
+    session.log = new EventLog(limits, this.#budget, this.#hub.limits, stored)
     const held = this.#sessions.add(session, untilMs)
     announceChanges(session, this.#hub)
     return held
@@ -224,8 +245,20 @@ export class SessionRequests {
     session.startedMs -= Date.now() - reopened.issuedMs
     session.initialized()
     held.isReopened = true
+    this.#restore(session, id)
     announceAll(session)
     return held
+  }
+
+  /** Streams that its replica had: a request without an answer ends here, since its server may have acted. */
+  #restore(session: Session, id: string): void {
+    const streams = this.#hub.sessionIds.restored(id)
+    for (const { name, of } of (streams && session.log?.restore(streams)) ?? []) {
+      const failure = new Failure('lost', 'the replica that ran the call has ended')
+      const failed = { ...of, era: 'legacy', ref: this.#hub.nextRef(), word: sameResult } as const
+      session.log?.append(name, errorReply(failure, failed, this.#hub).message)
+      session.log?.end(name)
+    }
   }
 
   /** The standalone stream: list changes, updates, what belongs to no request. A second one replaces the first. */

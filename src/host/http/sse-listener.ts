@@ -2,7 +2,6 @@
  * HTTP+SSE for hosts that know nothing newer: one stream is the session, messages come by POST and answers go on the stream
  * ([2024-11-05 basic/transports]; BRIDGING 5.1). The transport belongs to 2024-11-05; hosts negotiate later revisions over it.
  */
-import { randomBytes } from 'node:crypto'
 import { messagesBeside } from '../../auth/inbound/server-endpoints.ts'
 import { readInitialize } from '../../era/host/legacy-host.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
@@ -20,6 +19,7 @@ import { withinMessage, withinRequest } from '../boundary.ts'
 import { sweepStream } from '../response/exchange.ts'
 import type { Exchange } from '../response/exchange.ts'
 import { note } from '../denials.ts'
+import { Elsewhere } from './elsewhere.ts'
 import { carriesJson, refuseBody, refuseBusy, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import type { Hub } from '../hub.ts'
@@ -47,10 +47,13 @@ interface Connected {
 export class SseListener {
   readonly #hub: Hub
   readonly #connected = new Map<string, Connected>()
+  /** What lives at other replicas; `undefined`: there are none. */
+  readonly #elsewhere: Elsewhere | undefined
   #isDraining = false
 
   constructor(hub: Hub) {
     this.#hub = hub
+    this.#elsewhere = hub.replicas && new Elsewhere(hub, hub.replicas)
   }
 
   get sessionCount(): number {
@@ -68,7 +71,7 @@ export class SseListener {
     const { request } = entrance
     const refusal = this.#refuse(entrance.principal)
     if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal)
-    const id = randomBytes(16).toString('base64url')
+    const id = this.#hub.sessionIds.mintStream()
     const events = request.openEvents({})
     const connected: Connected = {
       events,
@@ -128,7 +131,10 @@ export class SseListener {
   /** `POST /messages?sessionId=…`: 202, and the answer comes on the stream. */
   post(entrance: Entrance): void {
     const { request, principal, scope, facts, untilMs } = entrance
-    const connected = this.#connected.get(new URLSearchParams(request.query).get(SESSION) ?? '')
+    const id = new URLSearchParams(request.query).get(SESSION) ?? ''
+    const connected = this.#connected.get(id)
+    if (connected === undefined && this.#elsewhere !== undefined && !this.#elsewhere.isPassedOn(request))
+      return this.#passOn(entrance, id, this.#elsewhere)
     if (connected?.entrance.principal !== principal || !isSameEndpoint(connected.entrance.scope, scope))
       return turnAway(this.#hub, entrance, 404, {})
     connected.untilMs = Math.max(connected.untilMs, untilMs)
@@ -139,6 +145,16 @@ export class SseListener {
     request.readBody(limits.maxBodyBytes, (body) => {
       if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
       withinRequest(request, this.#hub, () => this.#received(body, entrance, connected))
+    })
+  }
+
+  /** The stream is at another replica, or was lost with it. */
+  #passOn(entrance: Entrance, id: string, elsewhere: Elsewhere): void {
+    const { request } = entrance
+    if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
+    request.readBody(this.#hub.options.limits.maxBodyBytes, (body) => {
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
+      elsewhere.routeStream(entrance, body, id, () => turnAway(this.#hub, entrance, 404, {}))
     })
   }
 

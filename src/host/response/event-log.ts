@@ -7,6 +7,7 @@ import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
 import type { EventBudget } from './event-budget.ts'
+import type { StoredEvents, StoredStream, StreamOf } from './stored-events.ts'
 
 export interface EventLogLimits {
   readonly maxEvents: number
@@ -36,18 +37,24 @@ interface Stream {
   endedAtMs: number | undefined
 }
 
+/** Of the first event of a stream after it was restored. */
+const FIRST_RESTORED = 1_000_000_000
+
 export class EventLog {
   readonly #limits: EventLogLimits
   /** Of all sessions together. */
   readonly #budget: EventBudget
   readonly #counts: Pick<LimitCounts, 'passed'>
   readonly #streams = new Map<string, Stream>()
+  /** Where other replicas find it; `undefined`: there are none. */
+  readonly #stored: StoredEvents | undefined
   #bytes = 0
   #nextStream = 1
   #isClosed = false
 
-  constructor(limits: EventLogLimits, budget: EventBudget, counts: Pick<LimitCounts, 'passed'>) {
+  constructor(limits: EventLogLimits, budget: EventBudget, counts: Pick<LimitCounts, 'passed'>, stored?: StoredEvents) {
     this.#limits = limits
+    this.#stored = stored
     this.#budget = budget
     this.#counts = counts
   }
@@ -56,9 +63,10 @@ export class EventLog {
     return this.#bytes
   }
 
-  /** A new stream's name. */
-  open(): string {
+  /** A new stream's name; `of`: its request. */
+  open(of?: StreamOf): string {
     const name = (this.#nextStream++).toString(36)
+    this.#stored?.opened(name, of)
     if (!this.#isClosed) this.#streams.set(name, { events: [], bytes: 0, next: 0, endedAtMs: undefined })
     return name
   }
@@ -70,6 +78,7 @@ export class EventLog {
     const sequence = stream.next++
     const id = `${name}-${sequence}`
     const bytes = byteLength(parts)
+    this.#stored?.appended(name, sequence, parts, bytes, key)
     stream.events.push({ id, parts, sequence, bytes, atMs: performance.now(), key })
     this.#weigh(stream, bytes)
     this.#trim(stream)
@@ -98,7 +107,33 @@ export class EventLog {
 
   end(name: string): void {
     const stream = this.#streams.get(name)
-    if (stream !== undefined) stream.endedAtMs = performance.now()
+    if (stream === undefined) return
+    stream.endedAtMs = performance.now()
+    this.#stored?.ended(name)
+  }
+
+  /**
+   * Continues with the streams of a session that another replica had. Returns those whose request had no answer there: it will get none
+   * from its server any more.
+   */
+  restore(streams: ReadonlyMap<string, StoredStream>): readonly { readonly name: string; readonly of: StreamOf }[] {
+    const unanswered: { name: string; of: StreamOf }[] = []
+    const atMs = performance.now()
+    for (const [name, { of, events, isEnded }] of streams) {
+      // Events that were sent and not stored had numbers below this one.
+      const stream: Stream = { events: [], bytes: 0, next: FIRST_RESTORED, endedAtMs: isEnded ? atMs : undefined }
+      this.#streams.set(name, stream)
+      this.#nextStream = Math.max(this.#nextStream, Number.parseInt(name, 36) + 1)
+      for (const { sequence, text, key } of events) {
+        const bytes = Buffer.byteLength(text)
+        stream.events.push({ id: `${name}-${sequence}`, parts: [Buffer.from(text)], sequence, bytes, atMs, key })
+        this.#weigh(stream, bytes)
+      }
+      this.#trim(stream)
+      if (!isEnded && of !== undefined) unanswered.push({ name, of })
+    }
+    this.#budget.makeRoom()
+    return unanswered
   }
 
   /** Removes a stream whose events have all arrived. */

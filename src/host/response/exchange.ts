@@ -11,6 +11,7 @@ import { CLOSE } from '../../wire/message/message.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import type { StreamedResult } from '../../wire/result/streamed-result.ts'
 import type { EventLog } from './event-log.ts'
+import type { StreamOf } from './stored-events.ts'
 import type { HostLimits } from '../options.ts'
 
 export interface Exchange {
@@ -49,6 +50,8 @@ export interface PostOptions {
   readonly pollAfterMs: number
   /** Of a legacy session: what is streamed is kept for resumption. */
   readonly log: EventLog | undefined
+  /** The request, where another replica may have to answer it. */
+  readonly of?: StreamOf | undefined
   /** Streams begin with an event that has an id and no data (sessions of 2025-11-25). */
   readonly primes: boolean
   /** The answer was sent, or the host has disconnected. */
@@ -241,7 +244,7 @@ export class PostExchange implements Exchange {
     this.#attach(stream)
     // Closed once at most: a host that has resumed gets the rest on one stream.
     this.#pollAtMs = performance.now() + pollAfterMs
-    this.#name = log?.open()
+    this.#name = log?.open(this.#options.of)
     if (primes && log !== undefined && this.#name !== undefined) stream.prime(log.append(this.#name, []))
   }
 

@@ -2,9 +2,10 @@
  * Ids of legacy sessions over HTTP. An id seals the host's `initialize` and the endpoint, so that a later process with the same key can
  * continue the session: many hosts do not initialize a second time (BRIDGING 5.1; B276).
  *
- *     id = seal("session", [revision, capabilities, clientInfo, principal, server, toolset, issued, 128 random bits])
+ *     id = seal("session", [revision, capabilities, clientInfo, principal, server, toolset, issued, 128 random bits, replica])
  *
- * The seal adds a version, the key's id and the expiry. Ended sessions are listed on disk until their expiry, so that they stay ended.
+ * The seal adds a version, the key's id and the expiry. Ended sessions are listed on disk until their expiry, so that they stay ended, and
+ * in the store that replicas share. The replica stands there only where there are several.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -13,6 +14,9 @@ import type { Seal } from '../../auth/seal.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
 import { endpointServer, isSameEndpoint } from '../../rpc/call.ts'
 import type { Capabilities, Scope } from '../../rpc/call.ts'
+import type { Store } from '../../store/store.ts'
+import { readStored } from '../response/stored-events.ts'
+import type { StoredStream } from '../response/stored-events.ts'
 import { isLegacyRevision } from '../../wire/protocol/revisions.ts'
 
 /** An id is a header of every request: a longer one is not sealed, and its session ends with the process. */
@@ -21,6 +25,8 @@ const RANDOM_BYTES = 16
 /** Of an id that is not sealed. */
 const RANDOM_LENGTH = 22
 const PURPOSE = 'session'
+/** Of an HTTP+SSE stream. */
+const STREAM = 'event stream'
 /** Where sessions have no end. */
 const LONGEST_MS = 365 * 24 * 3_600_000
 /** Ended sessions that are kept; the oldest go first. */
@@ -41,6 +47,9 @@ export interface SessionIdsOptions {
   readonly folder: string | undefined
   /** How long a session may last, in milliseconds (`listen.limits.session_max`). */
   readonly maxMs: () => number
+  /** This replica, as the others find it; `undefined`: there are none. */
+  readonly home: string | undefined
+  readonly store: Store | undefined
   readonly log: { warn(facts: object, message: string): void }
 }
 
@@ -49,6 +58,7 @@ export class SessionIds {
   readonly #file: string | undefined
   /** By digest of the id: until when it would have been good, wall clock in milliseconds. */
   readonly #ended: Map<string, number>
+  readonly #restored = new Map<string, ReadonlyMap<string, StoredStream>>()
   #writtenMs = -Infinity
   #timer: NodeJS.Timeout | undefined
 
@@ -60,14 +70,54 @@ export class SessionIds {
 
   /** An id for a new session. */
   mint({ revision, capabilities, clientInfo }: Introduction, principal: string, scope: Scope): string {
+    const { seal, home } = this.#options
     const random = randomBytes(RANDOM_BYTES).toString('base64url')
+    const endpoint = [endpointServer(scope) ?? null, scope.toolset ?? null]
+    const rest = [principal, ...endpoint, Date.now(), random, ...(home === undefined ? [] : [home])]
     for (const said of [clientInfo ?? null, null]) {
-      const endpoint = [endpointServer(scope) ?? null, scope.toolset ?? null]
-      const facts = [revision, capabilities, said, principal, ...endpoint, Date.now(), random]
-      const id = this.#options.seal.seal(PURPOSE, facts, this.#ttlMs)
+      const id = seal.seal(PURPOSE, [revision, capabilities, said, ...rest], this.#ttlMs)
       if (id.length <= MAX_ID_LENGTH) return id
     }
-    return random
+    if (home === undefined) return random
+    // It is found as long as its replica runs.
+    const id = seal.seal(PURPOSE, [null, null, null, ...rest], this.#ttlMs)
+    return id.length <= MAX_ID_LENGTH ? id : random
+  }
+
+  /** Names an HTTP+SSE stream, and its replica where there are several. */
+  mintStream(): string {
+    const { seal, home } = this.#options
+    const random = randomBytes(RANDOM_BYTES).toString('base64url')
+    return home === undefined ? random : seal.seal(STREAM, [random, home])
+  }
+
+  /** The replica at which a session or stream began; `undefined`: the id is not ours, or names none. */
+  homeOf(id: string): string | undefined {
+    if (id.length > MAX_ID_LENGTH) return undefined
+    const { seal } = this.#options
+    const facts = seal.open(PURPOSE, id) ?? seal.open(STREAM, id)
+    const home: unknown = Array.isArray(facts) ? facts[facts.length === 2 ? 1 : 8] : undefined
+    return typeof home === 'string' ? home : undefined
+  }
+
+  /**
+   * Reads from the store what other replicas know of a session that this one takes over: whether it has ended, and its streams. Rejects
+   * with `StoreDown`.
+   */
+  async learn(id: string): Promise<void> {
+    const { store } = this.#options
+    const digest = digestOf(id)
+    if (this.#ended.has(digest) || store === undefined) return
+    const [end, streams] = await Promise.all([store.get(endedKey(digest)), readStored(store, digest)])
+    if (end !== undefined) this.#note(digest)
+    else if (streams.size > 0) this.#restored.set(id, streams)
+  }
+
+  /** The streams that `learn` has read, once. */
+  restored(id: string): ReadonlyMap<string, StoredStream> | undefined {
+    const streams = this.#restored.get(id)
+    this.#restored.delete(id)
+    return streams
   }
 
   /** The session that this id was made for, if it was made for this caller at this endpoint and has not ended. */
@@ -89,9 +139,16 @@ export class SessionIds {
   /** The session has ended for good. */
   end(id: string): void {
     if (id.length === RANDOM_LENGTH) return
+    const digest = digestOf(id)
+    this.#note(digest)
+    // Without the store the id stays good at other replicas until its expiry.
+    this.#options.store?.set(endedKey(digest), '1', this.#ttlMs).catch(() => undefined)
+  }
+
+  #note(digest: string): void {
     const [oldest] = this.#ended.keys()
     if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest)
-    this.#ended.set(digestOf(id), Date.now() + this.#ttlMs)
+    this.#ended.set(digest, Date.now() + this.#ttlMs)
     const waitMs = this.#writtenMs + WRITE_GAP_MS - performance.now()
     if (waitMs <= 0) this.#write()
     else this.#timer ??= setTimeout(() => this.#write(), waitMs).unref()
@@ -122,7 +179,10 @@ export class SessionIds {
   }
 }
 
-const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)
+const endedKey = (digest: string): string => `ended:${digest}`
+
+/** Names a session where its id must not be seen. */
+export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)
 
 /** A file that is missing or broken lists nothing. */
 const readEnded = (file: string): Map<string, number> => {

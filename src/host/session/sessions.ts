@@ -72,6 +72,19 @@ export class Sessions {
     return held?.session.principal === principal ? held : undefined
   }
 
+  has(id: string): boolean {
+    return this.#byId.has(id)
+  }
+  get ids(): readonly string[] {
+    return [...this.#byId.keys()]
+  }
+
+  /** The session goes on at another replica: it is closed here and not ended. */
+  yield(id: string): void {
+    const held = this.#byId.get(id)
+    if (held !== undefined) this.#close(held, new Failure('lost', 'the session goes on at another replica'))
+  }
+
   revoke(isRevoked: (principal: string) => boolean): void {
     for (const held of this.#byId.values())
       if (isRevoked(held.session.principal)) this.end(held, sessionOver('its credential is not valid any more'))

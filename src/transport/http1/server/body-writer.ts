@@ -38,6 +38,11 @@ export class BodyWriter {
     })
   }
 
+  /** Sends status and headers before there is a body, as of a stream that is silent at first. */
+  begin(): void {
+    this.#response.flushHeaders()
+  }
+
   /** Writes a copy of the bytes. */
   write(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length;) {

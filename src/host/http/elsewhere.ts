@@ -1,0 +1,137 @@
+/**
+ * Requests for what lives at another replica: a session of a legacy host, its streams, a call of a modern host that waits for answers. They
+ * are passed on to it, or served here once it is lost (RELIABILITY 6). Used only where `replicas.url` is configured; all other requests go
+ * on at once, without a promise.
+ */
+import { wordModern } from '../../era/host/modern-host.ts'
+import { complete } from '../../rpc/call.ts'
+import { ReplicaAway } from '../../replicas/replicas.ts'
+import type { Replicas } from '../../replicas/replicas.ts'
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import { StoreDown } from '../../store/store.ts'
+import { EnvelopeError, readHostMessage } from '../../wire/message/envelope.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import { withinRequest } from '../boundary.ts'
+import type { Hub } from '../hub.ts'
+import { JSON_TYPE } from '../response/exchange.ts'
+import { errorReply } from '../response/respond.ts'
+import { resultIdentity } from '../welcome.ts'
+import { refuseBusy } from './entrance.ts'
+import type { Entrance } from './entrance.ts'
+
+/** Found, lost and found again: a request is refused after so many replicas that did not take it. */
+const MAX_TRIES = 3
+const REQUEST_STATE = Buffer.from('"requestState"')
+
+/** What a request names that may live elsewhere. */
+interface Named {
+  readonly home: string
+  /** The session; `undefined`: a call that waits. */
+  readonly id: string | undefined
+}
+
+export class Elsewhere {
+  readonly #hub: Hub
+  readonly #replicas: Replicas
+
+  constructor(hub: Hub, replicas: Replicas) {
+    this.#hub = hub
+    this.#replicas = replicas
+  }
+
+  /** Serves the request here or at the replica it belongs to. `id`: the session it names, if this process does not have it. */
+  route(entrance: Entrance, body: Buffer | undefined, id: string | undefined, serve: () => void): void {
+    if (this.#replicas.isPassedOn(entrance.request)) return serve()
+    const home = id === undefined ? this.#homeOfState(body) : this.#hub.sessionIds.homeOf(id)
+    // What names no replica may still have been ended at another one.
+    if (home === undefined) return serve()
+    void this.#send(entrance, body, { home, id }, serve)
+  }
+
+  isPassedOn(request: HttpRequest): boolean {
+    return this.#replicas.isPassedOn(request)
+  }
+
+  /** The same for a message to an HTTP+SSE stream, which ends with its replica. */
+  routeStream(entrance: Entrance, body: Buffer, id: string, refuse: () => void): void {
+    const home = this.#hub.sessionIds.homeOf(id)
+    if (home === undefined) return refuse()
+    void this.#send(entrance, body, { home, id: undefined }, refuse)
+  }
+
+  #homeOfState(body: Buffer | undefined): string | undefined {
+    if (body === undefined || !body.includes(REQUEST_STATE)) return undefined
+    const state = this.#read(body)?.params?.text('requestState')
+    return state === undefined ? undefined : this.#hub.core.homeOf(state)
+  }
+
+  async #send(entrance: Entrance, body: Buffer | undefined, { home, id }: Named, serve: () => void): Promise<void> {
+    const { request } = entrance
+    try {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const to = await this.#replicas.locate(home, id)
+        if (to === undefined) {
+          if (id !== undefined) await this.#hub.sessionIds.learn(id)
+          withinRequest(request, this.#hub, serve)
+          // Of another principal, or refused: what was read is not needed.
+          if (id !== undefined) this.#hub.sessionIds.restored(id)
+          return
+        }
+        const end = await this.#replicas.passOn(request, body, to)
+        if (end === 'answered') return
+        if (end === 'lost') return this.#lost(entrance, body, id)
+      }
+      throw new Failure('store_unavailable', 'no replica takes the request', RETRY)
+    } catch (error) {
+      const failure = failureOf(error)
+      if (failure !== undefined) return refuseBusy(this.#hub, entrance, failure, body && this.#read(body))
+      withinRequest(request, this.#hub, () => {
+        throw error
+      })
+    }
+  }
+
+  /** The replica ended while it had the request. */
+  #lost({ request, scope, principal }: Entrance, body: Buffer | undefined, id: string | undefined): void {
+    const message = body && this.#read(body)
+    // Nothing was said to its host yet: a GET, a DELETE or a notification may be sent again.
+    if (message?.kind !== 'request') return request.reply(503, { 'Retry-After': '1' })
+    const era = id === undefined ? 'modern' : 'legacy'
+    const failure = new Failure('lost', 'the replica that had the request ended', { executed: 'unknown' })
+    const reply = errorReply(
+      failure,
+      {
+        id: message.id,
+        era,
+        method: message.method,
+        ref: this.#hub.nextRef(),
+        word: (result) =>
+          era === 'legacy'
+            ? result
+            : wordModern(complete(result), message.method, resultIdentity({ scope, principal }, this.#hub)),
+      },
+      this.#hub,
+    )
+    request.reply(reply.status, JSON_TYPE, reply.message)
+  }
+
+  /** `undefined`: no message, or a batch. */
+  #read(body: Buffer): Envelope | undefined {
+    try {
+      return readHostMessage(body, this.#hub.options.limits)
+    } catch (error) {
+      if (error instanceof EnvelopeError) return undefined
+      throw error
+    }
+  }
+}
+
+/** `undefined`: an error that is not expected. */
+const failureOf = (error: unknown): Failure | undefined => {
+  if (error instanceof Failure) return error
+  if (error instanceof StoreDown) return new Failure('store_unavailable', error.message, { ...RETRY, limit: 'store' })
+  return error instanceof ReplicaAway ? new Failure('store_unavailable', error.message, RETRY) : undefined
+}
+
+const RETRY = { executed: 'no', retryable: true, retryAfterMs: 1_000 } as const

@@ -1,0 +1,94 @@
+/**
+ * Copies the event log of a session to the store that replicas share, so that another one can resume its streams once this one is gone.
+ * The surprise: events are written behind the stream, many at a time, so that no host waits for the store; what was written in the last
+ * hundredth of a second before a crash is lost.
+ */
+import type { Id } from '../../wire/message/envelope.ts'
+import { join } from '../../wire/message/payload.ts'
+import type { Parts } from '../../wire/message/payload.ts'
+import type { Store } from '../../store/store.ts'
+
+/** The request of a stream. */
+export interface StreamOf {
+  readonly id: Id
+  readonly method: string
+}
+
+/** A stream as it was stored. */
+export interface StoredStream {
+  readonly of: StreamOf | undefined
+  readonly events: { readonly sequence: number; readonly text: string; readonly key: string | undefined }[]
+  isEnded: boolean
+}
+
+type Entry =
+  | readonly ['open', stream: string, id?: Id, method?: string]
+  | readonly ['event', stream: string, sequence: number, text: string, key?: string]
+  | readonly ['end', stream: string]
+
+const WRITE_AFTER_MS = 10
+/** Larger events are not copied: their streams cannot be resumed elsewhere. */
+const MAX_EVENT_BYTES = 256 * 1024
+/** Entries of one session in the store for each event that a stream keeps here. */
+const ENTRIES_PER_EVENT = 2
+
+export class StoredEvents {
+  readonly #store: Store
+  readonly #key: string
+  readonly #maxEntries: number
+  readonly #ttlMs: number
+  #pending: string[] = []
+
+  /** `name`: of the session, no secret. `maxEvents` and `ttlMs`: those of the event log. */
+  constructor(store: Store, name: string, { maxEvents, ttlMs }: { readonly maxEvents: number; readonly ttlMs: number }) {
+    this.#store = store
+    this.#key = keyOf(name)
+    this.#maxEntries = maxEvents * ENTRIES_PER_EVENT
+    this.#ttlMs = ttlMs
+  }
+
+  opened(stream: string, of: StreamOf | undefined): void {
+    this.#add(of === undefined ? ['open', stream] : ['open', stream, of.id, of.method])
+  }
+
+  appended(stream: string, sequence: number, parts: Parts, bytes: number, key: string | undefined): void {
+    if (bytes > MAX_EVENT_BYTES) return
+    const text = join(parts).toString()
+    this.#add(key === undefined ? ['event', stream, sequence, text] : ['event', stream, sequence, text, key])
+  }
+
+  ended(stream: string): void {
+    this.#add(['end', stream])
+  }
+
+  #add(entry: Entry): void {
+    if (this.#pending.push(JSON.stringify(entry)) === 1) setTimeout(() => this.#write(), WRITE_AFTER_MS).unref()
+    if (this.#pending.length > this.#maxEntries) this.#pending.shift()
+  }
+
+  #write(): void {
+    const entries = this.#pending
+    this.#pending = []
+    // While the store is away resumption is of this replica alone.
+    this.#store.append(this.#key, entries, this.#maxEntries, this.#ttlMs).catch(() => undefined)
+  }
+}
+
+/** The streams of a session by name, in the order in which they were opened. Rejects with `StoreDown`. */
+export const readStored = async (store: Store, name: string): Promise<ReadonlyMap<string, StoredStream>> => {
+  const streams = new Map<string, StoredStream>()
+  const streamOf = (stream: string, of?: StreamOf): StoredStream => {
+    const known = streams.get(stream) ?? { of, events: [], isEnded: false }
+    streams.set(stream, known)
+    return known
+  }
+  for (const text of await store.range(keyOf(name))) {
+    const entry = JSON.parse(text) as Entry
+    if (entry[0] === 'open') streamOf(entry[1], entry[2] === undefined ? undefined : { id: entry[2], method: entry[3] ?? '' })
+    else if (entry[0] === 'end') streamOf(entry[1]).isEnded = true
+    else streamOf(entry[1]).events.push({ sequence: entry[2], text: entry[3], key: entry[4] })
+  }
+  return streams
+}
+
+const keyOf = (name: string): string => `events:${name}`

@@ -1,0 +1,355 @@
+/**
+ * Which replica something belongs to, and the one hop to it. A session of a legacy host and a call that waits for an answer live at the
+ * replica where they began: its address is sealed into the session's id and the call's `requestState`, so that finding it takes no look-up
+ * (decision 0069). Modern hosts' other requests never come here.
+ *
+ *     host ── request ──► replica B ── the id says: of A ── the same bytes, Trunkline-Hop ──► replica A ── served, never passed on again
+ *
+ * The surprise: a request that was passed on is authenticated again by the replica it belongs to, with the host's own credential. The
+ * hop's mark proves only that it comes from a replica, and the answer's mark that it is answered by the one that is meant.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Seal } from '../auth/seal.ts'
+import type { Store } from '../store/store.ts'
+import type { HttpRequest } from '../transport/http1/server/http-request.ts'
+import { PassOn } from './pass-on.ts'
+import type { PassedOn } from './pass-on.ts'
+
+/** One process, by the name it has from its start to its end. */
+export interface Home {
+  readonly instance: string
+  /** `replicas.url` */
+  readonly url: string
+}
+
+export interface ReplicasOptions {
+  readonly self: Home
+  readonly seal: Seal
+  /** Decides which replica takes over; `undefined`: any may. */
+  readonly store: Store | undefined
+  readonly log: {
+    info(facts: object, message: string): void
+    warn(facts: object, message: string): void
+  }
+  readonly times?: ReplicaTimes
+  /** Wall clock in milliseconds. */
+  readonly now?: () => number
+}
+
+export interface ReplicaTimes {
+  /** What was found out about a replica is believed for so long. */
+  readonly believedMs: number
+  /** A replica that cannot be reached counts as lost so long after it last renewed its lease. */
+  readonly leaseMs: number
+  readonly renewMs: number
+  /** How often a request looks whether the lease of its replica has ended. */
+  readonly lookMs: number
+}
+
+export const DEFAULT_REPLICA_TIMES: ReplicaTimes = { believedMs: 3_000, leaseMs: 10_000, renewMs: 3_000, lookMs: 500 }
+
+/** Path that replicas ask each other at; for all others it does not exist. */
+export const REPLICA_PATH = '/replica'
+const HOP = 'trunkline-hop'
+const ASKED = 'replica request'
+const ANSWERED = 'replica answer'
+/** A mark is good for so long; clocks of replicas may differ by less. */
+const MARK_MS = 5 * 60_000
+const SESSION_MS = 24 * 3_600_000
+const MAX_KNOWN = 10_000
+/** A replica that has not answered so often in a row is not waited for any longer. */
+const MAX_MISSED = 2
+
+type PeerState = 'alive' | 'gone' | 'unreachable'
+
+/** A request at another replica. */
+interface Hop {
+  readonly to: Home
+  readonly breakOff: () => void
+  failures: number
+}
+
+interface Known {
+  readonly state: Promise<PeerState>
+  readonly untilMs: number
+}
+
+/** A replica keeps its lease and cannot be reached from this one: what it has is not taken from it. */
+export class ReplicaAway extends Error {
+  constructor({ url }: Home) {
+    super(`the replica ${url} cannot be reached, and has not ended`)
+    this.name = 'ReplicaAway'
+  }
+}
+
+export class Replicas {
+  readonly #options: ReplicasOptions
+  readonly #now: () => number
+  readonly #times: ReplicaTimes
+  readonly #passOn = new PassOn()
+  readonly #received = new WeakSet<HttpRequest>()
+  /** By instance. */
+  readonly #peers = new Map<string, Known>()
+  /** By digest of a session's id: where it is since its replica was lost. */
+  readonly #takenOver = new Map<string, Home>()
+  readonly #hops = new Set<Hop>()
+  #watch: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isEnding = false
+  #fence: string | undefined
+  #onFenced: (() => void) | undefined
+  #leaseUntilMs = -Infinity
+  #passed = 0
+  #takeovers = 0
+
+  constructor(options: ReplicasOptions) {
+    this.#options = options
+    this.#now = options.now ?? Date.now
+    this.#times = options.times ?? DEFAULT_REPLICA_TIMES
+  }
+
+  /** This process, as ids and states name it. */
+  get home(): string {
+    const { instance, url } = this.#options.self
+    return `${instance} ${url}`
+  }
+
+  /** Requests that were passed on, and sessions that were taken over. */
+  get counts(): { readonly passed: number; readonly takenOver: number } {
+    return { passed: this.#passed, takenOver: this.#takeovers }
+  }
+
+  /** Takes the lease and keeps it. `onFenced`: another replica has taken sessions of this one over, which was thought lost. */
+  async start(onFenced: () => void): Promise<void> {
+    this.#onFenced = onFenced
+    const { store } = this.#options
+    if (store === undefined) return
+    await this.#renew(store)
+    this.#timer = setInterval(() => void this.#renew(store), this.#times.renewMs).unref()
+  }
+
+  /** From now on other replicas take sessions of this one over at once. */
+  async handOver(): Promise<void> {
+    const { store, self } = this.#options
+    this.#isEnding = true
+    clearInterval(this.#timer)
+    await store?.release(leaseOf(self.instance), self.url).catch(() => false)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    clearInterval(this.#watch)
+    this.#passOn.close()
+  }
+
+  /**
+   * Learns whether another replica has passed this request on. True: it was for this process alone, or for another process at the same
+   * address, and is answered.
+   */
+  receives(request: HttpRequest): boolean {
+    if (request.header(HOP) === undefined) return false
+    const hop = this.#hopOf(request)
+    // Of a host, or too old: a header like any other.
+    if (hop === undefined) return false
+    const isMeant = hop.to === this.#options.self.instance
+    if (isMeant) request.addHeaders({ 'Trunkline-Hop': this.#answerMark(hop.nonce) })
+    if (request.path === REPLICA_PATH) request.reply(this.#isEnding ? 410 : 200, {})
+    else if (!isMeant) request.reply(421, {})
+    else this.#received.add(request)
+    return request.path === REPLICA_PATH || !isMeant
+  }
+
+  /** Another replica has passed it on: it is served here, whatever it names. */
+  isPassedOn(request: HttpRequest): boolean {
+    return this.#received.has(request)
+  }
+
+  /**
+   * Where something of `home` is served: there, at the replica that has taken it over, or here (`undefined`). `id` names a session that can
+   * be taken over; without one there is nothing to take over, and `undefined` says that its replica is lost. Rejects with `StoreDown` or `ReplicaAway`.
+   */
+  async locate(home: string, id: string | undefined): Promise<Home | undefined> {
+    const { self, store } = this.#options
+    const key = id === undefined ? undefined : digestOf(id)
+    let origin = homeOf(home)
+    // Of this process, which does not have it: it has ended, or was taken over while this process was cut off.
+    if (origin?.instance === self.instance && key !== undefined) origin = homeOf((await store?.get(sessionKey(key))) ?? '')
+    if (origin === undefined) return undefined
+    let at = (key === undefined ? undefined : this.#takenOver.get(key)) ?? origin
+    // A second replica may be lost, too; in the third round it is this one's.
+    for (let round = 0; round < 3; round++) {
+      if (at.instance === this.#options.self.instance) return undefined
+      if (await this.#isServing(at)) return at
+      if (key === undefined) return undefined
+      const winner = await this.#takeOver(key, at)
+      if (winner.instance === at.instance) return undefined
+      at = winner
+    }
+    return undefined
+  }
+
+  /** Passes the request on; `unsent` and `refused`: it was not served, and what it names may be located again. */
+  async passOn(request: HttpRequest, body: Buffer | undefined, to: Home): Promise<PassedOn> {
+    const { header, isGenuine } = this.#hopTo(to)
+    this.#passed++
+    let hop: Hop | undefined
+    const onBegun = (breakOff: () => void): void => {
+      hop = { to, breakOff, failures: 0 }
+      this.#hops.add(hop)
+      this.#watch ??= setInterval(() => void this.#watchHops(), this.#times.believedMs).unref()
+    }
+    const end = await this.#passOn.send(request, body, { url: to.url, headers: { [HOP]: header }, isGenuine, onBegun })
+    if (hop !== undefined) this.#hops.delete(hop)
+    if (end !== 'answered') this.#peers.delete(to.instance)
+    return end
+  }
+
+  /** A replica that stops without a word, or is cut off, breaks no connection: what waits for it is broken off here. */
+  async #watchHops(): Promise<void> {
+    if (this.#hops.size === 0) {
+      clearInterval(this.#watch)
+      this.#watch = undefined
+    }
+    const homes = new Map([...this.#hops].map(({ to }) => [to.instance, to]))
+    for (const home of homes.values()) {
+      const isAlive = (await this.#stateOf(home)) === 'alive'
+      for (const hop of this.#hops) {
+        if (hop.to.instance !== home.instance) continue
+        hop.failures = isAlive ? 0 : hop.failures + 1
+        if (hop.failures >= MAX_MISSED) hop.breakOff()
+      }
+    }
+  }
+
+  /** Whether another replica serves this session since a time when this one could not be reached. */
+  async areTakenOver(ids: readonly string[]): Promise<readonly boolean[]> {
+    const { store, self } = this.#options
+    const holders = await store?.getAll(ids.map((id) => sessionKey(digestOf(id))))
+    return ids.map((_, at) => {
+      const holder = homeOf(holders?.[at] ?? '')
+      return holder !== undefined && holder.instance !== self.instance
+    })
+  }
+
+  async #isServing(home: Home): Promise<boolean> {
+    if ((await this.#stateOf(home)) === 'alive') return true
+    const { store } = this.#options
+    if (store === undefined) return false
+    // It may be paused, or cut off from this replica alone: it is lost once its lease has ended.
+    const endMs = performance.now() + this.#times.leaseMs + this.#times.lookMs
+    while ((await this.#stateOf(home)) !== 'gone') {
+      if ((await store.get(leaseOf(home.instance))) === undefined) return false
+      if (performance.now() >= endMs) throw new ReplicaAway(home)
+      await new Promise((resolve) => setTimeout(resolve, this.#times.lookMs).unref())
+      if ((await this.#stateOf(home)) === 'alive') return true
+    }
+    return false
+  }
+
+  /** Of several replicas that find the same one lost, one takes the session over; returns that one. */
+  async #takeOver(key: string, from: Home): Promise<Home> {
+    const { store, self, log } = this.#options
+    if (store === undefined) return this.#remember(key, self)
+    const held = await store.claim(sessionKey(key), this.home, SESSION_MS, `${from.instance} ${from.url}`)
+    const winner = homeOf(held) ?? self
+    if (winner.instance === self.instance) {
+      this.#takeovers++
+      log.info({ from: from.url }, 'a session of a replica that is gone is taken over')
+      // The other one, if it was only cut off, sees this with its next renewal and serves the session no longer.
+      await store.set(fenceOf(from.instance), randomBytes(8).toString('base64url'), SESSION_MS)
+    }
+    return this.#remember(key, winner)
+  }
+
+  #remember(key: string, home: Home): Home {
+    const [oldest] = this.#takenOver.keys()
+    if (this.#takenOver.size >= MAX_KNOWN && oldest !== undefined) this.#takenOver.delete(oldest)
+    this.#takenOver.set(key, home)
+    return home
+  }
+
+  #stateOf(home: Home): Promise<PeerState> {
+    const nowMs = performance.now()
+    const known = this.#peers.get(home.instance)
+    if (known !== undefined && known.untilMs > nowMs) return known.state
+    const state = this.#askState(home)
+    this.#peers.delete(home.instance)
+    const [oldest] = this.#peers.keys()
+    if (this.#peers.size >= MAX_KNOWN && oldest !== undefined) this.#peers.delete(oldest)
+    this.#peers.set(home.instance, { state, untilMs: nowMs + this.#times.believedMs })
+    // Only a replica that answers is believed to do so for a while; of another one each request asks again, once at a time.
+    void state.then((found) => {
+      if (found !== 'alive' && this.#peers.get(home.instance)?.state === state) this.#peers.delete(home.instance)
+    })
+    return state
+  }
+
+  async #askState(home: Home): Promise<PeerState> {
+    const { header, isGenuine } = this.#hopTo(home)
+    try {
+      const answer = await this.#passOn.ask(home.url + REPLICA_PATH, { [HOP]: header })
+      if (answer === undefined) return 'unreachable'
+      // Without its mark it is another process at the same address: the one that is meant has ended.
+      return isGenuine(answer.header) && answer.status === 200 ? 'alive' : 'gone'
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED' ? 'gone' : 'unreachable'
+    }
+  }
+
+  async #renew(store: Store): Promise<void> {
+    const { self, log } = this.#options
+    const nowMs = performance.now()
+    try {
+      await store.set(leaseOf(self.instance), self.url, this.#times.leaseMs)
+      const fence = await store.get(fenceOf(self.instance))
+      if (this.#leaseUntilMs !== -Infinity && nowMs > this.#leaseUntilMs)
+        log.warn({ lateMs: Math.round(nowMs - this.#leaseUntilMs) }, 'the lease of this replica had ended, and is taken again')
+      this.#leaseUntilMs = nowMs + this.#times.leaseMs
+      if (fence !== this.#fence) this.#onFenced?.()
+      this.#fence = fence
+    } catch {
+      // The store says of itself that it is away.
+    }
+  }
+
+  /** `v1 <to> <from> <milliseconds> <nonce> <mark>` */
+  #hopTo(to: Home): { header: string; isGenuine: (header: (name: string) => string | undefined) => boolean } {
+    const { seal, self } = this.#options
+    const nonce = randomBytes(9).toString('base64url')
+    const text = `v1 ${to.instance} ${self.instance} ${this.#now()} ${nonce}`
+    return {
+      header: `${text} ${seal.mark(ASKED, text)}`,
+      isGenuine: (header) => seal.isMark(ANSWERED, `${nonce} ${to.instance}`, header(HOP) ?? ''),
+    }
+  }
+
+  #answerMark(nonce: string): string {
+    const { seal, self } = this.#options
+    return seal.mark(ANSWERED, `${nonce} ${self.instance}`)
+  }
+
+  #hopOf(request: HttpRequest): { readonly to: string; readonly nonce: string } | undefined {
+    const header = request.header(HOP) ?? ''
+    const cut = header.lastIndexOf(' ')
+    const [version, to, , atMs, nonce] = header.slice(0, Math.max(0, cut)).split(' ')
+    if (version !== 'v1' || to === undefined || nonce === undefined) return undefined
+    if (
+      Math.abs(this.#now() - Number(atMs)) > MARK_MS ||
+      !this.#options.seal.isMark(ASKED, header.slice(0, cut), header.slice(cut + 1))
+    )
+      return undefined
+    return { to, nonce }
+  }
+}
+
+const leaseOf = (instance: string): string => `replica:${instance}`
+const fenceOf = (instance: string): string => `fence:${instance}`
+const sessionKey = (digest: string): string => `session:${digest}`
+
+/** `undefined`: the text names no replica. */
+const homeOf = (text: string): Home | undefined => {
+  const [instance, url, ...rest] = text.split(' ')
+  return instance === undefined || instance === '' || url === undefined || rest.length > 0 ? undefined : { instance, url }
+}
+
+const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)

@@ -1,0 +1,162 @@
+/**
+ * A store that speaks the protocol of Redis and Valkey. Every operation is one command or one script of one key, so that it is atomic
+ * and works with a cluster. The library is loaded with this file, which only a configured `store` imports.
+ */
+import { Cluster, Redis } from 'ioredis'
+import type { StoreOptions } from './store-options.ts'
+import type { Store } from './store.ts'
+
+/** A value is set where the key is absent, holds it already, or holds what it replaces. */
+const CLAIM = `
+local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[1] and held ~= ARGV[3] then return held end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return ARGV[1]`
+const RELEASE = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`
+const APPEND = `
+redis.call('RPUSH', KEYS[1], unpack(ARGV, 3))
+redis.call('LTRIM', KEYS[1], -tonumber(ARGV[1]), -1)
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
+const ADD = `
+local sum = redis.call('INCRBY', KEYS[1], ARGV[1])
+if redis.call('PTTL', KEYS[1]) < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return sum`
+
+const CONNECT_MS = 2_000
+const MAX_PAUSE_MS = 1_000
+
+export interface RedisLog {
+  debug(facts: object, message: string): void
+}
+
+export class RedisStore implements Store {
+  readonly #prefix: string
+  readonly #connection: Redis | Cluster
+  readonly #subscriber: Redis | Cluster
+  readonly #receivers = new Map<string, Set<(message: string) => void>>()
+
+  /** Connects in the background, and again after a failure; operations in between fail. */
+  constructor(options: StoreOptions, log: RedisLog) {
+    this.#prefix = `${options.prefix}:`
+    const connect = (role: string): Redis | Cluster => {
+      const connection = open(options, role)
+      // Each failed connection is an event; operations report what matters.
+      connection.on('error', (error: Error) => log.debug({ role, error: error.message }, 'connection to the store'))
+      return connection
+    }
+    this.#connection = connect('commands')
+    // A connection that subscribes takes no other commands.
+    this.#subscriber = connect('wakes')
+    this.#subscriber.on('message', (channel: string, message: string) => {
+      for (const receive of this.#receivers.get(channel) ?? []) receive(message)
+    })
+  }
+
+  /** The first connection is there. */
+  get connected(): Promise<void> {
+    const connection = this.#connection
+    return new Promise((resolve) => {
+      if (connection.status === 'ready') resolve()
+      else connection.once('ready', resolve)
+    })
+  }
+
+  async get(key: string): Promise<string | undefined> {
+    return (await this.#connection.get(this.#prefix + key)) ?? undefined
+  }
+
+  async getAll(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
+    // Keys of a cluster lie at several nodes: single commands, sent together.
+    return Promise.all(keys.map((key) => this.get(key)))
+  }
+
+  async set(key: string, value: string, ttlMs: number): Promise<void> {
+    await this.#connection.set(this.#prefix + key, value, 'PX', Math.max(1, Math.ceil(ttlMs)))
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#connection.del(this.#prefix + key)
+  }
+
+  async claim(key: string, value: string, ttlMs: number, instead = value): Promise<string> {
+    return String(await this.#run(CLAIM, key, value, Math.max(1, Math.ceil(ttlMs)), instead))
+  }
+
+  async release(key: string, value: string): Promise<boolean> {
+    return (await this.#run(RELEASE, key, value)) === 1
+  }
+
+  async append(key: string, values: readonly string[], max: number, ttlMs: number): Promise<void> {
+    // A script takes a few thousand arguments.
+    for (let at = 0; at < values.length; at += 1_000) await this.#run(APPEND, key, max, ttlMs, ...values.slice(at, at + 1_000))
+  }
+
+  range(key: string): Promise<readonly string[]> {
+    return this.#connection.lrange(this.#prefix + key, 0, -1)
+  }
+
+  async add(key: string, amount: number, ttlMs: number): Promise<number> {
+    return Number(await this.#run(ADD, key, amount, ttlMs))
+  }
+
+  async publish(channel: string, message: string): Promise<void> {
+    await this.#connection.publish(this.#prefix + channel, message)
+  }
+
+  subscribe(channel: string, receive: (message: string) => void): () => void {
+    const name = this.#prefix + channel
+    const receivers = this.#receivers.get(name) ?? new Set()
+    if (receivers.size === 0) this.#subscriber.subscribe(name).catch(() => undefined)
+    this.#receivers.set(name, receivers.add(receive))
+    return () => void receivers.delete(receive)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#connection.disconnect()
+    this.#subscriber.disconnect()
+  }
+
+  #run(script: string, key: string, ...values: (string | number)[]): Promise<unknown> {
+    return this.#connection.eval(script, 1, this.#prefix + key, ...values)
+  }
+}
+
+const open = ({ urls, sentinel, isCluster }: StoreOptions, role: string): Redis | Cluster => {
+  const [first] = urls.map((url) => new URL(url))
+  if (first === undefined) throw new RangeError('a store has a URL')
+  const common = {
+    ...(first.username !== '' && { username: decodeURIComponent(first.username) }),
+    ...(first.password !== '' && { password: decodeURIComponent(first.password) }),
+    ...(first.protocol === 'rediss:' && { tls: {} }),
+    connectionName: `trunkline-${role}`,
+    connectTimeout: CONNECT_MS,
+    // What cannot be sent now fails now: its caller has an answer for that.
+    enableOfflineQueue: role === 'wakes',
+    maxRetriesPerRequest: role === 'wakes' ? null : 0,
+    retryStrategy: (tries: number) => Math.min(50 * tries, MAX_PAUSE_MS),
+  }
+  const nodes = urls.map((url) => {
+    const { hostname, port } = new URL(url)
+    return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || (sentinel === undefined ? 6379 : 26379)) }
+  })
+  const database = Number(first.pathname.slice(1) || 0)
+  if (isCluster)
+    return new Cluster(nodes, {
+      redisOptions: common,
+      enableOfflineQueue: role === 'wakes',
+      clusterRetryStrategy: (tries) => Math.min(50 * tries, MAX_PAUSE_MS),
+      // Nodes of a cluster with TLS are announced by address, and named in the certificate by host.
+      ...(first.protocol === 'rediss:' && { dnsLookup: (address, callback) => callback(null, address) }),
+    })
+  if (sentinel !== undefined)
+    return new Redis({
+      ...common,
+      sentinels: nodes,
+      name: sentinel,
+      db: database,
+      ...(first.protocol === 'rediss:' && { enableTLSForSentinelMode: true }),
+    })
+  return new Redis({ ...common, ...nodes[0], db: database })
+}

@@ -1,0 +1,12 @@
+/** Where the shared store of several replicas is (`store`), and how it is reached. */
+export interface StoreOptions {
+  /** `redis://` or `rediss://` (TLS), with user, password and database number: the server, or several of a cluster or of sentinels. */
+  readonly urls: readonly string[]
+  /** Name of the primary that the sentinels at `urls` watch; `undefined`: they are no sentinels. */
+  readonly sentinel: string | undefined
+  readonly isCluster: boolean
+  /** What every key begins with. Replicas of one gateway have the same; an ACL rule may be `~<prefix>:*` and `&<prefix>:*`. */
+  readonly prefix: string
+}
+
+export const DEFAULT_PREFIX = 'trunkline'

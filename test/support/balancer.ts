@@ -1,0 +1,53 @@
+/**
+ * A load balancer without stickiness: each HTTP request goes to the next replica, streams included. A replica that refuses the connection
+ * is left out, as proxies do; what was sent once is not sent again.
+ */
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface Balancer extends AsyncDisposable {
+  readonly url: URL
+  /** Ports of the replicas, in their order. */
+  targets: readonly number[]
+  /** Where the next request goes: an index of `targets`. Then it goes on in turn. */
+  next: number
+}
+
+export const openBalancer = async (targets: readonly number[]): Promise<Balancer> => {
+  const forward = (from: IncomingMessage, to: ServerResponse, body: Buffer, tries: number): void => {
+    const port = balancer.targets[balancer.next++ % balancer.targets.length]
+    const sent = request({ host: '127.0.0.1', port, method: from.method, path: from.url, headers: from.headers, agent: false })
+    to.on('close', () => sent.destroy())
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' && tries + 1 < balancer.targets.length) return forward(from, to, body, tries + 1)
+      if (to.headersSent) to.destroy()
+      else to.writeHead(502).end()
+    })
+    sent.on('response', (answer) => {
+      to.writeHead(answer.statusCode ?? 502, answer.headers)
+      to.flushHeaders()
+      answer.pipe(to)
+      answer.on('close', () => !answer.complete && to.destroy())
+    })
+    sent.end(body)
+  }
+  const server = createServer((from, to) => {
+    const pieces: Buffer[] = []
+    from.on('data', (piece: Buffer) => pieces.push(piece))
+    from.on('end', () => forward(from, to, Buffer.concat(pieces), 0))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const balancer: Balancer = {
+    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`),
+    targets,
+    next: 0,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+  return balancer
+}

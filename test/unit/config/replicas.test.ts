@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest'
+import { yaml } from './workspace.ts'
+
+const KEY = 'q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k='
+const OTHER = '0123456789abcdef'.repeat(4)
+const HEX = Buffer.from(KEY, 'base64').toString('hex')
+
+describe('state.key', () => {
+  test.each([
+    ['one', KEY, [HEX]],
+    ['two in a list', `["${KEY}", ${OTHER}]`, [HEX, OTHER]],
+    ['two in one text, as of a file', `"${OTHER}\\n${KEY}\\n"`, [OTHER, HEX]],
+    ['two with a comma', `"${OTHER}, ${KEY}"`, [OTHER, HEX]],
+  ])('%s', async (_name, key, keys) => {
+    await using files = await yaml(`servers: {}\nstate: { key: ${key} }\n`)
+    const { stateKeys, secrets } = await files.load()
+    expect(stateKeys).toEqual(keys)
+    for (const each of keys) expect(secrets.some((secret) => secret === each || secret === KEY)).toBe(true)
+  })
+
+  test.each([
+    ['three', `[${KEY}, ${OTHER}, ${'fe'.repeat(31)}dc]`],
+    ['the same twice', `[${OTHER}, ${OTHER}]`],
+    ['one repeated byte', '00'.repeat(32)],
+    ['a short one', 'secret'],
+    ['none', '[]'],
+  ])('T-06 %s is refused with the remedy', async (_name, key) => {
+    await using files = await yaml(`servers: {}\nstate: { key: ${key} }\n`)
+    await expect(files.load()).rejects.toThrow(/state\.key: expected 32 random bytes.*openssl rand -base64 32/)
+  })
+})
+
+describe('replicas and store', () => {
+  const withKey = (text: string): string =>
+    `servers: {}\nstate: { key: ${KEY} }\nreplicas: { url: http://10.0.0.3:7420/ }\n${text}\n`
+
+  test.each([
+    ['store: redis://h', { urls: ['redis://h'], sentinel: undefined, isCluster: false, prefix: 'trunkline' }],
+    [
+      'store: { url: ["rediss://u:p@a:6379", "rediss://b"], cluster: true, prefix: tl }',
+      { urls: ['rediss://u:p@a:6379', 'rediss://b'], sentinel: undefined, isCluster: true, prefix: 'tl' },
+    ],
+    [
+      'store: { url: ["redis://a:26379", "redis://b:26379"], sentinel: main }',
+      { urls: ['redis://a:26379', 'redis://b:26379'], sentinel: 'main', isCluster: false, prefix: 'trunkline' },
+    ],
+  ])('%s', async (text, store) => {
+    await using files = await yaml(withKey(text))
+    expect(await files.load()).toMatchObject({ store, replicaUrl: 'http://10.0.0.3:7420' })
+  })
+
+  test.each([
+    'http://h',
+    'redis://',
+    'redis://h/name',
+    '[redis://a, redis://b]',
+    '{ url: redis://a, cluster: true, sentinel: x }',
+    '{ url: redis://a, prefx: x }',
+    '{}',
+  ])('%s is no store, and the forms are named', async (store) => {
+    await using files = await yaml(withKey(`store: ${store}`))
+    await expect(files.load()).rejects.toThrow(/store: expected a URL such as redis:\/\/127\.0\.0\.1:6379/)
+  })
+
+  test('a password in the URL of the store is a secret', async () => {
+    await using files = await yaml(withKey('store: redis://u:p%40ss@h'))
+    expect((await files.load()).secrets).toEqual(expect.arrayContaining(['p%40ss', 'p@ss', 'redis://u:p%40ss@h']))
+  })
+
+  test.each([
+    ['replicas: { url: http://h:1 }', '"replicas" needs state.key'],
+    [`state: { key: ${KEY} }\nstore: redis://h`, '"store" needs replicas.url'],
+  ])('%s alone is refused with the remedy', async (text, message) => {
+    await using files = await yaml(`servers: {}\n${text}\n`)
+    await expect(files.load()).rejects.toThrow(message)
+  })
+})
