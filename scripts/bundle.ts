@@ -2,13 +2,14 @@
  * `node scripts/bundle.ts [FOLDER]`: bundles the compiled `FOLDER/main.js` and `FOLDER/index.js` (`dist` without it) with what they
  * import, so that a start opens a few files instead of several hundred. Commands stay chunks of their own, loaded when they are run;
  * undici stays outside, since only some servers need it. Compiled files that are in the bundle are removed, and so are declarations
- * that `index.d.ts` does not reach. The licences of what went in are written beside it.
+ * that `index.d.ts` does not reach. The dashboard is built beside it. The licences of what went in are written there, too.
  */
 import { readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import type { InputOptions } from 'rolldown'
+import { buildDashboard, DASHBOARD_PACKAGES } from './dashboard.ts'
 
 /** The folder of the package that a module belongs to; `undefined`: it is ours. */
 const packageOf = (module: string): string | undefined => {
@@ -48,6 +49,8 @@ const declarations = (file: string, reached = new Set<string>()): ReadonlySet<st
   return reached
 }
 
+const ROOT = dirname(import.meta.dirname)
+
 /** Bundles `folder/main.js` and `folder/index.js` in place. Throws if a package in the bundle has no licence to pass on. */
 export const bundleProgram = async (folder: string): Promise<void> => {
   const bundle = await rolldown({ input: { main: join(folder, 'main.js'), index: join(folder, 'index.js') }, ...BUNDLING })
@@ -61,9 +64,13 @@ export const bundleProgram = async (folder: string): Promise<void> => {
   }
   removeEmptyFolders(folder)
   const modules = output.flatMap((chunk) => (chunk.type === 'chunk' ? Object.keys(chunk.modules) : []))
-  const folders = new Set(modules.flatMap((module) => packageOf(module) ?? []))
+  await buildDashboard(join(folder, 'dashboard'))
+  const folders = new Set([
+    ...modules.flatMap((module) => packageOf(module) ?? []),
+    ...DASHBOARD_PACKAGES.map((name) => join(ROOT, 'node_modules', name)),
+  ])
   const rule = `\n${'-'.repeat(80)}\n\n`
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), [...folders].sort().map(licenceOf).join(rule))
 }
 
-if (import.meta.main) await bundleProgram(resolve(process.argv[2] ?? join(dirname(import.meta.dirname), 'dist')))
+if (import.meta.main) await bundleProgram(resolve(process.argv[2] ?? join(ROOT, 'dist')))

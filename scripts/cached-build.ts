@@ -15,12 +15,13 @@ const KEPT_MS = 24 * 3_600_000
 /** A digest of what the bundle is made from (names, sizes, times): reading 400 files at each start would cost a third of what it saves. */
 const digestOfSources = (): string => {
   const digest = createHash('sha256')
-  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) => /\.\w+$/.test(file))
   const files = [
     'package.json',
     'package-lock.json',
     'scripts/bundle.ts',
     'scripts/cached-build.ts',
+    'scripts/dashboard.ts',
     ...sources.sort().map((file) => join('src', file)),
   ]
   for (const file of files) {
@@ -43,6 +44,8 @@ export const cachedProgram = async (): Promise<string> => {
     const bundle = await rolldown({ input: { main: join(ROOT, 'src', 'main.ts') }, ...BUNDLING, logLevel: 'silent' })
     await bundle.write({ dir: join(aside, 'dist'), format: 'esm', chunkFileNames: 'main-[name].js' })
     await bundle.close()
+    const { buildDashboard } = await import('./dashboard.ts')
+    await buildDashboard(join(aside, 'dist', 'dashboard'))
     cpSync(join(ROOT, 'package.json'), join(aside, 'package.json'))
     renameSync(aside, folder)
   } catch (error) {

@@ -10,7 +10,8 @@ import { describeUnless } from './programs.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-const startChromium = async (): Promise<Browser> => {
+/** Rejects with the reason where none starts. */
+export const launchBrowser = async (): Promise<Browser> => {
   if (process.platform !== 'linux' || process.arch !== 'x64') return chromium.launch({ channel: 'chrome' })
   const { default: bundled } = await import('@sparticuz/chromium')
   // Its own arguments are for one page in one process.
@@ -20,7 +21,7 @@ const startChromium = async (): Promise<Browser> => {
 
 /** `describe` for a suite that drives a browser; where none starts it is named and left out. */
 export const describeWithBrowser = async (name: string, suite: (browser: Browser) => void): Promise<void> => {
-  const started = await startChromium().catch((error: unknown) => String(error).split('\n', 1)[0] ?? 'unknown')
+  const started = await launchBrowser().catch((error: unknown) => String(error).split('\n', 1)[0] ?? 'unknown')
   const reason = typeof started === 'string' ? `no browser starts: ${started}` : undefined
   describeUnless(reason, name, () => suite(started as Browser))
 }

@@ -34,6 +34,8 @@ const MODULES = [
   'seal-key.ts',
   'app.ts',
   'admin',
+  'dashboard-folder.ts',
+  'dashboard',
   'index.ts',
   'commands',
   'cli.ts',
@@ -54,6 +56,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   config: ['schema', 'syntax', 'secrets', 'read', 'build', 'change'],
   'host-files': ['edit'],
   admin: ['http'],
+  dashboard: ['model', 'page', 'parts', 'screens'],
   commands: ['terminal', 'setup', 'serve', 'inspect', 'running'],
 }
 
@@ -70,7 +73,7 @@ interface Source {
 const withoutComments = (text: string): string => text.replace(/\/\*[^]*?\*\//g, '').replace(/(^|[\s;{(,])\/\/[^\n]*/g, '$1')
 
 const sources: Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
+  .filter((file) => /\.tsx?$/.test(file))
   .map((file) => file.replaceAll('\\', '/'))
   .sort()
   .map((file) => {
@@ -161,9 +164,9 @@ describe('the order of modules', () => {
     expect([...left]).toEqual([])
   })
 
-  test('relative imports end in .ts and lead to a file of src', () => {
+  test('relative imports end in .ts or .tsx and lead to a file of src', () => {
     const known = new Set(sources.map(({ file }) => file))
-    const broken = relativeImports.filter(({ specifier, target }) => !specifier.endsWith('.ts') || !known.has(target))
+    const broken = relativeImports.filter(({ specifier, target }) => !/\.tsx?$/.test(specifier) || !known.has(target))
     expect(broken.map(({ file, specifier }) => `${file} imports ${specifier}`)).toEqual([])
   })
 

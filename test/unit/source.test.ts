@@ -6,7 +6,7 @@ import { leastMs } from '../support/cpu.ts'
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
+  .filter((name) => /\.tsx?$/.test(name))
   .map((name) => ({ name, text: readFileSync(`${SRC}/${name}`, 'utf8') }))
 
 /** Literals, by the characters that may stand before one; comments are cut out first. */

@@ -1,4 +1,6 @@
 /** The files of the dashboard, as the admin listener serves them without a credential: they hold nothing of the configuration. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname, join, sep } from 'node:path'
 
 export interface Asset {
   readonly type: string
@@ -7,18 +9,55 @@ export interface Asset {
   readonly isImmutable: boolean
 }
 
-/** By path: `/`, `/app-3f2a.js`. */
+/** By path: `/`, `/assets/index-3f2a.js`. */
 export type Assets = (path: string) => Asset | undefined
 
-/** Served while no dashboard is built in. */
+/** First segments of the addresses of screens, which the page reads itself (`src/dashboard/page/route.ts`). */
+const SCREENS: ReadonlySet<string> = new Set(['traffic', 'calls', 'catalog', 'tools', 'servers', 'toolsets', 'changes', 'health'])
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** Served where the dashboard was not built. */
 const PLAIN_PAGE = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>Trunkline</title>
 <h1>Trunkline</h1>
-<p>This build has no dashboard. The API is below <code>/api</code>; see docs/admin-api.md.</p>
+<p>The dashboard was not built in this checkout: run <code>npm run build</code>, or start with <code>npm start</code>.
+The API is below <code>/api</code>; see docs/admin-api.md.</p>
 </html>
 `
+const PLAIN: Asset = { type: 'text/html; charset=utf-8', body: Buffer.from(PLAIN_PAGE), isImmutable: false }
 
-export const plainAssets: Assets = (path) =>
-  path === '/' ? { type: 'text/html; charset=utf-8', body: Buffer.from(PLAIN_PAGE), isImmutable: false } : undefined
+/** The files of a folder, read when the first of them is asked for; a page that says so where there are none. */
+export const folderAssets = (folder: string): Assets => {
+  let files: ReadonlyMap<string, Asset> | undefined
+  return (path) => {
+    files ??= readFolder(folder)
+    const [, first = ''] = path.split('/')
+    const isScreen = path === '/' || SCREENS.has(first)
+    return files.get(path) ?? (isScreen ? (files.get('/index.html') ?? PLAIN) : undefined)
+  }
+}
+
+const readFolder = (folder: string): ReadonlyMap<string, Asset> => {
+  const files = new Map<string, Asset>()
+  let names: readonly string[]
+  try {
+    names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  } catch {
+    return files
+  }
+  for (const name of names) {
+    const type = TYPES[extname(name)]
+    if (type === undefined) continue
+    const isImmutable = /-[\w-]{8}\.\w+$/.test(name)
+    files.set(`/${name.replaceAll(sep, '/')}`, { type, body: readFileSync(join(folder, name)), isImmutable })
+  }
+  return files
+}

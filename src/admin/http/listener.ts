@@ -34,6 +34,8 @@ export interface AdminListenerOptions {
   readonly credentials: AdminCredentials
   /** The file that holds a token for programs; `undefined`: there is none. */
   readonly tokenFile: string | undefined
+  /** What `-c` was given, for commands that the page shows. */
+  readonly named: () => readonly string[]
   /** Whose token it is that `auth` lets in. */
   readonly identityOf: (token: string) => Promise<Identity | undefined>
   readonly assets: Assets
@@ -313,7 +315,8 @@ export class AdminListener implements AsyncDisposable {
   #about({ principal, isOperator }: Viewer): object {
     const { admin, capture } = this.#observe
     const write = isOperator && admin.mayWrite
-    return { principal, role: isOperator ? 'operator' : 'user', write, bodies: capture.bodies, version: VERSION }
+    const named = isOperator ? this.#options.named() : []
+    return { principal, role: isOperator ? 'operator' : 'user', write, bodies: capture.bodies, version: VERSION, named }
   }
 
   /** The text of the body; `undefined`: it was refused, and answered. */

@@ -1,13 +1,14 @@
 /** What every serving process has beside its hosts: reloads, the admin socket and listener, a log without secrets. */
 import { join } from 'node:path'
 import { localControl } from '../../admin/control.ts'
-import { plainAssets } from '../../admin/http/assets.ts'
+import { folderAssets } from '../../admin/http/assets.ts'
 import { AdminCredentials, readTokenFile } from '../../admin/http/credentials.ts'
 import { AdminListener } from '../../admin/http/listener.ts'
 import { openAdmin } from '../../admin/server.ts'
 import type { Control } from '../../admin/control.ts'
 import type { Running } from '../../app.ts'
 import { LOCAL } from '../../auth/identity.ts'
+import { DASHBOARD_FOLDER } from '../../dashboard-folder.ts'
 import { createLog } from '../../log.ts'
 import type { Redactor } from '../../redactor.ts'
 import type { Loaded } from '../terminal/io.ts'
@@ -78,8 +79,9 @@ const makeListener = async (running: Running, control: Control, log: Voice['log'
     hub,
     credentials: new AdminCredentials(fileToken),
     tokenFile: fileToken === undefined ? undefined : file,
+    named: () => running.configuration.named,
     identityOf: (token) => front.identityOf(token),
-    assets: plainAssets,
+    assets: folderAssets(DASHBOARD_FOLDER),
     changed: (isOpen) => {
       if (isOpen) stop ??= running.watchCalls()
       else {

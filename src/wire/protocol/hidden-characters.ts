@@ -53,6 +53,17 @@ export const stripHidden = (text: string): string => {
   return from === 0 ? text : clean + text.slice(from)
 }
 
+/** The text with everything that `findHidden` finds in it shown as its code: `⟨U+202E⟩`. */
+export const markHidden = (text: string): string => {
+  let shown = ''
+  let from = 0
+  for (const { at, code } of suspects(text)) {
+    shown += `${text.slice(from, at)}⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`
+    from = at + (code > 0xffff ? 2 : 1)
+  }
+  return from === 0 ? text : shown + text.slice(from)
+}
+
 interface Suspect {
   readonly kind: HiddenKind
   readonly code: number

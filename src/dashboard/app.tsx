@@ -1,0 +1,185 @@
+/** The frame of all screens: navigation, sign-in, help, notices. */
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { session, sessionProblem, signInWith, signOut } from './page/api.ts'
+import { commandOf } from './page/command.ts'
+import { followCalls } from './page/feed.ts'
+import { allKeys, GLOBAL_KEYS, isHelpOpen, keysVersion, SCREENS, useKeys } from './page/keys.ts'
+import { notice } from './page/notices.ts'
+import { route } from './page/route.ts'
+import { setTheme, theme } from './page/theme.ts'
+import { Command, Dialog, Empty } from './parts/basics.tsx'
+import { Icon, Mark } from './parts/icons.tsx'
+import type { IconName } from './parts/icons.tsx'
+import { Call } from './screens/call.tsx'
+import { Traffic } from './screens/traffic.tsx'
+
+/** By the first segment of the path; `of`: the place in the navigation that is marked. */
+const VIEWS: Readonly<
+  Record<string, { readonly show: () => JSX.Element; readonly title: string; readonly of: string; readonly isForAll?: true }>
+> = {
+  traffic: { show: Traffic, title: 'Traffic', of: '/traffic', isForAll: true },
+  calls: { show: Call, title: 'Call', of: '/traffic', isForAll: true },
+}
+
+export const App = (): JSX.Element => {
+  const isIn = session.value !== undefined
+  useEffect(() => {
+    if (!isIn) return undefined
+    const over = new AbortController()
+    void followCalls(over.signal)
+    return () => over.abort()
+  }, [isIn])
+  return isIn ? <Frame /> : <Entrance />
+}
+
+const Frame = (): JSX.Element => {
+  const { screen, item } = route.value
+  const view = VIEWS[screen]
+  const isOperator = session.value?.role === 'operator'
+  useKeys([...GLOBAL_KEYS, { key: 't', does: 'light, dark, or as the system', run: nextTheme }])
+  useEffect(() => {
+    document.title = `${[item, view?.title].filter(Boolean).join(' · ') || 'Not found'} · Trunkline`
+  }, [view, item])
+  const Shown = view?.show
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        To the content
+      </a>
+      <Navigation current={view?.of ?? ''} />
+      <main id="main" tabIndex={-1} class="main">
+        {Shown === undefined ? (
+          <Empty title="There is no such screen">
+            <a class="button" href="/traffic">
+              Show the traffic
+            </a>
+          </Empty>
+        ) : isOperator || view?.isForAll === true ? (
+          <Shown key={`${screen}/${item}`} />
+        ) : (
+          <Empty title="This screen is for operators">
+            <p>
+              You see your own calls. An operator has a token with <code>operator: true</code>, or with the scope that{' '}
+              <code>admin.operator_scope</code> names.
+            </p>
+          </Empty>
+        )}
+      </main>
+      {isHelpOpen.value && <Help />}
+      <Notice />
+    </div>
+  )
+}
+
+const nextTheme = (): void => setTheme(({ system: 'light', light: 'dark', dark: 'system' } as const)[theme.peek()])
+
+const Navigation = ({ current }: { readonly current: string }): JSX.Element => {
+  const { role, principal, version, write } = session.value ?? { role: 'user', principal: '', version: '', write: false }
+  return (
+    <div class="side">
+      <a class="brand" href="/traffic">
+        <Mark /> <span>Trunkline</span>
+      </a>
+      <nav aria-label="Screens">
+        <ul>
+          {SCREENS.filter(({ path }) => role === 'operator' || path === '/traffic').map(({ path, name, key }) => (
+            <li key={path}>
+              <a href={path} aria-current={path === current ? 'page' : undefined} title={`g ${key}`}>
+                <Icon name={path.slice(1) as IconName} /> <span>{name}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="side-foot">
+        <button type="button" class="side-button" onClick={nextTheme} title="t" aria-label={`Colours: ${theme.value}`}>
+          <Icon name={theme.value} />{' '}
+          <span class="side-text">{{ system: 'As the system', light: 'Light', dark: 'Dark' }[theme.value]}</span>
+        </button>
+        <button type="button" class="side-button" onClick={() => (isHelpOpen.value = true)} title="?" aria-label="Keyboard">
+          <Icon name="keys" /> <span class="side-text">Keyboard</span>
+        </button>
+        <button type="button" class="side-button" onClick={() => void signOut()} aria-label="Sign out">
+          <Icon name="leave" /> <span class="side-text">Sign out</span>
+        </button>
+        <p class="side-facts">
+          {version} · {role === 'operator' ? (write ? 'operator' : 'operator, read-only') : principal}
+        </p>
+      </div>
+    </div>
+  )
+}
+
+const Help = (): JSX.Element => {
+  void keysVersion.value
+  return (
+    <Dialog title="Keyboard" onClose={() => (isHelpOpen.value = false)}>
+      <dl class="help">
+        {allKeys().map(({ key, does }) => (
+          <div key={key}>
+            <dt>
+              {key.split(' ').map((one) => (
+                <kbd key={one}>{one === '' ? 'Space' : one}</kbd>
+              ))}
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  )
+}
+
+const Notice = (): JSX.Element => (
+  <div class="notices" role="status" aria-live="polite">
+    {notice.value !== undefined && <p class={notice.value.isTrouble ? 'notice notice-trouble' : 'notice'}>{notice.value.text}</p>}
+  </div>
+)
+
+/** For those who are not signed in. */
+const Entrance = (): JSX.Element => {
+  const [token, setToken] = useState('')
+  const [problem, setProblem] = useState('')
+  useEffect(() => {
+    document.title = 'Sign in · Trunkline'
+  }, [])
+  const enter = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    try {
+      await signInWith(token.trim())
+    } catch (error) {
+      setProblem((error as Error).message)
+    }
+  }
+  return (
+    <main class="entrance">
+      <div class="entrance-box">
+        <Mark />
+        <h1>Trunkline</h1>
+        {(problem || sessionProblem.value) && (
+          <p class="banner banner-notice" role="alert">
+            {problem || sessionProblem.value}
+          </p>
+        )}
+        <p>At this machine, a link that is good once opens the dashboard:</p>
+        <Command text={commandOf('open')} />
+        <form onSubmit={(event) => void enter(event)}>
+          <label class="field">
+            <span class="field-label">Or with a token: that of your host, or an operator’s</span>
+            <input
+              type="password"
+              autocomplete="off"
+              spellcheck={false}
+              value={token}
+              onInput={(event) => setToken(event.currentTarget.value)}
+            />
+          </label>
+          <button type="submit" class="button button-accent" disabled={token.trim() === ''}>
+            Sign in
+          </button>
+        </form>
+      </div>
+    </main>
+  )
+}

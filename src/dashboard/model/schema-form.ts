@@ -1,0 +1,279 @@
+/**
+ * A form for the input schema of a tool (the subset of JSON Schema 2020-12 that tools use), and the arguments that it holds. Values are
+ * kept as texts and written as JSON text, so that no number loses its spelling. What the subset does not cover is a field for JSON.
+ * Schemas come from servers: depth and number of fields are bounded, `$ref` is followed inside the schema alone, and `pattern` is shown
+ * but not run, as an expression of a stranger can take forever.
+ */
+import { childrenOf, readJson, unquote, writeJson } from './json-tree.ts'
+
+export interface Field {
+  /** Keys from the arguments down. */
+  readonly path: readonly string[]
+  readonly label: string
+  readonly hint: string
+  readonly isRequired: boolean
+  readonly kind: 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'list' | 'group' | 'json'
+  /** Of a choice: JSON texts. */
+  readonly choices: readonly string[]
+  /** Of a group. */
+  readonly fields: readonly Field[]
+  /** Of a list: what one line is. */
+  readonly item: 'text' | 'number' | 'integer' | 'boolean'
+  /** Shown where nothing is entered. */
+  readonly example: string
+  readonly limits: Limits
+}
+
+interface Limits {
+  readonly least?: number
+  readonly most?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+}
+
+/** What was entered, by the path of its field; what is absent or empty is left out of the arguments. */
+export type Values = Readonly<Record<string, string>>
+
+export interface Entered {
+  /** JSON text of the arguments. */
+  readonly json: string
+  /** By the path of a field. */
+  readonly problems: Readonly<Record<string, string>>
+}
+
+const MAX_DEPTH = 4
+const MAX_FIELDS = 100
+const MAX_REFS = 20
+
+type Schema = Readonly<Record<string, unknown>>
+const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const keyOfField = ({ path }: Pick<Field, 'path'>): string => JSON.stringify(path)
+
+/** Fields of the arguments in the order of the schema; `undefined`: it describes no object, or one that is too large for a form. */
+export const fieldsOf = (schema: unknown): readonly Field[] | undefined => {
+  if (!isSchema(schema)) return undefined
+  const root = resolve(schema, schema)
+  if (root['type'] !== undefined && root['type'] !== 'object') return undefined
+  const fields = membersOf(root, schema, [])
+  return countOf(fields) > MAX_FIELDS ? undefined : fields
+}
+
+const countOf = (fields: readonly Field[]): number => fields.reduce((sum, field) => sum + 1 + countOf(field.fields), 0)
+
+const membersOf = (schema: Schema, root: Schema, path: readonly string[]): readonly Field[] => {
+  const properties = isSchema(schema['properties']) ? schema['properties'] : {}
+  const required = new Set(Array.isArray(schema['required']) ? schema['required'] : [])
+  return Object.entries(properties)
+    .slice(0, MAX_FIELDS + 1)
+    .map(([name, property]) =>
+      fieldOf(isSchema(property) ? resolve(property, root) : {}, root, [...path, name], required.has(name)),
+    )
+}
+
+const fieldOf = (schema: Schema, root: Schema, path: readonly string[], isRequired: boolean): Field => {
+  const text = (member: string): string => (typeof schema[member] === 'string' ? schema[member] : '')
+  const number = (member: string): number | undefined => (typeof schema[member] === 'number' ? schema[member] : undefined)
+  const limits = Object.fromEntries(
+    Object.entries({
+      least: number('minimum'),
+      most: number('maximum'),
+      minLength: number('minLength'),
+      maxLength: number('maxLength'),
+    }).filter(([, value]) => value !== undefined),
+  ) as Limits
+  const examples = Array.isArray(schema['examples']) ? schema['examples'] : []
+  const example = schema['default'] ?? examples[0]
+  const base = {
+    path,
+    label: text('title') || (path.at(-1) ?? ''),
+    hint: [text('description'), text('format') && `format: ${text('format')}`, text('pattern') && `pattern: ${text('pattern')}`]
+      .filter(Boolean)
+      .join(' · '),
+    isRequired,
+    choices: [],
+    fields: [],
+    item: 'text' as const,
+    example: example === undefined ? '' : typeof example === 'string' ? example : JSON.stringify(example),
+    limits,
+  }
+  const choices = choicesOf(schema)
+  if (choices !== undefined) return { ...base, kind: 'choice', choices }
+  const type = typeOf(schema)
+  if (type === 'string') return { ...base, kind: 'text' }
+  if (type === 'number' || type === 'integer' || type === 'boolean') return { ...base, kind: type }
+  if (type === 'array' && isSchema(schema['items'])) {
+    const items = resolve(schema['items'], root)
+    const item = typeOf(items)
+    const isSimple =
+      choicesOf(items) === undefined && (item === 'string' || item === 'number' || item === 'integer' || item === 'boolean')
+    if (isSimple) return { ...base, kind: 'list', item: item === 'string' ? 'text' : item }
+  }
+  const isGroup = type === 'object' && isSchema(schema['properties']) && Object.keys(schema['properties']).length > 0
+  if (isGroup && path.length < MAX_DEPTH) return { ...base, kind: 'group', fields: membersOf(schema, root, path) }
+  return { ...base, kind: 'json' }
+}
+
+/** One type, also where `null` is a second one. */
+const typeOf = ({ type, anyOf, oneOf }: Schema): string | undefined => {
+  if (typeof type === 'string') return type
+  if (Array.isArray(type)) {
+    const others = type.filter((one) => one !== 'null')
+    return others.length === 1 ? String(others[0]) : undefined
+  }
+  const several = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : []
+  const types = new Set(several.filter(isSchema).map((one) => one['type']))
+  types.delete('null')
+  const [only] = types
+  return types.size === 1 && typeof only === 'string' && only !== 'object' && only !== 'array' ? only : undefined
+}
+
+const choicesOf = (schema: Schema): readonly string[] | undefined => {
+  if (Array.isArray(schema['enum'])) return schema['enum'].map((choice) => JSON.stringify(choice))
+  if ('const' in schema) return [JSON.stringify(schema['const'])]
+  const several = Array.isArray(schema['oneOf']) ? schema['oneOf'] : Array.isArray(schema['anyOf']) ? schema['anyOf'] : []
+  const isChoice = several.length > 0 && several.every((one) => isSchema(one) && 'const' in one)
+  return isChoice ? several.map((one) => JSON.stringify((one as Schema)['const'])) : undefined
+}
+
+/** Follows `#/…` inside the schema; what leads nowhere is an empty schema. */
+const resolve = (schema: Schema, root: Schema): Schema => {
+  let found = schema
+  for (let step = 0; step < MAX_REFS; step++) {
+    const ref = found['$ref']
+    if (typeof ref !== 'string') return found
+    const parts = ref.startsWith('#/') ? ref.slice(2).split('/') : undefined
+    const target = parts?.reduce<unknown>((value, part) => {
+      const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+      return isSchema(value) && Object.hasOwn(value, key) ? value[key] : undefined
+    }, root)
+    if (!isSchema(target)) return {}
+    const { $ref: _, ...rest } = found
+    found = { ...target, ...rest }
+  }
+  return {}
+}
+
+/** The arguments as entered; `extra`: members that the schema does not name, as JSON texts. */
+export const enter = (fields: readonly Field[], values: Values, extra: Values = {}): Entered => {
+  const problems: Record<string, string> = {}
+  const members = fields.flatMap((field) => {
+    const json = jsonOf(field, values, problems)
+    return json === undefined ? [] : [`${JSON.stringify(field.path.at(-1))}:${json}`]
+  })
+  const more = Object.entries(extra).map(([name, json]) => `${JSON.stringify(name)}:${json}`)
+  return { json: `{${[...members, ...more].join(',')}}`, problems }
+}
+
+const jsonOf = (field: Field, values: Values, problems: Record<string, string>): string | undefined => {
+  const key = keyOfField(field)
+  if (field.kind === 'group') {
+    const inner: Record<string, string> = {}
+    const { json, problems: found } = enter(field.fields, values)
+    Object.assign(inner, found)
+    // An object that may be left out and is empty is left out, whatever its members need.
+    if (json === '{}' && !field.isRequired) return undefined
+    Object.assign(problems, inner)
+    return json
+  }
+  const text = values[key] ?? ''
+  if (text === '') {
+    if (field.isRequired) problems[key] = 'is needed'
+    return undefined
+  }
+  const { json, problem } = read(field, text)
+  if (problem !== undefined) problems[key] = problem
+  return json
+}
+
+const read = (field: Field, text: string): { readonly json?: string; readonly problem?: string } => {
+  const { kind, limits, item } = field
+  if (kind === 'text') {
+    const length = Array.from(text).length
+    if (limits.minLength !== undefined && length < limits.minLength)
+      return { problem: `needs at least ${limits.minLength} characters` }
+    if (limits.maxLength !== undefined && length > limits.maxLength)
+      return { problem: `has at most ${limits.maxLength} characters` }
+    return { json: JSON.stringify(text) }
+  }
+  if (kind === 'number' || kind === 'integer') {
+    const problem = numberProblem(kind, text.trim(), limits)
+    return problem === undefined ? { json: text.trim() } : { problem }
+  }
+  if (kind === 'list') {
+    const lines = text.split('\n').filter((line) => line.trim() !== '')
+    const bad = lines.findIndex((line) =>
+      item === 'text'
+        ? false
+        : item === 'boolean'
+          ? !/^(?:true|false)$/.test(line.trim())
+          : numberProblem(item, line.trim(), {}) !== undefined,
+    )
+    if (bad !== -1) return { problem: `line ${bad + 1} is not ${WORDS[item]}` }
+    return { json: `[${lines.map((line) => (item === 'text' ? JSON.stringify(line) : line.trim())).join(',')}]` }
+  }
+  if (kind === 'json') {
+    const node = readJson(text)
+    return node === undefined ? { problem: 'is not JSON' } : { json: writeJson(node) }
+  }
+  return { json: text }
+}
+
+const WORDS = { text: 'a text', number: 'a number', integer: 'a whole number', boolean: 'true or false' } as const
+
+/** The grammar of JSON, which `Number` is laxer than. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+const numberProblem = (kind: 'number' | 'integer', text: string, { least, most }: Limits): string | undefined => {
+  if (!NUMBER.test(text)) return `is not ${WORDS[kind]}`
+  const value = Number(text)
+  if (kind === 'integer' && !Number.isInteger(value)) return 'is not a whole number'
+  if (least !== undefined && value < least) return `is at least ${least}`
+  return most !== undefined && value > most ? `is at most ${most}` : undefined
+}
+
+/** What a form shows for arguments that exist already. `undefined`: it cannot hold them, and JSON must. */
+export const leave = (
+  fields: readonly Field[],
+  json: string,
+): { readonly values: Values; readonly extra: Values } | undefined => {
+  const node = readJson(json)
+  if (node?.kind !== 'object') return undefined
+  const values: Record<string, string> = {}
+  const extra: Record<string, string> = {}
+  const isHeld = node.members.every(([name, value]) => {
+    const field = fields.find(({ path }) => path.at(-1) === name)
+    if (field === undefined) {
+      extra[name] = writeJson(value)
+      return true
+    }
+    if (field.kind === 'group') {
+      const inner = leave(field.fields, writeJson(value))
+      if (inner === undefined || Object.keys(inner.extra).length > 0) return false
+      Object.assign(values, inner.values)
+      return true
+    }
+    const text = textOf(field, value)
+    if (text !== undefined) values[keyOfField(field)] = text
+    return text !== undefined
+  })
+  return isHeld ? { values, extra } : undefined
+}
+
+const textOf = (field: Field, value: NonNullable<ReturnType<typeof readJson>>): string | undefined => {
+  if (field.kind === 'json') return writeJson(value)
+  if (field.kind === 'list') {
+    if (value.kind !== 'array') return undefined
+    const items = childrenOf(value).map(([, item]) =>
+      item.kind === 'literal' ? unquoteIf(field.item === 'text', item.raw) : undefined,
+    )
+    return items.some((item) => item === undefined || item.includes('\n') || item.trim() === '') ? undefined : items.join('\n')
+  }
+  if (value.kind !== 'literal') return undefined
+  if (field.kind === 'text') return value.raw.startsWith('"') && value.raw !== '""' ? unquote(value.raw) : undefined
+  if (field.kind === 'choice') return field.choices.includes(value.raw) ? value.raw : undefined
+  return value.raw.startsWith('"') ? undefined : value.raw
+}
+
+const unquoteIf = (isText: boolean, raw: string): string | undefined =>
+  isText === raw.startsWith('"') ? (isText ? unquote(raw) : raw) : undefined

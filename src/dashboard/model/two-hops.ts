@@ -1,0 +1,100 @@
+/** One message on both its sides, line beside line, with what was changed between them and by which rule. */
+import type { Change } from '../../observe/diff.ts'
+import { childrenOf, keyOf, linesOf, readJson } from './json-tree.ts'
+import type { JsonLine, JsonNode } from './json-tree.ts'
+
+export interface HopLine {
+  /** Indent and text; `undefined`: this side has no such line. */
+  readonly from: JsonLine | undefined
+  readonly to: JsonLine | undefined
+  /** What was changed here. */
+  readonly change: Change | undefined
+}
+
+/** Lines that are the same on both sides, away from every change, and not shown. */
+export interface Fold {
+  readonly folded: readonly HopLine[]
+}
+
+/** `undefined`: one of the sides is no JSON. */
+export const compareHops = (from: string, to: string, changes: readonly Change[]): readonly HopLine[] | undefined => {
+  const [before, after] = [readJson(from), readJson(to)]
+  if (before === undefined || after === undefined) return undefined
+  const byPath = new Map(changes.map((change) => [keyOfPath(change.path), change]))
+  return pair(before, after, { path: [], depth: 0, key: '', last: [true, true] }, byPath)
+}
+
+const keyOfPath = (path: readonly (string | number)[]): string => JSON.stringify(path.map(String))
+
+interface Place {
+  readonly path: readonly (string | number)[]
+  readonly depth: number
+  readonly key: string
+  /** Nothing follows on this side. */
+  readonly last: readonly [from: boolean, to: boolean]
+}
+
+const comma = (isLast: boolean): string => (isLast ? '' : ',')
+
+const pair = (from: JsonNode, to: JsonNode, place: Place, changes: ReadonlyMap<string, Change>): HopLine[] => {
+  const { path, depth, key, last } = place
+  const [afterFrom, afterTo] = [comma(last[0]), comma(last[1])]
+  const change = changes.get(keyOfPath(path))
+  const [before, after] = [childrenOf(from), childrenOf(to)]
+  const isOpened = change === undefined && from.kind === to.kind && from.kind !== 'literal' && before.length + after.length > 0
+  if (!isOpened) return beside(linesOf(from, path, depth, key, afterFrom), linesOf(to, path, depth, key, afterTo), change)
+  const [open, close] = from.kind === 'object' ? '{}' : '[]'
+  const line = (text: string): JsonLine => ({ depth, text, path })
+  const known = new Map(after)
+  const names = new Set(before.map(([name]) => name))
+  const lastFrom = before.at(-1)?.[0]
+  const lastTo = after.at(-1)?.[0]
+  const inner = [...before, ...after.filter(([name]) => !names.has(name))].flatMap(([name, child]) => {
+    const below = [...path, name]
+    const at = { path: below, depth: depth + 1, key: keyOf(name), last: [name === lastFrom, name === lastTo] } as const
+    const other = known.get(name)
+    if (names.has(name) && other !== undefined) return pair(child, other, at, changes)
+    const isFrom = names.has(name)
+    const lines = linesOf(child, below, depth + 1, at.key, comma(at.last[isFrom ? 0 : 1]))
+    const found = changes.get(keyOfPath(below))
+    return lines.map((one): HopLine => ({ from: isFrom ? one : undefined, to: isFrom ? undefined : one, change: found }))
+  })
+  return [
+    { from: line(`${key}${open}`), to: line(`${key}${open}`), change: undefined },
+    ...inner,
+    { from: line(`${close}${afterFrom}`), to: line(`${close}${afterTo}`), change: undefined },
+  ]
+}
+
+const beside = (from: readonly JsonLine[], to: readonly JsonLine[], change: Change | undefined): HopLine[] =>
+  Array.from({ length: Math.max(from.length, to.length) }, (_, at) => ({ from: from[at], to: to[at], change }))
+
+/** Lines of context around each change. */
+const CONTEXT = 2
+
+/** Leaves out what is the same and far from every change, where that is worth a line. */
+export const foldLines = (lines: readonly HopLine[]): readonly (HopLine | Fold)[] => {
+  const isShown = lines.map(() => false)
+  for (const [at, { change }] of lines.entries())
+    if (change !== undefined)
+      for (let near = Math.max(0, at - CONTEXT); near <= Math.min(lines.length - 1, at + CONTEXT); near++) isShown[near] = true
+  const folded: (HopLine | Fold)[] = []
+  for (let at = 0; at < lines.length;) {
+    let end = at
+    while (end < lines.length && !isShown[end]) end++
+    const hidden = lines.slice(at, end)
+    if (hidden.length > CONTEXT) folded.push({ folded: hidden })
+    else folded.push(...hidden)
+    if (end < lines.length) folded.push(lines[end])
+    at = end + 1
+  }
+  return folded
+}
+
+/** The path of a change as people write it: `params.arguments.org`, `content[0].uri`. */
+export const formatPath = (path: readonly (string | number)[]): string =>
+  path
+    .map((key, at) =>
+      typeof key === 'number' ? `[${key}]` : /^[\w$-]+$/.test(key) ? `${at === 0 ? '' : '.'}${key}` : `[${JSON.stringify(key)}]`,
+    )
+    .join('')

@@ -1,0 +1,138 @@
+/** Why a call was slow, or wrong, in sentences: the first thing that its screen says. Pure; the figures are those of the call alone. */
+import type { CallDetail } from '../../observe/captured.ts'
+import type { Change } from '../../observe/diff.ts'
+import { formatMs, formatPercent } from './format.ts'
+import { formatPath } from './two-hops.ts'
+
+export interface Sentence {
+  /** `trouble`: it went wrong; `notice`: it should be known; `plain`: a fact. */
+  readonly tone: 'trouble' | 'notice' | 'plain'
+  readonly text: string
+  /** What can be done about it here. */
+  readonly action?: { readonly kind: 'sign-in'; readonly server: string }
+  /** Where on the page it is shown. */
+  readonly anchor?: 'time' | 'request' | 'response'
+}
+
+/** Longer, and the time is worth a sentence of its own tone. */
+const SLOW_MS = 1_000
+const ARGUMENTS_RULE = 'tools.*.args'
+
+export const explainCall = (detail: CallDetail): readonly Sentence[] => [
+  ...explainEnd(detail),
+  ...explainTime(detail),
+  ...explainChanges(detail),
+]
+
+const explainEnd = ({ state, outcome, error, server, name }: CallDetail): Sentence[] => {
+  const at = server === null ? 'the server' : `server ${server}`
+  if (state === 'open') return [{ tone: 'plain', text: 'The call is under way.' }]
+  if (error?.kind === 'auth_required' && server !== null)
+    return [
+      {
+        tone: 'trouble',
+        text: `Server ${server} no longer accepts the sign-in, so the call did not reach ${name ?? 'it'}.`,
+        action: { kind: 'sign-in', server },
+      },
+    ]
+  const message = error?.message === null || error?.message === undefined ? '' : `: ${error.message}`
+  switch (outcome) {
+    case 'tool_error':
+      return [
+        { tone: 'trouble', text: `The tool itself reported an error; ${at} and the connection worked.`, anchor: 'response' },
+      ]
+    case 'error':
+      return [
+        { tone: 'trouble', text: `${at[0]?.toUpperCase()}${at.slice(1)} answered with an error${message}`, anchor: 'response' },
+      ]
+    case 'failed':
+      return [{ tone: 'trouble', text: `Trunkline got no good answer from ${at}${message}` }]
+    case 'refused':
+      return [{ tone: 'trouble', text: `Trunkline refused the call before it reached a server${message}` }]
+    case 'cancelled':
+      return [{ tone: 'notice', text: 'The host cancelled the call.' }]
+    case 'input_required':
+      return [{ tone: 'plain', text: 'The server asks a person first; the host comes back with the answers.' }]
+    default:
+      return []
+  }
+}
+
+const explainTime = ({ ms, times, asks, server, hops, host }: CallDetail): Sentence[] => {
+  const parts = [
+    { share: ms.downstream / ms.total, text: `passed at server ${server ?? ''}${waits(hops)}` },
+    { share: ms.gateway / ms.total, text: `passed in Trunkline${gatewayReason(times)}` },
+    { share: ms.host / ms.total, text: `passed at the host${host === null ? '' : ` ${host}`}${hostReason(asks, times)}` },
+  ]
+  const largest = parts.toSorted((a, b) => b.share - a.share)[0]
+  if (largest === undefined || !(ms.total > 0)) return []
+  const spent = formatMs(ms.total * largest.share)
+  const sentence: Sentence = {
+    tone: ms.total > SLOW_MS ? 'notice' : 'plain',
+    text: `${spent} of ${formatMs(ms.total)} (${formatPercent(largest.share)}) ${largest.text}.`,
+    anchor: 'time',
+  }
+  const again = hops.filter(({ kind }) => kind === 'retry').length
+  return [
+    sentence,
+    ...(again === 0
+      ? []
+      : [
+          {
+            tone: 'notice',
+            text: `It was sent ${again === 1 ? 'once more' : `${again} times more`}, as a connection was lost.`,
+            anchor: 'time',
+          } as const,
+        ]),
+  ]
+}
+
+const waits = (hops: CallDetail['hops']): string => {
+  const [hop] = hops
+  if (hops.length !== 1 || hop === undefined || hop.firstByte === null || hop.done === null) return ''
+  const toFirst = hop.firstByte - hop.sent
+  return toFirst >= (hop.done - hop.sent) * 0.5 ? ', most of it before its first byte' : ', most of it while its answer came'
+}
+
+const gatewayReason = ({ started, slotted, sent }: CallDetail['times']): string => {
+  const queued = slotted === null || started === null ? 0 : slotted - started
+  const connected = sent === null || slotted === null ? 0 : sent - slotted
+  if (Math.max(queued, connected) < 1) return ''
+  return queued > connected
+    ? `, ${formatMs(queued)} of it in the queue (limits.concurrency, limits.rate)`
+    : `, ${formatMs(connected)} of it for a connection (the server started, or its session was opened)`
+}
+
+const hostReason = (asks: CallDetail['asks'], { answered, written }: CallDetail['times']): string => {
+  const asked = asks.reduce((sum, { from, to }) => sum + (to ?? from) - from, 0)
+  const taken = answered === null || written === null ? 0 : written - answered
+  return asked > taken ? `, which was asked something (${asks[0]?.method ?? ''})` : ', which took its answer slowly'
+}
+
+const explainChanges = ({ diff, deviations }: CallDetail): Sentence[] => {
+  const edited = diff?.request.filter(({ rule }) => rule === ARGUMENTS_RULE) ?? []
+  return [
+    ...(edited.length === 0
+      ? []
+      : [
+          {
+            tone: 'notice',
+            text: `The configuration changed arguments: ${edited.map(describeArgument).join('; ')}.`,
+            anchor: 'request',
+          } as const,
+        ]),
+    ...deviations.map(({ verdict, reason, rule }): Sentence => ({
+      tone: 'notice',
+      text: `${verdict === 'impossible' ? 'Could not be translated' : 'Translated'} (${rule}): ${reason}`,
+      anchor: 'response',
+    })),
+  ]
+}
+
+const describeArgument = ({ path, from, to, change }: Change): string => {
+  const name = formatPath(path.slice(2)) || formatPath(path)
+  if (change === 'added') return `${name} = ${shorten(to)} was filled in`
+  return change === 'removed' ? `${name} was left out` : `${name} was ${shorten(from)} and became ${shorten(to)}`
+}
+
+const shorten = (json: string | null): string => (json === null ? 'nothing' : json.length > 60 ? `${json.slice(0, 60)}…` : json)

@@ -1,0 +1,128 @@
+/** Requests to the admin listener, with the token of the session. What is refused is thrown as `ApiError`. */
+import { signal } from '@preact/signals'
+
+/** What `GET /api/session` says. */
+export interface Session {
+  readonly principal: string
+  readonly role: 'operator' | 'user'
+  readonly write: boolean
+  readonly bodies: 'off' | 'errors' | 'all'
+  readonly version: string
+  /** What `-c` was given. */
+  readonly named: readonly string[]
+}
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly status: number
+  readonly code: string
+  /** Position in the filter. */
+  readonly at: number | undefined
+
+  constructor(status: number, code: string, message: string, at?: number) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.at = at
+  }
+}
+
+/** `undefined`: the page is not signed in. */
+export const session = signal<Session | undefined>(undefined)
+/** Why it is not, where there is more to say than that. */
+export const sessionProblem = signal('')
+
+/**
+ * The token survives a reload of this page and nothing else: storage of a session belongs to one tab and one origin, port included.
+ * Decision 0061.
+ */
+const STORED = 'trunkline-token'
+let token = ''
+
+export const ask = async <T>(method: string, path: string, body?: string, signal?: AbortSignal): Promise<T> => {
+  const response = await send(method, path, body, signal)
+  const text = await response.text()
+  return JSON.parse(text) as T
+}
+
+/** As `ask`, with the text as it came: results of tools are shown byte for byte. */
+export const askText = async (method: string, path: string, body?: string): Promise<string> =>
+  (await send(method, path, body)).text()
+
+export const send = async (method: string, path: string, body?: string, signal?: AbortSignal): Promise<Response> => {
+  let response: Response
+  try {
+    response = await fetch(`/api${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${token}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+      ...(body !== undefined && { body }),
+      ...(signal !== undefined && { signal }),
+      cache: 'no-store',
+    })
+  } catch (error) {
+    if (signal?.aborted === true) throw error
+    throw new ApiError(0, 'unreachable', 'Trunkline does not answer: it has ended, or restarts')
+  }
+  if (response.ok) return response
+  const failure = await failureOf(response)
+  if (failure.code === 'unauthorized' && session.peek() !== undefined)
+    end('The session has ended: it was silent for twelve hours, or Trunkline was restarted.')
+  throw failure
+}
+
+const failureOf = async (response: Response): Promise<ApiError> => {
+  try {
+    const { error } = JSON.parse(await response.text()) as { error: { code: string; message: string; at?: number } }
+    return new ApiError(response.status, error.code, error.message, error.at)
+  } catch {
+    return new ApiError(response.status, 'unknown', `Trunkline answered ${response.status}`)
+  }
+}
+
+/** Signs in with the key of the link, the token of before, or not at all. */
+export const startSession = async (): Promise<void> => {
+  const key = /^#k=([\w-]+)$/.exec(location.hash)?.[1]
+  if (key !== undefined) history.replaceState(null, '', `${location.pathname}${location.search}`)
+  token = sessionStorage.getItem(STORED) ?? ''
+  if (key === undefined) return token === '' ? undefined : signInWith(token).catch(tell)
+  try {
+    const opened = await ask<Session & { readonly token: string }>('POST', '/session', JSON.stringify({ key }))
+    keep(opened.token)
+    session.value = opened
+  } catch (error) {
+    // The key of a link that was followed twice: the first time has left a token.
+    if (token === '') return tell(error)
+    await signInWith(token).catch(() => tell(error))
+  }
+}
+
+/** Rejects with `ApiError` where the token is not good. */
+export const signInWith = async (given: string): Promise<void> => {
+  token = given
+  const opened = await ask<Session>('GET', '/session')
+  keep(given)
+  sessionProblem.value = ''
+  session.value = opened
+}
+
+export const signOut = async (): Promise<void> => {
+  await send('DELETE', '/session').catch(() => undefined)
+  end('')
+}
+
+const keep = (given: string): void => {
+  token = given
+  sessionStorage.setItem(STORED, given)
+}
+
+const end = (problem: string): void => {
+  token = ''
+  sessionStorage.removeItem(STORED)
+  sessionProblem.value = problem
+  session.value = undefined
+}
+
+const tell = (error: unknown): void => {
+  const isOld = error instanceof ApiError && error.code === 'unauthorized'
+  end(isOld ? 'The session has ended.' : (error as Error).message)
+}

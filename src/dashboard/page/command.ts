@@ -1,0 +1,5 @@
+/** Commands that a person is shown, about the configuration of the running process. */
+import { operatorCommand } from '../../operator-command.ts'
+import { session } from './api.ts'
+
+export const commandOf = (...words: readonly string[]): string => operatorCommand(session.value?.named ?? [], ...words)

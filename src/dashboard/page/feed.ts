@@ -1,0 +1,83 @@
+/** The live feed: one stream of events into the list of calls, opened again where it breaks off, from the call after the last one known. */
+import { signal } from '@preact/signals'
+import type { CallRow } from '../../observe/captured.ts'
+import { CallList } from '../model/call-list.ts'
+import { readEvents } from '../model/event-lines.ts'
+import { ask, send } from './api.ts'
+
+type FeedMessage =
+  | { readonly type: 'hello'; readonly latest: number; readonly bodies: string }
+  | { readonly type: 'calls'; readonly calls: readonly CallRow[] }
+  | { readonly type: 'gap'; readonly missed: number }
+
+export const calls = new CallList()
+/** Counts up with each change of `calls`. */
+export const callsVersion = signal(0)
+export const feedState = signal<'connecting' | 'live' | 'lost'>('connecting')
+/** Which bodies are kept. */
+export const bodies = signal('errors')
+
+const FIRST_PAGE = 1_000
+const FIRST_WAIT_MS = 500
+const LAST_WAIT_MS = 10_000
+
+let changing: number | undefined
+/** At most once for each frame. */
+const changed = (): void => {
+  changing ??= setTimeout(() => {
+    changing = undefined
+    callsVersion.value++
+  }, 16) as unknown as number
+}
+
+/** Reads until the signal fires. */
+export const followCalls = async (until: AbortSignal): Promise<void> => {
+  let waitMs = FIRST_WAIT_MS
+  while (!until.aborted) {
+    try {
+      feedState.value = 'connecting'
+      await readFeed(until, () => (waitMs = FIRST_WAIT_MS))
+    } catch {
+      // Opened again below; that there is none is shown.
+    }
+    if (until.aborted) return
+    feedState.value = 'lost'
+    await new Promise((resolve) => setTimeout(resolve, waitMs))
+    waitMs = Math.min(waitMs * 2, LAST_WAIT_MS)
+  }
+}
+
+const readFeed = async (until: AbortSignal, isOpen: () => void): Promise<void> => {
+  const after = calls.latest === 0 ? '' : `?after=${calls.latest}`
+  const response = await send('GET', `/feed${after}`, undefined, until)
+  isOpen()
+  feedState.value = 'live'
+  if (after === '') await loadPage('').catch(() => undefined)
+  for await (const data of readEvents(response.body as ReadableStream<Uint8Array>)) take(JSON.parse(data) as FeedMessage)
+}
+
+const take = (message: FeedMessage): void => {
+  if (message.type === 'hello') {
+    bodies.value = message.bodies
+    // Another process counts from 1.
+    if (message.latest < calls.latest) calls.clear()
+  } else if (message.type === 'gap') calls.gap(message.missed)
+  else calls.add(message.calls)
+  changed()
+}
+
+/** What is kept and matches goes into the list; answers whether there is more. */
+export const loadPage = async (filter: string, before?: number): Promise<boolean> => {
+  const query = new URLSearchParams({
+    filter,
+    limit: String(FIRST_PAGE),
+    ...(before !== undefined && { before: String(before) }),
+  })
+  const page = await ask<{ readonly calls: readonly CallRow[]; readonly next: number | null }>(
+    'GET',
+    `/calls?${query.toString()}`,
+  )
+  calls.addPage(page.calls)
+  changed()
+  return page.next !== null
+}

@@ -1,0 +1,26 @@
+/** One short sentence at the edge of the page, also for those who listen: copied, restarted, refused. */
+import { signal } from '@preact/signals'
+
+export interface Notice {
+  readonly text: string
+  readonly isTrouble: boolean
+}
+
+export const notice = signal<Notice | undefined>(undefined)
+const SHOWN_MS = 5_000
+let timer: ReturnType<typeof setTimeout> | undefined
+
+export const notify = (text: string, isTrouble = false): void => {
+  clearTimeout(timer)
+  notice.value = { text, isTrouble }
+  timer = setTimeout(() => (notice.value = undefined), SHOWN_MS)
+}
+
+export const copy = async (text: string, what: string): Promise<void> => {
+  try {
+    await navigator.clipboard.writeText(text)
+    notify(`Copied ${what}`)
+  } catch {
+    notify('The browser does not let this page copy; select the text', true)
+  }
+}

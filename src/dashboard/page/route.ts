@@ -1,0 +1,65 @@
+/** Where in the dashboard the page is: everything that a person has chosen stands in the address, so that it can be kept and shared. */
+import { signal } from '@preact/signals'
+
+export interface Route {
+  /** `traffic`, `calls`, …; the first segment of the path. */
+  readonly screen: string
+  /** The second, decoded; empty: there is none. */
+  readonly item: string
+  readonly query: URLSearchParams
+}
+
+const read = (): Route => {
+  const [, screen = '', item = ''] = location.pathname.split('/')
+  return { screen: screen || 'traffic', item: decode(item), query: new URLSearchParams(location.search) }
+}
+
+const decode = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+export const route = signal<Route>(read())
+
+/** Goes to a path of the dashboard; `replace`: the step before is not to come back to. */
+export const go = (path: string, { replace = false } = {}): void => {
+  if (path === `${location.pathname}${location.search}`) return
+  if (replace) history.replaceState(null, '', path)
+  else history.pushState(null, '', path)
+  route.value = read()
+}
+
+/** Sets or, with an empty value, takes out members of the query. */
+export const setQuery = (changes: Readonly<Record<string, string>>, { replace = true } = {}): void => {
+  const query = new URLSearchParams(location.search)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === '') query.delete(name)
+    else query.set(name, value)
+  }
+  go(pathWith(location.pathname, query), { replace })
+}
+
+export const pathWith = (path: string, query: URLSearchParams): string => {
+  const text = query.toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+/** `/tools/gh__x` with what must not stand in a path encoded. */
+export const pathTo = (screen: string, item = '', query: Readonly<Record<string, string>> = {}): string =>
+  pathWith(item === '' ? `/${screen}` : `/${screen}/${encodeURIComponent(item)}`, new URLSearchParams(query))
+
+/** Follows links inside the page and the buttons of the browser. */
+export const startRouting = (): void => {
+  addEventListener('popstate', () => (route.value = read()))
+  document.addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest('a') : null
+    const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
+    if (link === null || !isPlain || event.defaultPrevented || link.target !== '' || link.origin !== location.origin) return
+    if (link.hasAttribute('download') || (link.hash !== '' && link.pathname === location.pathname)) return
+    event.preventDefault()
+    go(`${link.pathname}${link.search}`)
+  })
+}

@@ -1,0 +1,21 @@
+/** Light or dark: that of the system, unless a person chose otherwise. */
+import { signal } from '@preact/signals'
+
+export type Theme = 'system' | 'light' | 'dark'
+const STORED = 'trunkline-theme'
+const read = (): Theme => {
+  const stored = localStorage.getItem(STORED)
+  return stored === 'light' || stored === 'dark' ? stored : 'system'
+}
+
+export const theme = signal<Theme>(read())
+
+export const setTheme = (chosen: Theme): void => {
+  theme.value = chosen
+  localStorage.setItem(STORED, chosen)
+  show()
+}
+
+export const show = (): void => {
+  document.documentElement.dataset['theme'] = theme.peek()
+}

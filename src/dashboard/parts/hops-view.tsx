@@ -1,0 +1,158 @@
+/** A message as it came and as it left, side by side; each change names the rule that made it. */
+import type { JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import type { KeptBody } from '../../observe/body.ts'
+import type { Change } from '../../observe/diff.ts'
+import { formatBytes } from '../model/format.ts'
+import { indentJson } from '../model/json-tree.ts'
+import type { JsonLine } from '../model/json-tree.ts'
+import { lineOf } from '../model/text.ts'
+import { compareHops, foldLines, formatPath } from '../model/two-hops.ts'
+import type { HopLine } from '../model/two-hops.ts'
+import { Block, Chip, CopyButton } from './basics.tsx'
+
+interface Side {
+  readonly title: string
+  readonly body: KeptBody | undefined
+}
+
+export interface HopsViewProps {
+  readonly from: Side
+  readonly to: Side
+  /** `null`: a body is not kept whole. */
+  readonly changes: readonly Change[] | null
+}
+
+/** Lines that are shown before a person asks for the rest. */
+const MOST_LINES = 600
+
+export const HopsView = ({ from, to, changes }: HopsViewProps): JSX.Element => {
+  const [isRaw, setRaw] = useState(false)
+  const lines = useMemo(
+    () =>
+      changes === null || from.body?.text === undefined || to.body?.text === undefined
+        ? undefined
+        : compareHops(from.body.text, to.body.text, changes),
+    [from.body, to.body, changes],
+  )
+  return (
+    <div class="hops">
+      {changes !== null && <ChangeList changes={changes} />}
+      {lines === undefined || isRaw ? (
+        <div class="hops-raw">
+          {[from, to].map((side) => (
+            <Raw key={side.title} side={side} />
+          ))}
+        </div>
+      ) : (
+        <Beside lines={lines} from={from} to={to} />
+      )}
+      {lines !== undefined && (
+        <button type="button" class="button button-small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+          {isRaw ? 'Side by side' : 'As sent'}
+        </button>
+      )}
+    </div>
+  )
+}
+
+const ChangeList = ({ changes }: { readonly changes: readonly Change[] }): JSX.Element =>
+  changes.length === 0 ? (
+    <p class="muted">Both sides are the same, byte for byte.</p>
+  ) : (
+    <ul class="changes">
+      {changes.map((change) => (
+        <li key={formatPath(change.path)}>
+          <span class={`sign sign-${change.change}`} aria-label={change.change}>
+            {SIGNS[change.change]}
+          </span>
+          <code class="change-path">{lineOf(formatPath(change.path), 120)}</code>
+          <span class="change-values">
+            {change.from !== null && <code class="was">{lineOf(change.from, 160)}</code>}
+            {change.from !== null && change.to !== null && <span aria-label="became"> → </span>}
+            {change.to !== null && <code class="is">{lineOf(change.to, 160)}</code>}
+          </span>
+          <span class="change-why">
+            <Chip>{change.rule === '' ? 'no rule' : change.rule}</Chip>{' '}
+            {change.why || 'no rule explains this change: please report it'}
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+
+const SIGNS = { added: '+', removed: '−', replaced: '~' } as const
+
+const Beside = ({
+  lines,
+  from,
+  to,
+}: {
+  readonly lines: readonly HopLine[]
+  readonly from: Side
+  readonly to: Side
+}): JSX.Element => {
+  const [isWhole, setWhole] = useState(false)
+  const shown = isWhole ? lines : foldLines(lines)
+  return (
+    <div class="beside" role="table" aria-label="Both sides">
+      <div class="beside-row beside-head" role="row">
+        <span role="columnheader">
+          {from.title} <span class="muted">{sizeOf(from.body)}</span>
+        </span>
+        <span role="columnheader">
+          {to.title} <span class="muted">{sizeOf(to.body)}</span>
+        </span>
+      </div>
+      {shown.slice(0, isWhole ? Infinity : MOST_LINES).map((line, at) =>
+        'folded' in line ? (
+          <div key={at} class="beside-fold" role="row">
+            <span role="cell">
+              <button type="button" onClick={() => setWhole(true)}>
+                {line.folded.length} lines that are the same
+              </button>
+            </span>
+          </div>
+        ) : (
+          <div
+            key={at}
+            class={`beside-row${line.change === undefined ? '' : ` beside-${line.change.change}`}`}
+            role="row"
+            title={line.change?.why}
+          >
+            <Half line={line.from} />
+            <Half line={line.to} />
+          </div>
+        ),
+      )}
+    </div>
+  )
+}
+
+const Half = ({ line }: { readonly line: JsonLine | undefined }): JSX.Element => (
+  <code role="cell" class={line === undefined ? 'half half-none' : 'half'}>
+    {line !== undefined && `${'  '.repeat(Math.min(line.depth, 24))}${lineOf(line.text, 2_000)}`}
+  </code>
+)
+
+const Raw = ({ side }: { readonly side: Side }): JSX.Element => {
+  const text = textOf(side.body)
+  return (
+    <figure class="raw">
+      <figcaption>
+        {side.title} <span class="muted">{sizeOf(side.body)}</span>
+        {text !== undefined && <CopyButton text={side.body?.text ?? text} what={side.title.toLowerCase()} />}
+      </figcaption>
+      {text === undefined ? <p class="muted">Not kept.</p> : <Block text={text} />}
+    </figure>
+  )
+}
+
+/** A body for people: indented, or its ends with what was left out between them. */
+const textOf = (body: KeptBody | undefined): string | undefined => {
+  if (body === undefined) return undefined
+  if (body.text !== undefined) return indentJson(body.text)
+  return `${body.head ?? ''}\n\n… ${formatBytes(body.omitted ?? 0)} left out (ui.capture.body) …\n\n${body.tail ?? ''}`
+}
+
+const sizeOf = (body: KeptBody | undefined): string => (body === undefined ? '' : formatBytes(body.bytes))

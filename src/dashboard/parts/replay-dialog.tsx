@@ -1,0 +1,112 @@
+/** A captured call again, as it was or with other parameters; what does more than read is confirmed first. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { CallDetail } from '../../observe/captured.ts'
+import { readJson, writeJson } from '../model/json-tree.ts'
+import { ApiError, askText } from '../page/api.ts'
+import { useLoad } from '../page/load.ts'
+import { go, pathTo } from '../page/route.ts'
+import { ArgumentsEditor } from './arguments-editor.tsx'
+import { Dialog, Line } from './basics.tsx'
+import { ResultView } from './result-view.tsx'
+
+interface Tools {
+  readonly tools?: readonly { readonly name: string; readonly definition: { readonly inputSchema?: unknown } }[]
+}
+
+export const ReplayDialog = ({
+  detail,
+  isEdit,
+  onClose,
+}: {
+  readonly detail: CallDetail
+  readonly isEdit: boolean
+  readonly onClose: () => void
+}): JSX.Element => {
+  const { id, name, method } = detail
+  const isTool = method === 'tools/call'
+  const { data, error: noTools } = useLoad<Tools>(isTool && isEdit ? `/tools?query=${encodeURIComponent(name ?? '')}` : '')
+  const schema = data?.tools?.find((tool) => tool.name === name)?.definition.inputSchema
+  const [args, setArgs] = useState<string | undefined>(undefined)
+  const [state, setState] = useState<
+    | { kind: 'idle' | 'busy' }
+    | { kind: 'confirm'; message: string }
+    | { kind: 'end'; text: string }
+    | { kind: 'refused'; message: string }
+  >({
+    kind: 'idle',
+  })
+  const params = paramsWith(detail, isTool ? args : undefined)
+  const send = async (isConfirmed: boolean): Promise<void> => {
+    setState({ kind: 'busy' })
+    try {
+      const edited = isEdit && isTool ? `,"params":${params}` : ''
+      const text = await askText('POST', '/replay', `{"id":${id}${edited}${isConfirmed ? ',"confirm":true' : ''}}`)
+      const call = Number(/^\{"kind":"result","call":(\d+)/.exec(text)?.[1] ?? 0)
+      if (call > 0) {
+        onClose()
+        go(pathTo('calls', String(call)))
+      } else setState({ kind: 'end', text })
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      setState(
+        error.code === 'confirm' ? { kind: 'confirm', message: error.message } : { kind: 'refused', message: error.message },
+      )
+    }
+  }
+  const isReady = !isEdit || !isTool || data !== undefined || noTools !== undefined
+  return (
+    <Dialog title={isEdit ? 'Edit and replay' : 'Replay'} onClose={onClose}>
+      <p class="muted">
+        <Line text={name ?? method} /> is called again through Trunkline, as principal local, with all limits and policies.
+      </p>
+      {isEdit && isTool && isReady && <ArgumentsEditor schema={schema} initial={argumentsOf(detail)} onChange={setArgs} />}
+      {state.kind === 'confirm' && (
+        <div class="banner banner-notice" role="alert">
+          <Line text={state.message} />
+        </div>
+      )}
+      {state.kind === 'refused' && (
+        <div class="banner banner-trouble" role="alert">
+          <Line text={state.message} />
+        </div>
+      )}
+      {state.kind === 'end' && <ResultView text={state.text} />}
+      <div class="dialog-actions">
+        {state.kind === 'confirm' ? (
+          <button type="button" class="button button-trouble" onClick={() => void send(true)}>
+            Call it again all the same
+          </button>
+        ) : (
+          <button
+            type="button"
+            class="button button-accent"
+            disabled={state.kind === 'busy' || (isEdit && isTool && args === undefined)}
+            onClick={() => void send(false)}
+          >
+            {state.kind === 'busy' ? 'Waiting for the answer …' : 'Send'}
+          </button>
+        )}
+      </div>
+    </Dialog>
+  )
+}
+
+const paramsNode = (detail: CallDetail) => {
+  const node = detail.request?.text === undefined ? undefined : readJson(detail.request.text)
+  const params = node?.kind === 'object' ? node.members.find(([key]) => key === 'params')?.[1] : undefined
+  return params?.kind === 'object' ? params : undefined
+}
+
+const argumentsOf = (detail: CallDetail): string => {
+  const found = paramsNode(detail)?.members.find(([key]) => key === 'arguments')?.[1]
+  return found === undefined ? '{}' : writeJson(found)
+}
+
+/** The captured parameters with other arguments. */
+const paramsWith = (detail: CallDetail, args: string | undefined): string => {
+  const members = (paramsNode(detail)?.members ?? [])
+    .filter(([key]) => key !== '_meta' && key !== 'arguments')
+    .map(([key, value]) => `${JSON.stringify(key)}:${writeJson(value)}`)
+  return `{${[...members, `"arguments":${args ?? argumentsOf(detail)}`].join(',')}}`
+}

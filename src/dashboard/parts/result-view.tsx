@@ -1,0 +1,44 @@
+/** How a call from the dashboard ended: texts as texts, everything else as JSON. */
+import type { JSX } from 'preact'
+import { indentJson, readJson, unquote, writeJson } from '../model/json-tree.ts'
+import type { JsonNode } from '../model/json-tree.ts'
+import { Block, Line } from './basics.tsx'
+
+const member = (node: JsonNode | undefined, key: string): JsonNode | undefined =>
+  node?.kind === 'object' ? node.members.find(([name]) => name === key)?.[1] : undefined
+
+const textOf = (node: JsonNode | undefined): string | undefined =>
+  node?.kind === 'literal' && node.raw.startsWith('"') ? unquote(node.raw) : undefined
+
+/** `text`: the answer of `/call` or `/replay`. */
+export const ResultView = ({ text }: { readonly text: string }): JSX.Element => {
+  const answer = readJson(text)
+  const kind = textOf(member(answer, 'kind'))
+  if (kind !== 'result')
+    return (
+      <div class="banner banner-trouble" role="alert">
+        <strong>{kind ?? 'failed'}</strong> <Line text={textOf(member(answer, 'message')) ?? ''} />
+      </div>
+    )
+  const result = member(answer, 'result')
+  const content = member(result, 'content')
+  const isError = writeJson(member(answer, 'isError') ?? { kind: 'literal', raw: 'false' }) === 'true'
+  const structured = member(result, 'structuredContent')
+  return (
+    <div class="result" role="status">
+      <p class={isError ? 'trouble' : 'muted'}>{isError ? 'The tool reported an error.' : 'The tool answered.'}</p>
+      {content?.kind === 'array' &&
+        content.items.map((item, at) => {
+          const words = textOf(member(item, 'type')) === 'text' ? textOf(member(item, 'text')) : undefined
+          return <Block key={at} text={words ?? indentJson(writeJson(item))} />
+        })}
+      {structured !== undefined && (
+        <details>
+          <summary>Structured content</summary>
+          <Block text={indentJson(writeJson(structured))} />
+        </details>
+      )}
+      {content === undefined && result !== undefined && <Block text={indentJson(writeJson(result))} />}
+    </div>
+  )
+}

@@ -1,0 +1,61 @@
+/** Signs the operator in at a server: asks for the link, shows it, waits for the end. */
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { ask, session } from '../page/api.ts'
+import { commandOf } from '../page/command.ts'
+import { notify } from '../page/notices.ts'
+import { Command } from './basics.tsx'
+
+interface Asked {
+  readonly login: { readonly url: string; readonly code?: string } | undefined
+}
+
+export const SignIn = ({ server, onDone }: { readonly server: string; readonly onDone?: () => void }): JSX.Element => {
+  const [asked, setAsked] = useState<Asked['login']>(undefined)
+  const at = `/login?server=${encodeURIComponent(server)}`
+  useEffect(() => {
+    if (asked === undefined) return undefined
+    const over = new AbortController()
+    ask<{ readonly end: string }>('GET', at, undefined, over.signal).then(
+      ({ end }) => {
+        setAsked(undefined)
+        notify(end === 'done' ? `Signed in at ${server}` : `The sign-in at ${server} ended: ${end}`, end !== 'done')
+        onDone?.()
+      },
+      () => undefined,
+    )
+    return () => over.abort()
+  }, [asked])
+  if (session.value?.write !== true) return <Command text={commandOf('login', server)} />
+  const start = async (): Promise<void> => {
+    try {
+      const { login } = await ask<Asked>('POST', at, '{}')
+      if (login === undefined) notify(`${server} has no sign-in`, true)
+      setAsked(login)
+    } catch (error) {
+      notify((error as Error).message, true)
+    }
+  }
+  return asked === undefined ? (
+    <button type="button" class="button button-accent" onClick={() => void start()}>
+      Sign in
+    </button>
+  ) : (
+    <span class="sign-in">
+      <a class="button button-accent" href={safeUrl(asked.url)} target="_blank" rel="noopener noreferrer">
+        Open the sign-in page
+      </a>
+      {asked.code !== undefined && (
+        <span>
+          code <strong class="num">{asked.code}</strong>
+        </span>
+      )}
+      <span class="muted" role="status">
+        Waiting for the end of it …
+      </span>
+    </span>
+  )
+}
+
+/** Only pages of the web are links, whatever a server says. */
+export const safeUrl = (url: string): string => (/^https?:\/\//i.test(url) ? url : '#')

@@ -1,0 +1,161 @@
+/**
+ * A grid of which only the visible rows exist: ten thousand rows cost as much as forty. The selection is an item, not a position, so it
+ * stays while rows come; a list that was scrolled stands still when rows come above it.
+ */
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+export interface VirtualListProps<T> {
+  readonly items: readonly T[]
+  readonly keyOf: (item: T) => string
+  readonly label: string
+  readonly header: ComponentChildren
+  /** Cells of one row. */
+  readonly cells: (item: T) => ComponentChildren
+  readonly rowClass?: (item: T) => string
+  /** Key of the selected item; empty: none. */
+  readonly selected: string
+  readonly onSelect: (key: string) => void
+  readonly onOpen: (item: T) => void
+  readonly empty: ComponentChildren
+  readonly className: string
+}
+
+const OVERSCAN = 10
+const FIRST_ROW_PX = 32
+
+export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
+  const { items, keyOf, label, header, cells, rowClass, selected, onSelect, onOpen, empty, className } = props
+  const box = useRef<HTMLDivElement>(null)
+  const [rowPx, setRowPx] = useState(FIRST_ROW_PX)
+  const [view, setView] = useState({ top: 0, height: 900 })
+  const anchor = useRef<{ key: string; offset: number } | undefined>(undefined)
+
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element === null) return undefined
+    const measure = (): void => {
+      const row = element.querySelector<HTMLElement>('.vl-row')
+      if (row !== null && Math.abs(row.offsetHeight - rowPx) > 0.5) setRowPx(row.offsetHeight)
+      setView({ top: element.scrollTop, height: element.clientHeight })
+    }
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [rowPx, items.length === 0])
+
+  // The row that was at the top stays there.
+  useLayoutEffect(() => {
+    const element = box.current
+    const held = anchor.current
+    if (element === null || held === undefined || element.scrollTop === 0) return
+    const at = items.findIndex((item) => keyOf(item) === held.key)
+    const top = at * rowPx + held.offset
+    if (at !== -1 && Math.abs(top - element.scrollTop) >= 1) element.scrollTop = top
+  }, [items, rowPx])
+
+  const scrolled = (): void => {
+    const element = box.current
+    if (element === null) return
+    const top = element.scrollTop
+    const first = items[Math.floor(top / rowPx)]
+    anchor.current = first === undefined || top === 0 ? undefined : { key: keyOf(first), offset: top % rowPx }
+    setView({ top, height: element.clientHeight })
+  }
+
+  useEffect(() => {
+    const element = box.current
+    const at = items.findIndex((item) => keyOf(item) === selected)
+    if (element === null || at === -1) return
+    const [top, bottom] = [at * rowPx, (at + 1) * rowPx]
+    const head = element.querySelector<HTMLElement>('.vl-head')?.offsetHeight ?? 0
+    if (top < element.scrollTop) element.scrollTop = top
+    else if (bottom + head > element.scrollTop + element.clientHeight) element.scrollTop = bottom + head - element.clientHeight
+  }, [selected, rowPx])
+
+  const pressed = (event: KeyboardEvent): void => {
+    const steps: Readonly<Record<string, number>> = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: Math.floor(view.height / rowPx) - 1,
+      PageUp: 1 - Math.floor(view.height / rowPx),
+      Home: -items.length,
+      End: items.length,
+    }
+    const step = steps[event.key]
+    if (step !== undefined) {
+      event.preventDefault()
+      selectBy(step)
+    } else if (event.key === 'Enter' && event.target === box.current) {
+      const item = items.find((one) => keyOf(one) === selected)
+      if (item !== undefined) {
+        event.preventDefault()
+        onOpen(item)
+      }
+    }
+  }
+  const selectBy = (step: number): void => {
+    const now = items.findIndex((item) => keyOf(item) === selected)
+    const next = items[Math.min(Math.max((now === -1 && step > 0 ? -1 : now) + step, 0), items.length - 1)]
+    if (next !== undefined) onSelect(keyOf(next))
+  }
+
+  const first = Math.max(0, Math.floor(view.top / rowPx) - OVERSCAN)
+  const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowPx) + OVERSCAN)
+  const selectedAt = items.findIndex((item) => keyOf(item) === selected)
+  const isSelectedShown = selectedAt >= first && selectedAt < last
+  return (
+    <div
+      ref={box}
+      class={`vl ${className}`}
+      role="grid"
+      aria-label={label}
+      aria-rowcount={items.length + 1}
+      aria-activedescendant={isSelectedShown ? rowId(selected) : undefined}
+      tabIndex={0}
+      onScroll={scrolled}
+      onKeyDown={pressed}
+    >
+      <div class="vl-head" role="rowgroup">
+        <div class="vl-columns" role="row" aria-rowindex={1}>
+          {header}
+        </div>
+      </div>
+      {items.length === 0 ? (
+        <div role="rowgroup">
+          <div role="row">
+            <div role="gridcell">{empty}</div>
+          </div>
+        </div>
+      ) : (
+        <div class="vl-body" role="rowgroup" style={{ height: `${items.length * rowPx}px` }}>
+          {items.slice(first, last).map((item, index) => {
+            const key = keyOf(item)
+            return (
+              <div
+                key={key}
+                id={rowId(key)}
+                class={`vl-row vl-columns ${rowClass?.(item) ?? ''}`}
+                role="row"
+                aria-rowindex={first + index + 2}
+                aria-selected={key === selected}
+                style={{ transform: `translateY(${(first + index) * rowPx}px)` }}
+                onMouseDown={() => onSelect(key)}
+                onClick={(event: MouseEvent) => {
+                  if (!(event.target instanceof Element) || event.target.closest('a, button') === null) onOpen(item)
+                }}
+              >
+                {cells(item)}
+              </div>
+            )
+          })}
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** The id of an element: letters and digits alone, whatever the key is. */
+const rowId = (key: string): string =>
+  `row-${Array.from(key, (one) => (/[\w-]/.test(one) ? one : `_${one.codePointAt(0)}`)).join('')}`

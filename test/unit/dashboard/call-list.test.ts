@@ -1,0 +1,51 @@
+/** The calls that the page of the dashboard holds. */
+import { expect, test } from 'vitest'
+import { CallList, isGap, MAX_CALLS } from '../../../src/dashboard/model/call-list.ts'
+import type { CallRow } from '../../../src/observe/captured.ts'
+
+const row = (id: number, facts: Partial<CallRow> = {}): CallRow => ({ id, state: 'done', ...facts }) as CallRow
+const ids = (list: CallList, isWanted: (row: CallRow) => boolean = () => true, untilId?: number): (number | string)[] =>
+  list.select(isWanted, untilId).map((item) => (isGap(item) ? `gap of ${item.missed}` : item.id))
+
+test('rows are shown newest first, each once, as it is now', () => {
+  const list = new CallList()
+  list.add([row(1, { state: 'open' }), row(2)])
+  list.add([row(1), row(3)])
+  expect(ids(list)).toEqual([3, 2, 1])
+  expect(list.find(1)?.state).toBe('done')
+  // A page that was asked for before the end of the call came.
+  list.addPage([row(1, { state: 'open' })])
+  expect(list.find(1)?.state).toBe('done')
+})
+
+test('what comes out of order finds its place', () => {
+  const list = new CallList()
+  list.add([row(5), row(2), row(9), row(7)])
+  list.addPage([row(4), row(1)])
+  expect(ids(list)).toEqual([9, 7, 5, 4, 2, 1])
+})
+
+test('rows that were not sent are a mark at their place, and marks that follow each other are one', () => {
+  const list = new CallList()
+  list.add([row(1), row(2)])
+  list.gap(100)
+  list.gap(20)
+  list.add([row(123)])
+  expect(ids(list)).toEqual([123, 'gap of 120', 2, 1])
+})
+
+test('a list that stands still shows nothing that came later', () => {
+  const list = new CallList()
+  list.add([row(1), row(2), row(3)])
+  list.gap(3)
+  expect(ids(list, () => true, 2)).toEqual([2, 1])
+  expect(ids(list, ({ id }) => id !== 2)).toEqual(['gap of 3', 3, 1])
+})
+
+test('the oldest go first where there are too many', () => {
+  const list = new CallList()
+  for (let id = 1; id <= MAX_CALLS + 1_000; id += 100) list.add(Array.from({ length: 100 }, (_, at) => row(id + at)))
+  expect(list.size).toBeLessThanOrEqual(MAX_CALLS + 500)
+  expect(list.latest).toBe(MAX_CALLS + 1_000)
+  expect(list.find(1)).toBeUndefined()
+})

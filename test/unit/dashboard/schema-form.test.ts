@@ -1,0 +1,117 @@
+/** A form from the input schema of a tool, and the arguments that it makes. */
+import { describe, expect, test } from 'vitest'
+import { enter, fieldsOf, keyOfField, leave } from '../../../src/dashboard/model/schema-form.ts'
+import type { Field, Values } from '../../../src/dashboard/model/schema-form.ts'
+
+const object = (properties: object, required: string[] = [], more: object = {}): object => ({
+  type: 'object',
+  properties,
+  required,
+  ...more,
+})
+const fields = (properties: object, required: string[] = [], more: object = {}): readonly Field[] =>
+  fieldsOf(object(properties, required, more)) ?? []
+const entered = (all: readonly Field[], texts: Readonly<Record<string, string>>): ReturnType<typeof enter> =>
+  enter(all, Object.fromEntries(Object.entries(texts).map(([path, text]) => [keyOfField({ path: path.split('.') }), text])))
+
+describe('fields', () => {
+  test.each([
+    [{ type: 'string' }, 'text'],
+    [{ type: ['string', 'null'] }, 'text'],
+    [{ anyOf: [{ type: 'integer' }, { type: 'null' }] }, 'integer'],
+    [{ type: 'number' }, 'number'],
+    [{ type: 'boolean' }, 'boolean'],
+    [{ enum: ['a', 1] }, 'choice'],
+    [{ oneOf: [{ const: 'a' }, { const: 'b' }] }, 'choice'],
+    [{ type: 'array', items: { type: 'string' } }, 'list'],
+    [{ type: 'array', items: { type: 'object' } }, 'json'],
+    [{ type: 'object', properties: { x: { type: 'string' } } }, 'group'],
+    [{ type: 'object' }, 'json'],
+    [{ anyOf: [{ type: 'string' }, { type: 'object' }] }, 'json'],
+    [true, 'json'],
+    [{ $ref: '#/$defs/Name' }, 'text'],
+    [{ $ref: '#/$defs/Loop' }, 'json'],
+    [{ $ref: 'https://example.com/x' }, 'json'],
+  ])('%j is a field of kind %s', (schema, kind) => {
+    const $defs = { Name: { type: 'string' }, Loop: { $ref: '#/$defs/Loop' } }
+    expect(fields({ x: schema }, [], { $defs })).toMatchObject([{ kind }])
+  })
+
+  test('a schema that nests into itself ends', () => {
+    const node = { type: 'object', properties: { next: { $ref: '#/$defs/Node' } } }
+    const [field] = fields({ x: { $ref: '#/$defs/Node' } }, [], { $defs: { Node: node } })
+    expect(JSON.stringify(field).length).toBeLessThan(5_000)
+  })
+
+  test('what is no object, or has hundreds of members, has no form', () => {
+    expect(fieldsOf({ type: 'string' })).toBeUndefined()
+    expect(fieldsOf(null)).toBeUndefined()
+    expect(fieldsOf(object(Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`m${at}`, {}]))))).toBeUndefined()
+    expect(fieldsOf({ type: 'object' })).toEqual([])
+  })
+})
+
+describe('arguments', () => {
+  const all = fields(
+    {
+      text: { type: 'string', minLength: 2, maxLength: 4 },
+      big: { type: 'integer' },
+      share: { type: 'number', minimum: 0, maximum: 1 },
+      tags: { type: 'array', items: { type: 'string' } },
+      range: object({ from: { type: 'string' } }, ['from']),
+      any: { type: 'object' },
+    },
+    ['text'],
+  )
+
+  test('what is empty is left out, numbers keep their spelling, lines are items', () => {
+    const { json, problems } = entered(all, {
+      text: 'abc',
+      big: '12345678901234567890',
+      share: '0.50',
+      tags: 'a\n\nb c',
+      any: '{"x": 1.0}',
+    })
+    expect([json, problems]).toEqual([
+      '{"text":"abc","big":12345678901234567890,"share":0.50,"tags":["a","b c"],"any":{"x":1.0}}',
+      {},
+    ])
+  })
+
+  test.each([
+    [{}, 'text', 'is needed'],
+    [{ text: 'a' }, 'text', 'needs at least 2 characters'],
+    [{ text: '👍👍👍👍👍' }, 'text', 'has at most 4 characters'],
+    [{ text: 'ab', big: '1.5' }, 'big', 'is not a whole number'],
+    [{ text: 'ab', big: '0x10' }, 'big', 'is not a whole number'],
+    [{ text: 'ab', share: '2' }, 'share', 'is at most 1'],
+    [{ text: 'ab', any: '{' }, 'any', 'is not JSON'],
+  ])('%j: %s %s', (texts, name, problem) => {
+    expect(entered(all, texts as Record<string, string>).problems).toEqual({ [keyOfField({ path: [name] })]: problem })
+  })
+
+  test('a group that may be left out needs nothing while it is empty', () => {
+    expect(entered(all, { text: 'ab' })).toEqual({ json: '{"text":"ab"}', problems: {} })
+    const needed = fields({ range: object({ from: { type: 'string' } }, ['from']) }, ['range'])
+    expect(entered(needed, {}).problems).toEqual({ '["range","from"]': 'is needed' })
+  })
+
+  test('arguments that exist come back as they were, members that the schema does not name among them', () => {
+    const json = '{"text":"abc","big":12345678901234567890,"tags":["a","b"],"range":{"from":"x"},"more":[1.0]}'
+    const { values, extra } = leave(all, json) as { values: Values; extra: Values }
+    expect(enter(all, values, extra).json).toBe(json)
+  })
+
+  test.each(['{"text":1}', '{"tags":[1]}', '{"tags":["a\\nb"]}', '{"range":{"other":1}}', '{"text":""}', '[]', 'x'])(
+    'a form does not pretend to hold %s',
+    (json) => {
+      expect(leave(all, json)).toBeUndefined()
+    },
+  )
+
+  test('names such as __proto__ are names', () => {
+    const odd = fields(JSON.parse('{"__proto__":{"type":"string"}}') as object)
+    expect(entered(odd, { __proto__x: '' }).json).toBe('{}')
+    expect(enter(odd, { '["__proto__"]': 'x' }).json).toBe('{"__proto__":"x"}')
+  })
+})
