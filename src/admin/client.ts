@@ -17,7 +17,8 @@ import { AdminRefusal } from './refusal.ts'
 import type { ReplayEnd } from './replay.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
 import type { Place } from './socket.ts'
-import type { ToolRow } from './tools.ts'
+import type { FoundTool, ToolRow } from './tools.ts'
+import type { ConnectGuide } from '../host/hub.ts'
 
 /** `undefined`: no process of this configuration runs, or its socket cannot be trusted. */
 export const connectAdmin = async (place: Place): Promise<Control | undefined> =>
@@ -63,6 +64,12 @@ const remoteControl = (place: Place): Control => {
         '/lint',
         hosts.map((host): [string, string] => ['host', host]),
       ),
+    toolsets: () => ask('GET', '/toolsets'),
+    search: async (query, toolset) =>
+      (await ask<{ tools?: readonly FoundTool[] }>('GET', '/search', { query, ...(toolset !== undefined && { toolset }) })).tools,
+    guides: async (toolset) =>
+      (await ask<{ guides?: readonly ConnectGuide[] }>('GET', '/guides', toolset === undefined ? {} : { toolset })).guides,
+    history: () => ask('GET', '/history'),
     why: (name, toolset) => ask('GET', '/why', { name, ...(toolset !== undefined && { toolset }) }),
     plan: () => ask('GET', '/plan'),
     basis: async () => {

@@ -10,6 +10,8 @@ import type { CallDetail } from '../observe/captured.ts'
 import type { CallPage } from '../observe/observer.ts'
 import type { Viewer } from '../observe/viewer.ts'
 import { operatorCommand } from '../operator-command.ts'
+import { Searches } from '../gateway/lists/searches.ts'
+import type { ConnectGuide } from '../host/hub.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
@@ -21,6 +23,7 @@ import type { FeedOptions, FeedSink } from './calls.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
 import { lintCatalog } from './lint.ts'
+import type { CatalogHistory } from './history.ts'
 import type { Lint } from './lint.ts'
 import { readChanges, readOffered } from './offered.ts'
 import type { Deviating, OfferedServer } from './offered.ts'
@@ -32,8 +35,10 @@ import { statsOf } from './stats.ts'
 import type { Stats } from './stats.ts'
 import { serverStatuses, urlsOf } from './status.ts'
 import type { Status } from './status.ts'
-import { listTools } from './tools.ts'
-import type { ToolRow } from './tools.ts'
+import { listToolsets } from './toolsets.ts'
+import type { Toolsets } from './toolsets.ts'
+import { findTools, listTools } from './tools.ts'
+import type { FoundTool, ToolRow } from './tools.ts'
 import { explain } from './why.ts'
 import type { WhyEnd } from './why.ts'
 
@@ -67,6 +72,14 @@ export interface Control {
   reload(): Promise<ReloadEnd>
   /** What these hosts (words of `HOST_LIMITS`) would not take as it is. */
   lint(hosts: readonly string[]): Promise<Lint>
+  /** What toolsets cost and may cost, and how hosts come to them. */
+  toolsets(): Promise<Toolsets>
+  /** Tools as `discovery: search` finds them, the best first; `undefined`: there is no such toolset. */
+  search(query: string, toolset: string | undefined): Promise<readonly FoundTool[] | undefined>
+  /** How hosts are connected by hand, to everything or to a toolset; `undefined`: there is no such toolset, or no address. */
+  guides(toolset: string | undefined): Promise<readonly ConnectGuide[] | undefined>
+  /** What changed in the catalog while the admin listener is open. */
+  history(): Promise<CatalogHistory>
   /** Every rule that shows, hides or renames what is called so, in every toolset or in one. */
   why(name: string, toolset: string | undefined): Promise<WhyEnd>
   /** What a reload would change; nothing is applied. */
@@ -132,7 +145,9 @@ export const localControl = (
   context: Pick<Context, 'env' | 'overrides'>,
   redactor: Redactor,
   open: Control['open'] = async () => undefined,
+  history: () => CatalogHistory = () => ({ since: null, changes: [] }),
 ): Control => {
+  const searches = new Searches()
   const startedMs = performance.now()
   return {
     open,
@@ -188,6 +203,19 @@ export const localControl = (
       const end = await callTool(running.gateway, tool, args, signal, scope)
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
+    toolsets: async () => redactor.hideIn(listToolsets(running)),
+    search: async (query, toolset) => {
+      const scope = running.gateway.scopeFor(LOCAL, { toolset })
+      return scope && redactor.hideIn(await findTools(running.gateway, searches, query, scope))
+    },
+    guides: async (toolset) => {
+      const { hub, gateway, configuration } = running
+      const [url] = urlsOf(running)
+      if (url === undefined || gateway.scopeFor(LOCAL, { toolset }) === undefined) return undefined
+      const needsToken = authMode(configuration.host.auth) !== 'none'
+      return hub.guides(toolset === undefined ? url : `${url}/${encodeURIComponent(toolset)}`, needsToken)
+    },
+    history: async () => redactor.hideIn(history()),
     offered: async (servers, apps) => readOffered(running, servers, apps, redactor),
     changes: async () => redactor.hideIn(readChanges(running)),
     reload: async () => redactor.hideIn(await reloader.reload()),

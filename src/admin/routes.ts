@@ -60,6 +60,16 @@ const ROUTES: Readonly<Record<string, Route>> = {
   'GET /lint': read(({ query, control }) =>
     control.lint(query.getAll('host').filter((host) => Object.hasOwn(HOST_LIMITS, host))),
   ),
+  'GET /toolsets': read(({ control }) => control.toolsets()),
+  'GET /search': read(async ({ query, control }) => {
+    const toolset = query.get('toolset') ?? undefined
+    return { tools: found(await control.search(query.get('query') ?? '', toolset), toolset) }
+  }),
+  'GET /guides': read(async ({ query, control }) => {
+    const toolset = query.get('toolset') ?? undefined
+    return { guides: found(await control.guides(toolset), toolset) }
+  }),
+  'GET /history': read(({ control }) => control.history()),
   'GET /why': read(({ query, control }) => control.why(query.get('name') ?? '', query.get('toolset') ?? undefined)),
   'GET /plan': read(({ control }) => control.plan()),
   'GET /basis': {
@@ -97,6 +107,13 @@ export const findRoute = (method: string, path: string): { readonly route: Route
   const name = `${method} ${digits === undefined ? path : `${before}ID`}`
   const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
   return route && { route, id: Number(digits ?? 0) }
+}
+
+/** Throws `AdminRefusal` where there is no such toolset. */
+const found = <T>(answer: T | undefined, toolset: string | undefined): T => {
+  if (answer === undefined)
+    throw new AdminRefusal(404, 'gone', `there is no toolset ${JSON.stringify(toolset ?? '')} with an address`)
+  return answer
 }
 
 const MAX_LINES = 1_000

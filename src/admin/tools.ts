@@ -1,6 +1,7 @@
 /** The tools of the catalog as a person looks for them, and what they cost. */
 import { estimateTokens } from '../catalog/tokens.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import type { Searches } from '../gateway/lists/searches.ts'
 import { EVERYTHING } from '../rpc/call.ts'
 import type { Scope } from '../rpc/call.ts'
 import { MODERN } from '../wire/protocol/revisions.ts'
@@ -39,4 +40,26 @@ export const listTools = (gateway: Gateway, query = '', scope: Scope = EVERYTHIN
       const text = `${name} ${server} ${definition.description ?? ''}`.toLowerCase()
       return words.every((word) => text.includes(word))
     })
+}
+
+/** One tool that a search has found. */
+export interface FoundTool {
+  readonly name: string
+  readonly server: string
+  /** The better, the greater; says nothing across searches. */
+  readonly score: number
+  readonly description: string
+}
+
+const MOST_FOUND = 20
+
+/** What a host that searches this scope is answered, whether its toolset is one that is searched or not. */
+export const findTools = async (gateway: Gateway, searches: Searches, query: string, scope: Scope): Promise<FoundTool[]> => {
+  if (query.trim() === '') return []
+  const view = gateway.feed.viewOf({ scope, revision: MODERN })
+  const { rows, entries } = view.list('tools')
+  return (await searches.find(view, query, MOST_FOUND)).map(({ at, score }) => {
+    const { description = '' } = JSON.parse(entries[at].toString()) as ToolDefinition
+    return { name: rows[at].exposed, server: rows[at].server.key, score, description }
+  })
 }

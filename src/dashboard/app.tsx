@@ -12,13 +12,22 @@ import { Command, Dialog, Empty } from './parts/basics.tsx'
 import { Icon, Mark } from './parts/icons.tsx'
 import type { IconName } from './parts/icons.tsx'
 import { Call } from './screens/call.tsx'
+import { Catalog } from './screens/catalog.tsx'
+import { Server } from './screens/server.tsx'
+import { Servers } from './screens/servers.tsx'
+import { Tool } from './screens/tool.tsx'
 import { Traffic } from './screens/traffic.tsx'
+
+const ServerScreen = (): JSX.Element => (route.value.item === '' ? <Servers /> : <Server />)
 
 /** By the first segment of the path; `of`: the place in the navigation that is marked. */
 const VIEWS: Readonly<
   Record<string, { readonly show: () => JSX.Element; readonly title: string; readonly of: string; readonly isForAll?: true }>
 > = {
   traffic: { show: Traffic, title: 'Traffic', of: '/traffic', isForAll: true },
+  catalog: { show: Catalog, title: 'Catalog', of: '/catalog' },
+  tools: { show: Tool, title: 'Tool', of: '/catalog' },
+  servers: { show: ServerScreen, title: 'Servers', of: '/servers' },
   calls: { show: Call, title: 'Call', of: '/traffic', isForAll: true },
 }
 
@@ -83,13 +92,15 @@ const Navigation = ({ current }: { readonly current: string }): JSX.Element => {
       </a>
       <nav aria-label="Screens">
         <ul>
-          {SCREENS.filter(({ path }) => role === 'operator' || path === '/traffic').map(({ path, name, key }) => (
-            <li key={path}>
-              <a href={path} aria-current={path === current ? 'page' : undefined} title={`g ${key}`}>
-                <Icon name={path.slice(1) as IconName} /> <span>{name}</span>
-              </a>
-            </li>
-          ))}
+          {SCREENS.filter(({ path }) => Object.hasOwn(VIEWS, path.slice(1)))
+            .filter(({ path }) => role === 'operator' || path === '/traffic')
+            .map(({ path, name, key }) => (
+              <li key={path}>
+                <a href={path} aria-current={path === current ? 'page' : undefined} title={`g ${key}`}>
+                  <Icon name={path.slice(1) as IconName} /> <span>{name}</span>
+                </a>
+              </li>
+            ))}
         </ul>
       </nav>
       <div class="side-foot">

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** What the package offers, what the program begins with, and what is compiled by another compiler. */
-const ENTRIES = new Set(['src/index.ts', 'src/main.ts', 'src/wire/kernel/assembly/scan.ts'])
+const ENTRIES = new Set(['src/index.ts', 'src/main.ts', 'src/dashboard/main.tsx', 'src/wire/kernel/assembly/scan.ts'])
 
 interface Source {
   /** From the root of the repository. */
@@ -20,7 +20,7 @@ interface Source {
 
 const read = (folder: string): Source[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => ({
       file: posix.join(folder, name.replaceAll('\\', '/')),
       code: readFileSync(join(ROOT, folder, name), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, ''),

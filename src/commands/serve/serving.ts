@@ -1,6 +1,7 @@
 /** What every serving process has beside its hosts: reloads, the admin socket and listener, a log without secrets. */
 import { join } from 'node:path'
 import { localControl } from '../../admin/control.ts'
+import { HistoryKeeper } from '../../admin/history.ts'
 import { folderAssets } from '../../admin/http/assets.ts'
 import { AdminCredentials, readTokenFile } from '../../admin/http/credentials.ts'
 import { AdminListener } from '../../admin/http/listener.ts'
@@ -44,8 +45,16 @@ export const openServices = async (
   takesHosts: boolean,
 ): Promise<Services> => {
   const reloading: Reloading = new Reloading(running, context, read, sinceMs, io, log, (next) => listener.rebind(next.observe))
-  const control = localControl(running, reloading, context, redactor, () => listener.open())
-  const listener: AdminListener = await makeListener(running, control, log)
+  const history = new HistoryKeeper(running.gateway.feed)
+  const control = localControl(
+    running,
+    reloading,
+    context,
+    redactor,
+    () => listener.open(),
+    () => history.all,
+  )
+  const listener: AdminListener = await makeListener(running, control, history, log)
   try {
     await bindListener(listener, running, log, takesHosts)
     const admin = await openAdmin(place, {
@@ -69,7 +78,12 @@ export const openServices = async (
   }
 }
 
-const makeListener = async (running: Running, control: Control, log: Voice['log']): Promise<AdminListener> => {
+const makeListener = async (
+  running: Running,
+  control: Control,
+  history: HistoryKeeper,
+  log: Voice['log'],
+): Promise<AdminListener> => {
   const { hub, front, configuration } = running
   const file = configuration.stateDir === undefined ? undefined : join(configuration.stateDir, 'admin-token')
   const fileToken = file === undefined ? undefined : await readTokenFile(file).catch(warnOf(log, file))
@@ -83,6 +97,7 @@ const makeListener = async (running: Running, control: Control, log: Voice['log'
     identityOf: (token) => front.identityOf(token),
     assets: folderAssets(DASHBOARD_FOLDER),
     changed: (isOpen) => {
+      history.watch(isOpen)
       if (isOpen) stop ??= running.watchCalls()
       else {
         stop?.()

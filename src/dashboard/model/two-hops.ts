@@ -1,6 +1,6 @@
 /** One message on both its sides, line beside line, with what was changed between them and by which rule. */
 import type { Change } from '../../observe/diff.ts'
-import { childrenOf, keyOf, linesOf, readJson } from './json-tree.ts'
+import { childrenOf, keyOf, linesOf, readJson, writeJson } from './json-tree.ts'
 import type { JsonLine, JsonNode } from './json-tree.ts'
 
 export interface HopLine {
@@ -22,6 +22,29 @@ export const compareHops = (from: string, to: string, changes: readonly Change[]
   if (before === undefined || after === undefined) return undefined
   const byPath = new Map(changes.map((change) => [keyOfPath(change.path), change]))
   return pair(before, after, { path: [], depth: 0, key: '', last: [true, true] }, byPath)
+}
+
+/** What differs between two JSON texts, member by member; no rule stands behind it. */
+export const changesBetween = (from: string, to: string): readonly Change[] => {
+  const [before, after] = [readJson(from), readJson(to)]
+  return before === undefined || after === undefined ? [] : differences(before, after, [])
+}
+
+const differences = (from: JsonNode, to: JsonNode, path: readonly (string | number)[]): Change[] => {
+  const [was, is] = [writeJson(from), writeJson(to)]
+  if (was === is) return []
+  if (from.kind !== to.kind || from.kind === 'literal') return [changeOf(path, was, is)]
+  const [before, after] = [new Map(childrenOf(from)), new Map(childrenOf(to))]
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const [a, b] = [before.get(name), after.get(name)]
+    if (a !== undefined && b !== undefined) return differences(a, b, [...path, name])
+    return [changeOf([...path, name], a === undefined ? null : writeJson(a), b === undefined ? null : writeJson(b))]
+  })
+}
+
+const changeOf = (path: readonly (string | number)[], from: string | null, to: string | null): Change => {
+  const change = from === null ? 'added' : to === null ? 'removed' : 'replaced'
+  return { path, change, from, to, fromAt: null, toAt: null, rule: '', why: '' }
 }
 
 const keyOfPath = (path: readonly (string | number)[]): string => JSON.stringify(path.map(String))

@@ -82,8 +82,6 @@ export const Chip = ({
   </span>
 )
 
-export const Key = ({ children }: { readonly children: string }): JSX.Element => <kbd>{children}</kbd>
-
 export const CopyButton = ({
   text,
   what,

@@ -21,12 +21,14 @@ export interface HopsViewProps {
   readonly to: Side
   /** `null`: a body is not kept whole. */
   readonly changes: readonly Change[] | null
+  /** Whether a rule of ours stands behind each change. */
+  readonly hasRules?: boolean
 }
 
 /** Lines that are shown before a person asks for the rest. */
 const MOST_LINES = 600
 
-export const HopsView = ({ from, to, changes }: HopsViewProps): JSX.Element => {
+export const HopsView = ({ from, to, changes, hasRules = true }: HopsViewProps): JSX.Element => {
   const [isRaw, setRaw] = useState(false)
   const lines = useMemo(
     () =>
@@ -37,7 +39,7 @@ export const HopsView = ({ from, to, changes }: HopsViewProps): JSX.Element => {
   )
   return (
     <div class="hops">
-      {changes !== null && <ChangeList changes={changes} />}
+      {changes !== null && <ChangeList changes={changes} hasRules={hasRules} />}
       {lines === undefined || isRaw ? (
         <div class="hops-raw">
           {[from, to].map((side) => (
@@ -56,7 +58,7 @@ export const HopsView = ({ from, to, changes }: HopsViewProps): JSX.Element => {
   )
 }
 
-const ChangeList = ({ changes }: { readonly changes: readonly Change[] }): JSX.Element =>
+const ChangeList = ({ changes, hasRules }: { readonly changes: readonly Change[]; readonly hasRules: boolean }): JSX.Element =>
   changes.length === 0 ? (
     <p class="muted">Both sides are the same, byte for byte.</p>
   ) : (
@@ -72,10 +74,12 @@ const ChangeList = ({ changes }: { readonly changes: readonly Change[] }): JSX.E
             {change.from !== null && change.to !== null && <span aria-label="became"> → </span>}
             {change.to !== null && <code class="is">{lineOf(change.to, 160)}</code>}
           </span>
-          <span class="change-why">
-            <Chip>{change.rule === '' ? 'no rule' : change.rule}</Chip>{' '}
-            {change.why || 'no rule explains this change: please report it'}
-          </span>
+          {hasRules && (
+            <span class="change-why">
+              <Chip>{change.rule === '' ? 'no rule' : change.rule}</Chip>{' '}
+              {change.why || 'no rule explains this change: please report it'}
+            </span>
+          )}
         </li>
       ))}
     </ul>

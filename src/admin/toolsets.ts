@@ -1,0 +1,53 @@
+/** Toolsets as an operator sees them: what they cost, what they may, how a host comes to them. */
+import type { Running } from '../app.ts'
+import type { ToolsetSummary } from '../catalog/lint/toolset-findings.ts'
+import { HOST_LIMITS } from '../catalog/lint/host-limits.ts'
+import { Views } from '../catalog/view/view.ts'
+import { operatorCommand } from '../operator-command.ts'
+import { MODERN } from '../wire/protocol/revisions.ts'
+import { urlsOf } from './status.ts'
+import { toolsetCosts } from './toolset-costs.ts'
+import type { Cost } from './toolset-costs.ts'
+
+export interface ToolsetRow extends ToolsetSummary {
+  readonly description: string | undefined
+  /** Its endpoint; `undefined`: one host is served on a pipe. */
+  readonly url: string | undefined
+  /** What it may cost; absent members are not limited. */
+  readonly budget: Partial<Cost>
+  readonly isOver: boolean
+}
+
+/** How many tools a host is known to take. */
+export interface HostCap {
+  readonly host: string
+  readonly label: string
+  readonly most: number
+  readonly effect: string
+}
+
+export interface Toolsets {
+  /** What hosts get at `/mcp`. */
+  readonly whole: Cost & { readonly url: string | undefined }
+  readonly toolsets: readonly ToolsetRow[]
+  readonly hosts: readonly HostCap[]
+}
+
+export const listToolsets = (running: Running): Toolsets => {
+  const { gateway, configuration } = running
+  const whole = gateway.feed.whole(MODERN)
+  const views = new Views()
+  const costs = toolsetCosts(configuration, (toolset) => views.of(whole.catalog, { revision: MODERN, toolset }))
+  const [url] = urlsOf(running)
+  return {
+    whole: { ...whole.cost, url },
+    toolsets: gateway.feed.summaries(operatorCommand(configuration.named, 'tools')).map((summary): ToolsetRow => {
+      const { budget = {}, isOver = false } = costs.get(summary.name) ?? {}
+      const { description } = configuration.gateway.toolsets.find(({ name }) => name === summary.name) ?? {}
+      return { ...summary, description, url: url && `${url}/${encodeURIComponent(summary.name)}`, budget, isOver }
+    }),
+    hosts: Object.entries(HOST_LIMITS).flatMap(([host, { label, tools }]) =>
+      tools === undefined ? [] : [{ host, label, most: tools.most, effect: tools.effect }],
+    ),
+  }
+}

@@ -1,0 +1,254 @@
+/** One server: its state, links and processes, what it prints, what of its calls was translated, restart and sign-in. */
+import type { JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Stats } from '../../admin/stats.ts'
+import type { ServerStatus, Status } from '../../admin/status.ts'
+import type { ToolRow } from '../../admin/tools.ts'
+import { formatBytes, formatCount, formatMs, plural } from '../model/format.ts'
+import { blockOf } from '../model/text.ts'
+import { ask, session } from '../page/api.ts'
+import { commandOf } from '../page/command.ts'
+import { useKeys } from '../page/keys.ts'
+import { useLoad } from '../page/load.ts'
+import { notify } from '../page/notices.ts'
+import { go, pathTo, route } from '../page/route.ts'
+import { Chip, Command, Dialog, Empty, Facts, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { HealthSign } from '../parts/health-state.tsx'
+import { Icon } from '../parts/icons.tsx'
+import { SignIn } from '../parts/sign-in.tsx'
+
+export const Server = (): JSX.Element => {
+  const { item: key } = route.value
+  const { data: status, error, reload } = useLoad<Status>('/status', 2_000)
+  const server = status?.servers.find((one) => one.key === key)
+  useKeys([{ key: 'Escape', does: 'back to the servers', run: () => go('/servers') }])
+  return (
+    <div class="screen">
+      <nav class="crumbs" aria-label="Server">
+        <a class="button" href="/servers">
+          <Icon name="back" /> Servers
+        </a>
+      </nav>
+      {error !== undefined && <Failed error={error} onRetry={reload} />}
+      {server !== undefined ? (
+        <Known server={server} onChange={reload} />
+      ) : status === undefined ? (
+        <Heading title={<Line text={key} />} />
+      ) : (
+        <Empty title="No such server is configured">
+          <a class="button" href="/servers">
+            Show the servers
+          </a>
+        </Empty>
+      )}
+    </div>
+  )
+}
+
+const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly onChange: () => void }): JSX.Element => {
+  const { key, state, reason, needsSignIn, callers, nextTryMs, failures } = server
+  const { data: stats } = useLoad<Stats>('/stats?window=5m', 2_000)
+  const [isAsking, setAsking] = useState(false)
+  const mayWrite = session.value?.write === true
+  const figures = stats?.servers.find((one) => one.server === key)
+  const restart = async (): Promise<void> => {
+    setAsking(false)
+    try {
+      await ask('POST', `/restart?server=${encodeURIComponent(key)}`, '{}')
+      notify(`${key} restarts`)
+    } catch (error) {
+      notify((error as Error).message, true)
+    }
+    onChange()
+  }
+  useKeys([{ key: 'x', does: 'restart the server', run: () => mayWrite && setAsking(true) }])
+  return (
+    <>
+      <Heading
+        title={
+          <>
+            {key} <HealthSign state={state} needsSignIn={needsSignIn} />
+          </>
+        }
+      >
+        <a class="button" href={pathTo('traffic', '', { q: `server:${key}` })}>
+          Its calls
+        </a>
+        <button
+          type="button"
+          class="button"
+          disabled={!mayWrite}
+          title={mayWrite ? 'x' : 'ui.write is off'}
+          onClick={() => setAsking(true)}
+        >
+          Restart
+        </button>
+      </Heading>
+      {(reason !== undefined || needsSignIn) && (
+        <div class="banner banner-notice">
+          <span>
+            <Line text={reason ?? 'A person must sign in there.'} />
+            {nextTryMs !== undefined && ` Next try in ${formatMs(nextTryMs)}.`}
+          </span>
+          {needsSignIn && <SignIn server={key} onDone={onChange} />}
+        </div>
+      )}
+      <Section title="State">
+        <Facts
+          facts={[
+            ['Transport', server.transport],
+            ['Revision', server.revision],
+            ['Links', formatCount(server.links)],
+            ['Calls under way', formatCount(server.inFlight)],
+            ['Calls, five minutes', figures === undefined ? null : formatCount(figures.calls)],
+            [
+              'p50, p95',
+              figures === undefined || figures.p50 === null || figures.p95 === null
+                ? null
+                : `${formatMs(figures.p50)}, ${formatMs(figures.p95)}`,
+            ],
+            ['Errors, five minutes', figures === undefined ? null : formatCount(figures.errors)],
+            ['Outages', formatCount(failures)],
+            ['Callers', callers === undefined ? null : `${callers.all}, of which ${callers.unsigned} must sign in`],
+            [
+              'Offers',
+              `${plural(server.tools, 'tool')}, ${plural(server.prompts, 'prompt')}, ${plural(server.resources, 'resource')}`,
+            ],
+            ['Cost of its tools', `about ${formatCount(server.tokens)} tokens`],
+          ]}
+        />
+      </Section>
+      <Processes server={server} />
+      <Stderr server={key} hasProcess={server.transport === 'stdio' || server.processes.length > 0} />
+      <Notes server={server} />
+      <Tools server={key} />
+      {isAsking && (
+        <Dialog title={`Restart ${key}?`} onClose={() => setAsking(false)}>
+          <p>
+            {server.inFlight === 0
+              ? 'No call is under way.'
+              : `${plural(server.inFlight, 'call')} under way may finish first (reload.drain).`}{' '}
+            Its processes and connections end and are opened again.
+          </p>
+          <div class="dialog-actions">
+            <button type="button" class="button button-accent" onClick={() => void restart()}>
+              Restart
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+const Processes = ({ server: { processes } }: { readonly server: ServerStatus }): JSX.Element | null =>
+  processes.length === 0 ? null : (
+    <Section title="Processes">
+      <ul class="processes">
+        {processes.map(({ pid, memoryBytes }) => (
+          <li key={pid}>
+            <span class="num">{pid}</span>
+            <strong class="num">{memoryBytes === undefined ? 'memory unknown' : formatBytes(memoryBytes)}</strong>
+          </li>
+        ))}
+      </ul>
+      <p class="muted note">Resident memory of each process with its descendants.</p>
+    </Section>
+  )
+
+/** How often it is looked at. */
+const STDERR_MS = 1_000
+
+const Stderr = ({ server, hasProcess }: { readonly server: string; readonly hasProcess: boolean }): JSX.Element | null => {
+  const { data } = useLoad<{ readonly lines: readonly string[] }>(
+    hasProcess ? `/stderr?server=${encodeURIComponent(server)}&lines=200` : '',
+    STDERR_MS,
+  )
+  const box = useRef<HTMLPreElement>(null)
+  const isAtEnd = useRef(true)
+  const text = data?.lines.join('\n') ?? ''
+  // Follows the end, unless a person has scrolled away from it.
+  useEffect(() => {
+    if (box.current !== null && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight
+  }, [text])
+  if (!hasProcess) return null
+  return (
+    <Section title="What it prints on stderr" tools={<span class="muted">live</span>}>
+      {text === '' ? (
+        <p class="muted">Nothing so far.</p>
+      ) : (
+        <pre
+          ref={box}
+          class="block stderr"
+          tabIndex={0}
+          aria-label="stderr"
+          onScroll={(event) => {
+            const { scrollTop, clientHeight, scrollHeight } = event.currentTarget
+            isAtEnd.current = scrollTop + clientHeight >= scrollHeight - 4
+          }}
+        >
+          <bdi>{blockOf(text)}</bdi>
+        </pre>
+      )}
+    </Section>
+  )
+}
+
+const Notes = ({
+  server: { fidelity, findings, warnings, leftOut, key },
+}: {
+  readonly server: ServerStatus
+}): JSX.Element | null => {
+  if (fidelity.length + findings.length + warnings.length + leftOut.length === 0) return null
+  return (
+    <Section title="To know">
+      <ul class="rows">
+        {fidelity.map((one) => (
+          <li key={`${one.rule} ${one.feature} ${one.reason}`}>
+            <Chip tone={one.verdict === 'impossible' ? 'notice' : 'plain'}>{one.rule}</Chip>
+            {one.verdict}, {formatCount(one.count)} times: <Line text={one.reason} />
+          </li>
+        ))}
+        {findings.map(({ kind, name, note }) => (
+          <li key={`${kind} ${name} ${note}`}>
+            <Chip tone="notice">{kind}</Chip>
+            <Line text={name} /> <span class="muted">{<Line text={note} />}</span>
+          </li>
+        ))}
+        {warnings.map((warning) => (
+          <li key={warning}>
+            <Line text={warning} />
+          </li>
+        ))}
+        {leftOut.map(({ kind, name, reason }) => (
+          <li key={`${kind} ${name}`}>
+            <Chip tone="notice">left out</Chip>
+            <Line text={name} /> <Line text={reason} />
+          </li>
+        ))}
+      </ul>
+      {findings.length > 0 && <Command text={commandOf('check')} />}
+      <p class="sr-only">of {key}</p>
+    </Section>
+  )
+}
+
+const Tools = ({ server }: { readonly server: string }): JSX.Element | null => {
+  const { data } = useLoad<{ readonly tools: readonly ToolRow[] }>('/tools', 10_000)
+  const own = data?.tools.filter((tool) => tool.server === server) ?? []
+  if (own.length === 0) return null
+  return (
+    <Section title={plural(own.length, 'tool')}>
+      <ul class="tool-links">
+        {own.map(({ name, tokens }) => (
+          <li key={name}>
+            <a href={pathTo('tools', name)}>
+              <Line text={name} most={80} />
+            </a>{' '}
+            <span class="muted num">{formatCount(tokens)}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}

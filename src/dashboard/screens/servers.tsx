@@ -1,0 +1,92 @@
+/** All servers: how they are, what they carry, what they cost. */
+import type { JSX } from 'preact'
+import type { Stats } from '../../admin/stats.ts'
+import type { Status } from '../../admin/status.ts'
+import { formatBytes, formatCount, formatMs, plural } from '../model/format.ts'
+import { commandOf } from '../page/command.ts'
+import { ROW_KEYS, useKeys } from '../page/keys.ts'
+import { useLoad } from '../page/load.ts'
+import { pathTo } from '../page/route.ts'
+import { Command, Empty, Failed, Heading, Line } from '../parts/basics.tsx'
+import { HealthSign } from '../parts/health-state.tsx'
+import { SignIn } from '../parts/sign-in.tsx'
+
+export const Servers = (): JSX.Element => {
+  const { data: status, error, reload, isLoading } = useLoad<Status>('/status', 2_000)
+  const { data: stats } = useLoad<Stats>('/stats?window=5m', 2_000)
+  useKeys(ROW_KEYS)
+  return (
+    <div class="screen">
+      <Heading title="Servers">
+        {status !== undefined && (
+          <span class="muted num">{plural(status.servers.length, 'server')} · calls of the last five minutes</span>
+        )}
+      </Heading>
+      {error !== undefined && <Failed error={error} onRetry={reload} />}
+      {status?.servers.length === 0 && !isLoading && (
+        <Empty title="No server is configured">
+          <p>Trunkline serves what it is given. The same grammar as that of claude mcp add:</p>
+          <Command text={commandOf('add', 'files', '--', 'npx', '-y', '@modelcontextprotocol/server-filesystem', '.')} />
+        </Empty>
+      )}
+      <ul class="servers">
+        {status?.servers.map((server) => {
+          const figures = stats?.servers.find((one) => one.server === server.key)
+          const bytes = server.processes.reduce((sum, { memoryBytes }) => sum + (memoryBytes ?? 0), 0)
+          return (
+            <li key={server.key} data-row class="server">
+              <div class="server-name">
+                <a href={pathTo('servers', server.key)}>{server.key}</a>
+                <HealthSign state={server.state} needsSignIn={server.needsSignIn} />
+                <span class="muted">
+                  {server.transport}
+                  {server.revision !== undefined && ` · ${server.revision}`}
+                </span>
+              </div>
+              <dl class="server-figures">
+                <Figure name="Tools" value={formatCount(server.tools)} />
+                <Figure name="Tokens" value={formatCount(server.tokens)} />
+                <Figure name="Calls" value={figures === undefined ? '–' : formatCount(figures.calls)} />
+                <Figure name="p50" value={figures?.p50 === null || figures === undefined ? '–' : formatMs(figures.p50)} />
+                <Figure name="p95" value={figures?.p95 === null || figures === undefined ? '–' : formatMs(figures.p95)} />
+                <Figure
+                  name="Errors"
+                  value={figures === undefined || figures.errors === 0 ? '–' : formatCount(figures.errors)}
+                  isTrouble={(figures?.errors ?? 0) > 0}
+                />
+                <Figure name="Under way" value={server.inFlight === 0 ? '–' : formatCount(server.inFlight)} />
+                <Figure name="Memory" value={bytes === 0 ? '–' : formatBytes(bytes)} />
+              </dl>
+              {(server.reason !== undefined || server.needsSignIn) && (
+                <div class="server-reason">
+                  {server.reason !== undefined && (
+                    <span>
+                      <Line text={server.reason} />
+                      {server.nextTryMs !== undefined && <span class="muted"> · next try in {formatMs(server.nextTryMs)}</span>}
+                    </span>
+                  )}
+                  {server.needsSignIn && <SignIn server={server.key} onDone={reload} />}
+                </div>
+              )}
+            </li>
+          )
+        })}
+      </ul>
+    </div>
+  )
+}
+
+const Figure = ({
+  name,
+  value,
+  isTrouble = false,
+}: {
+  readonly name: string
+  readonly value: string
+  readonly isTrouble?: boolean
+}): JSX.Element => (
+  <div>
+    <dt>{name}</dt>
+    <dd class={isTrouble ? 'num trouble' : 'num'}>{value}</dd>
+  </div>
+)
