@@ -9,6 +9,7 @@ import { nearestKey } from './config/syntax/nearest-key.ts'
 import { ConfigError } from './config/syntax/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
 import type { Context } from './config/surroundings.ts'
+import type { CanOptions } from './commands/inspect/can.ts'
 import type { CheckOptions } from './commands/inspect/check.ts'
 import type { AddOptions } from './commands/setup/add.ts'
 import type { Connecting, ConnectOptions } from './commands/setup/connect.ts'
@@ -312,6 +313,20 @@ const makeProgram = (
     .action(async (name: string, options: CommonOptions & { readonly toolset?: string }) => {
       const { why } = await import('./commands/inspect/why.ts')
       end(await why(await invoked(options), name, options.toolset))
+    })
+  command('can', 'whether a caller may make a call, and the rule that says so; the call is not made')
+    .argument('<principal>', 'as in the audit log: token:ID of a static token, local without a credential')
+    .argument('<name>', 'of a tool or prompt, or a URI, as hosts call it')
+    .argument('[key=value...]', 'its arguments')
+    .option('--args <json>', 'all of them as one JSON object')
+    .option('--toolset <name>', 'at this toolset')
+    .option('--claims <json>', 'claims of its OAuth token')
+    .option('--scopes <words>', 'scopes of its OAuth token')
+    .option('--host <name>', 'name of its host')
+    .option('--address <address>', 'address it calls from')
+    .action(async (principal: string, name: string, pairs: readonly string[], options: CommonOptions & CanOptions) => {
+      const { can } = await import('./commands/inspect/can.ts')
+      end(await can(await invoked(options), principal, name, pairs, options))
     })
   command('plan', 'what a reload would change of the running process, or what another file would (-c FILE)')
     .option('--running <file>', 'compare with the process that runs this file')

@@ -10,6 +10,7 @@ import { Payload } from '../wire/message/payload.ts'
 import type { EndpointPath } from '../rpc/call.ts'
 import { BASIS_FORMAT, decodeBasis } from './basis.ts'
 import { nodeHttp } from '../transport/http1/server/node-http.ts'
+import type { CanEnd } from './can.ts'
 import type { CallEnd } from './call.ts'
 import type { FeedMessage, FeedSink } from './calls.ts'
 import type { Control, Login, OpenEnd } from './control.ts'
@@ -71,6 +72,7 @@ const remoteControl = (place: Place): Control => {
       (await ask<{ guides?: readonly ConnectGuide[] }>('GET', '/guides', toolset === undefined ? {} : { toolset })).guides,
     history: () => ask('GET', '/history'),
     why: (name, toolset) => ask('GET', '/why', { name, ...(toolset !== undefined && { toolset }) }),
+    can: async (question) => JSON.parse((await exchange(place, 'POST', '/can', {}, question)).toString()) as CanEnd,
     plan: () => ask('GET', '/plan'),
     basis: async () => {
       const answer = await ask<Parameters<typeof decodeBasis>[0]>('GET', '/basis').catch(ifUnknown)

@@ -20,6 +20,8 @@ import { basisOf } from './basis.ts'
 import type { Basis } from './basis.ts'
 import { callDetail, followCalls, pageOfCalls } from './calls.ts'
 import type { FeedOptions, FeedSink } from './calls.ts'
+import { canCall, readQuestion } from './can.ts'
+import type { CanEnd } from './can.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
 import { lintCatalog } from './lint.ts'
@@ -82,6 +84,8 @@ export interface Control {
   history(): Promise<CatalogHistory>
   /** Every rule that shows, hides or renames what is called so, in every toolset or in one. */
   why(name: string, toolset: string | undefined): Promise<WhyEnd>
+  /** Whether a caller may make a call; `question`: JSON, see `readQuestion`. Rejects with `AdminRefusal`. */
+  can(question: string): Promise<CanEnd>
   /** What a reload would change; nothing is applied. */
   plan(): Promise<PlanEnd>
   /** What a plan of other files is made from; `undefined`: the process is not of this version, whose digests alone compare. */
@@ -234,6 +238,7 @@ export const localControl = (
     },
     lint: async (hosts) => redactor.hideIn(lintCatalog(running.gateway.feed.catalog, running.configuration.gateway, hosts)),
     why: async (name, toolset) => redactor.hideIn(explain(running, name, toolset)),
+    can: async (question) => redactor.hideIn(canCall(running, readQuestion(question))),
     plan: async () => redactor.hideIn(await reloader.plan()),
     basis: async () => basisOf(running, context, (value) => redactor.hideIn(value)),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),

@@ -71,6 +71,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
   }),
   'GET /history': read(({ control }) => control.history()),
   'GET /why': read(({ query, control }) => control.why(query.get('name') ?? '', query.get('toolset') ?? undefined)),
+  'POST /can': read(({ body, control }) => control.can(body)),
   'GET /plan': read(({ control }) => control.plan()),
   'GET /basis': {
     access: 'socket',

@@ -45,7 +45,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const observe = buildObserve(gathered, host, problems)
   const audit = buildAudit(gathered, context, problems)
   const faults = buildFaults(gathered, context, problems)
-  const policy = await buildPolicy(gathered, problems)
+  const policy = await buildPolicy(gathered, servers, problems)
   const tracing = buildTracing(settings.telemetry?.otlp)
   checkReplicas(gathered, problems)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)

@@ -36,18 +36,25 @@ export class Access {
   /** `undefined`: everything that a caller sees is allowed. */
   policy: Policy | undefined
 
+  /** What the policy says of a call; `undefined`: nothing forbids it. */
+  judge(placed: Placed): Verdict | undefined {
+    const { call, route } = placed
+    if (this.policy === undefined || route.entry?.isSignIn === true || route.isSignIn === true) return undefined
+    const verdict = this.policy.judge(judgedCall(placed), argumentsOf(call))
+    if (verdict.decision !== 'confirm' || call.method === 'tools/call') return verdict
+    return { ...verdict, decision: 'deny', reason: `${verdict.reason ?? ''} (only calls of tools can be confirmed)` }
+  }
+
   /** Throws `Failure` of a call that is denied, and `Unconfirmed` of one that a person has not confirmed. */
   check(placed: Placed): void {
-    const { policy } = this
-    if (policy === undefined || placed.route.entry?.isSignIn === true || placed.route.isSignIn === true) return
+    if (this.policy === undefined) return
     const { call } = placed
-    const verdict = policy.judge(judgedCall(placed), argumentsOf(call))
+    const verdict = this.judge(placed)
+    if (verdict === undefined) return
     notePolicy(call, { decision: verdict.decision, rule: verdict.rule, reason: verdict.reason })
     if (verdict.decision === 'allow') return
     if (verdict.decision === 'deny') throw denied(call, verdict)
-    if (call.isConfirmed === true) return
-    if (call.method === 'tools/call') throw new Unconfirmed({ rule: verdict.rule, reason: verdict.reason ?? '' })
-    throw denied(call, { ...verdict, reason: `${verdict.reason ?? ''} (only calls of tools can be confirmed)` })
+    if (call.isConfirmed !== true) throw new Unconfirmed({ rule: verdict.rule, reason: verdict.reason ?? '' })
   }
 
   /** Which rows of a list this caller is shown; `undefined`: all. */

@@ -94,7 +94,8 @@ export class Gateway {
   readonly #discovery: Discovery
   readonly #overflow: Overflow
   readonly #confirmations: Confirmations
-  readonly #access = new Access()
+  /** What callers may do of what they see. */
+  readonly access = new Access()
   #options: GatewayOptions
   #scopes: Scopes
   #isStopping = false
@@ -118,7 +119,7 @@ export class Gateway {
       () => fleet.downstreams$.value,
       seal,
       () => this.#options,
-      this.#access,
+      this.access,
     )
     this.#tasks = new Tasks(seal, this.feed, fleet, () => this.#options.tasks)
     this.#overflow = new Overflow(() => this.#options.results, reached)
@@ -139,11 +140,11 @@ export class Gateway {
       tasks: this.#tasks,
       rates: this.rates,
       overflow: this.#overflow,
-      access: this.#access,
+      access: this.access,
       fleet,
     })
     this.parking = new Parking(seal, () => this.#options.parking, reached, shared.home)
-    this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller), this.#access)
+    this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller), this.access)
     this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs, shared.store)
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
     this.handle = this.#stacked()
@@ -301,7 +302,7 @@ export class Gateway {
     this.feed.announced(list, (caller) => {
       if (caller.scope.server !== key) return false
       const downstream = this.#fleet.for(key, caller.principal)
-      if (downstream === undefined || this.#access.policy !== undefined) return false
+      if (downstream === undefined || this.access.policy !== undefined) return false
       if (!isListedDirectly(downstream, this.feed.viewOf(caller), caller)) return false
       const { session } = caller
       if (owner !== undefined) return session !== undefined && owner.sessions.has(session)
@@ -367,13 +368,13 @@ export class Gateway {
 
   /** Calls and lists from now on follow this policy, or none. */
   judgeBy(policy: Policy | undefined): void {
-    this.#access.policy = policy
+    this.access.policy = policy
     this.handle = this.#stacked()
   }
 
   /** Whether callers are to bring what rules read of them (`Caller.facts`). */
   get wantsFacts(): boolean {
-    return this.#access.policy !== undefined
+    return this.access.policy !== undefined
   }
 
   /** Calls from now on are watched there, or not any more. */
@@ -412,7 +413,7 @@ export class Gateway {
     const { toolsets } = this.#options
     const isSearching = toolsets.some(({ discovery }) => discovery !== 'full')
     const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
-    const isAsking = this.#access.policy?.confirms === true
+    const isAsking = this.access.policy?.confirms === true
     const layers = [
       isSearching ? this.#discovery.unwrap : undefined,
       this.#observer?.layer,
@@ -486,7 +487,7 @@ export class Gateway {
     }
     noteRoute(call, route.serverKey, route.original)
     const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
-    if (downstream !== undefined) this.#access.check({ call, route, downstream, view: this.feed.viewOf(call.caller) })
+    if (downstream !== undefined) this.access.check({ call, route, downstream, view: this.feed.viewOf(call.caller) })
     const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
       this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
       throw error
@@ -499,7 +500,7 @@ export class Gateway {
   #mayWatch(caller: Caller, uri: string, route: Route, downstream: Downstream): boolean {
     const call = { method: 'resources/subscribe', target: uri, params: NO_PARAMS, caller }
     try {
-      this.#access.check({ call, route, downstream, view: this.feed.viewOf(caller) })
+      this.access.check({ call, route, downstream, view: this.feed.viewOf(caller) })
       return true
     } catch (error) {
       if (error instanceof Failure) return false

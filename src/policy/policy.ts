@@ -95,12 +95,12 @@ export class Policy {
   }
 
   /** `args`: the JSON of the call's arguments; `undefined`: it has none. */
-  judge(judged: Judged, args: Buffer | undefined): Verdict {
+  judge(judged: Judged, args: Buffer | undefined, time = new Date()): Verdict {
     const { open, last } = this.#remaining(judged)
     if (open.length === 0) return last
     const decode = (): unknown => (args === undefined ? {} : this.#decode(args))
     let decoded: { readonly value: unknown } | undefined
-    const subject = subjectOf(judged, () => (decoded ??= { value: decode() }).value, new Date())
+    const subject = subjectOf(judged, () => (decoded ??= { value: decode() }).value, time)
     for (const rule of open) {
       const verdict = holds(rule, subject)
       if (verdict === true) return verdictOf(rule)

@@ -1,6 +1,11 @@
 /** The policy of a configuration; every mistake in an expression is told with its place. */
 import { DEFAULT_POLICY } from '../../policy/options.ts'
-import type { PolicyOptions, PolicyRule } from '../../policy/options.ts'
+import type { Decision, PolicyOptions, PolicyRule } from '../../policy/options.ts'
+import type { PolicyTest } from '../../policy/policy-tests.ts'
+import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import { LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
+import type { ServerOptions } from '../../downstream/options.ts'
+import type { Settings } from '../schema/file-schema.ts'
 import type { Gathered } from '../read/gather.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { nearest } from '../syntax/tree.ts'
@@ -8,9 +13,20 @@ import { nearest } from '../syntax/tree.ts'
 const MAX_RULES = 1_000
 
 /** `undefined`: there is none, and nothing is decided. */
-export const buildPolicy = async ({ settings, sections }: Gathered, problems: Problem[]): Promise<PolicyOptions | undefined> => {
+export const buildPolicy = async (
+  gathered: Gathered,
+  servers: readonly ServerOptions[],
+  problems: Problem[],
+): Promise<PolicyOptions | undefined> => {
+  const { settings, sections } = gathered
   const { policy } = settings
-  if (policy === undefined) return undefined
+  if (policy === undefined) {
+    if (settings.policy_tests !== undefined) {
+      const { place, path } = sections.get('policy_tests')!
+      problems.push({ place, path, message: '"policy_tests" without policy test nothing', remedy: 'add policy' })
+    }
+    return undefined
+  }
   const complain = (path: readonly PropertyKey[], message: string, remedy: string): void => {
     const node = nearest(sections.get('policy')!, path)
     problems.push({ place: node.place, path: node.path, message, remedy })
@@ -28,12 +44,75 @@ export const buildPolicy = async ({ settings, sections }: Gathered, problems: Pr
   const { faultsOf } = await import('../../policy/policy.ts')
   for (const [at, { fault, at: offset }] of faultsOf(rules.map(({ when }) => when)))
     complain(['rules', at, 'when'], `character ${offset + 1} of the expression: ${fault}`, remedyFor(fault))
-  return {
+  const policyOptions: PolicyOptions = {
     rules,
     otherwise: policy.default ?? DEFAULT_POLICY.otherwise,
     maxArgumentsBytes: policy.max_arguments ?? DEFAULT_POLICY.maxArgumentsBytes,
   }
+  if (problems.length === 0) await runTests(policyOptions, gathered, servers, problems)
+  return policyOptions
 }
+
+/** Adds a problem for each test that is not as expected. */
+const runTests = async (
+  options: PolicyOptions,
+  { settings, sections, servers: known }: Gathered,
+  servers: readonly ServerOptions[],
+  problems: Problem[],
+): Promise<void> => {
+  const complain = (path: readonly PropertyKey[], message: string, remedy: string): void => {
+    const node = nearest(sections.get('policy_tests')!, path)
+    problems.push({ place: node.place, path: node.path, message, remedy })
+  }
+  const [{ Policy }, { verdictFor }] = await Promise.all([
+    import('../../policy/policy.ts'),
+    import('../../policy/policy-tests.ts'),
+  ])
+  const policy = new Policy(options)
+  for (const [at, given] of (settings.policy_tests ?? []).entries()) {
+    const { server, original } = given.call ?? {}
+    if (server === undefined || original === undefined)
+      complain([at], 'names no call', 'add call: { server: KEY, original: NAME }')
+    else if (!known.has(server)) complain([at, 'call', 'server'], `there is no server "${server}"`, 'name a key of servers')
+    else if (given.expect === undefined) complain([at], 'expects nothing', 'add expect: allow, deny or confirm')
+    else {
+      const prefix = servers.find(({ key }) => key === server)?.prefix ?? server
+      const name = given.call?.name ?? (settings.naming?.prefix === 'never' ? original : `${prefix}__${original}`)
+      const test = testOf(given, { server, original, name }, given.expect)
+      const { decision, rule, detail } = verdictFor(policy, test)
+      if (decision === test.expect) continue
+      const title = given.name === undefined ? '' : `"${given.name}": `
+      const why = detail === undefined ? rule : `${rule}: ${detail}`
+      complain([at], `${title}expected ${test.expect}, got ${decision} (${why})`, 'correct the rules, or the test')
+    }
+  }
+}
+
+const testOf = (
+  { caller = {}, call = {}, request = {} }: NonNullable<Settings['policy_tests']>[number],
+  named: { readonly server: string; readonly original: string; readonly name: string },
+  expected: Decision,
+): PolicyTest => ({
+  caller: {
+    principal: caller.principal ?? SHARED_PRINCIPAL,
+    claims: caller.claims ?? {},
+    scopes: caller.scopes ?? [],
+    toolset: caller.toolset,
+  },
+  call: {
+    method: call.method ?? 'tools/call',
+    ...named,
+    arguments: call.arguments,
+    annotations: call.annotations ?? {},
+  },
+  request: {
+    revision: request.revision ?? LATEST_LEGACY,
+    host: request.host ?? '',
+    address: request.address ?? '',
+    time: request.time ?? new Date(),
+  },
+  expect: expected,
+})
 
 const FIELDS =
   'known are caller (principal, claims, scopes, toolset), call (method, server, name, original, arguments, annotations) and request (revision, host, address, time)'

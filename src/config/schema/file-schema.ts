@@ -27,7 +27,7 @@ import {
   texts,
   urlPath,
 } from './kinds.ts'
-import { policySchema } from './policy-schema.ts'
+import { policySchema, policyTestSchema } from './policy-schema.ts'
 import { registrySchema } from './registry.ts'
 import { adminSchema, prometheusSchema, uiSchema } from './observe-schema.ts'
 import { SECRET_NAME, secretSchema } from './secret-schema.ts'
@@ -256,6 +256,10 @@ export const fileSchema = z
       'Named parts of the catalog, each at `/mcp/<name>`. `default` is what a host gets that names none.',
     ),
     policy: field(policySchema, 'Who may call what. Without: everything that a caller sees may be called.'),
+    policy_tests: field(
+      z.array(policyTestSchema),
+      'Calls and what `policy` is to decide of them. A file whose tests fail is refused, by `check` and at every reload.',
+    ),
     lock: field(
       z.strictObject({
         file: field(

@@ -42,3 +42,47 @@ test.each([
   await using files = await yaml(`policy:\n  default: deny\n  rules:\n    - ${rule}\n`)
   expect(await files.errors()).toEqual([expect.stringMatching(message)])
 })
+
+const TESTED = `
+servers: { bank: { command: x, prefix: bk } }
+policy:
+  rules:
+    - { when: 'call.name == "bk__pay" && call.arguments.amount > 100', decision: confirm, reason: sure }
+    - { when: 'request.time.getHours() < 8', decision: deny, reason: night }
+    - { when: '"dev" in caller.claims.groups && call.annotations.readOnlyHint', decision: allow }
+policy_tests:
+`
+const NOON = 'request: { time: 2026-06-01T12:00:00Z }'
+
+test('policies are tested when the file is read', async () => {
+  await using files = await yaml(`${TESTED}
+  - { call: { server: bank, original: pay, arguments: { amount: 101 } }, expect: confirm }
+  - { call: { server: bank, original: list }, request: { time: 2026-06-01T07:59:00Z }, expect: deny }
+  - { call: { server: bank, original: list, annotations: { readOnlyHint: true } }, caller: { claims: { groups: [dev] } }, ${NOON}, expect: allow }
+  - { call: { server: bank, original: 'file:///x', method: resources/read }, caller: { claims: { groups: [dev] } }, ${NOON}, expect: allow }
+`)
+  expect((await files.load()).policy?.rules).toHaveLength(3)
+})
+
+test.each([
+  [
+    `{ name: big, call: { server: bank, original: pay, arguments: { amount: 1 } }, caller: { claims: { groups: [] } }, ${NOON}, expect: confirm }`,
+    /:9:5 policy_tests\[0\]: "big": expected confirm, got deny \(policy\.default\); correct the rules, or the test/,
+  ],
+  [
+    `{ call: { server: bank, original: pay }, ${NOON}, expect: allow }`,
+    /expected allow, got deny \(policy\.rules\[0\]: No such key: amount\)/,
+  ],
+  ['{ call: { server: bnk, original: pay }, expect: allow }', /policy_tests\[0\]\.call\.server: there is no server "bnk"/],
+  ['{ expect: allow }', /names no call; add call/],
+  ['{ call: { server: bank, original: pay } }', /expects nothing; add expect/],
+  ['{ call: { server: bank, original: pay }, request: { time: noon }, expect: deny }', /expected a time such as/],
+])('a file is refused where its test is %s', async (line, message) => {
+  await using files = await yaml(`${TESTED}  - ${line}\n`)
+  expect(await files.errors()).toEqual([expect.stringMatching(message)])
+})
+
+test('tests of no policy are a mistake', async () => {
+  await using files = await yaml('policy_tests: []')
+  expect(await files.errors()).toEqual([expect.stringContaining('"policy_tests" without policy test nothing; add policy')])
+})
