@@ -1,6 +1,7 @@
 /**
  * The links to one server beside its main link: which caller gets which. A link is opened on first use (BRIDGING 3.0). A session's
- * own link is closed when the session ends; a link of several callers is closed when it has been idle too long.
+ * own link is closed when the session ends; a link of several callers is closed when it has been idle too long, or when its place is
+ * needed for another caller (`limits.links`).
  */
 import type { Link } from '../../era/server/link.ts'
 import type { Call, Caller, Capabilities, HostSession, Outcome } from '../../rpc/call.ts'
@@ -215,13 +216,25 @@ export class Links implements Sweepable {
   }
 
   /** Links of sessions are bounded by the limit of sessions, not by this one. */
-  #isFull({ isolation, principal }: LinkKey): boolean {
-    const others = [...this.#all.keys()].filter((owner) => owner.isolation !== 'session' && owner.principal === principal)
-    return isolation !== 'session' && others.length >= this.#options.limits.maxLinks
+  #isFull(wanted: LinkKey): boolean {
+    return wanted.isolation !== 'session' && this.#beside(wanted).length >= this.#options.limits.maxLinks
+  }
+
+  /** The links that count towards the limit that this one is opened within. */
+  #beside({ principal }: LinkKey): Held[] {
+    return [...this.#all.values()].filter(({ owner }) => owner.isolation !== 'session' && owner.principal === principal)
+  }
+
+  /** Closes the link that has been idle longest, if one of them is idle: its caller gets another when it calls again. */
+  #makeRoom(wanted: LinkKey): void {
+    const idle = this.#beside(wanted).filter(({ leases, owner }) => leases === 0 && !this.#tasks.needs(owner))
+    const [longest] = idle.toSorted((a, b) => a.idleSinceMs - b.idleSinceMs)
+    if (longest !== undefined) this.#leave(longest)
   }
 
   #open(wanted: LinkKey): Held {
     const { maxLinks } = this.#options.limits
+    if (this.#isFull(wanted)) this.#makeRoom(wanted)
     if (this.#isFull(wanted))
       throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, {
         executed: 'no',

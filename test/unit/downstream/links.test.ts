@@ -91,6 +91,32 @@ test('B037 hosts without a session that can answer other things have links of th
   expect(used).toEqual([0, 1, 0, 1])
 })
 
+test('B262 at limits.links the link that was idle longest is closed for a caller that needs another', async () => {
+  const world = makeLinks('principal')
+  const { opened, clock } = world
+  const said = Array.from({ length: DEFAULT_LIMITS.maxLinks + 1 }, (_, at) => ({ roots: { at } }))
+  const callOf = (at: number): Call => call('P', undefined, 'tools/call', 'x', said[at])
+  for (let at = 0; at < DEFAULT_LIMITS.maxLinks; at++) {
+    clock.nowMs++
+    await run(world, callOf(at))
+  }
+  await run(world, callOf(0))
+  await run(world, callOf(DEFAULT_LIMITS.maxLinks))
+  expect(opened.map(({ close }) => close.mock.calls.length)).toEqual([
+    0,
+    1,
+    ...Array<number>(DEFAULT_LIMITS.maxLinks - 1).fill(0),
+  ])
+  // None is idle now.
+  const { promise: released, resolve: release } = Promise.withResolvers<undefined>()
+  const busy = said
+    .flatMap((_, at) => (at === 1 ? [] : [at]))
+    .map((at) => world.links.lease(callOf(at), () => released.then(() => done)))
+  await expect(run(world, callOf(1))).rejects.toMatchObject({ kind: 'overloaded', facts: { limit: 'limits.links' } })
+  release(undefined)
+  await Promise.all(busy)
+})
+
 test('B051 B052 where principals mix, nobody is told or asked what belongs to no call', async () => {
   const world = makeLinks('shared')
   const { session } = makeSession('1')
