@@ -229,6 +229,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     updated: (id, uri, params, audience) => gateway.updated(id, uri, params, audience),
     principalListed: (key, to, inventory) => gateway.feed.principalListed(key, to, inventory),
     sessionListed: (key, session, inventory) => gateway.feed.sessionListed(key, session, inventory),
+    hasLegacyHosts: () => gateway.feed.hasLegacyWatcher,
     listAnnounced: (key, list, owner) => gateway.listAnnounced(key, list, owner),
     taskChanged: (id, task, owner) => gateway.taskChanged(id, task, owner),
     ...(faults !== undefined && { faultsOf: (server) => faults.layerOf(server) }),

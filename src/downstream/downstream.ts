@@ -341,13 +341,25 @@ export class Downstream {
   #restLegacy(): void {
     const { nowMs } = this.#environment.sweeper
     if (this.#links.size > 0 || this.#offers.legacy.link === undefined) this.#legacyUsedMs = nowMs
-    else if (nowMs - this.#legacyUsedMs >= this.options.idleStopMs) void this.#offers.legacy.rest()
+    else if (nowMs - this.#legacyUsedMs >= this.options.idleStopMs) this.#offers.legacy.rest()
   }
 
   /** The era in which calls of this caller reach the server, as far as is known. */
   eraFor({ session }: Pick<Caller, 'session'>): Era | undefined {
     const era = this.link?.era
     return era === 'modern' && session !== undefined && this.#dialer.takesInitialize && this.#mayBeLegacy ? 'legacy' : era
+  }
+
+  /**
+   * Settles once it is known in which era calls of this caller reach a server whose main link is modern, or that cannot be known now;
+   * `undefined`: it is known. The first legacy host finds it out, by the link that its calls need.
+   */
+  eraSettled(caller: Caller): Promise<unknown> | undefined {
+    const isKnown =
+      caller.session === undefined || this.link?.era !== 'modern' || this.#dialer.takesInitialize || !this.#mayBeLegacy
+    if (isKnown) return undefined
+    const opening = this.#options.sharing === 'call' ? this.#offers.legacy.want() : this.#links.opened(caller)
+    return opening.catch(() => undefined)
   }
 
   /** What the server says of itself to this caller. */
@@ -419,16 +431,22 @@ export class Downstream {
     const { link } = this.#offers.legacy
     try {
       if (link !== undefined && ON_MAIN_LINK.has(call.method) && !isBridge(call.caller.scope))
-        return await this.#send(call, link).catch(async (error: unknown) => {
-          // The server has forgotten the session of that link: another is opened when it is needed (5.3).
-          if (isForgotten(error)) await this.#offers.legacy.rest()
-          throw error
-        })
+        return await this.#send(call, link).catch((error: unknown) => this.#pastForgotten(error, call, link))
       return await this.#links.lease(call, this.#onLink)
     } catch (error) {
       if (!(error instanceof ModernOnly)) throw error
       return this.#send({ ...call, takesStreams: false }, main)
     }
+  }
+
+  /**
+   * The server has forgotten the session of the link that lists its legacy side: another is opened when it is needed, and the call goes
+   * over the caller's own link, whose session may be forgotten as well, as after a restart of the server (5.3).
+   */
+  #pastForgotten(error: unknown, call: Call, link: Link): Promise<Outcome> {
+    if (!isForgotten(error)) throw error
+    this.#offers.legacy.rest(link)
+    return this.#links.lease(call, this.#onLink)
   }
 
   /** `main`: the main link when `call` was sent. */
@@ -633,6 +651,7 @@ export class Downstream {
 
   async #linkFor(caller: Caller): Promise<Link> {
     const main = this.link ?? (await this.#upkeep.ready())
+    await this.eraSettled(caller)
     return this.eraFor(caller) === 'modern' || this.#environment.soleHost !== undefined ? main : this.#links.opened(caller)
   }
 

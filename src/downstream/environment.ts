@@ -150,6 +150,8 @@ export interface DownstreamEnvironment {
   readonly updated: (id: string, uri: string, params: Payload, audience: UpdateAudience) => void
   /** What one session alone is listed by a server; `undefined`: the same as everybody. */
   readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
+  /** Whether a legacy host is connected, which is told of changed lists. */
+  readonly hasLegacyHosts: () => boolean
   /** A server says that a list changed. `owner`: of the link it was said on, unless that serves everybody. */
   readonly listAnnounced: (key: string, list: ChangedList, owner: LinkOwner | undefined) => void
   /** What the callers of one principal are listed by a server, because they share a link to it; `undefined`: the same as everybody. */

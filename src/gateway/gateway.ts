@@ -446,6 +446,13 @@ export class Gateway {
     const way = METHODS[call.method]?.way
     if (way === 'list') return this.#lists.serve(call)
     if (way === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
+    const settling = this.#bridgedServer(call.caller)?.eraSettled(call.caller)
+    return settling === undefined ? this.#routeByEra(call) : settling.then(() => this.#routeByEra(call))
+  }
+
+  /** What is done at a bridge depends on the era in which its server is spoken to for this host. */
+  #routeByEra(call: Call): Promise<Outcome> {
+    const way = METHODS[call.method]?.way
     if (way === 'task') return this.#task(call)
     if (way === undefined || call.method === 'logging/setLevel') return this.#router.relay(call)
     return this.#subscription(call)
@@ -461,15 +468,18 @@ export class Gateway {
 
   /** Whether a legacy host at a bridge and its legacy server have a link for themselves. */
   #isBetweenLegacyPeers({ caller }: Call): boolean {
-    const { scope, session, principal } = caller
-    const downstream = scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
-    return downstream !== undefined && session !== undefined && isAsItCame(caller, downstream)
+    const downstream = this.#bridgedServer(caller)
+    return downstream !== undefined && caller.session !== undefined && isAsItCame(caller, downstream)
+  }
+
+  #bridgedServer({ scope, principal }: Caller): Downstream | undefined {
+    return scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
   }
 
   /** `resources/subscribe` and `resources/unsubscribe` of legacy hosts. */
   async #subscription(call: Call): Promise<Outcome> {
-    const { session, scope, principal } = call.caller
-    const own = scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
+    const { session } = call.caller
+    const own = this.#bridgedServer(call.caller)
     if (own !== undefined && session !== undefined && isWatchedDirectly(own, this.feed.viewOf(call.caller), call.caller))
       return this.#watchDirectly(call, own, session)
     if (call.target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')

@@ -62,6 +62,8 @@ export class Router {
     }
     const downstream = fleet.for(route.serverKey, call.caller.principal)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
+    const settling = downstream.eraSettled(call.caller)
+    if (settling !== undefined) await settling
     const resume = round?.resume ?? call.resume ?? (isModern ? freshResponses(call) : undefined)
     const routed: RoutedCall = { call, route, downstream, view, resume }
     this.#guard(routed)

@@ -9,13 +9,17 @@ import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
 import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, modernHttp } from '../support/fake-host.ts'
 import { RpcError } from '../support/fakes/messages.ts'
+import type { Turn } from '../support/fakes/turn.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
-import type { GatewaySetup } from '../support/gateway.ts'
+import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
 
 const portOf = ({ address }: FakeDownstream): number => ('url' in address ? Number(address.url.port) : 0)
 const said = (text: string): JsonMap => ({ content: [{ type: 'text', text }] })
 const names = (result: JsonMap): unknown[] => (result['tools'] as JsonMap[]).map(({ name }) => name)
+
+const commonTools = ({ running }: TestGateway): readonly string[] =>
+  running.fleet.get('a')?.inventory$.value?.lists.tools.map(({ original }) => original) ?? []
 
 /** One URL with a server of each era behind it, told apart by the headers of requests. */
 const startDual = async (legacy: Omit<FakeSpec, 'kind'>, modern: Omit<FakeSpec, 'kind'>) => {
@@ -76,6 +80,45 @@ describe('a server of both eras', () => {
     await host.call('completion/complete', params)
     for (const connection of dual.legacy.connections) connection.drop()
     expect(await host.call('completion/complete', params)).toMatchObject({ completion: { values: ['one', 'two'] } })
+  })
+  test('5.3 completions are answered where the host’s own session is forgotten as well', async () => {
+    await using dual = await startDual({ ...SAYS.legacy, prompts: ['p'] }, { ...SAYS.modern, prompts: ['p'] })
+    await using gateway = await startGateway(dual.setup())
+    await using host = await legacyHttp.connect(gateway)
+    let isRestarted = false
+    const forgotten = new Set<unknown>()
+    const late = Promise.withResolvers<void>()
+    let refusals = 0
+    // As after a restart of the server: the sessions until then are unknown, and no stream tells.
+    dual.legacy.intercept = ({ headers, method }, response) => {
+      const id = headers['mcp-session-id']
+      if (!isRestarted) forgotten.add(id)
+      const isGone = isRestarted && id !== undefined && forgotten.has(id)
+      // The second is refused once the first has been answered.
+      if (isGone)
+        void (method === 'POST' && ++refusals === 2 ? late.promise : Promise.resolve()).then(() => response.writeHead(404).end())
+      return isGone
+    }
+    await host.call('prompts/list')
+    await host.call('tools/call', { name: 'a__x' })
+    isRestarted = true
+    const params = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'n', value: '' } }
+    const both = [0, 1].map(() => host.call('completion/complete', params))
+    await Promise.race(both)
+    late.resolve()
+    for (const each of both) expect(await each).toMatchObject({ completion: { values: ['one', 'two'] } })
+  })
+  test('B277 the first call of a legacy host at a bridge is asked what the server asks, as it came', async () => {
+    const question = { mode: 'url', message: 'm', url: 'https://x.example', elicitationId: 'e' }
+    const on = {
+      'tools/call': async (turn: Turn) => said(JSON.stringify((await turn.ask('elicitation/create', question)).result)),
+    }
+    await using dual = await startDual({ tools: ['x'], on }, SAYS.modern)
+    await using gateway = await startGateway(dual.setup())
+    // It declares forms alone, and it is its own to refuse.
+    await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {} }, path: '/servers/a/mcp' })
+    host.answer('elicitation/create', (params) => ({ action: 'decline', params }))
+    expect(await host.call('tools/call', { name: 'x' })).toEqual(said(JSON.stringify({ action: 'decline', params: question })))
   })
   test('B231 a legacy tool that fails with -32020 has run, and is not called again', async () => {
     const fails = {
@@ -181,6 +224,45 @@ describe('a server of both eras', () => {
     await using gateway = await startGateway(dual.setup({ stateDir }))
     await using host = await legacyHttp.connect(gateway)
     expect(names(await host.call('tools/list'))).toEqual(['a__old'])
+    rmSync(stateDir, { recursive: true })
+  })
+  test('B128 B267 what legacy hosts are listed since an earlier run is read again once the server changes it', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+    await using dual = await startDual({ tools: ['old'] }, { tools: ['new'] })
+    {
+      await using gateway = await startGateway(dual.setup({ stateDir }))
+      await using host = await legacyHttp.connect(gateway)
+      expect(names(await host.call('tools/list'))).toEqual(['a__old'])
+    }
+    await using gateway = await startGateway(dual.setup({ stateDir }))
+    await expect.poll(() => gateway.running.fleet.get('a')?.link).toBeDefined()
+    const change = (name: string): void => {
+      for (const side of [dual.legacy, dual.modern]) side.offers.tools.push({ name, inputSchema: { type: 'object' } })
+      // Nothing has opened a legacy link in this run.
+      dual.modern.changed('tools')
+    }
+    change('between')
+    await expect.poll(() => commonTools(gateway)).toContain('between')
+    // As after a restart: it knows its lists, and asks for none.
+    await using host = await legacyHttp.connect(gateway)
+    change('last')
+    await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect(names(await host.call('tools/list'))).toEqual(['a__old', 'a__between', 'a__last'])
+    rmSync(stateDir, { recursive: true })
+  })
+  test('B267 what legacy hosts are listed since an earlier run is read first where the server has changed since', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+    await using dual = await startDual({ tools: ['old'] }, { tools: ['new'] })
+    {
+      await using gateway = await startGateway(dual.setup({ stateDir }))
+      await using host = await legacyHttp.connect(gateway)
+      expect(names(await host.call('tools/list'))).toEqual(['a__old'])
+    }
+    for (const side of [dual.legacy, dual.modern]) side.offers.tools.push({ name: 'y', inputSchema: { type: 'object' } })
+    await using gateway = await startGateway(dual.setup({ stateDir }))
+    await expect.poll(() => commonTools(gateway)).toContain('y')
+    await using host = await legacyHttp.connect(gateway)
+    expect(names(await host.call('tools/list'))).toEqual(['a__old', 'a__y'])
     rmSync(stateDir, { recursive: true })
   })
   test('B267 a server with nothing in its modern era is asked for the other without being needed', async () => {

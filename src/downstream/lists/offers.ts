@@ -18,6 +18,7 @@ import type { ReadingOptions } from './inventory-reader.ts'
 import type { ServerOptions } from '../options.ts'
 import { OtherLists } from './other-lists.ts'
 import type { OtherListsSource } from './other-lists.ts'
+import type { OwnReading } from './own-lists.ts'
 import { Pins } from './pins.ts'
 import type { PinPolicy } from './pins.ts'
 import { isWorthReading, Rereads, restAfter } from './rereads.ts'
@@ -100,6 +101,8 @@ export class Offers {
       main,
       over: ({ era }) => (era === 'modern' ? 'main' : 'own'),
       open: () => open(withApps),
+      // Once wanted they are kept.
+      isWatched: () => false,
       read: (link, known) => readInventory(link, { ...this.#reading(known), declared: withApps }),
       vet: vetWith(this.#appsPins, 'apps'),
       failed: (error) => logFault('lists for hosts with apps could not be read', String(error)),
@@ -109,6 +112,7 @@ export class Offers {
         main,
         over: ({ era }) => (era === 'modern' && mayBeLegacy() ? 'own' : 'none'),
         open: () => openLegacy(declared),
+        isWatched: () => environment.hasLegacyHosts(),
         read: (link, known) => readInventory(link, this.#reading(known)),
         vet: vetWith(this.#legacyPins, 'legacy'),
         changed: (offered) => memory.keepInventory(options(), offered, 'legacy'),
@@ -148,6 +152,7 @@ export class Offers {
     this.#last = { readMs, costMs: performance.now() - readMs }
     this.#serve(offered)
     memory.keepPins(options, this.#pins.all)
+    if (!isSame) await this.legacy.commonChanged()
     // Hosts are listed one or the other: they must not differ in age.
     if ((this.apps.inventory$.value ?? this.legacy.inventory$.value) !== undefined) await others
   }
@@ -205,10 +210,16 @@ export class Offers {
     return { all: this.#offered, apps: await this.apps.offered() }
   }
 
-  /** The same over another link, for those it serves. */
-  async readOver(link: Link): Promise<Inventory> {
+  /**
+   * The same over another link, for those it serves. Compared as the server said it: what the operator is told of a definition depends
+   * on when it was met.
+   */
+  async readOver(link: Link): Promise<OwnReading> {
     const offered = await readInventory(link, this.#reading(this.#offered))
-    return this.#vet(offered, this.#pins, this.#offered, this.inventory$.value)
+    const { readBytes = 0 } = offered
+    const common = (link.era === 'legacy' ? this.legacy.known : undefined) ?? this.#offered
+    if (offered.digest === common?.digest) return { differing: undefined, readBytes }
+    return { differing: this.#vet(offered, this.#pins, this.#offered, this.inventory$.value), readBytes }
   }
 
   /** Reads again soon, once whatever happens has settled. */

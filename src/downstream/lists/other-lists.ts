@@ -1,7 +1,7 @@
 /**
  * What a server lists to hosts of one kind where that may differ from its common lists: hosts that run MCP Apps ([ext apps]; BRIDGING
  * 3.16), and legacy hosts of a server that speaks both eras (BRIDGING 3.0 rule 0). Read only once such a host is there, since it may take
- * a link of its own.
+ * a link of its own; lists that are known but not kept may be those of an earlier run, or of before a link rested.
  */
 import { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../../catalog/inventory.ts'
@@ -19,6 +19,8 @@ export interface OtherListsSource {
   readonly read: (link: Link, known: Inventory | undefined) => Promise<Inventory>
   /** What may be served of what is offered; `before` and `served`: until now. */
   readonly vet: (offered: Inventory, before: Inventory | undefined, served: Inventory | undefined) => Inventory
+  /** Whether a host of this kind is connected, which would be told of a change. */
+  readonly isWatched: () => boolean
   /** The server offers something else than before. */
   readonly changed?: (offered: Inventory) => void
   readonly failed: (error: unknown) => void
@@ -31,6 +33,8 @@ export class OtherLists {
   /** As the server said it, before any policy. */
   #offered: Inventory | undefined
   #isWanted = false
+  /** The common lists changed since these were read. */
+  #isOutdated = false
   #opening: Promise<Link | undefined> | undefined
   #link: Link | undefined
   #reading: Promise<void> = Promise.resolve()
@@ -47,7 +51,14 @@ export class OtherLists {
     const isFirst = !this.#isWanted
     this.#isWanted = true
     const reading = isFirst ? this.read() : this.#reading
-    if (this.inventory$.value === undefined) await reading
+    if (this.inventory$.value === undefined || this.#isOutdated) await reading
+  }
+
+  /** The common lists changed, and these probably with them: they are read for connected hosts, or once the next one wants them. */
+  async commonChanged(): Promise<void> {
+    if (this.#isWanted || this.inventory$.value === undefined) return
+    this.#isOutdated = true
+    if (this.#source.isWatched()) await this.want()
   }
 
   /** Reads them again, if they are wanted. */
@@ -67,20 +78,29 @@ export class OtherLists {
     return this.#offered
   }
 
+  /** What the server said last, before any policy. */
+  get known(): Inventory | undefined {
+    return this.#offered
+  }
+
   /** The link of its own, while it is open. */
   get link(): Link | undefined {
     return this.#link
   }
 
-  /** Closes the link of its own. What was read is served until the lists are wanted again. */
-  async rest(): Promise<void> {
+  /** Retires the link of its own. What was read is served until the lists are wanted again. */
+  rest(link = this.#link): void {
+    if (link === undefined || link !== this.#link) return
     this.#isWanted = false
-    const link = await this.#opening?.catch(() => undefined)
-    await link?.close()
+    this.#opening = this.#link = undefined
+    // Calls that are under way on it end first.
+    void link.retire()
   }
 
   async close(): Promise<void> {
-    await this.rest()
+    this.#isWanted = false
+    const link = await this.#opening?.catch(() => undefined)
+    await link?.close()
     this.inventory$.complete()
   }
 
@@ -97,6 +117,7 @@ export class OtherLists {
   /** The common lists hold. */
   #drop(): void {
     this.#offered = undefined
+    this.#isOutdated = false
     if (this.inventory$.value !== undefined) this.inventory$.next(undefined)
   }
 
@@ -105,22 +126,22 @@ export class OtherLists {
     const inventory = this.#source.vet(offered, this.#offered, known)
     const isNew = offered.digest !== this.#offered?.digest
     this.#offered = offered
+    this.#isOutdated = false
     if (isNew) this.#source.changed?.(offered)
     if (inventory.digest !== known?.digest) this.inventory$.next(inventory)
   }
 
   async #open(): Promise<Link | undefined> {
-    const closed = (): void => {
-      this.#opening = this.#link = undefined
-    }
     try {
       const link = await this.#source.open()
       this.#link = link
-      if (link === undefined) closed()
-      else void link.closed.then(closed)
+      if (link === undefined) this.#opening = undefined
+      void link?.closed.then(() => {
+        if (this.#link === link) this.#opening = this.#link = undefined
+      })
       return link
     } catch (error) {
-      closed()
+      this.#opening = undefined
       throw error
     }
   }

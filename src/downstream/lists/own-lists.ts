@@ -16,11 +16,18 @@ export interface OwnListsSource {
   readonly commonRead: () => Promise<unknown> | undefined
   /** The lists of the main link. */
   readonly common: () => Inventory | undefined
-  readonly read: (link: Link) => Promise<Inventory>
+  readonly read: (link: Link) => Promise<OwnReading>
   /** What the callers on this link are listed; `undefined`: what everybody is. */
   readonly listed: (owner: LinkOwner, inventory: Inventory | undefined) => void
   /** See `ListOptions`. */
   readonly freshMs: () => number
+}
+
+/** What was read over a link. */
+export interface OwnReading {
+  /** What of it may be served; `undefined`: the server lists on the link what it lists to everybody. */
+  readonly differing: Inventory | undefined
+  readonly readBytes: number
 }
 
 interface Own {
@@ -110,11 +117,10 @@ export class OwnLists {
     const isCommon = commonBefore !== undefined && commonBefore !== this.#source.common()?.digest
     if (isCommon && own.inventory === undefined && link.transport !== 'pipe') return
     own.readMs = performance.now()
-    const inventory = await this.#source.read(link)
+    const { differing, readBytes } = await this.#source.read(link)
     own.costMs = performance.now() - own.readMs
-    own.readBytes = inventory.readBytes ?? 0
+    own.readBytes = readBytes
     if (this.#own.get(owner) !== own) return
-    const differing = inventory.digest === this.#source.common()?.digest ? undefined : inventory
     if (differing === undefined && own.inventory === undefined) return
     own.inventory = differing
     this.#source.listed(owner, differing)

@@ -175,6 +175,11 @@ export class Feed {
     return this.#watchers.watch(caller)
   }
 
+  /** Whether a legacy host is told of changes. */
+  get hasLegacyWatcher(): boolean {
+    return this.#watchers.some(({ revision }) => !isModernRevision(revision))
+  }
+
   /** Tells those callers of a changed list, whether it differs or not. */
   announced(list: ChangedList, isMeant: (caller: Caller) => boolean): void {
     this.#watchers.announce(list, isMeant)

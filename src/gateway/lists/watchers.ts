@@ -45,6 +45,11 @@ export class Watchers {
     })
   }
 
+  some(isMeant: (caller: Caller) => boolean): boolean {
+    for (const { caller } of this.#watchers) if (isMeant(caller)) return true
+    return false
+  }
+
   /** Notifies the watchers whose view has changed; only those of one session or principal where no other can be affected. */
   look(of: { readonly session?: HostSession; readonly principal?: string } = {}): void {
     const { session, principal } = of
@@ -71,8 +76,9 @@ export class Watchers {
   }
 
   #tell(watcher: Watcher): void {
-    const before = watcher.seen
+    // First: a view that is asked for may be of a new catalog, which is told of before this returns.
     const now = this.#see(watcher.caller)
+    const before = watcher.seen
     watcher.seen = now
     if (now.tools !== before.tools) this.#differs(watcher, 'tools')
     if (now.prompts !== before.prompts) this.#differs(watcher, 'prompts')
