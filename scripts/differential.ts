@@ -6,6 +6,7 @@
  * - `--seed S --from R`: repeats a run, or goes on with it, from its round R; a round is one setting for each pair
  * - `--keep`: keeps findings in `test/corpus/differential.json`, where the tests say them again
  * - `--tally FILE`: adds what was said to the counts in a file, after each round
+ * - `--help`: prints this
  *
  * A finding is shrunk and printed, and its pair goes on with the next round. Exits with 1 if there was any.
  */
@@ -25,8 +26,14 @@ const { values } = parseArgs({
     parallel: { type: 'string', default: '4' },
     keep: { type: 'boolean', default: false },
     tally: { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 })
+if (values.help) {
+  const [comment = ''] = /(?<=\/\*\*\n)[^]*?(?=\n \*\/)/.exec(readFileSync(import.meta.filename, 'utf8')) ?? []
+  console.log(comment.replaceAll(/^ \* ?/gm, ''))
+  process.exit(0)
+}
 const seed = Number(values.seed ?? Date.now() % 2 ** 31)
 const rounds = Math.ceil(Number(values.conversations) / ROUND)
 const CORPUS = new URL('../test/corpus/differential.json', import.meta.url)

@@ -1,6 +1,7 @@
 /**
  * Servers and hosts on the SDKs of other languages, directly and through Trunkline (test/peers/README.md). Each transport and each side
- * once; `npm run peers` runs every pair, and writes docs/peers.md. Groups run side by side, one per core: most of a scenario is waiting.
+ * once; `npm run peers` runs every pair, and writes docs/peers.md. Several groups run side by side on each core: most of a scenario is
+ * waiting for events and for what must not come.
  */
 import { availableParallelism } from 'node:os'
 import PQueue from 'p-queue'
@@ -23,7 +24,7 @@ const languages = (['python', 'go'] as const).map((language) => {
   return { language, sdks, needs, failed }
 })
 
-const groups = new PQueue({ concurrency: availableParallelism() })
+const groups = new PQueue({ concurrency: 3 * availableParallelism() })
 /** All groups together, on a machine that does much else. */
 const ALL_MS = 600_000
 

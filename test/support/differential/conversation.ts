@@ -94,6 +94,8 @@ export type Step =
   | { readonly kind: 'gateway restarts' }
   /** Another program serves the server's URL from now on, which speaks the other era. */
   | { readonly kind: 'era changes' }
+  /** The world is put back to the setting, as between two conversations: where a finding needs those before it. */
+  | { readonly kind: 'next conversation' }
 
 export interface Conversation {
   readonly steps: readonly Step[]

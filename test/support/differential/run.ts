@@ -164,6 +164,8 @@ export class Stage implements AsyncDisposable {
         return this.#restartServer()
       case 'gateway restarts':
         return this.#restartGateway()
+      case 'next conversation':
+        return this.#reset(found)
       case 'era changes':
         return this.#server.isMovable ? this.#changeEra(found) : undefined
     }
