@@ -38,6 +38,7 @@ import { Admission } from './host/limits/admission.ts'
 import { warnOfToolsets } from './gateway/lists/toolset-warnings.ts'
 import { Front } from './host/http/front.ts'
 import { connectionsWithin, openGauges } from './host/limits/gauges.ts'
+import { HostSightings } from './host/host-sightings.ts'
 import type { Hub } from './host/hub.ts'
 import { Identities } from './host/identities.ts'
 import { Overload } from './host/limits/overload.ts'
@@ -257,6 +258,12 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     exhausted: exhaustion.resolve,
   })
   sweeper.watch(overload)
+  const sightings =
+    stateDir === undefined
+      ? undefined
+      : new HostSightings(stateDir, (error) =>
+          log.warn({ error: String(error) }, 'hosts that connect cannot be written down (state.dir): connect will not see them'),
+        )
   let refs = 0
   const sessionIds = new SessionIds({
     seal,
@@ -287,6 +294,8 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     maxDescriptors: gauges.maxDescriptors,
     denied: undefined,
     sessionOpened: undefined,
+    sighted:
+      sightings && ((host, listing) => sightings.see(host, listing && gateway.feed.viewOf(listing).list('tools').rows.length)),
     observer: undefined,
     guides: async (url, needsToken) => {
       const { connectGuides } = await import('./host-files/guides.ts')

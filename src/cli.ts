@@ -113,8 +113,8 @@ const makeProgram = (
     const { context, named } = written
     const [first] = (await filesOf(named, context, true)) ?? []
     const isUsual = first === undefined || first === userConfigurationPath(context.home, context.env)
-    const { place } = await invoked(own)
-    return { ...written, configuration: isUsual ? undefined : resolve(context.cwd, first), place }
+    const invocation = await invoked(own)
+    return { ...written, configuration: isUsual ? undefined : resolve(context.cwd, first), invocation }
   }
 
   command('up', 'serve the configuration (what happens without a command)', true)
@@ -208,6 +208,8 @@ const makeProgram = (
     .option('--no-move', 'leave its own servers alone, and do not ask')
     .option('--print', 'print what would be entered, and write nothing')
     .option('--link', 'print an install link (VS Code, Cursor)')
+    .option('--wait <duration>', 'wait so long for its first request and say what it sees (on a terminal: 2m)')
+    .option('--no-wait', 'do not wait')
     .option('-y, --yes', 'do not ask')
     .action(async (hosts: readonly string[], options: CommonOptions & ConnectOptions) => {
       const { connect } = await import('./commands/setup/connect.ts')

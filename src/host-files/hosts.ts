@@ -57,6 +57,8 @@ export interface HostRow {
   readonly http: ((url: string, headers: Headers | undefined, tokenVariable: string | undefined) => HostEntry) | undefined
   /** How the host writes a variable in a header; `undefined`: it has none, so a token cannot be kept out of the file. */
   readonly variable: ((name: string) => string) | undefined
+  /** What it calls itself when it connects (`clientInfo.name`), in small letters. */
+  readonly client: RegExp
   /** When the host notices a change of its file. */
   readonly afterwards: string
   /** What a person should know before, where there is something. */
@@ -103,8 +105,9 @@ const envBraces = (name: string): string => `\${env:${name}}`
 const dollar = (name: string): string => `$${name}`
 
 /** Gemini CLI and those that were made from it. */
-const likeGemini = (label: string, folder: string, homeVariable?: string): HostRow => ({
+const likeGemini = (label: string, folder: string, client: RegExp, homeVariable?: string): HostRow => ({
   label,
+  client,
   kind: 'gemini',
   places: (around) => [
     place('user', paths(around).join((homeVariable && absolute(around, homeVariable)) || around.home, folder, 'settings.json')),
@@ -121,6 +124,7 @@ const likeGemini = (label: string, folder: string, homeVariable?: string): HostR
 export const HOSTS: Readonly<Record<string, HostRow>> = {
   'claude-code': {
     label: 'Claude Code',
+    client: /^claude-code/,
     kind: 'common',
     places: (around) => {
       const file = paths(around).join(absolute(around, 'CLAUDE_CONFIG_DIR') ?? around.home, '.claude.json')
@@ -138,6 +142,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   'claude-desktop': {
     label: 'Claude Desktop',
+    client: /^(?:claude-ai|claude desktop)/,
     kind: 'common',
     places: (around) => [place('user', inApplications(around, 'Claude', 'claude_desktop_config.json'))],
     stdio: plainStdio,
@@ -147,6 +152,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   vscode: {
     label: 'VS Code',
+    client: /^visual studio code/,
     kind: 'vscode',
     places: (around) => [
       place('user', inCode(around, 'mcp.json'), ['servers']),
@@ -162,6 +168,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   cursor: {
     label: 'Cursor',
+    client: /^cursor/,
     kind: 'common',
     places: (around) => [
       place('user', inHome(around, '.cursor', 'mcp.json')),
@@ -179,6 +186,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   windsurf: {
     label: 'Windsurf',
+    client: /^(?:windsurf|codeium)/,
     kind: 'common',
     places: (around) => [place('user', inHome(around, '.codeium', 'windsurf', 'mcp_config.json'))],
     stdio: plainStdio,
@@ -188,6 +196,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   zed: {
     label: 'Zed',
+    client: /^zed/,
     kind: 'zed',
     places: (around) => [
       place(
@@ -204,6 +213,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   codex: {
     label: 'Codex',
+    client: /^codex/,
     kind: 'codex',
     places: (around) => [
       place('user', paths(around).join(absolute(around, 'CODEX_HOME') ?? inHome(around, '.codex'), 'config.toml'), [
@@ -219,10 +229,11 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
     variable: braces,
     afterwards: 'starts with the next session',
   },
-  gemini: likeGemini('Gemini CLI', '.gemini', 'GEMINI_CLI_HOME'),
-  qwen: likeGemini('Qwen Code', '.qwen'),
+  gemini: likeGemini('Gemini CLI', '.gemini', /^gemini|^mcp-test-client$/, 'GEMINI_CLI_HOME'),
+  qwen: likeGemini('Qwen Code', '.qwen', /^qwen|^mcp-test-client$/),
   'copilot-cli': {
     label: 'Copilot CLI',
+    client: /^(?:github-copilot|copilot)/,
     kind: 'common',
     places: (around) => [
       place('user', paths(around).join(absolute(around, 'COPILOT_HOME') ?? inHome(around, '.copilot'), 'mcp-config.json')),
@@ -235,6 +246,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   cline: {
     label: 'Cline',
+    client: /^cline/,
     kind: 'common',
     places: (around) => [
       place('user', inCode(around, 'globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json')),
@@ -250,6 +262,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   roo: {
     label: 'Roo Code',
+    client: /^roo/,
     kind: 'common',
     places: (around) => [
       place('user', inCode(around, 'globalStorage', 'rooveterinaryinc.roo-cline', 'settings', 'mcp_settings.json')),
@@ -262,6 +275,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   continue: {
     label: 'Continue',
+    client: /^continue/,
     kind: 'continue',
     places: (around) => [
       { scope: 'user', path: inHome(around, '.continue', 'config.yaml'), at: MCP_SERVERS, isList: true },
@@ -284,6 +298,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   goose: {
     label: 'Goose',
+    client: /^goose/,
     kind: 'goose',
     places: (around) => [
       place(
@@ -308,6 +323,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   librechat: {
     label: 'LibreChat',
+    client: /^@?librechat/,
     kind: 'common',
     places: (around) => [place('project', absolute(around, 'CONFIG_PATH') ?? inProject(around, 'librechat.yaml'))],
     stdio: typedStdio,
@@ -318,6 +334,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   opencode: {
     label: 'opencode',
+    client: /^opencode/,
     kind: 'opencode',
     places: (around) => [
       place('user', inConfig(around, 'opencode', 'opencode.json'), ['mcp']),
@@ -332,6 +349,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   jetbrains: {
     label: 'JetBrains (Junie)',
+    client: /^(?:jetbrains|junie|intellij)/,
     kind: 'common',
     places: (around) => [
       place('user', inHome(around, '.junie', 'mcp', 'mcp.json')),
@@ -344,6 +362,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   amp: {
     label: 'Amp',
+    client: /^amp/,
     kind: 'common',
     places: (around) => [
       place('user', inConfig(around, 'amp', 'settings.json'), ['amp.mcpServers']),

@@ -4,7 +4,7 @@ import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { Introductions } from '../era/host/introductions.ts'
 import type { Introduced } from '../era/host/modern-host.ts'
 import type { Replicas } from '../replicas/replicas.ts'
-import type { HostSession } from '../rpc/call.ts'
+import type { Caller, HostSession } from '../rpc/call.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { UnexpectedErrors } from '../rpc/unexpected-errors.ts'
@@ -15,6 +15,7 @@ import type { Revision } from '../wire/protocol/revisions.ts'
 import type { BodyPool } from '../transport/body-pool.ts'
 import type { Core } from './core.ts'
 import type { Admission } from './limits/admission.ts'
+import type { Sighted } from './host-sightings.ts'
 import type { Identities } from './identities.ts'
 import type { HostOptions } from './options.ts'
 import type { Overload } from './limits/overload.ts'
@@ -72,6 +73,8 @@ export interface Hub {
   readonly denied: ((denial: Denial) => void) | undefined
   /** Is told of every legacy session (traces); `undefined`: none are kept. */
   readonly sessionOpened: ((session: Pick<HostSession, 'onEnd'> & { readonly revision: Revision }) => void) | undefined
+  /** Is told of every host that connects or lists tools (`trunkline connect` waits for it); `undefined`: there is no state folder. */
+  readonly sighted: ((host: Sighted, listing: Caller | undefined) => void) | undefined
   /** How hosts are connected to a URL, for people; `needsToken`: with a credential. */
   readonly guides: (url: string, needsToken: boolean) => Promise<readonly ConnectGuide[]>
   /** Hides the secrets of the configuration in JSON text, for errors to hosts (T-14). */

@@ -90,7 +90,16 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)
     if (message.method === 'logging/setLevel' && !isAtBridge) return answer(setLevel(message, session, hub))
     const call = makeCall(message, session, exchange, progressToken, running, ref, recording)
-    hub.core.handle(call).then(message.method === 'logging/setLevel' ? keepLevel : answer, fail)
+    const then =
+      message.method === 'tools/list'
+        ? (outcome: Outcome): void => {
+            hub.sighted?.(session, session.caller)
+            answer(outcome)
+          }
+        : message.method === 'logging/setLevel'
+          ? keepLevel
+          : answer
+    hub.core.handle(call).then(then, fail)
   } catch (error) {
     noteError(hub, error, { ...session.caller, session }, message.method)
     fail(error)
@@ -111,6 +120,7 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
 /** Notifies a session of changed lists until it ends. */
 export const announceChanges = (session: Session, hub: Hub): void => {
   hub.sessionOpened?.(session)
+  hub.sighted?.(session, undefined)
   const tell = (list: ChangedList): void => session.notify(`notifications/${list}/list_changed`, undefined)
   let changes = hub.core.changes(session.caller).subscribe(tell)
   session.onSee = () => {

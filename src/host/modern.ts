@@ -103,6 +103,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     }
     recording = hub.observer?.begin(begunOf(message, ref, request, origin))
     if (message.method === 'server/discover') {
+      hub.sighted?.(sightedOf(request, origin), undefined)
       const found = discoverAnswer(caller, hub, origin.pipe !== undefined)
       return found instanceof Promise ? void found.then((result) => answer(complete(result)), fail) : answer(complete(found))
     }
@@ -111,7 +112,14 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     const call = makeCall(message, request, caller, origin, exchange, abort, ref, recording, hub)
     held = message.bytes.length
     hub.admission.begin(origin.principal, held)
-    hub.core.handle(call).then(answer, fail)
+    const then =
+      message.method === 'tools/list'
+        ? (outcome: Outcome): void => {
+            hub.sighted?.(sightedOf(request, origin), caller)
+            answer(outcome)
+          }
+        : answer
+    hub.core.handle(call).then(then, fail)
   } catch (error) {
     noteError(hub, error, origin, message.method)
     fail(error)
@@ -165,6 +173,9 @@ const makeCall = (
     record,
   }
 }
+
+const sightedOf = ({ clientInfo, revision }: ModernRequest, { scope, headers }: ModernOrigin) =>
+  ({ clientInfo, revision, scope, transport: headers === undefined ? 'stdio' : 'http' }) as const
 
 const CANCELLED: CallEnd = { outcome: 'cancelled' }
 

@@ -79,7 +79,7 @@ const hostsOf = (list: string): string[] => {
 }
 
 /** By what an earlier run has stored; no server is started. */
-const stored = ({ configuration, io }: Loaded, hosts: readonly string[]): Lint => {
+export const stored = ({ configuration, io }: Loaded, hosts: readonly string[]): Lint => {
   const memory = openMemory(configuration.stateDir, createLog({ ...configuration.log, level: 'error' }, io.stderr))
   const curator = new Curator()
   const sources = configuration.servers.map((server) => {

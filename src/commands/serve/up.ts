@@ -10,45 +10,86 @@ import type { Invocation, Loaded } from '../terminal/io.ts'
 import { portHolder } from '../terminal/port-holder.ts'
 import { openLog, openServices } from './serving.ts'
 import type { Services, Voice } from './serving.ts'
-import { settled } from './settled.ts'
-import { painter, remark, remarkLines } from '../terminal/print.ts'
+import { settled, statusChanges } from './settled.ts'
+import { LiveScreen } from '../terminal/screen.ts'
+import type { Shown } from '../terminal/screen.ts'
+import { painter, remark, remarkLines, terminalSize } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
 import { faultLines, serverLines, thousands } from '../terminal/table.ts'
 
 export const up = async (invocation: Invocation): Promise<number> => {
   const loaded = await load(invocation)
-  const { io, context, configuration } = loaded
-  if (loaded.discovered !== undefined) remarkLines(io, foundHead(loaded.discovered))
-  const voice = openLog(loaded)
+  const { io } = loaded
+  using screen = openScreen(loaded)
+  if (screen === undefined) remarkLines(io, headLines(loaded))
+  else screen.show({ ...EMPTY, top: [...headLines(loaded), '  starting'] })
+  const voice = openLog(screen === undefined ? loaded : { ...loaded, io: { ...io, stderr: screen.log } })
   await using running = await start(loaded, voice)
   await using services = await openServices(running, loaded, voice, true).catch(explainAddress)
-  remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
-  await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
-  if (!io.interrupted.aborted) {
-    const paint = painter(io.stderr, context.env['NO_COLOR'])
-    remarkLines(io, [
-      ...startTable(running, paint, invocation.command),
-      ...(await pageLine(services, io.stderr.isTTY === true, invocation.command)),
-      ...(loaded.discovered === undefined ? [] : foundFoot(loaded.discovered, paint, invocation.command)),
-    ])
-    await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
-  }
+  if (screen === undefined) remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
+  await (screen === undefined ? report(running, services, loaded) : keepShowing(screen, running, services, loaded))
   const isExhausted = !io.interrupted.aborted
+  screen?.[Symbol.dispose]()
   if (isExhausted) voice.log.fatal({ reason: await running.exhausted }, 'beyond help; ending, to be started again')
   await running.stop(isExhausted || io.crashed.aborted ? CRASH_MS : undefined)
   await services[Symbol.asyncDispose]()
   return isExhausted ? EXIT.internal : EXIT.ok
 }
 
-const startTable = (running: Running, paint: Paint, command: CommandPrinter): Line[] => {
+const EMPTY: Shown = { top: [], middle: [], bottom: [], rest: () => '' }
+
+/** One that stays live, where a person sees stderr on a terminal and the log has no form of its own (`telemetry.log.format`). */
+const openScreen = ({ io, context, configuration, json }: Loaded): LiveScreen | undefined => {
+  const { TERM } = context.env
+  const isWanted = !json && configuration.log.format === 'auto' && terminalSize(io, TERM) !== undefined
+  return isWanted ? new LiveScreen(io, TERM) : undefined
+}
+
+/** Says once what the servers are, when they have said it; the log says what changes. Resolves when the process is to end. */
+const report = async (running: Running, services: Services, loaded: Loaded): Promise<void> => {
+  const { io, context, configuration, command } = loaded
+  await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
+  if (io.interrupted.aborted) return
+  const paint = painter(io.stderr, context.env['NO_COLOR'])
+  const { rows, sum } = serverTable(running, paint, command)
+  remarkLines(io, [...rows, sum, ...(await pageLine(services, io.stderr.isTTY === true, command)), ...footLines(loaded, paint)])
+  await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
+}
+
+/** The same, shown again with every change. */
+const keepShowing = async (screen: LiveScreen, running: Running, services: Services, loaded: Loaded): Promise<void> => {
+  const { io, context, command } = loaded
+  const paint = painter(io.stderr, context.env['NO_COLOR'])
+  const page = await pageLine(services, true, command)
+  const show = (): void => {
+    const { rows, sum } = serverTable(running, paint, command)
+    screen.show({
+      top: headLines(loaded),
+      middle: rows,
+      bottom: [sum, ...page, ...footLines(loaded, paint), '  Ctrl-C ends'],
+      rest: (left) => `  … ${left} more lines: ${command('ps')}`,
+    })
+  }
+  show()
+  const shown = statusChanges(running).subscribe(show)
+  if (!io.interrupted.aborted) await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
+  shown.unsubscribe()
+  show()
+}
+
+const headLines = ({ discovered, context }: Loaded): Line[] => (discovered === undefined ? [] : foundHead(discovered, context))
+const footLines = ({ discovered, command }: Loaded, paint: Paint): Line[] =>
+  discovered === undefined ? [] : foundFoot(discovered, paint, command)
+
+/** A line per server, and what hosts reach of them. */
+const serverTable = (running: Running, paint: Paint, command: CommandPrinter): { readonly rows: Line[]; readonly sum: Line } => {
   const servers = serverStatuses(running)
   const tools = servers.reduce((sum, server) => sum + server.tools, 0)
   const tokens = servers.reduce((sum, server) => sum + server.tokens, 0)
-  return [
-    ...faultLines(running.faults, paint),
-    ...serverLines(servers, paint, command),
-    `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`,
-  ]
+  return {
+    rows: [...faultLines(running.faults, paint), ...serverLines(servers, paint, command)],
+    sum: `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`,
+  }
 }
 
 const start = async ({ configuration, context }: Loaded, voice: Voice): Promise<Running> => {

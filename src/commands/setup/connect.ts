@@ -4,6 +4,7 @@ import { dirname, isAbsolute, resolve } from 'node:path'
 import { connectAdmin } from '../../admin/client.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import { stateRoot } from '../../config/read/folders.ts'
+import { formatDuration, parseDuration } from '../../config/schema/units.ts'
 import { ChangeError } from '../../host-files/edit/change.ts'
 import { HostConnection } from '../../host-files/connection.ts'
 import type { Change } from '../../host-files/connection.ts'
@@ -16,7 +17,9 @@ import { operatorCommand } from '../../operator-command.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { importServers, knownHost } from './import.ts'
 import type { Writing } from './import.ts'
-import { CommandError, EXIT } from '../terminal/io.ts'
+import { firstRequest, firstRequestLines } from './first-request.ts'
+import type { FirstRequest } from './first-request.ts'
+import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { printJson, printLines, printText, remarkLines } from '../terminal/print.ts'
 import type { Line } from '../terminal/print.ts'
@@ -31,6 +34,8 @@ export interface ConnectOptions {
   readonly print?: boolean
   readonly link?: boolean
   readonly move?: boolean
+  /** A duration; `false`: none. */
+  readonly wait?: string | boolean
   readonly yes?: boolean
 }
 
@@ -38,7 +43,8 @@ export interface ConnectOptions {
 export interface Connecting extends Writing {
   /** `-c` of what the host starts; `undefined`: what it finds without. */
   readonly configuration: string | undefined
-  readonly place: Invocation['place']
+  /** Of the same configuration, for what it is asked. */
+  readonly invocation: Invocation
 }
 
 const SCOPES: readonly Scope[] = ['user', 'local', 'project']
@@ -46,7 +52,9 @@ const SCOPES: readonly Scope[] = ['user', 'local', 'project']
 export const connect = async (connecting: Connecting, hosts: readonly string[], options: ConnectOptions): Promise<number> => {
   const { io, json } = connecting
   const chosen = await chosenHosts(connecting, hosts, options)
-  const reports: object[] = []
+  const waitMs = waitOf(options, io)
+  const sinceMs = Date.now()
+  const reports: Report[] = []
   const failures: string[] = []
   for (const host of chosen) {
     try {
@@ -69,11 +77,67 @@ export const connect = async (connecting: Connecting, hosts: readonly string[], 
       failures.push(`${HOSTS[host].label}: ${error.message}`)
     }
   }
-  if (json) await printJson(io, { hosts: reports })
+  const firstRequests = await awaitHosts(connecting, reports, sinceMs, waitMs)
+  if (json) await printJson(io, { hosts: reports.map((report) => ({ ...report, firstRequest: firstRequests.get(report.host) })) })
   if (failures.length > 0) throw new CommandError(EXIT.config, failures.join('\n'))
   if (chosen.length === 0 && !json) await printLines(io, [`  no host was found; known: ${Object.keys(HOSTS).join(', ')}`])
   return EXIT.ok
 }
+
+/** What `--json` tells of one host; `changed` is there where its file was looked at. */
+interface Report {
+  readonly host: string
+  readonly changed?: boolean
+  readonly file?: string
+  /** Steps to the servers in that file. */
+  readonly at?: readonly string[]
+  readonly entry?: HostEntry
+  readonly link?: string
+  readonly backup?: string
+  /** Names of the servers that were taken out of it. */
+  readonly moved?: readonly string[]
+}
+
+/** How long a person waits who has to find and restart the host. */
+const WAIT_MS = 120_000
+
+/** `undefined`: it is not waited. */
+const waitOf = ({ wait, print, link }: ConnectOptions, io: Connecting['io']): number | undefined => {
+  if (print === true || link === true || wait === false) return undefined
+  if (typeof wait !== 'string') return canAsk(io) ? WAIT_MS : undefined
+  const waitMs = parseDuration(wait)
+  if (waitMs === undefined) throw new CommandError(EXIT.usage, `--wait takes a duration such as 2m, got "${wait}"`)
+  return waitMs
+}
+
+/** Says what each host sees that connects within the time; by host. */
+const awaitHosts = async (
+  { invocation, io, json }: Connecting,
+  reports: readonly Report[],
+  sinceMs: number,
+  waitMs: number | undefined,
+): Promise<ReadonlyMap<string, FirstRequest>> => {
+  const found = new Map<string, FirstRequest>()
+  const hosts = reports.flatMap(({ host, changed }) => (changed === undefined ? [] : [host]))
+  if (waitMs === undefined || hosts.length === 0) return found
+  const loaded = await load(invocation).catch((error: unknown) => {
+    remarkLines(io, [`  ▲ nothing can be served yet (${invocation.command('check')} says why): ${firstLine(error)}`])
+  })
+  if (loaded === undefined) return found
+  const names = hosts.map((host) => HOSTS[host].label).join(', ')
+  remarkLines(io, [`  waiting for the first request of ${names}, at most ${formatDuration(waitMs)}; Ctrl-C stops waiting`])
+  const waiting = hosts.map(async (host) => {
+    const request = await firstRequest(loaded, host, { sinceMs, waitMs, signal: io.interrupted })
+    if (request !== undefined) found.set(host, request)
+    if (json) return
+    if (request !== undefined) await printLines(io, firstRequestLines(host, request, invocation.command))
+    else await printLines(io, [`  ○ ${HOSTS[host].label} has not connected yet; ${HOSTS[host].afterwards}`])
+  })
+  await Promise.all(waiting)
+  return found
+}
+
+const firstLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0] ?? ''
 
 const connectOne = async (
   connecting: Connecting,
@@ -81,7 +145,7 @@ const connectOne = async (
   place: HostPlace,
   entry: HostEntry,
   options: ConnectOptions,
-): Promise<object> => {
+): Promise<Report> => {
   const { context, io, json, named } = connecting
   const { label, afterwards, note } = HOSTS[host]
   const connection = new HostConnection(place, stateRoot(context))
@@ -212,10 +276,10 @@ const knownScope = (word: string): Scope => {
 
 /** By URL where a process runs that can be reached so, or where that is asked for; else the host starts us, and we attach to it. */
 const targetFor = async (connecting: Connecting, host: string, options: ConnectOptions): Promise<Target> => {
-  const { context, configuration, place } = connecting
+  const { context, configuration, invocation } = connecting
   const { http = false, stdio = false, toolset, tokenEnv } = options
   if (http && stdio) throw new CommandError(EXIT.usage, '--http and --stdio exclude each other')
-  const status = http ? await (await connectAdmin(place))?.status() : undefined
+  const status = http ? await (await connectAdmin(invocation.place))?.status() : undefined
   if (http) {
     const [url] = status?.urls ?? []
     if (url === undefined)

@@ -1,16 +1,26 @@
 /** What is said where there is no configuration: what was found where, what is wrong, and what to type next. */
+import type { Context } from '../../config/surroundings.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
+import { nameOf } from '../../host-files/found.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import type { Line, Paint } from '../terminal/print.ts'
+import { columns } from '../terminal/table.ts'
 
-/** `found 9 servers in Claude Code, Cursor (read-only; trunkline init keeps them)` */
-export const foundHead = ({ plan }: Discovered): Line[] => {
+/** `found 9 servers in Claude Code, Cursor (read-only; trunkline init keeps them)`, and a line per file of a host. */
+export const foundHead = ({ plan, found }: Discovered, around: Pick<Context, 'cwd' | 'home'>): Line[] => {
   const on = plan.servers.filter(({ draft }) => draft['enabled'] !== false)
   const count = on.length === 1 ? '1 server' : `${on.length} servers`
+  const rows = found.flatMap(({ host, scope, file, servers }) => {
+    const keys = on.filter(({ from }) => from.some((one) => one.file === file && one.scope === scope)).map(({ key }) => key)
+    return servers.length === 0
+      ? []
+      : [[HOSTS[host].label, nameOf(file, around), keys.length === 0 ? 'all switched off' : keys.join(', ')]]
+  })
   return [
     `  found ${count} in ${labelsOf(on.flatMap(({ from }) => from.map(({ host }) => host)))} (read-only; ${operatorCommand([], 'init')} keeps them)`,
+    ...columns(rows).map((line) => `    ${line}`),
   ]
 }
 

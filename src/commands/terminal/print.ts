@@ -46,6 +46,31 @@ export const printJsonText = ({ stdout }: Streams, json: string): Promise<void> 
 /** Clears the terminal, for what is shown again and again. */
 export const clearScreen = ({ stdout }: Streams): Promise<void> => write(stdout, '\u001b[H\u001b[2J')
 
+/** What a screen of a terminal is drawn on, in characters; `undefined`: stderr is no terminal that can move its cursor. */
+export interface TerminalSize {
+  readonly columns: number
+  readonly rows: number
+}
+
+/** `term`: the variable `TERM`, by which a terminal says that it only prints. */
+export const terminalSize = ({ stderr }: Streams, term: string | undefined): TerminalSize | undefined => {
+  const { isTTY, columns, rows } = stderr as Writable & { isTTY?: boolean; columns?: number; rows?: number }
+  return isTTY !== true || term === 'dumb' ? undefined : { columns: columns || 80, rows: rows || 24 }
+}
+
+/** Calls back when the size of the terminal changes. Returns how to stop. */
+export const onResize = ({ stderr }: Streams, callback: () => void): (() => void) => {
+  stderr.on('resize', callback)
+  return () => void stderr.off('resize', callback)
+}
+
+/** Replaces the last `rows` rows of the terminal; `undefined`: all of it. Each line must fit into one row. */
+export const redrawLines = ({ stderr, redactor }: Streams, rows: number | undefined, lines: readonly Line[]): void => {
+  const back = rows === undefined ? '\u001b[H\u001b[2J' : rows === 0 ? '' : `\u001b[${rows}F`
+  // A row is cut by the terminal where it is wider than we think, and never wrapped: the count of rows stays right.
+  stderr.write(`${back}\u001b[J\u001b[?7l${redactor.hide(formatLines(lines))}\u001b[?7h`)
+}
+
 /** Text of our own alone, printed exactly: the JSON Schema. */
 export const printVerbatim = ({ stdout }: Streams, text: string): Promise<void> => write(stdout, text)
 
@@ -77,6 +102,12 @@ export const formatLines = (lines: readonly Line[]): string =>
   lines.map((line) => `${(isParts(line) ? line : [line]).map(formatPart).join('')}\n`).join('')
 
 const isParts = (line: Line): line is readonly (string | Painted)[] => Array.isArray(line)
+
+/** The parts of a line, without control characters: as wide as they are printed. */
+export const partsOf = (line: Line): readonly (string | Painted)[] =>
+  (isParts(line) ? line : [line]).map((part) =>
+    typeof part === 'string' ? printable(part) : { ...part, text: printable(part.text) },
+  )
 
 const formatPart = (part: string | Painted): string =>
   typeof part === 'string' ? printable(part) : `\u001b[${CODES[part.colour]}m${printable(part.text)}\u001b[0m`

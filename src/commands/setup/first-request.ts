@@ -1,0 +1,77 @@
+/**
+ * Waits for the first request of a host that was just connected, and says what came of it: the revision it speaks, how many tools it
+ * was listed, and which of its limits they exceed. The process that the host reached wrote it down (host/host-sightings).
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connectAdmin } from '../../admin/client.ts'
+import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
+import type { HostFinding } from '../../catalog/lint/host-lint.ts'
+import { readSightings } from '../../host/host-sightings.ts'
+import type { HostSighting } from '../../host/host-sightings.ts'
+import { HOSTS } from '../../host-files/hosts.ts'
+import { stored } from '../inspect/check-hosts.ts'
+import type { CommandPrinter } from '../../operator-command.ts'
+import type { Loaded } from '../terminal/io.ts'
+import type { Line } from '../terminal/print.ts'
+
+/** What a host was seen to do. */
+export interface FirstRequest {
+  readonly seen: HostSighting
+  /** Tools, and the list as a whole, that this host does not take as they are. */
+  readonly findings: readonly HostFinding[]
+}
+
+const LOOK_MS = 250
+/** A host that has said who it is lists tools soon after, or only when they are needed. */
+const LISTING_MS = 3_000
+/** Findings that are shown. */
+const SHOWN = 4
+
+/** `undefined`: none came within `waitMs`, or `signal` fired. `sinceMs`: wall clock. */
+export const firstRequest = async (
+  loaded: Loaded,
+  host: string,
+  { sinceMs, waitMs, signal }: { readonly sinceMs: number; readonly waitMs: number; readonly signal: AbortSignal },
+): Promise<FirstRequest | undefined> => {
+  const { stateDir } = loaded.configuration
+  if (stateDir === undefined) return undefined
+  const untilMs = performance.now() + waitMs
+  let found: HostSighting | undefined
+  let foundMs = Infinity
+  for (;;) {
+    found = (await readSightings(stateDir, sinceMs)).find((sighting) => isOf(host, sighting)) ?? found
+    if (found !== undefined) foundMs = Math.min(foundMs, performance.now())
+    const nowMs = performance.now()
+    if (signal.aborted || found?.tools !== undefined || nowMs - foundMs >= LISTING_MS || nowMs >= untilMs) break
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined)
+  }
+  return found && { seen: found, findings: await findingsOf(loaded, host, found) }
+}
+
+/** By its name; a name that is no host's is taken for the one that is waited for. */
+const isOf = (host: string, { name }: HostSighting): boolean => {
+  const small = name.toLowerCase()
+  return HOSTS[host].client.test(small) || Object.values(HOSTS).every(({ client }) => !client.test(small))
+}
+
+const findingsOf = async (loaded: Loaded, host: string, { toolset }: HostSighting): Promise<readonly HostFinding[]> => {
+  if (HOST_LIMITS[host] === undefined) return []
+  const control = await connectAdmin(loaded.place)
+  const { findings } = control === undefined ? stored(loaded, [host]) : await control.lint([host])
+  return findings.filter((finding) => finding.toolset === (toolset ?? ''))
+}
+
+/** `● Cursor has connected: 2025-11-25 over stdio, 53 tools (cursor-vscode 1.7)`, and what it does not take. */
+export const firstRequestLines = (host: string, { seen, findings }: FirstRequest, command: CommandPrinter): Line[] => {
+  const { name, version, revision, transport, tools } = seen
+  const listed = tools === undefined ? 'it has not listed tools yet' : tools === 1 ? '1 tool' : `${tools} tools`
+  const who = name === '' ? '' : ` (${[name, version].filter(Boolean).join(' ')})`
+  const rest = findings.length - SHOWN
+  return [
+    `  ● ${HOSTS[host].label} has connected: ${revision} over ${transport}, ${listed}${who}`,
+    ...findings
+      .slice(0, SHOWN)
+      .map(({ tool, message, remedy }) => `    ▲ ${tool === '' ? '' : `${tool}: `}${message} → ${remedy}`),
+    ...(rest > 0 ? [`    ▲ and ${rest} more: ${command('check', '--host', host)}`] : []),
+  ]
+}
