@@ -1,16 +1,10 @@
 /** `trunkline check --host`: would these hosts take the catalog as it is? */
 import { connectAdmin } from '../../admin/client.ts'
-import { lintCatalog } from '../../admin/lint.ts'
 import type { Lint } from '../../admin/lint.ts'
-import { buildCatalog } from '../../catalog/build-catalog.ts'
-import { Curator } from '../../catalog/curate/curated-inventory.ts'
 import type { HostFinding } from '../../catalog/lint/host-lint.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
-import { vetHidden } from '../../catalog/curate/vetting.ts'
 import { nearestKey } from '../../config/syntax/nearest-key.ts'
-import { Pins } from '../../downstream/lists/pins.ts'
-import { openMemory } from '../../downstream/lists/store.ts'
-import { createLog } from '../../log.ts'
+import { storedLint } from '../setup/stored-lint.ts'
 import { inline } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Loaded } from '../terminal/io.ts'
@@ -25,7 +19,7 @@ export const checkHosts = async (loaded: Loaded, list: string, live: boolean): P
   const lint = live
     ? await inline(loaded, (control) => control.lint(hosts))
     : remote === undefined
-      ? stored(loaded, hosts)
+      ? storedLint(loaded, hosts)
       : await remote.lint(hosts)
   const broken = lint.findings.filter(({ consequence }) => consequence === 'breaks')
   if (json) await printJson(io, { ok: broken.length === 0, hosts, ...lint })
@@ -76,17 +70,4 @@ const hostsOf = (list: string): string[] => {
     )
   }
   return named.includes('all') ? known : [...new Set(named)]
-}
-
-/** By what an earlier run has stored; no server is started. */
-export const stored = ({ configuration, io }: Loaded, hosts: readonly string[]): Lint => {
-  const memory = openMemory(configuration.stateDir, createLog({ ...configuration.log, level: 'error' }, io.stderr))
-  const curator = new Curator()
-  const sources = configuration.servers.map((server) => {
-    const offered = memory.inventory(server)
-    if (offered === undefined) return { server, inventory: undefined }
-    const vetted = vetHidden(new Pins(memory.pins(server)).preview(offered, server).inventory, server.hidden)
-    return { server, inventory: curator.curate(vetted, server.curation) }
-  })
-  return lintCatalog(buildCatalog(sources, configuration.gateway), configuration.gateway, hosts)
 }

@@ -9,7 +9,7 @@ import type { HostFinding } from '../../catalog/lint/host-lint.ts'
 import { readSightings } from '../../host/host-sightings.ts'
 import type { HostSighting } from '../../host/host-sightings.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
-import { stored } from '../inspect/check-hosts.ts'
+import { storedLint } from './stored-lint.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { Loaded } from '../terminal/io.ts'
 import type { Line } from '../terminal/print.ts'
@@ -57,7 +57,7 @@ const isOf = (host: string, { name }: HostSighting): boolean => {
 const findingsOf = async (loaded: Loaded, host: string, { toolset }: HostSighting): Promise<readonly HostFinding[]> => {
   if (HOST_LIMITS[host] === undefined) return []
   const control = await connectAdmin(loaded.place)
-  const { findings } = control === undefined ? stored(loaded, [host]) : await control.lint([host])
+  const { findings } = control === undefined ? storedLint(loaded, [host]) : await control.lint([host])
   return findings.filter((finding) => finding.toolset === (toolset ?? ''))
 }
 

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
 
@@ -325,6 +325,62 @@ describe('connect and disconnect', () => {
     })
     const all = JSON.parse((await cli.here('connect', '--all', '--json')).stdout) as { hosts: { host: string }[] }
     expect(all.hosts.map(({ host }) => host)).toEqual(['cursor'])
+  })
+})
+
+describe('the first request of a connected host', () => {
+  /** What a host sends first, over HTTP. */
+  const visit = async (url: string, name: string): Promise<void> => {
+    const post = (body: object, headers: Record<string, string> = {}): Promise<Response> =>
+      fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+        body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+      })
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name, version: '1.7' } }
+    const opened = await post({ id: 0, method: 'initialize', params })
+    const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' }
+    await post({ method: 'notifications/initialized' }, session)
+    await (await post({ id: 1, method: 'tools/list', params: {} }, session)).text()
+  }
+
+  test('connect waits for it, and says its revision, its tools and the limits that they exceed', async () => {
+    await using cli = await laid({ [CURSOR]: mcpServers({}) })
+    await cli.write('trunkline.yaml', `naming: { max_length: 64 }\nservers:\n  a-server-with-a-key: ${cli.fake('long-names')}\n`)
+    await using up = await cli.up()
+    await up.said(/MCP/)
+    const waiting = cli.here('connect', 'cursor', '--http', '--wait', '30s')
+    await vi.waitFor(() => expect(read(cli, CURSOR)).toContain('trunkline'), 5_000)
+    await visit(up.url, 'zed')
+    await visit(up.url, 'cursor-vscode')
+    const { code, stdout } = await waiting
+    expect(stdout).toMatch(/● Cursor has connected: 2025-06-18 over http, \d+ tools \(cursor-vscode 1\.7\)/)
+    expect(stdout).toMatch(/▲ a-server-with-a-key__\S+: a name of \d+ characters .* > 59/)
+    expect(stdout).not.toContain('zed')
+    expect(code).toBe(0)
+    const again = cli.here('connect', 'cursor', '--http', '--json', '--wait', '30s')
+    await vi.waitFor(async () => {
+      await visit(up.url, 'cursor-vscode')
+      expect(JSON.parse((await again).stdout)).toMatchObject({
+        hosts: [{ host: 'cursor', changed: false, firstRequest: { seen: { name: 'cursor-vscode' } } }],
+      })
+    }, 10_000)
+  })
+
+  test('where none comes in time, what to do is said; a time that is none is a usage error', async () => {
+    await using cli = await laid({ [CURSOR]: mcpServers({}), 'trunkline.yaml': 'servers: { a: { command: x } }\n' })
+    const { code, stdout } = await cli.here('connect', 'cursor', '--wait', '1ms')
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Cursor has not connected yet; notices') as string,
+    })
+    expect((await cli.here('connect', 'cursor', '--wait', 'long')).stderr).toContain('--wait takes a duration such as 2m')
+    await writeFile(cli.path('trunkline.yaml'), 'servers: { a: { commnd: x } }\n')
+    const broken = await cli.here('connect', 'cursor', '--wait', '10s')
+    expect({ ...broken }).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/nothing can be served yet .*commnd/) as string,
+    })
   })
 })
 

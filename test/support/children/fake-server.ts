@@ -7,6 +7,7 @@
  * - `once`: good when it is the first that writes to LOG, else dying
  * - `fickle`: good, but `echo` is described otherwise by every process
  * - `hostile`: good, but descriptions, names, results and errors drive a terminal; `hostile-dying`: so does its stderr, and it exits with 3
+ * - `long-names`: good, with one more tool, whose name is of 40 characters
  * - `stubborn`: good, but the end of stdin and SIGTERM do not end it
  * - `deaf`: never answers; `dying`: says two lines on stderr and exits with 3; `noisy`: prints garbage, then is good
  */
@@ -64,6 +65,8 @@ const exists = (file: string): Promise<void> =>
     check()
   })
 
+const LONG_TOOLS = [tool('a'.repeat(40), {}), ...TOOLS]
+
 const call = async (name: string | undefined, args: Record<string, unknown>): Promise<object> => {
   if (mode === 'hostile' && name === 'refuse') return { error: { code: -32050, message: DRIVING } }
   if (mode === 'hostile')
@@ -91,7 +94,18 @@ const answer = async ({ method, params }: Message): Promise<object> => {
       },
     }
   if (method === 'tools/list')
-    return { result: { tools: mode === 'hostile' ? HOSTILE_TOOLS : mode === 'fickle' ? TOOLS.map(renewed) : TOOLS } }
+    return {
+      result: {
+        tools:
+          mode === 'hostile'
+            ? HOSTILE_TOOLS
+            : mode === 'long-names'
+              ? LONG_TOOLS
+              : mode === 'fickle'
+                ? TOOLS.map(renewed)
+                : TOOLS,
+      },
+    }
   if (method === 'tools/call') return call(params?.name, params?.arguments ?? {})
   if (method === 'ping') return { result: {} }
   return { error: { code: -32601, message: 'Method not found' } }
