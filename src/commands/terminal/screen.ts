@@ -48,7 +48,7 @@ export class LiveScreen implements Disposable {
       this.#draw(this.#drawn)
     }
     this.log = Object.assign(
-      new Writable({ decodeStrings: false, write: (chunk: string, _encoding, done) => (take(String(chunk)), done()) }),
+      new Writable({ decodeStrings: false, write: (chunk: string, _encoding, done) => (take(chunk), done()) }),
       { isTTY: true as const },
     )
   }
