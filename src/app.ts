@@ -354,6 +354,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await clients.close()
     await safeFetch[Symbol.asyncDispose]()
     journal?.[Symbol.dispose]()
+    await sightings?.[Symbol.asyncDispose]()
     await auditFile?.[Symbol.asyncDispose]()
     sweeper[Symbol.dispose]()
   }

@@ -41,14 +41,14 @@ const REPEAT_MS = 2_000
 const MAX_NAME_LENGTH = 128
 const FOLDER = 'hosts'
 
-export class HostSightings {
+export class HostSightings implements AsyncDisposable {
   readonly #folder: string
   readonly #failed: (error: unknown) => void
   /** The last one of each file, and those that are not written yet. */
   readonly #known = new Map<string, HostSighting>()
   readonly #unwritten = new Map<string, HostSighting>()
-  #isWriting = false
-  #isBroken = false
+  #writing: Promise<void> | undefined
+  #isOver = false
 
   /** `failed` is called once, with why a sighting could not be kept; the next ones are not tried. */
   constructor(stateDir: string, failed: (error: unknown) => void) {
@@ -74,21 +74,26 @@ export class HostSightings {
     if (before !== undefined && isRepeated(before, sighting)) return
     this.#known.set(file, sighting)
     this.#unwritten.set(file, sighting)
-    if (!this.#isWriting && !this.#isBroken) void this.#writeAll()
+    if (!this.#isOver) this.#writing ??= this.#writeAll()
+  }
+
+  /** Nothing is written any more once it resolves. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true
+    await this.#writing
   }
 
   async #writeAll(): Promise<void> {
-    this.#isWriting = true
     try {
       for (const [file, sighting] of this.#unwritten) {
         this.#unwritten.delete(file)
         await this.#write(file, sighting)
       }
     } catch (error) {
-      this.#isBroken = true
+      this.#isOver = true
       this.#failed(error)
     } finally {
-      this.#isWriting = false
+      this.#writing = undefined
     }
   }
 

@@ -36,10 +36,10 @@ test('a host is known from its handshake on, and the number of its tools once it
 test('however many names hosts make up, the number and size of files is bounded', async () => {
   const state = await folder()
   const sightings = new HostSightings(state, ignore)
-  for (let number = 0; number < 2_000; number++)
+  for (let number = 0; number < 600; number++)
     sightings.see({ ...cursor, clientInfo: { name: `${number}${'x'.repeat(10_000)}`, version: { not: 'a text' } } }, number)
   sightings.see({ ...cursor, clientInfo: null }, 2_000)
-  await vi.waitFor(async () => expect((await readSightings(state, 0)).map(({ tools }) => tools)).toContain(2_000))
+  await vi.waitFor(async () => expect((await readSightings(state, 0)).map(({ tools }) => tools)).toContain(2_000), 10_000)
   const names = await readdir(join(state, 'hosts'))
   expect(names.length).toBeLessThanOrEqual(256)
   const all = await readSightings(state, 0)
