@@ -175,7 +175,7 @@ export const runReplicaChaos = async (options: ReplicaChaosOptions): Promise<Rep
   over.abort()
   await Promise.all(crowd)
   for (const { process: child } of replicas) {
-    child?.kill()
+    child?.kill('SIGKILL')
     if (child !== undefined && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
   for (const wire of wires) await wire[Symbol.asyncDispose]()
