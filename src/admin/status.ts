@@ -17,6 +17,8 @@ import type { DeviationCount } from '../rpc/fidelity.ts'
 import type { LimitCount } from '../rpc/limit-counts.ts'
 import { groupMemory } from '../transport/process/group-memory.ts'
 import { LATEST_LEGACY } from '../wire/protocol/revisions.ts'
+import { startupOf } from './startup.ts'
+import type { Startup } from './startup.ts'
 
 /** Lines of a server's stderr that are shown (F-08). */
 const STDERR_LINES = 20
@@ -46,6 +48,8 @@ export interface ServerStatus {
   readonly failures: number
   /** Until the next attempt to reach it; `undefined`: it is there, an attempt is under way, or none is planned. */
   readonly nextTryMs: number | undefined
+  /** While its process starts: how long already, and what it does as far as is known. */
+  readonly startup: Startup | undefined
   readonly leftOut: readonly { readonly kind: string; readonly name: string; readonly reason: string }[]
   /** What is served all the same but should be known: hidden characters, changed definitions. */
   readonly findings: readonly Finding[]
@@ -96,8 +100,8 @@ export interface Status {
   readonly problems: readonly Problem[]
 }
 
-export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly string[] =>
-  front.addresses.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${hub.options.path}`)
+/** Where hosts reach the MCP endpoint: TCP addresses first, then unix sockets as VS Code writes them (`unix:///run/x.sock#/mcp`). */
+export const urlsOf = ({ front, hub }: Pick<Running, 'front' | 'hub'>): readonly string[] => front.urls(hub.options.path)
 
 export const serverStatuses = ({
   fleet,
@@ -133,10 +137,11 @@ export const serverStatuses = ({
       prompts: shown?.lists.prompts.length ?? 0,
       tokens: own.length === 0 ? 0 : estimateTokens(joinArray(own)),
       links: all.reduce((sum, { linkCount }) => sum + linkCount, 0),
-      processes: all.flatMap(({ pids }) => pids.map((pid) => ({ pid, memoryBytes: memory.get(pid) }))),
+      processes: all.flatMap(({ processes }) => processes.map(({ pid }) => ({ pid, memoryBytes: memory.get(pid) }))),
       inFlight: all.reduce((sum, { inFlight }) => sum + inFlight, 0),
       failures,
       nextTryMs: nextTryAtMs === undefined ? undefined : Math.max(0, Math.round(nextTryAtMs - performance.now())),
+      startup: startupOf(downstream, Date.now()),
       leftOut: catalog.leftOut.filter(({ server }) => server === options.key),
       findings: shown?.findings ?? [],
       warnings: [...(inventory?.warnings ?? []), ...eraDifference(inventory, downstream.legacyInventory$.value)],

@@ -13,6 +13,7 @@ import type { Configuration } from './options.ts'
 import { ConfigError } from './syntax/problems.ts'
 import type { Problem } from './syntax/problems.ts'
 import { credentialsOf, secretsOf, warnOfReadableSecrets } from './build/known-secrets.ts'
+import { listenFilesOf } from './build/listen.ts'
 import { buildObserve } from './build/observe.ts'
 import { collectRates } from './build/rates.ts'
 import { buildPolicy } from './build/policy.ts'
@@ -69,6 +70,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     files: [
       ...gathered.files,
       ...[...gathered.servers.values()].flatMap((server) => tlsFilesOf(server, context)),
+      ...listenFilesOf(gathered, context),
       ...(lock === undefined ? [] : [lock.file]),
     ],
     emptyFiles: [...gathered.emptyFiles],
@@ -102,6 +104,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
             .split(/[\s,]+/),
         ),
         ...servers.flatMap(({ tls }) => tls?.key ?? []),
+        ...(host.tls === undefined ? [] : [host.tls.key]),
         ...[...gathered.servers.values()].flatMap(secretsOf),
         ...secretsOfAuth(gathered.sections.get('auth')),
         ...secretsOfTracing(gathered.sections.get('telemetry')),

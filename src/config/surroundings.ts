@@ -10,6 +10,8 @@ export interface Context {
   readonly cwd: string
   readonly home: string
   readonly uid?: number | undefined
+  /** Of this process: sockets are passed to one by its number. */
+  readonly pid?: number | undefined
   readonly platform?: NodeJS.Platform | undefined
   /** How this program was started: Node, and the file it ran. */
   readonly program?: readonly string[] | undefined
@@ -40,6 +42,7 @@ export const readSurroundings = (overrides: Context['overrides'] = {}): Context 
   cwd: process.cwd(),
   home: homedir(),
   uid: process.getuid?.(),
+  pid: process.pid,
   platform: process.platform,
   program: [process.execPath, ...process.argv.slice(1, 2)],
   memory: new Map(),

@@ -10,7 +10,7 @@ type Hearer = Pick<Hub, 'denied'>
 
 /** The HTTP request that is refused, and what is known of its caller. */
 interface DeniedRequest {
-  readonly request: Pick<HttpRequest, 'header' | 'path'>
+  readonly request: Pick<HttpRequest, 'header' | 'path' | 'client'>
   readonly principal: string
   readonly scope: Scope
 }
@@ -34,6 +34,7 @@ export const note = (
     principal,
     ...toolsetOf(scope),
     path: request.path,
+    client: request.client,
     ...(message !== undefined && { method: message.method }),
     ...(session !== undefined && { session }),
     ...(detail !== undefined && { detail }),

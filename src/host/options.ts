@@ -1,12 +1,11 @@
 /** Options of the listeners: addresses, checks, sessions, streams. */
 import type { AuthOptions } from '../auth/inbound/inbound-options.ts'
 import type { RevisionRange } from '../wire/protocol/revisions.ts'
+import type { TcpAddress, UnixAddress } from '../transport/http1/server/listen-address.ts'
+import type { ServerCertificate } from '../transport/http1/server/secure-sockets.ts'
 import type { HttpServerChoice } from '../transport/http1/server/http-server.ts'
 
-export interface Address {
-  readonly host: string
-  readonly port: number
-}
+export type Address = TcpAddress
 
 export interface HostLimits {
   readonly maxBodyBytes: number
@@ -56,6 +55,18 @@ export interface HostLimits {
 export interface HostOptions {
   /** The MCP listener; several for `127.0.0.1` and `::1`. Empty: none (stdio only). */
   readonly addresses: readonly Address[]
+  /** Of all TCP addresses; `undefined`: they speak plain HTTP. */
+  readonly tls: ServerCertificate | undefined
+  /** A unix socket beside them. */
+  readonly unix: UnixAddress | undefined
+  /** Descriptors of sockets that the service manager passed. */
+  readonly inherited: readonly number[]
+  /** Peers that may say who their client is, as `trustedProxies` takes them. */
+  readonly trustedProxies: readonly string[]
+  /** Connections of these peers begin with a header of the PROXY protocol. */
+  readonly takesProxyHeader: boolean
+  /** The header of these peers that names the client. */
+  readonly forwarded: 'x-forwarded-for' | 'forwarded'
   /** Path of Streamable HTTP, `/mcp` by default. */
   readonly path: string
   /** The parser of fast-path requests. */
@@ -126,6 +137,12 @@ export const DEFAULT_HOST: HostOptions = {
     { host: '127.0.0.1', port: 7420 },
     { host: '::1', port: 7420 },
   ],
+  tls: undefined,
+  unix: undefined,
+  inherited: [],
+  trustedProxies: [],
+  takesProxyHeader: false,
+  forwarded: 'x-forwarded-for',
   path: '/mcp',
   httpServer: 'own',
   sse: true,

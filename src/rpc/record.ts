@@ -104,4 +104,6 @@ export interface Denial {
   /** Id of the session it named or belongs to. */
   readonly session?: string
   readonly detail?: string
+  /** Address of the client, also behind trusted proxies; `undefined`: it came over a pipe or a unix socket. */
+  readonly client?: string | undefined
 }

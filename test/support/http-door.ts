@@ -70,7 +70,7 @@ export const openDoor = async (
     sockets: caps.sockets,
     reached,
     open: (text = '') => {
-      const wire = new Wire(listening.port)
+      const wire = new Wire(listening.tcp?.port ?? 0)
       wires.push(wire)
       if (text !== '') wire.send(text)
       return wire

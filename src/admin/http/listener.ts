@@ -354,4 +354,6 @@ const refuse = (request: HttpRequest, { status, code, message }: Refused, header
 const refuseWith = (request: HttpRequest, { status, body }: AdminRefusal): void =>
   request.reply(status, JSON_TYPE, [Buffer.from(JSON.stringify(body))])
 
-const originOf = ({ host, port }: Listening): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+/** It is always a TCP address. */
+const originOf = ({ tcp: { host, port } = { host: '', port: 0 } }: Listening): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -7,6 +7,7 @@ import type { Address, HostLimits, HostOptions } from '../../host/options.ts'
 import { buildAuth } from './auth.ts'
 import type { Section, Settings } from '../schema/file-schema.ts'
 import { fill } from './fill.ts'
+import { buildInherited, buildListenTls, buildUnix } from './listen.ts'
 import type { Gathered } from '../read/gather.ts'
 import type { Context } from '../surroundings.ts'
 import { parseAddress } from '../schema/kinds.ts'
@@ -95,7 +96,8 @@ export const buildAudit = (
 }
 
 /** Adds problems for addresses the network reaches without authentication, for paths in use, for revisions in the wrong order. */
-export const buildHost = ({ settings, sections, servers }: Gathered, context: Context, problems: Problem[]): HostOptions => {
+export const buildHost = (gathered: Gathered, context: Context, problems: Problem[]): HostOptions => {
+  const { settings, sections, servers } = gathered
   const { http, revisions, stream_after: streamAfter, poll_after: pollAfterMs, orphan, limits } = settings.listen ?? {}
   const complain = (path: readonly string[], message: string, remedy: string) => {
     const node = nearest(sections.get('listen')!, path)
@@ -120,10 +122,16 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
         public_url: 'publicUrl',
         server: 'httpServer',
         sse: 'sse',
+        trusted_proxies: 'trustedProxies',
+        proxy_protocol: 'takesProxyHeader',
+        forwarded: 'forwarded',
       },
       fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),
       http,
     ),
+    tls: buildListenTls(gathered, context, complain),
+    unix: buildUnix(gathered, context, complain),
+    inherited: buildInherited(gathered, context, complain),
     auth,
     allowUnauthenticatedNetwork,
     pollAfterMs: pollAfterMs ?? DEFAULT_HOST.pollAfterMs,
@@ -142,8 +150,14 @@ export const buildHost = ({ settings, sections, servers }: Gathered, context: Co
   const { min, max } = options.revisions
   if (min > max) complain(['revisions'], `min ${min} is later than max ${max}`, 'exchange them')
 
+  if (http?.proxy_protocol === true && options.trustedProxies.length === 0)
+    complain(['http', 'proxy_protocol'], 'no proxy is trusted', 'name the proxies: trusted_proxies: [10.0.0.5]')
+
   const listen = context.overrides?.listen
-  const addresses = listen === undefined ? options.addresses : overridden(listen, problems)
+  const configured = settings.listen?.systemd === true && http?.bind === undefined ? [] : options.addresses
+  const addresses = listen === undefined ? configured : overridden(listen, problems)
+  if (listen === undefined && addresses.length === 0 && settings.listen?.systemd !== true && options.unix === undefined)
+    complain(['http', 'bind'], 'there is no address left to listen at', 'name one, or listen.unix')
   const open = allowUnauthenticatedNetwork || auth !== undefined ? undefined : addresses.find(({ host }) => !isLoopbackHost(host))
   if (open) {
     const message = `${open.host}:${open.port} can be reached from the network, and hosts are not authenticated`

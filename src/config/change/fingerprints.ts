@@ -54,6 +54,8 @@ const KEPT: Readonly<Record<string, (configuration: Configuration) => unknown>> 
   store: ({ store }) => store,
   'telemetry.log.format': ({ log }) => log.format,
   'listen.http.server': ({ host }) => host.httpServer,
+  'listen.http.tls': ({ host }) => host.tls !== undefined,
+  'listen.http.proxy_protocol': ({ host }) => host.takesProxyHeader,
   'listen.limits.max_header': ({ host }) => host.limits.maxHeaderBytes,
   'listen.limits.header_lines': ({ host }) => host.limits.maxHeaderLines,
   'listen.limits.headers_timeout': ({ host }) => host.limits.headersTimeoutMs,
@@ -72,8 +74,8 @@ const NAMED_LIMITS: ReadonlySet<string> = new Set([
   'keepAliveTimeoutMs',
   'writeStallMs',
 ] satisfies (keyof HostLimits)[])
-const LISTENED_WITH: readonly (keyof HostOptions)[] = ['addresses', 'path', 'sse']
-const NAMED_OF_HOST: ReadonlySet<string> = new Set([...LISTENED_WITH, 'httpServer', 'limits'])
+const LISTENED_WITH: readonly (keyof HostOptions)[] = ['addresses', 'unix', 'inherited', 'path', 'sse']
+const NAMED_OF_HOST: ReadonlySet<string> = new Set([...LISTENED_WITH, 'httpServer', 'takesProxyHeader', 'limits'])
 const LAUNCH = ['command', 'args', 'env', 'cwd'] as const
 /** Members that are no options of a server: its name, its place, what a lock file says, and what `launch.…` tells. */
 const NO_OPTIONS: ReadonlySet<string> = new Set(['key', 'place', 'locked', 'launch'] satisfies (keyof ServerOptions)[])

@@ -7,18 +7,20 @@ import { LEGACY_REVISIONS, MODERN_REVISIONS } from '../../wire/protocol/revision
 import { authSchema } from './auth-schema.ts'
 import { faultSchema } from './faults-schema.ts'
 import {
-  addresses,
+  addressesOrNone,
   choice,
   count,
   countField,
   durationField,
   durationOrNever,
   field,
+  fileMode,
   filledText,
   flag,
   hostName,
   origin,
   pause,
+  proxyEntry,
   publicUrl,
   rate,
   sealKeys,
@@ -133,7 +135,7 @@ export const fileSchema = z
       z.strictObject({
         http: field(
           z.strictObject({
-            bind: field(addresses, 'Where hosts come in.', ['127.0.0.1:7420', '[::1]:7420']),
+            bind: field(addressesOrNone, 'Where hosts come in; `none` where `listen.unix` or `listen.systemd` is enough.', ['127.0.0.1:7420', '[::1]:7420']),
             path: field(urlPath, 'Path of Streamable HTTP.', H.path),
             allowed_hosts: field(
               z.array(hostName),
@@ -151,9 +153,37 @@ export const fileSchema = z
               H.httpServer,
             ),
             sse: field(flag, '`/sse` and `/messages` for hosts that know nothing newer.', H.sse),
+            tls: field(
+              z.strictObject({
+                cert: field(filledText, 'File with the certificate and its chain, PEM.'),
+                key: field(filledText, 'File with its key, PEM, without a passphrase.'),
+              }),
+              'HTTPS on all TCP addresses. The files are watched: a renewed certificate is used for new connections.',
+            ),
+            trusted_proxies: field(
+              z.array(proxyEntry),
+              'Proxies that may say who their client is: addresses, networks, `loopback`, `unix`. `connections_per_address` does not hold for them.',
+              H.trustedProxies,
+            ),
+            proxy_protocol: field(
+              flag,
+              'Connections of these proxies begin with a header of the PROXY protocol, version 1 or 2.',
+              H.takesProxyHeader,
+            ),
+            forwarded: field(
+              choice('x-forwarded-for', 'forwarded'),
+              'The one header of these proxies that names the client. It must be one that they write themselves.',
+              H.forwarded,
+            ),
           }),
           'The HTTP listener.',
         ),
+        unix: field(
+          filledText,
+          'A unix socket beside the addresses, for hosts of this machine; on Windows a named pipe. Without `auth`, its permissions say which users may connect.',
+        ),
+        unix_mode: field(fileMode, 'Its permissions.', '0600'),
+        systemd: field(flag, 'Listen on the sockets that systemd passes (`LISTEN_FDS`), in place of the usual addresses.', false),
         revisions: field(
           z.strictObject({
             min: field(revision, 'The oldest revision that is spoken with hosts.', H.revisions.min),

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { Address } from '../../host/options.ts'
+import { isProxyEntry } from '../../transport/http1/server/trusted-proxies.ts'
 import {
   DURATION_PATTERN,
   formatDuration,
@@ -212,6 +213,31 @@ export const addresses = kind(
     const list = (Array.isArray(value) ? value : [value]).map(parseAddress)
     return list.length > 0 && list.every((address) => address !== undefined) ? list : undefined
   },
+)
+
+/** `none`, or addresses. */
+export const addressesOrNone = kind(
+  'an address such as 127.0.0.1:7420, a list of them, or none',
+  { type: ['string', 'array'], items: { type: 'string' }, description: '`host:port`, a list of them, or `none`.' },
+  (value) => {
+    if (value === 'none') return []
+    const list = (Array.isArray(value) ? value : [value]).map(parseAddress)
+    return list.length > 0 && list.every((address) => address !== undefined) ? list : undefined
+  },
+)
+
+/** Permissions of a file in octal digits, with quotes or without. */
+export const fileMode = kind(
+  'permissions such as "0660"',
+  { anyOf: [{ type: 'string', pattern: '^0?[0-7]{3}$' }, { type: 'integer' }, VARIABLE] },
+  (value) => (/^0?[0-7]{3}$/.test(String(value)) ? String(value) : undefined),
+)
+
+/** Peers that may say who their client is. */
+export const proxyEntry = kind(
+  'an address, a network such as 10.0.0.0/8, loopback or unix',
+  { type: 'string' },
+  (value) => (typeof value === 'string' && isProxyEntry(value) ? value : undefined),
 )
 
 export const urlPath = matching('a path such as /mcp', /^(\/[A-Za-z0-9._~-]+)+$/)

@@ -45,7 +45,7 @@ export const refuseEncoded = (hub: Pick<Hub, 'denied'>, request: HttpRequest): b
   const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return false
   const text = 'a body with Content-Encoding is not taken: send it as it is'
-  hub.denied?.({ reason: 'invalid', status: 415, path: request.path, detail: text })
+  hub.denied?.({ reason: 'invalid', status: 415, path: request.path, client: request.client, detail: text })
   request.reply(415, { ...JSON_TYPE, 'Accept-Encoding': 'identity' }, errorMessage(undefined, errorObject(-32600, text)))
   return true
 }

@@ -29,6 +29,9 @@ import type { Hub } from '../hub.ts'
 import { OriginGuard } from './origin-guard.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import type { Address, HostOptions } from '../options.ts'
+import type { ListenAddress, TcpAddress } from '../../transport/http1/server/listen-address.ts'
+import { trustedProxies } from '../../transport/http1/server/trusted-proxies.ts'
+import type { TrustedProxies } from '../../transport/http1/server/trusted-proxies.ts'
 import type { OriginRules } from './origins.ts'
 import { Readiness } from './readiness.ts'
 import { SseListener } from './sse-listener.ts'
@@ -56,6 +59,7 @@ export class Front {
   readonly #fetch: Fetch
   readonly #origins: OriginGuard
   #rules: OriginRules
+  #trusted: TrustedProxies | undefined
   #prefix: string
   #guard: Guard | undefined
   /** By the address as configured. */
@@ -92,6 +96,7 @@ export class Front {
     this.#fetch = fetch
     this.#guard = this.#guardOf(hub.options)
     this.#rules = rulesOf(hub.options)
+    this.#trusted = trustedProxies(hub.options.trustedProxies)
     this.#prefix = prefixOf(hub.options)
     sweeper.watch(this)
   }
@@ -108,9 +113,18 @@ export class Front {
     return this.#mcp.inFlight + this.#sse.inFlight
   }
 
-  /** The addresses bound, with the ports the system gave. */
-  get addresses(): readonly { readonly host: string; readonly port: number }[] {
-    return [...this.#listening.values()]
+  /** The TCP addresses bound, with the ports the system gave. */
+  get addresses(): readonly TcpAddress[] {
+    return [...this.#listening.values()].flatMap(({ tcp }) => tcp ?? [])
+  }
+
+  /** URLs of a path: at TCP addresses first, then at unix sockets as VS Code writes them (`unix:///run/x.sock#/mcp`). */
+  urls(path: string): readonly string[] {
+    const all = [...this.#listening.values()]
+    return [
+      ...all.flatMap(({ tcp, isSecure }) => (tcp === undefined ? [] : [`${urlOf(tcp, isSecure)}${path}`])),
+      ...all.flatMap((listening) => (listening.path === undefined ? [] : [`unix://${listening.path}#${path}`])),
+    ]
   }
 
   /**
@@ -119,8 +133,9 @@ export class Front {
    */
   async origin(): Promise<string> {
     const publicUrl = publicUrlOf(this.#hub.options)
-    const [first] = this.#listening.values()
-    if (publicUrl !== undefined || first !== undefined) return publicUrl ?? originOf(first)
+    const first = [...this.#listening.values()].find(({ tcp }) => tcp !== undefined)
+    if (publicUrl !== undefined) return publicUrl
+    if (first !== undefined) return originOf(first)
     this.#signInListener ??= listenHttp(DOOR, serverOptions(this.#hub.options), this.#hub.bodies, this.#caps, {
       request: (request) => this.#onDoor(request),
       trouble: (error) => this.#troubled(error),
@@ -148,13 +163,14 @@ export class Front {
    * the system's error and changes nothing then.
    */
   async rebind(options: HostOptions): Promise<void> {
-    const { addresses } = options
     const before = this.#listening
     const after = new Map<string, Listening>()
     try {
-      for (const address of addresses) {
+      for (const address of addressesOf(options)) {
         const name = nameOf(address)
-        const listening = before.get(name) ?? (await this.#bind(address, options))
+        const known = before.get(name)
+        if (known !== undefined && options.tls !== undefined) known.renew(options.tls)
+        const listening = known ?? (await this.#bind(address, options))
         if (listening !== undefined) after.set(name, listening)
       }
     } catch (error) {
@@ -163,6 +179,7 @@ export class Front {
       throw error
     }
     this.#listening = after
+    this.#trusted = trustedProxies(options.trustedProxies)
     this.#rules = rulesOf(options)
     this.#prefix = prefixOf(options)
     this.#authorize(this.#hub.options, options)
@@ -188,21 +205,46 @@ export class Front {
     setTimeout(() => void listening.close(), drainMs).unref()
   }
 
-  async #bind(address: Address, options: HostOptions): Promise<Listening | undefined> {
-    const isLoopback = isLoopbackHost(address.host)
+  async #bind(address: ListenAddress, options: HostOptions): Promise<Listening | undefined> {
+    // Of an inherited socket it is known once it listens; before, nothing of it is read.
+    let isLoopback = 'host' in address && isLoopbackHost(address.host)
     try {
-      return await listenHttp(address, serverOptions(options), this.#hub.bodies, this.#caps, {
+      const listening = await listenHttp(address, this.#serverOptions(options), this.#hub.bodies, this.#caps, {
         request: (request) => withinRequest(request, this.#hub, () => this.#handle(request, isLoopback)),
         trouble: (error) => this.#troubled(error),
         reached: this.#hub.limits.hit,
       })
+      if (!('fd' in address)) return listening
+      isLoopback = listening.tcp !== undefined && isLoopbackHost(listening.tcp.host)
+      if (listening.tcp === undefined || isLoopback || options.auth !== undefined || options.allowUnauthenticatedNetwork)
+        return listening
+      await listening.close()
+      throw new OpenSocket(listening.tcp)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // A machine without IPv6 still has its other loopback address.
       const isNoIpv6 =
-        address.host === '::1' && options.addresses.length > 1 && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')
+        'host' in address &&
+        address.host === '::1' &&
+        options.addresses.length > 1 &&
+        (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')
       if (isNoIpv6) return undefined
-      throw Object.assign(error as Error, { address: nameOf(address), port: address.port })
+      const facts =
+        'host' in address
+          ? { address: nameOf(address), port: address.port }
+          : { address: nameOf(address), option: 'path' in address ? 'listen.unix' : 'listen.systemd' }
+      throw Object.assign(error as Error, facts)
+    }
+  }
+
+  #serverOptions(options: HostOptions): HttpServerOptions {
+    const { tls, takesProxyHeader } = options
+    return {
+      ...serverOptions(options),
+      tls,
+      takesProxyHeader,
+      trusted: (address) => this.#trusted?.(address) === true,
+      forwarded: () => this.#hub.options.forwarded,
     }
   }
 
@@ -313,7 +355,7 @@ export class Front {
       const entrance = this.#entrance(request, admitted, messages)
       return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
     }
-    this.#hub.denied?.({ reason: 'path', status: 404, principal: identity.principal, path: request.path })
+    this.#hub.denied?.({ reason: 'path', status: 404, principal: identity.principal, path: request.path, client: request.client })
     // The same answer for an unknown toolset, a toolset of other callers, and any other path (T-03).
     request.reply(404, {})
   }
@@ -323,7 +365,7 @@ export class Front {
   }
 
   #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): Entrance {
-    const facts = this.#hub.core.wantsFacts ? factsOf(identity, request.remoteAddress) : undefined
+    const facts = this.#hub.core.wantsFacts ? factsOf(identity, request.client ?? '') : undefined
     return { request, principal: identity.principal, scope, facts, untilMs, challenge: this.#guard?.challenge }
   }
 
@@ -369,10 +411,28 @@ const serverOptions = ({ limits, httpServer }: HostOptions): HttpServerOptions =
 const DOOR: Address = { host: '127.0.0.1', port: 0 }
 
 /** The origin of a bound address; a wildcard address is replaced by loopback. */
-const originOf = ({ host, port }: Address): string => {
-  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+const originOf = ({ tcp = DOOR, isSecure }: Pick<Listening, 'tcp' | 'isSecure'>): string =>
+  urlOf({ ...tcp, host: tcp.host === '0.0.0.0' || tcp.host === '::' ? 'localhost' : tcp.host }, isSecure)
+
+const urlOf = ({ host, port }: TcpAddress, isSecure: boolean): string =>
+  `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+
+/** A socket of the service manager that the network reaches, where hosts are not authenticated. */
+class OpenSocket extends Error {
+  constructor({ host, port }: TcpAddress) {
+    super(
+      `the socket that systemd passes, ${host}:${port}, can be reached from the network, and hosts are not authenticated: configure auth, let it listen at 127.0.0.1, or start with --allow-unauthenticated-network`,
+    )
+    this.name = 'OpenSocket'
+  }
 }
+
+/** Everything to be bound. */
+const addressesOf = ({ addresses, unix, inherited }: HostOptions): readonly ListenAddress[] => [
+  ...addresses,
+  ...inherited.map((fd) => ({ fd })),
+  ...(unix === undefined ? [] : [unix]),
+]
 
 const serverAt = (path: string, kind: EndpointKind): EndpointPath | undefined => {
   const server = serverKeyAt(path, kind)
@@ -391,7 +451,11 @@ const isHealthCheck = (request: HttpRequest): boolean =>
   request.path === '/healthz' ||
   (request.path === '/' && request.method === 'OPTIONS' && request.header('origin') === undefined)
 
-const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
+const nameOf = (address: ListenAddress): string => {
+  if ('fd' in address) return `descriptor ${address.fd}`
+  if ('path' in address) return address.path
+  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`
+}
 
 const rulesOf = ({ allowedHosts, allowedOrigins, publicUrl }: HostOptions): OriginRules => {
   const own = publicUrl === undefined ? undefined : new URL(publicUrl)

@@ -85,7 +85,7 @@ export class Guard {
     const document = this.resource?.documentAt(path)
     const isRelayed = this.#relaysMetadata && path === ISSUER_METADATA
     if (document === undefined && !isRelayed) {
-      this.#hub.denied?.({ reason: 'path', status: 404, path })
+      this.#hub.denied?.({ reason: 'path', status: 404, path, client: request.client })
       request.reply(404, {})
     } else if (request.method !== 'GET') request.reply(405, { Allow: 'GET' })
     else if (document === undefined) this.#relayMetadata(request)
@@ -113,7 +113,13 @@ export class Guard {
     } catch (error) {
       const status = error instanceof DoorkeeperBusy ? 429 : 503
       this.#hub.log.warn({ error: (error as Error).message }, 'a token could not be verified')
-      this.#hub.denied?.({ reason: 'overloaded', status, path: request.path, detail: 'the token could not be verified' })
+      this.#hub.denied?.({
+        reason: 'overloaded',
+        status,
+        path: request.path,
+        client: request.client,
+        detail: 'the token could not be verified',
+      })
       request.reply(status, SOON)
       return undefined
     }
@@ -162,11 +168,12 @@ export class Guard {
     principal?: string,
   ): undefined {
     const { path } = request
-    this.#hub.log.debug({ path, status, error }, 'a request was refused')
+    this.#hub.log.debug({ path, status, error, client: request.client }, 'a request was refused')
     this.#hub.denied?.({
       reason: REASONS[status],
       status,
       path,
+      client: request.client,
       ...(principal !== undefined && { principal }),
       detail: error ?? 'no token',
     })

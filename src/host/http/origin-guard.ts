@@ -38,7 +38,7 @@ export class OriginGuard {
     const refused = findRefused(request, rules, checksHost)
     if (refused === undefined) return false
     this.#log(refused, request.path)
-    this.#hub.denied?.({ reason: 'origin', status: 403, path: request.path, detail: refused.text })
+    this.#hub.denied?.({ reason: 'origin', status: 403, path: request.path, client: request.client, detail: refused.text })
     request.reply(403, JSON_TYPE, errorMessage(undefined, errorObject(-32600, refused.text)))
     return true
   }

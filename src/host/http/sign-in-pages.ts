@@ -133,11 +133,12 @@ export class ConnectPages {
   }
 
   /** Without the id of the link, which is half of what leads through. */
-  #denied({ path }: HttpRequest, status: number, detail?: string): void {
+  #denied({ path, client }: HttpRequest, status: number, detail?: string): void {
     this.#source.denied()?.({
       reason: REASONS[status] ?? 'invalid',
       status,
       path: path === CALLBACK ? path : '/connect',
+      client,
       ...(detail !== undefined && { detail }),
     })
   }

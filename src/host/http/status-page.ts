@@ -74,7 +74,13 @@ export class StatusPage {
     try {
       const identity = token === '' ? undefined : await identityOf(token)
       if (identity !== undefined) return await this.#show(request, identity)
-      this.#source.hub.denied?.({ reason: 'unauthorized', status: 403, path: request.path, detail: 'no good token on the page' })
+      this.#source.hub.denied?.({
+        reason: 'unauthorized',
+        status: 403,
+        path: request.path,
+        client: request.client,
+        detail: 'no good token on the page',
+      })
       await this.#show(request, undefined, 403, 'This token is not good here.')
     } catch (error) {
       this.#source.hub.log.warn({ error: String(error) }, 'a token could not be verified')

@@ -3,7 +3,7 @@
  * given (T-13), written down in the pid journal, and on Linux bound to our own life by `setpriv --pdeathsig` (F-23).
  */
 import { execFile, spawn } from 'node:child_process'
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams, StdioOptions } from 'node:child_process'
 import { promisify } from 'node:util'
 import { Failure } from '../../wire/message/failure.ts'
 import { findCommand } from './find-command.ts'
@@ -18,19 +18,22 @@ export interface LauncherOptions {
   readonly journal?: Pick<PidJournal, 'add' | 'remove'>
   readonly stop?: StopTimes
   readonly platform?: NodeJS.Platform
+  /** The highest descriptor that this process was started with beside the standard streams: no child gets any of them. */
+  readonly maxInheritedFd?: number
 }
 
 /** Spawns; rejects with `Failure('spawn_failed')`, retryable only where waiting may mend it. */
 export type Launcher = (launch: Launch, events?: Pick<ProcessTreeOptions, 'onStderr' | 'stderr'>) => Promise<ProcessTree>
 
 export const createLauncher = (options: LauncherOptions = {}): Launcher => {
-  const { path, journal, stop = DEFAULT_STOP_TIMES, platform = process.platform } = options
+  const { path, journal, stop = DEFAULT_STOP_TIMES, platform = process.platform, maxInheritedFd = 2 } = options
+  const stdio = stdioWithout(maxInheritedFd)
   const isPosix = platform !== 'win32'
   let wrapper: Promise<readonly string[]> | undefined
   return async (launch, events = {}) => {
     wrapper ??= platform === 'linux' && path !== undefined ? findWrapper(path) : Promise.resolve([])
     const [file, ...args] = [...(await wrapper), isPosix ? await findCommand(launch) : launch.command, ...launch.args]
-    const child = await spawned(launch, file, args, isPosix)
+    const child = await spawned(launch, file, args, isPosix, stdio)
     const pid = child.pid!
     const tree = new ProcessTree(child, pid, { name: launch.command, isGroup: isPosix, stop, ...events })
     if (journal !== undefined) await record(tree, journal)
@@ -38,7 +41,17 @@ export const createLauncher = (options: LauncherOptions = {}): Launcher => {
   }
 }
 
-const spawned = (launch: Launch, file: string, args: string[], detached: boolean): Promise<ChildProcessWithoutNullStreams> =>
+/** Inherited sockets stay open in a child unless something else takes their numbers. */
+const stdioWithout = (maxInheritedFd: number): StdioOptions =>
+  Array.from({ length: maxInheritedFd + 1 }, (_, fd) => (fd <= 2 ? 'pipe' : 'ignore'))
+
+const spawned = (
+  launch: Launch,
+  file: string,
+  args: string[],
+  detached: boolean,
+  stdio: StdioOptions,
+): Promise<ChildProcessWithoutNullStreams> =>
   new Promise((resolve, reject) => {
     const fail = (error: unknown): void => reject(asFailure(launch, error as NodeJS.ErrnoException))
     try {
@@ -48,13 +61,14 @@ const spawned = (launch: Launch, file: string, args: string[], detached: boolean
         env: { ...launch.env },
         shell: false,
         detached,
-        stdio: 'pipe',
+        stdio,
         windowsHide: true,
       })
       child.once('error', fail)
       child.once('spawn', () => {
         child.off('error', fail)
-        resolve(child)
+        // The first three are pipes.
+        resolve(child as ChildProcessWithoutNullStreams)
       })
     } catch (error) {
       fail(error)

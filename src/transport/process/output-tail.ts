@@ -91,9 +91,11 @@ const SAYS_NOTHING = /^\s*$|^Node\.js v\d|^\s+at |^npm (?:error|ERR!) (?:A compl
 /** What colours a line in a terminal, or names its window (ECMA-48 CSI and OSC). */
 const COLOURS = /\u001b(?:\[[0-9;:?]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?)/g
 
+export const withoutColours = (line: string): string => line.replaceAll(COLOURS, '')
+
 /** The line that states why a process ended, without its colours, else the last one that says anything; `undefined`: none does. Oldest first. */
 export const statedReason = (printed: readonly string[]): string | undefined => {
-  const lines = printed.map((line) => line.replaceAll(COLOURS, ''))
+  const lines = printed.map(withoutColours)
   for (const [at, pattern] of STATES.entries()) {
     const stated = at === 1 ? lines.find((line) => pattern.test(line)) : lines.findLast((line) => pattern.test(line))
     if (stated !== undefined) return stated.trim()

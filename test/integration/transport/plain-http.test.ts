@@ -642,7 +642,7 @@ describe.each(BOTH)('with %s', (choice) => {
 
   test('clients that are in use take its answers', async () => {
     await using door = await openDoor(choice, serve)
-    const origin = `http://127.0.0.1:${door.listening.port}`
+    const origin = `http://127.0.0.1:${door.listening.tcp?.port}`
     const pool = new Pool(origin, { connections: 2 })
     const byUndici = await Promise.all(
       Array.from({ length: 20 }, async (_, at) => {

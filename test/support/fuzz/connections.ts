@@ -52,6 +52,8 @@ const readByUs = (pieces: readonly Buffer[]): Read => {
     nowMs: 0,
     date: '',
     ending: { isEnding: false },
+    addressOf: () => undefined,
+    clientOf: () => undefined,
     events: {
       request: (request) =>
         request.readBody(1_000_000, (body) => {

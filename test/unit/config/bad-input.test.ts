@@ -47,7 +47,7 @@ const cases: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'a bad address',
     'listen: { http: { bind: 7420 } }\n',
-    /expected an address such as 127\.0\.0\.1:7420, or a list of them, got 7420/,
+    /expected an address such as 127\.0\.0\.1:7420, a list of them, or none, got 7420/,
   ],
   ['a path in use', 'listen: { http: { path: /sse } }\n', /listen\.http\.path: \/sse is taken/],
   [

@@ -40,6 +40,12 @@ state: { dir: ./state }
 `)
     const { host, gateway, log, watch, stateDir, id } = await files.load()
     expect(host).toEqual({
+      tls: undefined,
+      unix: undefined,
+      inherited: [],
+      trustedProxies: [],
+      takesProxyHeader: false,
+      forwarded: 'x-forwarded-for',
       addresses: [
         { host: 'localhost', port: 1 },
         { host: '::1', port: 0 },

@@ -36,6 +36,8 @@ const open = (takes = true) => {
     nowMs: 0,
     date: '',
     ending: { isEnding: false },
+    addressOf: () => undefined,
+    clientOf: () => undefined,
     events: {
       request: (request) => void requests.push(request),
       trouble: () => undefined,

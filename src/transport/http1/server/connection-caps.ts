@@ -17,6 +17,9 @@ export interface ConnectionLimits extends LingerLimits {
 /** The options that are named where a limit is reached. */
 const OPTIONS = { all: 'listen.limits.connections', perAddress: 'listen.limits.connections_per_address' }
 
+/** In place of an address, for what comes over unix sockets. */
+const UNIX = 'unix'
+
 /** Refused connections that may stay open until their hosts have read the answer; beyond, the oldest is closed. */
 const MAX_REFUSING = 16
 
@@ -43,11 +46,15 @@ export class ConnectionCaps {
     return this.#count
   }
 
-  /** False: the limit is reached; the connection was answered and closed. */
-  admit(socket: Socket): boolean {
-    const address = socket.remoteAddress ?? ''
+  /**
+   * False: the limit is reached; the connection was answered and closed. `client`: the address behind a trusted proxy; `null`: many
+   * clients are behind it, and no limit per address holds.
+   */
+  admit(socket: Socket, client?: string | null): boolean {
+    const address = client === undefined ? (socket.remoteAddress ?? UNIX) : (client ?? '')
     const { maxConnections, maxConnectionsPerAddress, maxConnectionsPerLoopback } = this.#limits()
-    const most = isLoopbackHost(address) ? maxConnectionsPerLoopback : maxConnectionsPerAddress
+    const isLocal = address === UNIX || isLoopbackHost(address)
+    const most = client === null ? Infinity : isLocal ? maxConnectionsPerLoopback : maxConnectionsPerAddress
     if ((this.#byAddress.get(address) ?? 0) >= most) return this.#refuse(socket, this.#options.perAddress, most)
     if (this.#count >= maxConnections && !this.#evict(maxConnections))
       return this.#refuse(socket, this.#options.all, maxConnections)

@@ -30,7 +30,9 @@ export class PlainConnections implements PlainShared {
   readonly maxUnreadBytes: number
   readonly requestTimeoutMs: number
   readonly refuseSlow: PlainShared['refuseSlow']
-  readonly room = new WriteRoom(ROOM_BYTES)
+  readonly addressOf: Shared['addressOf']
+  readonly clientOf: Shared['clientOf']
+  readonly room: WriteRoom
   readonly #connections = new Set<PlainConnection>()
   /** Gives a connection to node:http. */
   readonly #accept: (socket: Socket) => void
@@ -38,13 +40,23 @@ export class PlainConnections implements PlainShared {
   #nowMs = performance.now()
   #date = new Date().toUTCString()
 
-  constructor(options: PlainOptions, shared: Shared, accept: (socket: Socket) => void, refuseSlow: PlainShared['refuseSlow']) {
+  /** `isSecure`: what is written is encrypted later, so that no memory is free for the next answer at once. */
+  constructor(
+    options: PlainOptions,
+    shared: Shared,
+    accept: (socket: Socket) => void,
+    refuseSlow: PlainShared['refuseSlow'],
+    isSecure = false,
+  ) {
+    this.room = new WriteRoom(isSecure ? 0 : ROOM_BYTES)
     this.caps = shared.caps
     this.batch = shared.batch
     this.bodies = shared.bodies
     this.writeStallMs = shared.writeStallMs
     this.events = shared.events
     this.ending = shared.ending
+    this.addressOf = shared.addressOf
+    this.clientOf = shared.clientOf
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs
     this.maxHeaderBytes = options.maxHeaderBytes
     this.maxHeaderLines = options.maxHeaderLines

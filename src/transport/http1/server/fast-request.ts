@@ -38,8 +38,8 @@ export class PlainRequest extends HttpRequest {
     return this.#head.notes
   }
 
-  get remoteAddress(): string {
-    return this.#socket.remoteAddress ?? ''
+  get peerAddress(): string | undefined {
+    return this.shared.addressOf(this.#socket)
   }
 
   header(name: string): string | undefined {

@@ -2,6 +2,7 @@
  * One HTTP request of a host, from the fast path or from node:http. It can be read within a limit, answered in one write, or
  * become a stream of events. It knows HTTP only; the `host/` module interprets the bytes.
  */
+import type { Socket } from 'node:net'
 import type { Parts } from '../../../wire/message/payload.ts'
 import { byteLength } from '../../../wire/message/payload.ts'
 import type { BodyPool } from '../../body-pool.ts'
@@ -45,6 +46,10 @@ export interface Shared {
   readonly events: ListenerEvents
   /** Whether answers are the last ones on their connections. */
   readonly ending: { isEnding: boolean }
+  /** The address of a connection's client, behind proxies that say it at the beginning; `undefined`: a unix socket. */
+  readonly addressOf: (socket: Socket) => string | undefined
+  /** The client of a request whose peer is this: it itself, or what trusted proxies say of it. */
+  readonly clientOf: (request: Pick<HttpRequest, 'header'>, peer: string | undefined) => string | undefined
 }
 
 /** Why a body was not read: it exceeds its own limit, or what all of them may hold together. */
@@ -102,11 +107,18 @@ export abstract class HttpRequest {
     return this.#path
   }
 
+  /** The address of the client, also behind trusted proxies; `undefined`: a unix socket. */
+  get client(): string | undefined {
+    return this.shared.clientOf(this, this.peerAddress)
+  }
+
   /** Forgets what a proxy has before our paths, and did not take away. */
   cutPrefix(prefix: string): void {
     if (this.#path.startsWith(prefix) && this.#path[prefix.length] === '/') this.#path = this.#path.slice(prefix.length)
   }
 
+  /** The address of the peer, or of its client where the PROXY protocol says it; `undefined`: a unix socket. */
+  abstract get peerAddress(): string | undefined
   /** A header's value; names in lower case. Repeated ones are joined as node:http does. */
   abstract header(name: string): string | undefined
   /** How often a header came; more than one `Host` is a smuggling attempt. */
@@ -119,8 +131,6 @@ export abstract class HttpRequest {
   abstract readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void
   /** The caller may come in: its connection is not closed in favour of another one. */
   abstract admitted(): void
-  /** Address of the peer of the connection; empty once it is closed. */
-  abstract readonly remoteAddress: string
   /** Ends what cannot be answered any more: with 500 where nothing was said yet, else by breaking the stream visibly. */
   abstract fail(): void
 

@@ -1,15 +1,28 @@
 /**
  * HTTP listeners. Plain requests are read by us, all others by node:http (decision 0014), and what becomes of either is an `HttpRequest`.
+ *
+ *   accepted ─▶ PROXY header, from trusted proxies ─▶ within the caps ─▶ TLS handshake ─▶ fast path ─▶ node:http
+ *                     (where it is configured)                       (where it is configured)
  */
 import { Server as NetServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { onceAllAreAccepted } from './accept-queue.ts'
 import type { BodyPool } from '../../body-pool.ts'
+import { refuse } from './connection-caps.ts'
 import type { ConnectionCaps } from './connection-caps.ts'
+import { clientBehind } from './forwarded.ts'
+import type { ForwardedHeader } from './forwarded.ts'
+import { readBeginning } from './first-bytes.ts'
 import type { ListenerEvents, Shared } from './http-request.ts'
 import type { LingerLimits } from './lingering.ts'
 import { NodeServer, refuseLate } from './node-server.ts'
 import { PlainConnections } from './fast-connections.ts'
+import { bind } from './listen-address.ts'
+import type { ListenAddress, TcpAddress } from './listen-address.ts'
+import { readProxyHeader } from './proxy-header.ts'
+import { isHandshake, SecureSockets } from './secure-sockets.ts'
+import type { ServerCertificate } from './secure-sockets.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 import { WriteBatch } from '../../write-batch.ts'
 
 /** Who reads plain requests. */
@@ -23,11 +36,25 @@ export interface HttpServerOptions extends LingerLimits {
   readonly keepAliveTimeoutMs: number
   /** A host that takes nothing of an answer for so long loses its connection. */
   readonly writeStallMs: number
+  /** TLS with this certificate; `undefined`: none. */
+  readonly tls?: ServerCertificate | undefined
+  /** Peers that may say who their client is, and that no limit per address is for; `undefined`: none. */
+  readonly trusted?: TrustedProxies | undefined
+  /** The header of theirs that names the client of a request. */
+  readonly forwarded?: () => ForwardedHeader
+  /** Connections of trusted proxies begin with a header of the PROXY protocol. */
+  readonly takesProxyHeader?: boolean
 }
 
 export interface Listening {
-  readonly host: string
-  readonly port: number
+  /** Where it is bound; `undefined`: it is a unix socket. */
+  readonly tcp: TcpAddress | undefined
+  /** The path of the unix socket; `undefined`: it is a TCP address. */
+  readonly path: string | undefined
+  /** Whether it speaks TLS. */
+  readonly isSecure: boolean
+  /** New connections get this certificate. Throws for one that cannot be used. */
+  renew(certificate: ServerCertificate): void
   /** Every answer is the last on its connection from now on; new connections are taken. */
   endConnections(): void
   /**
@@ -51,34 +78,101 @@ const LOOK_MS = 10
 
 /** Binds one address. Rejects with the system's error (`EADDRINUSE` …). */
 export const listenHttp = async (
-  address: { readonly host: string; readonly port: number },
+  address: ListenAddress,
   options: HttpServerOptions,
   bodies: BodyPool,
   caps: ConnectionCaps,
   events: ListenerEvents,
 ): Promise<Listening> => {
+  const { tls, trusted, forwarded, takesProxyHeader = false, headersTimeoutMs } = options
   const ending = { isEnding: false }
-  const shared: Shared = { caps, batch: new WriteBatch(), bodies, writeStallMs: options.writeStallMs, events, ending }
+  const peers = takesProxyHeader ? new WeakMap<Socket, string>() : undefined
+  const below = (socket: Socket): Socket => secure?.below(socket) ?? socket
+  const shared: Shared = {
+    caps: tls === undefined ? caps : { proven: (socket) => caps.proven(below(socket)) },
+    batch: new WriteBatch(),
+    bodies,
+    writeStallMs: options.writeStallMs,
+    events,
+    ending,
+    addressOf: peers === undefined ? remoteAddressOf : (socket) => peers.get(below(socket)) ?? remoteAddressOf(socket),
+    clientOf: (request, peer) => {
+      const header = forwarded?.()
+      if (header === undefined || trusted === undefined) return peer
+      return clientBehind(peer, request.header(header), header, trusted)
+    },
+  }
   const native = new NodeServer(options, shared)
   const accept = (socket: Socket): void => native.accept(socket)
   const refuseSlow = (socket: Socket, isReading: boolean): void => refuseLate(socket, isReading, options, events)
-  const plain = options.httpServer === 'own' ? new PlainConnections(options, shared, accept, refuseSlow) : undefined
+  const plain =
+    options.httpServer === 'own' ? new PlainConnections(options, shared, accept, refuseSlow, tls !== undefined) : undefined
   let accepted = 0
   const sockets = new Set<Socket>()
-  const server = new NetServer(SOCKETS, (socket) => {
-    accepted++
+  const track = (socket: Socket): void => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
-    if (!caps.admit(socket)) return
+  }
+  const serve = (socket: Socket): void => {
     if (plain === undefined) accept(socket)
     else plain.add(socket)
+    // It was paused while its beginning was read.
+    if (socket.isPaused()) socket.resume()
+  }
+  const tooLate = (socket: Socket): void => refuseLate(socket, false, options, events)
+  const secure =
+    tls &&
+    new SecureSockets(tls, headersTimeoutMs, (socket) => {
+      track(socket)
+      serve(socket)
+    })
+  /** `client`: its address, as a trusted proxy says it; `null`: it is the proxy itself. */
+  const admit = (socket: Socket, client?: string | null): void => {
+    if (!caps.admit(socket, client)) return
+    if (secure === undefined || socket.remoteAddress === undefined) return serve(socket)
+    let isPlain = false
+    const decide = (bytes: Buffer) => {
+      isPlain = !isHandshake(bytes)
+      return { drop: 0 }
+    }
+    const done = (): void => {
+      if (isPlain) refuse(socket, 400, 'this address speaks HTTPS (listen.http.tls)')
+      else secure.add(socket)
+    }
+    readBeginning(socket, headersTimeoutMs, decide, done, () => void socket.destroy())
+  }
+  const admitBehindProxy = (socket: Socket): void => {
+    let client: string | null = null
+    let isMissing = false
+    const decide = (bytes: Buffer) => {
+      const header = readProxyHeader(bytes)
+      if (header === 'more') return header
+      isMissing = header === 'none'
+      if (header === 'none') return { drop: 0 }
+      client = header.client ?? null
+      return { drop: header.length }
+    }
+    const done = (): void => {
+      if (isMissing) return refuse(socket, 400, 'a PROXY header was expected of this proxy (listen.http.proxy_protocol)')
+      if (client !== null) peers?.set(socket, client)
+      admit(socket, client)
+    }
+    readBeginning(socket, headersTimeoutMs, decide, done, () => tooLate(socket))
+  }
+  const server = new NetServer(SOCKETS, (socket) => {
+    accepted++
+    track(socket)
+    if (trusted?.(socket.remoteAddress) !== true) return admit(socket)
+    if (takesProxyHeader) admitBehindProxy(socket)
+    else admit(socket, null)
   })
-  await bind(server, address)
+  const bound = await bind(server, address)
   server.on('error', (error) => events.trouble(error))
-  const { port } = server.address() as AddressInfo
   return {
-    host: address.host,
-    port,
+    tcp: bound.tcp,
+    path: bound.path,
+    isSecure: secure !== undefined,
+    renew: (certificate) => secure?.renew(certificate),
     endConnections: () => {
       ending.isEnding = true
     },
@@ -89,6 +183,7 @@ export const listenHttp = async (
           () => accepted,
           () => {
             server.close()
+            void bound.release()
             setTimeout(() => {
               native.closeIdle()
               plain?.closeIdle()
@@ -102,6 +197,7 @@ export const listenHttp = async (
       // Answers that are made go out before their connections are closed.
       shared.batch.flush()
       await flushed(sockets)
+      await bound.release()
       await new Promise<void>((resolve) => {
         server.close(() => resolve())
         native.close()
@@ -120,11 +216,4 @@ const flushed = async (sockets: ReadonlySet<Socket>): Promise<void> => {
   while (isWaiting() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
 }
 
-const bind = (server: NetServer, address: { host: string; port: number }): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(address.port, address.host, () => {
-      server.removeListener('error', reject)
-      resolve()
-    })
-  })
+const remoteAddressOf = ({ remoteAddress }: Socket): string | undefined => remoteAddress

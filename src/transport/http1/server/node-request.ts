@@ -42,8 +42,8 @@ export class NodeRequest extends HttpRequest {
     this.method = request.method ?? ''
   }
 
-  get remoteAddress(): string {
-    return this.#request.socket.remoteAddress ?? ''
+  get peerAddress(): string | undefined {
+    return this.shared.addressOf(this.#request.socket)
   }
 
   header(name: string): string | undefined {

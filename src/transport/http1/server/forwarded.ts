@@ -1,0 +1,49 @@
+/**
+ * The client of a request that came through trusted proxies, from the one header that they write (RFC 7239, or `X-Forwarded-For`). Read
+ * from its end: each proxy has added the address it saw, and what stands before the first address that is not trusted is hearsay.
+ */
+import { isIP } from 'node:net'
+import type { TrustedProxies } from './trusted-proxies.ts'
+
+/** Which header names the client. */
+export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
+
+/** More of a header is not read. */
+const MAX_BYTES = 4 * 1024
+
+/** `peer`: of the connection; `value`: of the header. Returns the address of the client, or `peer` where no proxy says it. */
+export const clientBehind = (
+  peer: string | undefined,
+  value: string | undefined,
+  header: ForwardedHeader,
+  trusted: TrustedProxies,
+): string | undefined => {
+  if (value === undefined || !trusted(peer)) return peer
+  const hops = value.slice(-MAX_BYTES).split(',')
+  let client = peer
+  for (const hop of hops.toReversed()) {
+    const address = addressIn(header === 'forwarded' ? forOf(hop) : hop)
+    // An unknown hop (`for=_hidden`) ends what is known.
+    if (address === undefined) return client
+    client = address
+    if (!trusted(address)) return client
+  }
+  return client
+}
+
+/** `for="[2001:db8::1]:4711";proto=https` */
+const forOf = (hop: string): string => {
+  for (const pair of hop.split(';')) {
+    const equals = pair.indexOf('=')
+    if (pair.slice(0, Math.max(0, equals)).trim().toLowerCase() === 'for') return pair.slice(equals + 1)
+  }
+  return ''
+}
+
+/** An address with or without quotes, brackets and a port. */
+const addressIn = (text: string): string | undefined => {
+  const bare = text.trim().replaceAll('"', '')
+  const end = bare.startsWith('[') ? bare.indexOf(']') : -1
+  const address = end > 0 ? bare.slice(1, end) : bare.split(':').length === 2 ? bare.slice(0, bare.indexOf(':')) : bare
+  return isIP(address) === 0 ? undefined : address
+}
