@@ -1,6 +1,7 @@
-/** Writes what is made from the schema and from tables: schema/v1.json, docs/configuration.md, docs/hosts. A test fails when they are stale. */
+/** Writes what is made from the schema and from tables: schema/v1.json, docs/configuration.md, docs/commands.md, docs/hosts. A test fails when they are stale. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { configurationJsonSchema } from '../src/config/schema/json-schema.ts'
+import { renderCommands } from './command-reference.ts'
 import { renderReference } from './configuration-reference.ts'
 import { renderHostPages } from './host-pages.ts'
 
@@ -13,6 +14,7 @@ export const generate = async (): Promise<ReadonlyMap<string, string>> => {
   return new Map([
     ['schema/v1.json', `${JSON.stringify(schema, undefined, 2)}\n`],
     ['docs/configuration.md', `${intro}\n${renderReference(schema)}\n`],
+    ['docs/commands.md', await renderCommands()],
     ...renderHostPages(),
   ])
 }

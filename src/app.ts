@@ -30,6 +30,7 @@ import { RetryBudget } from './downstream/pacing/retry-budget.ts'
 import { openMemory } from './downstream/lists/store.ts'
 import type { PolicyOptions } from './policy/options.ts'
 import type { Policy } from './policy/policy.ts'
+import { ServerLogs } from './downstream/server-logs.ts'
 import { Audit } from './gateway/audit.ts'
 import { Faults } from './gateway/faults.ts'
 import type { FaultCount } from './gateway/faults.ts'
@@ -106,6 +107,8 @@ export interface Running extends AsyncDisposable {
   readonly replicas: Replicas | undefined
   /** How often each limit was reached. */
   readonly limits: LimitCounts
+  /** What servers wrote. */
+  readonly logs: ServerLogs
   /** The one in force. */
   readonly configuration: Configuration
   /** What is injected into calls on purpose, and how often it was. */
@@ -167,6 +170,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     failed: (error) => log.error({ error: error instanceof Error ? error.stack : String(error) }, 'a periodic task failed'),
   })
   const limits = new LimitCounts(log)
+  const logs = new ServerLogs()
   const stateDir = makeStateDir(configuration.stateDir, log)
   const seal = new Seal({ keys: sealKeys(configuration.stateKeys, stateDir, log) })
   const introduction = Promise.withResolvers<SoleHost>()
@@ -176,6 +180,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const launch = createLauncher({
     ...(surroundings.path !== undefined && { path: surroundings.path }),
     ...(journal !== undefined && { journal }),
+    maxInheritedFd: Math.max(2, ...hostOptions.inherited),
   })
   const clients = new HttpClients()
   const safeFetch = new SafeFetch({ userAgent: USER_AGENT })
@@ -206,11 +211,13 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     identity: IDENTITY,
     instance,
     log,
+    logs,
     openers: makeOpeners({
       launcher: async (...args) => (await swept, launch(...args)),
       clients,
       userAgent: USER_AGENT,
       log,
+      logs,
       counts: limits,
     }),
     limits,
@@ -425,6 +432,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     hub,
     replicas,
     limits,
+    logs,
     observer,
     watchCalls,
     get configuration() {
@@ -475,6 +483,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       if (!isDeepStrictEqual(current.faults, next.faults)) faults?.apply(next.faults)
       current = next
       fleet.apply(next.servers, restart, next.host.drainMs)
+      logs.retain(new Set(next.servers.map(({ key }) => key)))
       gateway.apply(next.gateway)
     },
     reopen: async () => auditFile?.reopen(),

@@ -1,5 +1,6 @@
 /** The command line: reads the words, finds the configuration, runs one command, turns what went wrong into words and a code. */
 import { resolve } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { Command, CommanderError } from 'commander'
 import { adminPlace } from './admin/socket.ts'
 import { FILE_NAME, findConfiguration, userConfiguration, userConfigurationPath } from './config/read/find.ts'
@@ -10,6 +11,9 @@ import { ConfigError } from './config/syntax/problems.ts'
 import { readSurroundings } from './config/surroundings.ts'
 import type { Context } from './config/surroundings.ts'
 import type { CanOptions } from './commands/inspect/can.ts'
+import type { DoctorOptions } from './commands/doctor/doctor.ts'
+import type { FmtOptions } from './commands/inspect/fmt.ts'
+import type { LogsOptions } from './commands/running/logs.ts'
 import type { CheckOptions } from './commands/inspect/check.ts'
 import type { AddOptions } from './commands/setup/add.ts'
 import type { Connecting, ConnectOptions } from './commands/setup/connect.ts'
@@ -25,6 +29,7 @@ import type { StdioOptions } from './commands/serve/stdio.ts'
 import type { TokenOptions } from './commands/running/token.ts'
 import type { Discovered } from './host-files/discovered.ts'
 import { operatorCommand } from './operator-command.ts'
+import { Redactor } from './redactor.ts'
 import { VERSION } from './version.ts'
 
 interface CommonOptions {
@@ -131,13 +136,17 @@ const makeProgram = (
     .option('--inline', 'start the servers here, even where a process of this configuration runs')
     .option('--server <key>', 'this server alone, under its own names')
     .option('--toolset <name>', 'this toolset')
+    .option('--url <url>', 'the server at this URL alone, without a configuration')
+    .option('-H, --header <header>', 'with --url: a header, as "Name: value" (repeatable)', collect)
     .option('--allow-faults', ALLOW_FAULTS)
     .action(async (options: CommonOptions & StdioOptions) => {
-      const { stdio } = await import('./commands/serve/stdio.ts')
-      end(await stdio(await invoked(options, false), options))
+      const { bridge, stdio } = await import('./commands/serve/stdio.ts')
+      const invocation = await invoked(options, false)
+      end(await (options.url === undefined ? stdio(invocation, options) : bridge(invocation, options)))
     })
   command('check', 'is the configuration right?')
     .option('--live', 'start its servers and see whether they work')
+    .option('--strict', 'warnings count as errors')
     .option('--host <list>', 'would these hosts take the tools as they are? claude-desktop,cursor,… or all')
     .option('--allow-faults', ALLOW_FAULTS)
     .option('--locked', 'do its servers offer what the lock file says? Starts them unless a process runs')
@@ -223,6 +232,40 @@ const makeProgram = (
     .action(async (hosts: readonly string[], options: CommonOptions & ConnectOptions) => {
       const { disconnect } = await import('./commands/setup/connect.ts')
       end(await disconnect(await connecting(options), hosts, options))
+    })
+  command('fmt', 'print the configuration in its usual form, with its comments')
+    .option('--check', 'only see whether it has that form')
+    .option('--write', 'write it into the file')
+    .action(async (options: CommonOptions & FmtOptions) => {
+      const { fmt } = await import('./commands/inspect/fmt.ts')
+      end(await fmt(await invoked(options), options))
+    })
+  command('adapt', "print the servers of a host's file as a configuration")
+    .argument('<file>', '.mcp.json, mcp.json, config.toml, …')
+    .action(async (file: string, options: CommonOptions) => {
+      const { adapt } = await import('./commands/setup/adapt.ts')
+      end(await adapt(await writing(options), file))
+    })
+  command('doctor', 'what of the environment keeps servers from working, with remedies')
+    .option('--fix', 'repair what is safe to repair')
+    .action(async (options: CommonOptions & DoctorOptions) => {
+      const { doctor } = await import('./commands/doctor/doctor.ts')
+      end(await doctor(await invoked(options), options))
+    })
+  command('logs', 'what servers printed on stderr and logged')
+    .argument('[servers...]', 'keys; all if left out')
+    .option('-f, --follow', 'and what they print from now on')
+    .option('-n, --lines <count>', 'at most so many of those kept', '200')
+    .option('--since <time>', 'those of the last 10m, or since a time such as 2026-11-22T20:15')
+    .action(async (servers: readonly string[], options: CommonOptions & LogsOptions) => {
+      const { logs } = await import('./commands/running/logs.ts')
+      end(await logs(await invoked(options), servers, options))
+    })
+  command('completion', 'print a script that completes commands and options in a shell')
+    .argument('<shell>', 'bash, zsh, fish or powershell')
+    .action(async (shell: string) => {
+      const { completion } = await import('./commands/inspect/completion.ts')
+      end(await completion(io, program, shell))
     })
   command('schema', 'print the JSON Schema of the configuration').action(async () => {
     const { schema } = await import('./commands/inspect/schema.ts')
@@ -356,6 +399,42 @@ const makeProgram = (
       end(await restart(await invoked(options), server))
     })
   return program
+}
+
+/** One command as its help describes it. */
+export interface CommandRow {
+  /** `token new`, `check`. */
+  readonly name: string
+  /** `[servers...]`. */
+  readonly args: string
+  readonly description: string
+  readonly options: readonly { readonly flags: string; readonly description: string }[]
+}
+
+/** Every command, in the order of the help: for the reference and for tests. Runs nothing. */
+export const commandTable = (): readonly CommandRow[] => {
+  const unused: Io = {
+    stdin: new PassThrough(),
+    stdout: new PassThrough(),
+    stderr: new PassThrough(),
+    interrupted: new AbortController().signal,
+    crashed: new AbortController().signal,
+    redactor: new Redactor(),
+    onHangup: () => () => undefined,
+  }
+  const program = makeProgram(unused, false, false, readSurroundings, () => undefined)
+  const rowsOf = (command: Command, before: string): CommandRow[] =>
+    command.commands.flatMap((one) => {
+      const name = `${before}${one.name()}`
+      if (one.commands.length > 0) return rowsOf(one, `${name} `)
+      const args = one.registeredArguments.map((argument) => {
+        const shown = `${argument.name()}${argument.variadic ? '...' : ''}`
+        return argument.required ? `<${shown}>` : `[${shown}]`
+      })
+      const options = one.options.map(({ flags, description }) => ({ flags, description }))
+      return [{ name, args: args.join(' '), description: one.description(), options }]
+    })
+  return rowsOf(program, '')
 }
 
 /** `isNamed`: `up` was written, so the word was meant for it. */

@@ -13,6 +13,7 @@ import { nodeHttp } from '../transport/http1/server/node-http.ts'
 import type { CanEnd } from './can.ts'
 import type { CallEnd } from './call.ts'
 import type { FeedMessage, FeedSink } from './calls.ts'
+import type { LogPage } from './logs.ts'
 import type { Control, Login, OpenEnd } from './control.ts'
 import { AdminRefusal } from './refusal.ts'
 import type { ReplayEnd } from './replay.ts'
@@ -51,6 +52,11 @@ const remoteControl = (place: Place): Control => {
     stats: (windowMs) => ask('GET', '/stats', { window: `${windowMs}ms` }),
     stderr: async (server, lines) =>
       (await ask<{ lines: readonly string[] }>('GET', '/stderr', { server, lines: String(lines) }).catch(ifGone))?.lines,
+    logs: async ({ servers, after, sinceMs, count, isWaiting }, signal) => {
+      const numbers = { after: String(after), since: String(sinceMs), lines: String(count), wait: String(isWaiting) }
+      const query = [...servers.map((server): [string, string] => ['server', server]), ...Object.entries(numbers)]
+      return JSON.parse((await exchange(place, 'GET', '/logs', query, '', signal)).toString()) as LogPage
+    },
     metrics: async (isOpenMetrics) => (await ask<{ text: string }>('GET', '/metrics', { open: String(isOpenMetrics) })).text,
     open: async () => (await ask<{ opened?: OpenEnd }>('POST', '/open')).opened,
     status: () => ask('GET', '/status'),

@@ -6,6 +6,7 @@ import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { ConfigError } from '../config/syntax/problems.ts'
 import type { Problem } from '../config/syntax/problems.ts'
+import type { LogQuery } from '../downstream/server-logs.ts'
 import type { CallDetail } from '../observe/captured.ts'
 import type { CallPage } from '../observe/observer.ts'
 import type { Viewer } from '../observe/viewer.ts'
@@ -41,6 +42,8 @@ import { listToolsets } from './toolsets.ts'
 import type { Toolsets } from './toolsets.ts'
 import { findTools, listTools } from './tools.ts'
 import type { FoundTool, ToolRow } from './tools.ts'
+import { readLogs } from './logs.ts'
+import type { LogPage } from './logs.ts'
 import { explain } from './why.ts'
 import type { WhyEnd } from './why.ts'
 
@@ -58,6 +61,8 @@ export interface Control {
   stats(windowMs: number): Promise<Stats>
   /** The last lines that a server printed on stderr, oldest first; `undefined`: there is no such server. */
   stderr(server: string, lines: number): Promise<readonly string[] | undefined>
+  /** What servers wrote, oldest first; waits for a line where there is none yet and `isWaiting`. Rejects with `AdminRefusal`. */
+  logs(query: LogQuery & { readonly isWaiting: boolean }, signal: AbortSignal): Promise<LogPage>
   /** Everything that is measured, as a Prometheus reads it. */
   metrics(isOpenMetrics: boolean): Promise<string>
   /** A link to the dashboard, for whose sake the admin listener is opened. Rejects where no address can be bound. */
@@ -176,6 +181,10 @@ export const localControl = (
     },
     stats: async (windowMs) => statsOf(running, windowMs),
     stderr: async (server, lines) => redactor.hideIn(running.fleet.get(server)?.stderrTail(lines)),
+    logs: async (query, signal) => {
+      const page = await readLogs(running, query, signal)
+      return { ...page, lines: page.lines.map((line) => ({ ...line, text: redactor.hide(line.text) })) }
+    },
     metrics: async (isOpenMetrics) => redactor.hide(metricsText(running, isOpenMetrics)),
     status: async () => {
       const { configuration, gateway } = running

@@ -54,12 +54,12 @@ const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, hub }: 
     gauge(
       'trunkline_server_processes',
       'Processes that run for a server.',
-      sum(({ pids }) => pids.length),
+      sum(({ processes }) => processes.length),
     ),
     gauge(
       'trunkline_server_memory_bytes',
       'Resident memory of the processes of a server.',
-      sum(({ pids }) => pids.reduce((total, pid) => total + (memory.get(pid) ?? 0), 0)),
+      sum(({ processes }) => processes.reduce((total, { pid }) => total + (memory.get(pid) ?? 0), 0)),
     ),
     counter(
       'trunkline_server_outages',

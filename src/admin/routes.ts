@@ -10,6 +10,7 @@ import { countOf } from './calls.ts'
 import type { Control } from './control.ts'
 import { AdminRefusal } from './refusal.ts'
 import { readReplay } from './replay.ts'
+import { logQueryOf } from './logs.ts'
 import { DEFAULT_WINDOW_MS } from './stats.ts'
 
 /** One request, whichever way it came. */
@@ -51,6 +52,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
     if (lines === undefined) throw new AdminRefusal(404, 'gone', `there is no server ${JSON.stringify(server)}`)
     return { lines }
   }),
+  'GET /logs': read(({ control, query, signal }) => control.logs(logQueryOf(query), signal)),
   'GET /status': read(({ control }) => control.status()),
   'GET /tools': read(async ({ query, control }) => ({
     tools: await control.tools(query.get('query') ?? '', query.get('toolset') ?? undefined),

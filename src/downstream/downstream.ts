@@ -22,7 +22,7 @@ import type { Payload } from '../wire/message/payload.ts'
 import type { Era, Revision } from '../wire/protocol/revisions.ts'
 import { Asking } from './calls/server-requests.ts'
 import { Dialer } from './links/dialer.ts'
-import type { DownstreamEnvironment } from './environment.ts'
+import type { DownstreamEnvironment, ServerProcess } from './environment.ts'
 import { EraWatch } from './health/era-watch.ts'
 import { Hearing } from './calls/link-events.ts'
 import { UNSIGNED } from './health/health.ts'
@@ -116,6 +116,7 @@ export class Downstream {
       key: options.key,
       environment,
       maxLogMessages: () => this.#options.limits.maxLogMessages,
+      maxLogBytes: () => this.#options.limits.maxStderrBytes,
       asking: this.#asking,
       soleSession: () => this.#soleSession,
       outdated: (list, owner) => {
@@ -206,8 +207,8 @@ export class Downstream {
     return further.length + this.#links.size
   }
   /** The processes that run for it. */
-  get pids(): readonly number[] {
-    return this.#dialer.pids
+  get processes(): readonly Pick<ServerProcess, 'pid' | 'startedAt'>[] {
+    return this.#dialer.processes
   }
   get inFlight(): number {
     return this.#slots.inUse

@@ -14,12 +14,15 @@ import type { BackoffOptions } from './pacing/backoff.ts'
 import type { RetryBudget } from './pacing/retry-budget.ts'
 import type { LinkOwner } from './link-owner.ts'
 import type { ServerOptions } from './options.ts'
+import type { ServerLogs } from './server-logs.ts'
 import type { SpareOptions } from './spare.ts'
 import type { Printing, Starts } from './pacing/starts.ts'
 
 /** A process of ours, running or ended. */
 export interface ServerProcess extends Printing {
   readonly pid: number
+  /** Wall clock, ms. */
+  readonly startedAt: number
   /** The last lines on stderr, oldest first; kept after its end. */
   stderrTail(count: number): readonly string[]
 }
@@ -117,6 +120,8 @@ export interface DownstreamEnvironment {
   /** Our own name among gateways (T-35). */
   readonly instance: string
   readonly log: Log
+  /** What servers wrote, for `trunkline logs`. */
+  readonly logs: Pick<ServerLogs, 'logged'>
   readonly openers: Openers
   readonly memory: Memory
   readonly backoff: BackoffOptions

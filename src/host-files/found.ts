@@ -62,7 +62,8 @@ export const findServers = async (
   return read.filter((file) => file !== undefined)
 }
 
-const readPlace = async (
+/** One file, read as the host of this place reads it; `undefined`: it is not there. */
+export const readPlace = async (
   host: string,
   place: HostPlace,
   around: Around & { readonly uid?: number | undefined },

@@ -57,7 +57,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'host-files': ['edit'],
   admin: ['http'],
   dashboard: ['model', 'page', 'parts', 'screens'],
-  commands: ['terminal', 'setup', 'serve', 'inspect', 'running'],
+  commands: ['terminal', 'setup', 'serve', 'inspect', 'doctor', 'running'],
 }
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))

@@ -56,7 +56,8 @@ test('T-15 the commands write through one file: no other touches a standard stre
     'commands/serve/stdio.ts':
       /output: io\.stdout|io\.stdout\.on\('error', leave\)|socket\.pipe\(io\.stdout, \{ end: false \}\)/g,
   }
-  const ASKED = /painter\(io\.std(?:out|err),|io\.std(?:out|err)\.isTTY|createLog\([^\n]*io\.stderr/g
+  const ASKED =
+    /painter\(io\.std(?:out|err),|isDrawn\(io\.std(?:out|err),|io\.std(?:out|err)\.columns|io\.std(?:out|err)\.isTTY|createLog\([^\n]*io\.stderr/g
   const others = files.filter(({ name }) => name !== 'commands/terminal/print.ts')
   const found = others.flatMap(({ name, text }) => {
     const code = text.replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '').replaceAll(HANDED_ON[name] ?? ASKED, '')
@@ -66,6 +67,7 @@ test('T-15 the commands write through one file: no other touches a standard stre
   })
   expect(found).toEqual([])
   expect(files.filter(({ text }) => text.includes('printVerbatim(')).map(({ name }) => name)).toEqual([
+    'commands/inspect/completion.ts',
     'commands/inspect/schema.ts',
   ])
 })

@@ -51,7 +51,7 @@ export const can = async (
   const { decision, rule, reason, detail, isListed } = end
   if (json) await printJson(io, end)
   else {
-    const paint = painter(io.stdout, context.env['NO_COLOR'])
+    const paint = painter(io.stdout, context.env)
     await printLines(io, [
       [paint(WORDS[decision], COLOURS[decision]), `: ${rule ?? 'no policy is configured'}`],
       ...(reason === undefined ? [] : [`  ${reason}`]),

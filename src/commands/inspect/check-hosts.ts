@@ -24,7 +24,7 @@ export const checkHosts = async (loaded: Loaded, list: string, live: boolean): P
   const broken = lint.findings.filter(({ consequence }) => consequence === 'breaks')
   if (json) await printJson(io, { ok: broken.length === 0, hosts, ...lint })
   else {
-    const paint = painter(io.stdout, context.env['NO_COLOR'])
+    const paint = painter(io.stdout, context.env)
     const rows = lint.findings.map(({ host, toolset, tool, message, remedy }) => [
       host,
       toolset && `/${toolset}`,

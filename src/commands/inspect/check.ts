@@ -13,12 +13,14 @@ import { faultLines, serverLines, stderrLines, toolsetLines } from '../terminal/
 /** What is checked beside the files. */
 export interface CheckOptions {
   readonly live?: boolean
+  /** Warnings end with 6. */
+  readonly strict?: boolean
   readonly locked?: boolean
   /** Words for hosts, with commas between. */
   readonly host?: string
 }
 
-export const check = async (invocation: Invocation, { live, locked, host }: CheckOptions): Promise<number> => {
+export const check = async (invocation: Invocation, { live, strict, locked, host }: CheckOptions): Promise<number> => {
   const loaded = await load(invocation)
   if (locked === true) return checkLocked(loaded)
   if (host !== undefined) return checkHosts(loaded, host, live === true)
@@ -29,7 +31,7 @@ export const check = async (invocation: Invocation, { live, locked, host }: Chec
     if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), toolsets, warnings })
     else
       await printLines(io, [`${files[0]}: ok, ${servers.length} servers`, ...warnings.map((warning) => `  warning: ${warning}`)])
-    return EXIT.ok
+    return strictly(strict === true, warnings)
   }
   const status = await inline(loaded, (control) => control.status())
   // Servers that only signed-in callers reach do not fail the check.
@@ -39,7 +41,7 @@ export const check = async (invocation: Invocation, { live, locked, host }: Chec
   )
   const { collisions } = status
   if (json) await printJson(io, { ok: unwell.length + collisions.length === 0, files, ...told(status) })
-  else await printLines(io, reportLines(status, painter(io.stdout, context.env['NO_COLOR']), invocation.command))
+  else await printLines(io, reportLines(status, painter(io.stdout, context.env), invocation.command, io.stdout.columns))
   if (lost.length > 0)
     throw new CommandError(
       EXIT.unreachable,
@@ -50,9 +52,20 @@ export const check = async (invocation: Invocation, { live, locked, host }: Chec
       EXIT.authorization,
       `needs sign-in: ${unsigned.join(', ')}; sign in with ${invocation.command('login', unsigned[0])}`,
     )
-  if (collisions.length === 0) return EXIT.ok
+  const serverWarnings = status.servers.flatMap((server) => [...server.warnings, ...server.findings.map(({ note }) => note)])
+  const toolsetWarnings = status.toolsets.flatMap(({ findings }) => findings)
+  if (collisions.length === 0) return strictly(strict === true, [...warnings, ...serverWarnings, ...toolsetWarnings])
   const what = collisions.length === 1 ? '1 name is wanted twice' : `${collisions.length} names are wanted twice`
   throw new CommandError(EXIT.mismatch, `${what}; rename one of each (servers.<key>.tools.<name>.name), or filter it out`)
+}
+
+/** `--strict`: what is only told of otherwise is an error of the check. */
+const strictly = (isStrict: boolean, warnings: readonly string[]): number => {
+  if (!isStrict || warnings.length === 0) return EXIT.ok
+  throw new CommandError(
+    EXIT.mismatch,
+    `${warnings.length === 1 ? '1 warning' : `${warnings.length} warnings`}, and --strict allows none`,
+  )
 }
 
 const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers, toolsets, collisions, warnings })
@@ -62,9 +75,10 @@ export const reportLines = (
   { servers, toolsets, rates, audit, faults, collisions, warnings, problems }: Status,
   paint: Paint,
   command: CommandPrinter,
+  width?: number,
 ): Line[] => [
   ...faultLines(faults, paint),
-  ...serverLines(servers, paint, command),
+  ...serverLines(servers, paint, command, width),
   ...stderrLines(servers, paint),
   ...servers.flatMap(({ key, leftOut }) =>
     leftOut.map(({ kind, name, reason }) => `  left out: ${key} ${kind} "${name}": ${reason}`),

@@ -37,7 +37,7 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
   const end = await remote?.reload()
   if (json) await printJson(io, { file: file.file, written: isWritten, changes: changes.map(outline) })
   else {
-    const paint = painter(io.stdout, context.env['NO_COLOR'])
+    const paint = painter(io.stdout, context.env)
     const count = servers.reduce((sum, { entries, apps }) => sum + entries.length + apps.length, 0)
     const word = isWritten ? 'wrote' : 'nothing changed in'
     await printLines(io, [
@@ -75,7 +75,7 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
       lost: lost.map(lostOne),
     })
   else {
-    const paint = painter(io.stdout, context.env['NO_COLOR'])
+    const paint = painter(io.stdout, context.env)
     const fine = changes.length + lost.length === 0 ? [`${file.name}: ok, ${servers.length} servers are as locked`] : []
     await printLines(io, [
       ...changes.flatMap((change) => changeLines(change, paint)),
@@ -108,7 +108,7 @@ export const diff = async (invocation: Invocation, name: string | undefined): Pr
   else
     await printLines(
       io,
-      found.flatMap((change) => changeLines(change, painter(io.stdout, context.env['NO_COLOR']))),
+      found.flatMap((change) => changeLines(change, painter(io.stdout, context.env))),
     )
   return EXIT.ok
 }

@@ -70,7 +70,7 @@ interface Row {
 }
 
 const lines = ({ io, context, command }: Invocation, made: Plan): Line[] => {
-  const paint = painter(io.stdout, context.env['NO_COLOR'])
+  const paint = painter(io.stdout, context.env)
   const rows: Row[] = [
     ...made.servers.map(serverRow),
     ...made.entries.map(entryRow),

@@ -23,7 +23,7 @@ export const why = async (invocation: Invocation, name: string, toolset: string 
   else
     await printLines(
       io,
-      end.all.flatMap((one) => lines(one, painter(io.stdout, context.env['NO_COLOR']))),
+      end.all.flatMap((one) => lines(one, painter(io.stdout, context.env))),
     )
   return EXIT.ok
 }

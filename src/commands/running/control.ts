@@ -18,7 +18,7 @@ export const ps = async (invocation: Invocation): Promise<number> => {
   }
   const { pid, version, uptimeMs, urls, auth, files } = status
   const head = `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  auth ${auth}  ${files[0]}`
-  await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env['NO_COLOR']), invocation.command)])
+  await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env), invocation.command, io.stdout.columns)])
   return EXIT.ok
 }
 
@@ -80,7 +80,7 @@ const outcomeOf = async (control: Control, server: string, interrupted: AbortSig
   }
 }
 
-const unknownServer = async (control: Control, server: string): Promise<CommandError> => {
+export const unknownServer = async (control: Control, server: string): Promise<CommandError> => {
   const keys = (await control.status()).servers.map(({ key }) => key)
   return new CommandError(EXIT.usage, `no server "${server}" is running; known: ${keys.join(', ')}`)
 }

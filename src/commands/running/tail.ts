@@ -24,7 +24,7 @@ const OPERATOR: Viewer = { principal: 'local', isOperator: true }
 export const tail = async (invocation: Invocation, filter: string, { record, since }: TailOptions): Promise<number> => {
   const { io, json, context } = invocation
   const control = await running(invocation)
-  const paint = painter(io.stdout, context.env['NO_COLOR'])
+  const paint = painter(io.stdout, context.env)
   await using file = record === undefined ? undefined : await openRecording(record, control)
   // Rows are written in order, each once the one before it is out.
   let last: Promise<void> = Promise.resolve()

@@ -4,7 +4,7 @@ import type { Stats } from '../../admin/stats.ts'
 import { running } from '../serve/inline.ts'
 import { EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { clearScreen, printJson, printLines } from '../terminal/print.ts'
+import { clearScreen, isDrawn, printJson, printLines } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 import { explainRefusal } from './refused.ts'
 
@@ -20,7 +20,7 @@ const WINDOW_MS = 5 * 60_000
 export const top = async (invocation: Invocation, { once }: TopOptions): Promise<number> => {
   const { io, json } = invocation
   const control = await running(invocation)
-  const isLive = once !== true && !json && io.stdout.isTTY === true
+  const isLive = once !== true && !json && isDrawn(io.stdout, invocation.context.env)
   if (!isLive) {
     const stats = await control.stats(WINDOW_MS)
     if (json) await printJson(io, stats)

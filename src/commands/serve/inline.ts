@@ -8,6 +8,7 @@ import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Loaded } from '../terminal/io.ts'
+import { tellWaiting } from '../terminal/waiting.ts'
 import { settled } from './settled.ts'
 
 /** Asks the running process if there is one, else starts the servers here and ends them afterwards. */
@@ -33,7 +34,10 @@ export const inline = async <T>({ configuration, context, io }: Loaded, use: (co
   await using gateway = await startGateway(silent, { log, path: context.env['PATH'], redactor })
   // Where callers are not told apart, we are the one that each server has.
   if (host.auth === undefined) for (const downstream of gateway.fleet.downstreams$.value) downstream.for(SHARED_PRINCIPAL)
-  await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
+  {
+    using _waiting = tellWaiting(gateway, io, context.env)
+    await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
+  }
   if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
   const refuse = async () => ({ kind: 'refused', problems: [] }) as const
   const reloader = { problems: [], reload: refuse, plan: refuse }

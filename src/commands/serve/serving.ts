@@ -26,7 +26,7 @@ export interface Services extends AsyncDisposable {
 }
 
 /** The log of a serving process; what a person should know of the configuration is said at once. */
-export const openLog = ({ configuration, io }: Loaded): Voice => {
+export const openLog = ({ configuration, io }: Pick<Loaded, 'configuration' | 'io'>): Voice => {
   const { redactor } = io
   const log = createLog(configuration.log, io.stderr, redactor.hideJson)
   for (const warning of configuration.warnings) log.warn({}, warning)

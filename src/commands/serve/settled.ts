@@ -21,10 +21,14 @@ const TICK_MS = 1_000
 /** Changes that come together are one. */
 const TOGETHER_MS = 100
 
-/** Whenever what `ps` tells of the servers may have changed, and every second while one of them is tried again. */
+/** Whenever what `ps` tells of the servers may have changed, and every second while one of them starts or is tried again. */
 export const statusChanges = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): Observable<unknown> => {
   const ticks$ = healths(fleet).pipe(
-    switchMap((healths) => (healths.some(({ nextTryAtMs }) => nextTryAtMs !== undefined) ? timer(TICK_MS, TICK_MS) : of())),
+    switchMap((healths) =>
+      healths.some(({ state, nextTryAtMs }) => state === 'starting' || nextTryAtMs !== undefined)
+        ? timer(TICK_MS, TICK_MS)
+        : of(),
+    ),
   )
   return merge(merge(healths(fleet), gateway.feed.catalog$).pipe(auditTime(TOGETHER_MS)), ticks$)
 }

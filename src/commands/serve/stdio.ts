@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { duplexPair } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { openPipe } from '../../admin/client.ts'
+import { loadConfiguration } from '../../config/load.ts'
 import { NoEndpoint, startGateway } from '../../app.ts'
 import type { HostStreams } from '../../app.ts'
 import { DEFAULT_TOOLSET } from '../../catalog/view/toolsets.ts'
@@ -28,10 +29,16 @@ export interface StdioOptions {
   readonly server?: string
   /** This toolset. */
   readonly toolset?: string
+  /** A bridge to the server at this URL, without a configuration. */
+  readonly url?: string
+  /** Sent to it with every request: `Name: value`. */
+  readonly header?: readonly string[]
 }
 
-export const stdio = async (invocation: Invocation, { inline, server, toolset }: StdioOptions): Promise<number> => {
+export const stdio = async (invocation: Invocation, { inline, server, toolset, header }: StdioOptions): Promise<number> => {
   const path = { server, toolset }
+  if (header !== undefined)
+    throw new CommandError(EXIT.usage, '--header belongs to --url; of a configured server it is servers.<key>.headers')
   if (server !== undefined && toolset !== undefined)
     throw new CommandError(EXIT.usage, '--server and --toolset exclude each other; a toolset may name one server')
   const attached = inline === true ? 'none' : await attach(invocation, path)
@@ -45,6 +52,33 @@ const attach = async (invocation: Invocation, path: EndpointPath): Promise<Duple
   const pipe = await openPipe(invocation.place, path)
   if (pipe === 'unknown') throw unknownEndpoint(path, await load(invocation))
   return pipe
+}
+
+/** The one server of a bridge without a configuration. */
+const BRIDGED = 'server'
+
+/** `trunkline stdio --url`: one server, as it is, over a pipe. Reads no configuration, keeps no state and takes no socket. */
+export const bridge = async (invocation: Invocation, { url, header = [], server, toolset }: StdioOptions): Promise<number> => {
+  const { context, io } = invocation
+  if (server !== undefined || toolset !== undefined)
+    throw new CommandError(EXIT.usage, '--url takes neither --server nor --toolset: there is one server, as it is')
+  const headers = Object.fromEntries(
+    header.map((line) => {
+      const [, name, value] = /^([^:\s]+):\s*(.*)$/.exec(line) ?? []
+      if (name === undefined) throw new CommandError(EXIT.usage, `--header takes "Name: value", got "${line}"`)
+      return [name, value]
+    }),
+  )
+  const value = { servers: { [BRIDGED]: { url, ...(header.length > 0 && { headers }) } } }
+  const configuration = await loadConfiguration({ files: [], value }, context)
+  io.redactor.learn([...configuration.secrets, ...Object.values(headers).filter((text) => text !== undefined)])
+  const voice = openLog({ configuration, io })
+  const pipe = { input: io.stdin, output: io.stdout, path: { server: BRIDGED } }
+  await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe })
+  const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
+  await Promise.race([running.hostLeft, interrupted])
+  await running.stop(io.crashed.aborted ? CRASH_MS : undefined)
+  return EXIT.ok
 }
 
 const serve = async (loaded: Loaded, path: EndpointPath, streams: HostStreams): Promise<number> => {

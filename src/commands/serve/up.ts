@@ -50,7 +50,7 @@ const report = async (running: Running, services: Services, loaded: Loaded): Pro
   const { io, context, configuration, command } = loaded
   await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
   if (io.interrupted.aborted) return
-  const paint = painter(io.stderr, context.env['NO_COLOR'])
+  const paint = painter(io.stderr, context.env)
   const { rows, sum } = serverTable(running, paint, command)
   remarkLines(io, [...rows, sum, ...(await pageLine(services, io.stderr.isTTY === true, command)), ...footLines(loaded, paint)])
   await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
@@ -59,10 +59,10 @@ const report = async (running: Running, services: Services, loaded: Loaded): Pro
 /** The same, shown again with every change. */
 const keepShowing = async (screen: LiveScreen, running: Running, services: Services, loaded: Loaded): Promise<void> => {
   const { io, context, command } = loaded
-  const paint = painter(io.stderr, context.env['NO_COLOR'])
+  const paint = painter(io.stderr, context.env)
   const page = await pageLine(services, true, command)
   const show = (): void => {
-    const { rows, sum } = serverTable(running, paint, command)
+    const { rows, sum } = serverTable(running, paint, command, io.stderr.columns)
     screen.show({
       top: headLines(loaded),
       middle: rows,
@@ -82,12 +82,17 @@ const footLines = ({ discovered, command }: Loaded, paint: Paint): Line[] =>
   discovered === undefined ? [] : foundFoot(discovered, paint, command)
 
 /** A line per server, and what hosts reach of them. */
-const serverTable = (running: Running, paint: Paint, command: CommandPrinter): { readonly rows: Line[]; readonly sum: Line } => {
+const serverTable = (
+  running: Running,
+  paint: Paint,
+  command: CommandPrinter,
+  width?: number,
+): { readonly rows: Line[]; readonly sum: Line } => {
   const servers = serverStatuses(running)
   const tools = servers.reduce((sum, server) => sum + server.tools, 0)
   const tokens = servers.reduce((sum, server) => sum + server.tokens, 0)
   return {
-    rows: [...faultLines(running.faults, paint), ...serverLines(servers, paint, command)],
+    rows: [...faultLines(running.faults, paint), ...serverLines(servers, paint, command, width)],
     sum: `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`,
   }
 }
@@ -105,6 +110,8 @@ const explainAddress = (error: unknown): never => {
   const { code, address, port, option } = error as NodeJS.ErrnoException & { address?: string; port?: number; option?: string }
   if (address === undefined) throw error
   const remedy = option === undefined ? 'choose another with --listen HOST:PORT' : `choose another for ${option}`
+  if (code === 'EADDRINUSE' && port === undefined)
+    throw new CommandError(EXIT.config, `${address} is in use: end what listens there, or ${remedy}`)
   if (code !== 'EADDRINUSE' || port === undefined)
     throw new CommandError(EXIT.config, `${address} cannot be bound (${code}): ${remedy}`)
   const holder = portHolder(port)

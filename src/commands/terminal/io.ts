@@ -9,8 +9,9 @@ import type { Redactor } from '../../redactor.ts'
 
 export interface Io {
   readonly stdin: Readable & { isTTY?: boolean }
-  readonly stdout: Writable & { isTTY?: boolean }
-  readonly stderr: Writable & { isTTY?: boolean }
+  /** `columns`: the width of the terminal, where it is one. */
+  readonly stdout: Writable & { isTTY?: boolean; columns?: number }
+  readonly stderr: Writable & { isTTY?: boolean; columns?: number }
   /** SIGINT or SIGTERM. */
   readonly interrupted: AbortSignal
   /** An error was not caught; `reason` is the error. `interrupted` follows. */

@@ -27,9 +27,13 @@ interface Streams {
   readonly redactor: Redactor
 }
 
-/** `NO_COLOR` with any value switches colours off (no-color.org). */
-export const painter = (stream: { isTTY?: boolean }, noColor: string | undefined): Paint =>
-  stream.isTTY === true && !noColor ? (text, colour) => ({ text, colour }) : (text) => text
+/** `NO_COLOR` with any value switches colours off (no-color.org), and so does a terminal that knows none (`TERM=dumb`). */
+export const painter = (stream: { isTTY?: boolean }, env: Readonly<Record<string, string | undefined>>): Paint =>
+  isDrawn(stream, env) && !env['NO_COLOR'] ? (text, colour) => ({ text, colour }) : (text) => text
+
+/** Whether a stream is a terminal that understands escape codes: where it is not, text is written line by line and stays. */
+export const isDrawn = (stream: { isTTY?: boolean }, { TERM: terminal }: Readonly<Record<string, string | undefined>>): boolean =>
+  stream.isTTY === true && terminal !== 'dumb'
 
 /** Lines of data. Resolves when they are written, or when the reader has closed its end. */
 export const printLines = ({ stdout }: Streams, lines: readonly Line[]): Promise<void> => write(stdout, formatLines(lines))
@@ -69,6 +73,21 @@ export const redrawLines = ({ stderr, redactor }: Streams, rows: number | undefi
   const back = rows === undefined ? '\u001b[H\u001b[2J' : rows === 0 ? '' : `\u001b[${rows}F`
   // A row is cut by the terminal where it is wider than we think, and never wrapped: the count of rows stays right.
   stderr.write(`${back}\u001b[J\u001b[?7l${redactor.hide(formatLines(lines))}\u001b[?7h`)
+}
+
+/** A remark in place of the one before on the same line, cut at the width of the terminal. */
+export const remarkInPlace = (
+  { stderr, redactor }: Streams & { readonly stderr: { readonly columns?: number } },
+  text: string,
+): void => {
+  const shown = printable(redactor.hide(text))
+  const width = (stderr.columns ?? 80) - 1
+  stderr.write(`\r\u001b[2K${shown.length > width ? `${shown.slice(0, width - 1)}…` : shown}`)
+}
+
+/** Takes such a remark away. */
+export const clearLine = ({ stderr }: Pick<Streams, 'stderr'>): void => {
+  stderr.write('\r\u001b[2K')
 }
 
 /** Text of our own alone, printed exactly: the JSON Schema. */

@@ -2,6 +2,7 @@
 import { printable } from '../../log.ts'
 import type { ServerStatus } from '../../admin/status.ts'
 import type { FaultCount } from '../../gateway/faults.ts'
+import { withoutColours } from '../../transport/process/output-tail.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
 import type { Colour, Line, Paint } from './print.ts'
@@ -14,8 +15,9 @@ export const columns = (rows: readonly (readonly string[])[], right: ReadonlySet
   return clean.map((row) => row.map(pad).join('  ').trimEnd())
 }
 
-const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour]>> = {
-  healthy: ['●', 'green'],
+/** Colour is for trouble: what works has none. */
+const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour | undefined]>> = {
+  healthy: ['●', undefined],
   degraded: ['▲', 'yellow'],
   starting: ['○', 'dim'],
   draining: ['○', 'dim'],
@@ -30,26 +32,60 @@ export const faultLines = (faults: readonly FaultCount[], paint: Paint): Line[] 
     paint(`FAULT ${rule} (--allow-faults): ${what}; injected into ${injected} of ${calls} calls`, 'red'),
   ])
 
-/** One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. */
-export const serverLines = (servers: readonly ServerStatus[], paint: Paint, command: CommandPrinter): Line[] => {
-  const cells = servers.map((server) => {
+/**
+ * One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. Where that is wider than the
+ * terminal (`width` characters), the reason stands on a line of its own, and what is of least use is left out: processes, cost, revision.
+ */
+export const serverLines = (
+  servers: readonly ServerStatus[],
+  paint: Paint,
+  command: CommandPrinter,
+  width = Infinity,
+): Line[] => {
+  const facts = servers.map((server) => {
     const { key, state, needsSignIn, callers, transport, revision, tools, tokens } = server
     return [
       key,
       needsSignIn ? 'needs sign-in' : state,
+      callers === undefined ? `${tools} tools` : '-',
       transport,
       revision ?? '-',
-      callers === undefined ? `${tools} tools` : '-',
       tools === 0 ? '' : `${thousands(tokens)} tok`,
       processCell(server),
-      remarkOn(server, command),
     ]
   })
-  return columns(cells, new Set([4, 5])).map((line, at) => {
+  const remarks = servers.map((server) => remarkOn(server, command))
+  const inOrder = facts.map(([key, state, tools, transport, revision, tokens, processes], at) => [
+    key,
+    state,
+    transport,
+    revision,
+    tools,
+    tokens,
+    processes,
+    remarks[at],
+  ])
+  const whole = columns(inOrder, new Set([4, 5]))
+  const isNarrow = whole.some((line) => line.length + INDENT > width)
+  const lines = isNarrow ? fitting(facts, width - INDENT) : whole
+  return lines.flatMap((line, at): Line[] => {
     const { state, needsSignIn } = servers[at]
     const [mark, colour] = MARKS[needsSignIn ? 'degraded' : state] ?? ['?', 'yellow']
-    return ['  ', paint(mark, colour), ` ${line}`]
+    const first: Line = ['  ', colour === undefined ? mark : paint(mark, colour), ` ${line}`]
+    return isNarrow && remarks[at] !== '' ? [first, `      ${remarks[at]}`] : [first]
   })
+}
+
+/** Before a line of a server: two spaces, its mark, a space. */
+const INDENT = 4
+
+/** As many columns as fit, at least two. */
+const fitting = (rows: readonly (readonly string[])[], width: number): string[] => {
+  for (let count = rows[0]?.length ?? 0; count > 2; count--) {
+    const lines = columns(rows.map((row) => row.slice(0, count)))
+    if (lines.every((line) => line.length <= width)) return lines
+  }
+  return columns(rows.map((row) => row.slice(0, 2)))
 }
 
 /** `pid 4711 96 MB`, or the number of processes and what they hold together. */
@@ -64,10 +100,11 @@ const processCell = ({ processes }: ServerStatus): string => {
 
 /** What is to be done, who is there, or what is wrong. */
 const remarkOn = (
-  { key, state, needsSignIn, callers, nextTryMs, reason = '' }: ServerStatus,
+  { key, state, needsSignIn, callers, nextTryMs, startup, reason = '' }: ServerStatus,
   command: CommandPrinter,
 ): string => {
   if (needsSignIn) return `→ ${command('login', key)}`
+  if (startup !== undefined && reason === '') return startupText(startup)
   const [first] = reason.split('\n', 1)
   const next = nextTryMs === undefined ? '' : `; next attempt in ${Math.ceil(nextTryMs / 1_000)} s`
   const remedy = state === 'down' || state === 'failed' ? ` → ${command('restart', key)}` : ''
@@ -76,6 +113,16 @@ const remarkOn = (
   const unsigned = callers.unsigned === 0 ? '' : `, ${callers.unsigned} not signed in`
   return callers.all === 0 ? 'each caller signs in through its host' : `${who}${unsigned}${first && `: ${first}`}`
 }
+
+/** `for 12 s: npx downloads a package that it does not have yet`, or what the process printed last. */
+export const startupText = ({ forMs, fetching, printed }: NonNullable<ServerStatus['startup']>): string => {
+  if (forMs < SHOWN_MS) return ''
+  const what = [fetching, printed === undefined ? undefined : withoutColours(printed)].filter(Boolean).join('; ')
+  return `for ${Math.round(forMs / 1_000)} s${what === '' ? '' : `: ${what}`}`
+}
+
+/** Shorter starts are not worth a word. */
+const SHOWN_MS = 2_000
 
 /** One line per toolset: `toolset review  14 tools  3.2k tok`, and whether its tools are searched for. */
 export const toolsetLines = (toolsets: readonly ToolsetSummary[]): string[] =>

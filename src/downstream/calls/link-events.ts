@@ -17,7 +17,9 @@ export interface HearingSource {
   readonly id: string
   readonly key: string
   readonly maxLogMessages: () => Rate
-  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'soleHost' | 'taskChanged'>
+  /** Of `trunkline logs`, for this server. */
+  readonly maxLogBytes: () => number
+  readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'logs' | 'soleHost' | 'taskChanged'>
   /** A resource changed. `owner`: of the link that it was said on, unless that is the main one. */
   readonly updated: (uri: string, params: Payload, owner: LinkOwner | undefined) => void
   readonly asking: Asking
@@ -48,7 +50,7 @@ export class Hearing {
       ...this.#onAny(undefined, host),
       updated: (uri, params) => tellOnly(host(), UPDATED, params) || updated(uri, params, undefined),
       message: (params, call, isOfPeer) => {
-        if (!mayLog()) return
+        if (!mayLog(params)) return
         if (call !== undefined) call.notify(LOGGED, this.#labelledFor(call, params), isOfPeer)
         else tellOnly(soleSession(), LOGGED, host() === undefined ? this.#labelled(params) : params)
       },
@@ -70,7 +72,7 @@ export class Hearing {
       ...this.#onAny(owner, host),
       updated: (uri, params) => tellOnly(host(), UPDATED, params) || updated(uri, params, owner),
       message: (params, call) => {
-        if (!mayLog()) return
+        if (!mayLog(params)) return
         if (call !== undefined) return call.notify(LOGGED, this.#labelledFor(call, params))
         let labelled: Payload | undefined
         for (const session of listeners(owner))
@@ -118,17 +120,19 @@ export class Hearing {
     }
   }
 
-  /** Of one link: whether another log message may be relayed now (`limits.log_messages`). */
-  #logLimit(): () => boolean {
-    const { key, environment, maxLogMessages } = this.#source
+  /** Of one link: whether another log message may be relayed now (`limits.log_messages`); then it is kept for `trunkline logs`, too. */
+  #logLimit(): (params: Payload) => boolean {
+    const { key, environment, maxLogBytes, maxLogMessages } = this.#source
     let rate = maxLogMessages()
     let bucket = new TokenBucket(rate)
-    return () => {
+    return (params) => {
       if (rate !== maxLogMessages()) bucket = new TokenBucket((rate = maxLogMessages()))
       const nowMs = performance.now()
       const isAllowed = bucket.waitMs(nowMs) === 0
-      if (isAllowed) bucket.take(nowMs)
-      else environment.limits.hit('limits.log_messages', key)
+      if (isAllowed) {
+        bucket.take(nowMs)
+        environment.logs.logged(key, maxLogBytes(), params)
+      } else environment.limits.hit('limits.log_messages', key)
       return isAllowed
     }
   }

@@ -11,7 +11,7 @@ import type { Bearer, Channel } from '../../transport/channel/channel.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
 import type { Era, LegacyRevision } from '../../wire/protocol/revisions.ts'
-import type { Companion, DownstreamEnvironment, PipeChannel } from '../environment.ts'
+import type { Companion, DownstreamEnvironment, PipeChannel, ServerProcess } from '../environment.ts'
 import { Heartbeat } from '../health/heartbeat.ts'
 import type { ServerOptions } from '../options.ts'
 import { isProcessEnd } from '../pacing/restarts.ts'
@@ -95,9 +95,9 @@ export class Dialer {
   }
 
   /** The processes that run for it now. */
-  get pids(): readonly number[] {
+  get processes(): readonly Pick<ServerProcess, 'pid' | 'startedAt'>[] {
     const processes = [...[...this.#channels].map((channel) => (channel as Partial<PipeChannel>).process), this.#companion]
-    return processes.flatMap((process) => process?.pid ?? [])
+    return processes.filter((process) => process !== undefined)
   }
 
   superset(): Declared {

@@ -9,6 +9,7 @@ import { StreamableChannel } from '../../transport/channel/streamable-channel.ts
 import { Failure } from '../../wire/message/failure.ts'
 import type { Log, Openers } from '../environment.ts'
 import type { LaunchOptions, ServerOptions } from '../options.ts'
+import type { ServerLogs } from '../server-logs.ts'
 
 /** What all channels share. `userAgent`: which program this is, in every HTTP request to a server (BRIDGING 3.21). */
 export interface OpenersEnvironment {
@@ -16,16 +17,19 @@ export interface OpenersEnvironment {
   readonly clients: HttpClients
   readonly userAgent: string
   readonly log: Log
+  readonly logs: ServerLogs
   readonly counts: LimitCounts
 }
 
-export const makeOpeners = ({ launcher, clients, userAgent, log, counts }: OpenersEnvironment): Openers => {
+export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }: OpenersEnvironment): Openers => {
   /** A configured `User-Agent` wins. */
   const headersOf = ({ headers }: ServerOptions): Readonly<Record<string, string>> => ({ 'user-agent': userAgent, ...headers })
   const onStderr =
-    ({ key }: ServerOptions) =>
-    (line: string) =>
+    ({ key, limits }: ServerOptions) =>
+    (line: string, skipped: number): void => {
+      logs.printed(key, limits.maxStderrBytes, line, skipped)
       log.debug({ server: key }, line)
+    }
   const stderrOf = ({ key, limits }: ServerOptions): StderrOptions => ({
     maxBytes: limits.maxStderrBytes,
     onDropped: () => counts.passed('limits.stderr', key),

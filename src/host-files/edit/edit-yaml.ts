@@ -152,4 +152,15 @@ const remove = (text: string, steps: Steps): string => {
   return text.slice(0, lineStart(text, start)) + text.slice(nextLine(text, endOf(member)))
 }
 
+/** The text with another value for a scalar of one line, at its place, all else byte for byte. Throws `EditError` where there is no such. */
+export const replaceScalar = (text: string, steps: Steps, value: string): string => {
+  let node = open(text).contents as Node | null | undefined
+  for (const step of steps) node = isMap(node) || isSeq(node) ? valueOf(memberOf(node, step)) : undefined
+  const [start = 0, end = 0] = (isScalar(node) && node.range) || []
+  if (end <= start || text.slice(start, end).includes('\n')) throw new EditError(`holds no one-line value at ${steps.join('.')}`)
+  // In flow style a plain scalar ends at a comma or a bracket: quotes are right everywhere.
+  const shown = /^[\w./-]+$/.test(value) ? value : JSON.stringify(value)
+  return text.slice(0, start) + shown + text.slice(end)
+}
+
 export const yamlFormat: TextFormat = { parse: parseYaml, insert, remove }

@@ -9,6 +9,7 @@
  * - `hostile`: good, but descriptions, names, results and errors drive a terminal; `hostile-dying`: so does its stderr, and it exits with 3
  * - `long-names`: good, with one more tool, whose name is of 40 characters
  * - `stubborn`: good, but the end of stdin and SIGTERM do not end it
+ * - `chatty`: good, but says on stderr that it starts and what it echoes, and logs a warning of `db` once it is initialized
  * - `deaf`: never answers; `dying`: says two lines on stderr and exits with 3; `noisy`: prints garbage, then is good
  */
 import { appendFileSync, existsSync, watch } from 'node:fs'
@@ -71,6 +72,7 @@ const call = async (name: string | undefined, args: Record<string, unknown>): Pr
   if (mode === 'hostile' && name === 'refuse') return { error: { code: -32050, message: DRIVING } }
   if (mode === 'hostile')
     return { result: { ...text(`${DRIVING}\n${DRIVING}`, name === 'fail'), structuredContent: { [DRIVING]: DRIVING } } }
+  if (name === 'echo' && mode === 'chatty') process.stderr.write(`echo ${String(args['text'])}\n`)
   if (name === 'echo') return { result: text(String(args['text'])) }
   if (name === 'fail') return { result: text('it went wrong', true) }
   if (name === 'env') return { result: text(process.env[String(args['name'])] ?? 'unset') }
@@ -88,7 +90,7 @@ const answer = async ({ method, params }: Message): Promise<object> => {
     return {
       result: {
         protocolVersion: params?.protocolVersion ?? '2025-11-25',
-        capabilities: { tools: {} },
+        capabilities: { tools: {}, ...(mode === 'chatty' && { logging: {} }) },
         serverInfo: { name: 'fake', version: '1' },
         ...(mode === 'hostile' && { instructions: DRIVING }),
       },
@@ -122,10 +124,13 @@ if (isDying) {
     () => process.exit(3),
   )
 } else {
+  if (mode === 'chatty') process.stderr.write('\u001b[33mstarting\u001b[0m\n')
   if (mode === 'noisy') process.stdout.write('*** welcome ***\n{"not": "rpc"}\n')
   createInterface(process.stdin)
     .on('line', (line) => {
       const message = JSON.parse(line) as Message
+      if (mode === 'chatty' && message.method === 'notifications/initialized')
+        say({ method: 'notifications/message', params: { level: 'warning', logger: 'db', data: { slow: 1.0 } } })
       if (mode === 'deaf' || message.id === undefined) return
       void answer(message).then((outcome) => say({ id: message.id, ...outcome }))
     })

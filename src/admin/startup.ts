@@ -1,0 +1,36 @@
+/** What a server that starts is waiting for, in words: a cold `npx` takes most of a minute and prints nothing meanwhile. */
+import { basename } from 'node:path'
+import type { Downstream } from '../downstream/downstream.ts'
+
+/** Programs that fetch what they run, and what they fetch. */
+const FETCHED_BY: Readonly<Record<string, string>> = {
+  npx: 'npx downloads a package that it does not have yet',
+  npm: 'npm downloads a package that it does not have yet',
+  bunx: 'bunx downloads a package that it does not have yet',
+  pnpm: 'pnpm downloads a package that it does not have yet',
+  uvx: 'uvx downloads a package that it does not have yet',
+  uv: 'uv downloads a package that it does not have yet',
+  docker: 'docker pulls an image that it does not have yet',
+  podman: 'podman pulls an image that it does not have yet',
+}
+/** What is cached starts faster. */
+const COLD_MS = 3_000
+
+export interface Startup {
+  /** Since its process was started, ms. */
+  readonly forMs: number
+  /** What it probably does; `undefined`: its command fetches nothing. */
+  readonly fetching: string | undefined
+  /** The latest line on stderr. */
+  readonly printed: string | undefined
+}
+
+/** `undefined`: it is not starting, or it is no process of ours. */
+export const startupOf = (downstream: Downstream, nowMs: number): Startup | undefined => {
+  const { options, health$, processes } = downstream
+  if (health$.value.state !== 'starting' || processes.length === 0) return undefined
+  const forMs = Math.max(0, nowMs - Math.min(...processes.map(({ startedAt }) => startedAt)))
+  const name = basename(options.launch?.command ?? '').replace(/\.(?:cmd|exe)$/i, '')
+  const fetching = forMs >= COLD_MS && Object.hasOwn(FETCHED_BY, name) ? FETCHED_BY[name] : undefined
+  return { forMs: Math.round(forMs), fetching, printed: downstream.stderrTail(1).at(-1) }
+}

@@ -1,0 +1,232 @@
+/** What `trunkline doctor` looks at. Adding a check is adding a function to `CHECKS`. */
+import { constants, stat } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import type { ServerOptions } from '../../downstream/options.ts'
+import { readOurFile } from '../../host-files/our-file.ts'
+import { HttpClients } from '../../transport/http1/client/http-clients.ts'
+import { proxyFor } from '../../transport/http1/client/proxy-rules.ts'
+import { portHolder } from '../terminal/port-holder.ts'
+import type { Check, Finding } from './finding.ts'
+import { ask, ASK_MS, findIn, isAllowed } from './programs.ts'
+
+const SKEW_MS = 60_000
+const CONNECT_MS = 2_000
+const GROUP_AND_OTHERS = 0o077
+/** As `engines` of package.json says. */
+const OLDEST_NODE = [22, 19] as const
+/** The oldest Node that packages of servers support today; older ones end with syntax errors. */
+const OLDEST_NODE_OF_SERVERS = 20
+const INSTALL: Readonly<Record<string, string>> = {
+  uvx: 'install uv (docs.astral.sh/uv)',
+  uv: 'install uv (docs.astral.sh/uv)',
+  npx: 'install Node.js (nodejs.org)',
+  node: 'install Node.js (nodejs.org)',
+  docker: 'install Docker (docs.docker.com)',
+  podman: 'install Podman (podman.io)',
+  bunx: 'install Bun (bun.sh)',
+  deno: 'install Deno (deno.com)',
+}
+
+const trouble = (text: string, remedy: string): Finding => ({ level: 'trouble', text, remedy })
+const advice = (text: string, remedy: string): Finding => ({ level: 'advice', text, remedy })
+
+/** Calls `look` for every server that a command starts. */
+const eachLaunched =
+  (
+    look: (
+      launched: { readonly key: string; readonly launch: NonNullable<ServerOptions['launch']> },
+      examined: Parameters<Check>[0],
+    ) => Promise<readonly Finding[]>,
+  ): Check =>
+  async (examined) => {
+    const all = examined.configuration.servers.map(async ({ key, launch }) =>
+      launch === undefined ? [] : look({ key, launch }, examined),
+    )
+    return (await Promise.all(all)).flat()
+  }
+
+const ownNode: Check = async () => {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  const isOld = major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])
+  return isOld ? [trouble(`Node.js ${process.versions.node} is too old`, `install ${OLDEST_NODE.join('.')} or later`)] : []
+}
+
+/** Commands that are not found, or found by the login shell alone. */
+const commands = eachLaunched(async ({ key, launch }, { shellPath, desktopPath, invocation }) => {
+  const { command, env } = launch
+  const found = await findIn(command, env['PATH'])
+  const fixed = (path: string): Pick<Finding, 'fix' | 'remedy'> => ({
+    remedy: `write command: ${path} (${invocation.command('doctor', '--fix')} does)`,
+    fix: { kind: 'command', server: key, path },
+  })
+  if (found === undefined) {
+    const inShell = await findIn(command, shellPath)
+    return inShell === undefined
+      ? [trouble(`${key}: ${command} is not found`, INSTALL[command] ?? `install it, or correct servers.${key}.command`)]
+      : [{ level: 'trouble', text: `${key}: ${command} is on the PATH of the login shell only`, ...fixed(inShell) }]
+  }
+  if (desktopPath === undefined || (await findIn(command, desktopPath)) !== undefined) return []
+  const text = `${key}: ${command} is not on the PATH of programs that are started from the desktop (Claude Desktop, editors)`
+  return [{ level: 'advice', text, ...fixed(found) }]
+})
+
+/** Programs that the system refuses to start because they were downloaded. */
+const quarantine = eachLaunched(async ({ key, launch }, { invocation: { context } }) => {
+  const file = await findIn(launch.command, launch.env['PATH'])
+  if (file === undefined) return []
+  if (context.platform === 'darwin' && (await ask('xattr', ['-p', 'com.apple.quarantine', file], context.env)) !== undefined)
+    return [
+      trouble(`${key}: macOS holds ${file} in quarantine`, `if its origin is trusted: xattr -d com.apple.quarantine ${file}`),
+    ]
+  if (context.platform === 'win32' && (await isAllowed(`${file}:Zone.Identifier`, constants.R_OK)))
+    return [trouble(`${key}: Windows marks ${file} as downloaded`, `if its origin is trusted: Unblock-File '${file}'`)]
+  return []
+})
+
+/** Programs that are there and cannot do their work. */
+const runtimes = eachLaunched(async ({ key, launch }, { invocation: { context } }) => {
+  const { command, env } = launch
+  const name = command.replace(/^.*[/\\]/, '')
+  if (name === 'docker' || name === 'podman') {
+    const file = await findIn(command, env['PATH'])
+    const isAnswered = file === undefined || (await ask(file, ['info'], { ...context.env, ...env })) !== undefined
+    return isAnswered ? [] : [trouble(`${key}: ${name} is installed, but does not answer`, `start it (${name} info says why)`)]
+  }
+  if (name !== 'node' && name !== 'npx') return []
+  const node = await findIn('node', env['PATH'])
+  const version = node === undefined ? undefined : await ask(node, ['--version'], { ...context.env, ...env })
+  const major = Number(/^v(\d+)\./.exec(version ?? '')?.[1] ?? OLDEST_NODE_OF_SERVERS)
+  if (major >= OLDEST_NODE_OF_SERVERS) return []
+  return [
+    advice(
+      `${key}: runs with Node.js ${version?.trim()} (${node}), which is too old for most servers`,
+      `install Node.js ${OLDEST_NODE_OF_SERVERS} or later, or name a newer one: servers.${key}.env.PATH`,
+    ),
+  ]
+})
+
+/** Addresses that another program has. */
+const ports: Check = async ({ configuration, isRunning, invocation }) => {
+  if (isRunning) return []
+  const { addresses } = configuration.host
+  const taken = await Promise.all(addresses.map(async (address) => ((await isFree(address)) ? [] : [address])))
+  return taken.flat().map(({ host, port }) => {
+    const holder = portHolder(port)
+    return trouble(
+      `${host}:${port} is in use${holder === undefined ? '' : ` by ${holder}`}`,
+      `end it, or choose another address: ${invocation.command('up', '--listen')} HOST:PORT`,
+    )
+  })
+}
+
+const isFree = ({ host, port }: { readonly host: string; readonly port: number }): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'EADDRINUSE'))
+    server.listen(port, host, () => server.close(() => resolve(true)))
+  })
+
+/** Proxies of the environment that are no HTTP proxies, or take no connection. */
+const proxies: Check = async ({ invocation: { context } }) => {
+  const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'].filter((name) => context.env[name])
+  const found = await Promise.all(
+    names.map(async (name): Promise<readonly Finding[]> => {
+      const url = URL.parse(context.env[name] ?? '')
+      if (url === null || !/^https?:$/.test(url.protocol))
+        return [trouble(`${name} is no URL of an HTTP proxy`, 'set it to http://HOST:PORT, or unset it')]
+      if (await isTaken(url)) return []
+      return [trouble(`${name}: the proxy ${url.host} takes no connection`, `start it, correct ${name}, or unset it`)]
+    }),
+  )
+  return found.flat()
+}
+
+const isTaken = (url: URL): Promise<boolean> =>
+  new Promise((resolve) => {
+    const port = Number(url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : url.port)
+    const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ''), port })
+    const end = (isOpen: boolean): void => {
+      socket.destroy()
+      resolve(isOpen)
+    }
+    socket.setTimeout(CONNECT_MS, () => end(false))
+    socket.once('connect', () => end(true))
+    socket.once('error', () => end(false))
+  })
+
+/** A file of certificate authorities that Node could not read: Node says so once and goes on without. */
+const authorities: Check = async ({ invocation: { context } }) => {
+  const file = context.env['NODE_EXTRA_CA_CERTS']
+  if (!file || (await isAllowed(file, constants.R_OK))) return []
+  return [trouble(`NODE_EXTRA_CA_CERTS names ${file}, which cannot be read`, 'correct the path, or unset it')]
+}
+
+/** Servers at URLs that cannot be reached, asked as calls reach them; and clocks that differ. */
+const urls: Check = async ({ configuration }) => {
+  const clients = new HttpClients()
+  const asked = configuration.servers.filter(({ url, launch }) => url !== undefined && launch === undefined)
+  const found = await Promise.all(asked.map((server) => askServer(server, clients)))
+  await clients.close()
+  return found.flat()
+}
+
+const askServer = async (server: ServerOptions, clients: HttpClients): Promise<readonly Finding[]> => {
+  const { key, url } = server
+  if (url === undefined) return []
+  try {
+    const date = Date.parse(await dateOf(url, server, clients))
+    const skewMs = Math.abs(Date.now() - date)
+    const text = `the clock differs from that of ${url.host} by ${Math.round(skewMs / 1_000)} s: tokens may count as expired`
+    return skewMs > SKEW_MS ? [advice(text, 'set the clock by NTP')] : []
+  } catch (error) {
+    const { message } = error as Error
+    const text = `${key}: ${url.origin} cannot be reached: ${message}`
+    if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(message))
+      return [trouble(text, `name the authority of its certificate: servers.${key}.tls.ca, or NODE_EXTRA_CA_CERTS`)]
+    const proxy = proxyFor(url, server.proxies)
+    return [trouble(text, `check servers.${key}.url${proxy === undefined ? '' : ', the proxy'} and the network`)]
+  }
+}
+
+/** The `Date` of an answer, whatever its status; empty: it has none. */
+const dateOf = (url: URL, server: ServerOptions, clients: HttpClients): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const headers = { accept: 'application/json, text/event-stream' }
+    const timer = setTimeout(() => reject(new Error(`no answer within ${ASK_MS / 1_000} s`)), ASK_MS)
+    const settled = (): void => clearTimeout(timer)
+    const exchange = clients.for(url, server).request(
+      { method: 'GET', url, headers, headersTimeoutMs: ASK_MS },
+      {
+        onHead: ({ headers: answered }) => {
+          settled()
+          resolve(answered['date'] ?? '')
+          exchange.abort()
+        },
+        onData: () => undefined,
+        onEnd: settled,
+        onError: (failure) => {
+          settled()
+          reject(failure)
+        },
+      },
+    )
+  })
+
+/** A file of secrets that other users of the machine can read. */
+const secrets: Check = async ({ configuration, invocation: { context } }) => {
+  const [file] = configuration.files
+  if (file === undefined || context.platform === 'win32') return []
+  const ours = await readOurFile(file).catch(() => undefined)
+  const mode =
+    ours?.namesEnvFile === true
+      ? await stat(ours.envFile).then(
+          (found) => found.mode & 0o777,
+          () => 0,
+        )
+      : 0
+  if (ours === undefined || (mode & GROUP_AND_OTHERS) === 0) return []
+  const finding = advice(`${ours.envFile} holds secrets, and other users can read it`, `chmod 600 ${ours.envFile}`)
+  return [{ ...finding, fix: { kind: 'mode', file: ours.envFile } }]
+}
+
+export const CHECKS: readonly Check[] = [ownNode, commands, quarantine, runtimes, ports, proxies, authorities, urls, secrets]

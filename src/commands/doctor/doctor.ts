@@ -1,0 +1,95 @@
+/**
+ * `trunkline doctor`: what of the environment keeps servers from working, each finding with its remedy; `--fix` repairs what is safe to
+ * repair. Checks run side by side and are bounded in time.
+ */
+import { chmod } from 'node:fs/promises'
+import { connectAdmin } from '../../admin/client.ts'
+import { stateRoot } from '../../config/read/folders.ts'
+import { editing } from '../../host-files/edit/change.ts'
+import { replaceScalar } from '../../host-files/edit/edit-yaml.ts'
+import { updateOurFile } from '../../host-files/our-file.ts'
+import { refusing } from '../setup/import.ts'
+import { CommandError, EXIT, load } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { painter, printJson, printLines } from '../terminal/print.ts'
+import { CHECKS } from './checks.ts'
+import type { Examined, Finding } from './finding.ts'
+import { askDesktopPath, askShellPath } from './programs.ts'
+
+export interface DoctorOptions {
+  readonly fix?: boolean
+}
+
+/** Ends with 6 where something does not work. */
+export const doctor = async (invocation: Invocation, { fix }: DoctorOptions): Promise<number> => {
+  const { io, json, context } = invocation
+  const { configuration } = await load(invocation)
+  const [shellPath, desktopPath, control] = await Promise.all([
+    askShellPath(context),
+    askDesktopPath(context),
+    connectAdmin(invocation.place),
+  ])
+  const examined: Examined = { configuration, invocation, shellPath, desktopPath, isRunning: control !== undefined }
+  const status = await control?.status()
+  const signIns = (status?.servers ?? [])
+    .filter(({ needsSignIn }) => needsSignIn)
+    .map(({ key }): Finding => ({
+      level: 'trouble',
+      text: `${key}: needs sign-in: there is none, or it has expired`,
+      remedy: invocation.command('login', key),
+    }))
+  const findings = [...(await Promise.all(CHECKS.map((check) => check(examined)))).flat(), ...signIns]
+  const fixed = fix === true ? await repair(examined, findings) : []
+  const left = findings.filter((finding) => !fixed.includes(finding))
+  const paint = painter(io.stdout, context.env)
+  if (json)
+    await printJson(io, {
+      findings: left.map(({ level, text, remedy, fix: own }) => ({ level, text, remedy, isFixable: own !== undefined })),
+      fixed: fixed.map(({ text }) => text),
+    })
+  else
+    await printLines(io, [
+      ...fixed.map(({ text }) => `  fixed  ${text}`),
+      ...left.flatMap(({ level, text, remedy }) => [
+        ['  ', level === 'trouble' ? paint('✗', 'red') : paint('▲', 'yellow'), ` ${text}`],
+        `    → ${remedy}`,
+      ]),
+      ...(findings.length === 0 ? ['  nothing was found that keeps servers from working'] : []),
+    ])
+  const count = left.filter(({ level }) => level === 'trouble').length
+  if (count === 0) return EXIT.ok
+  throw new CommandError(EXIT.mismatch, `${count === 1 ? '1 thing does' : `${count} things do`} not work; each remedy is above`)
+}
+
+/** Returns what was repaired: modes of files, and commands of servers that our own file names. */
+const repair = async (examined: Examined, findings: readonly Finding[]): Promise<readonly Finding[]> => {
+  const done: Finding[] = []
+  for (const finding of findings)
+    if (finding.fix?.kind === 'mode') {
+      await chmod(finding.fix.file, 0o600)
+      done.push(finding)
+    }
+  return [...done, ...(await repairCommands(examined, findings))]
+}
+
+const repairCommands = async (
+  { configuration, invocation }: Examined,
+  findings: readonly Finding[],
+): Promise<readonly Finding[]> => {
+  const [file] = configuration.files
+  const wanted = findings.flatMap((finding) => (finding.fix?.kind === 'command' ? [{ finding, ...finding.fix }] : []))
+  if (file === undefined || wanted.length === 0 || !/\.ya?ml$/.test(file)) return []
+  let done: readonly Finding[] = []
+  await refusing(() =>
+    updateOurFile(file, stateRoot(invocation.context), (ours) => {
+      const here = wanted.filter(({ server }) => ours.servers[server] !== undefined)
+      done = here.map(({ finding }) => finding)
+      const text = here.reduce(
+        (before, { server, path }) => editing(ours.file, () => replaceScalar(before, ['servers', server, 'command'], path)),
+        ours.text ?? '',
+      )
+      return { text }
+    }),
+  )
+  return done
+}

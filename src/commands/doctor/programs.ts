@@ -1,0 +1,54 @@
+/** Questions to the system: where a program is, what it prints, which `PATH` others have. All end within `ASK_MS` and never reject. */
+import { execFile } from 'node:child_process'
+import { access, constants } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import type { Context } from '../../config/surroundings.ts'
+
+export const ASK_MS = 5_000
+
+/** The file that a command names in these folders; `undefined`: none. */
+export const findIn = async (command: string, path: string | undefined): Promise<string | undefined> => {
+  if (/[/\\]/.test(command)) return (await isAllowed(command, constants.X_OK)) ? command : undefined
+  for (const folder of (path ?? '').split(delimiter)) {
+    const file = join(folder, command)
+    if (folder !== '' && (await isAllowed(file, constants.X_OK))) return file
+  }
+  return undefined
+}
+
+export const isAllowed = (file: string, mode: number): Promise<boolean> =>
+  access(file, mode).then(
+    () => true,
+    () => false,
+  )
+
+/** What a program prints on stdout; `undefined`: it is missing, failed, or took too long. */
+export const ask = (
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    execFile(program, [...args], { timeout: ASK_MS, windowsHide: true, env: { ...env } }, (error, stdout) =>
+      resolve(error === null ? stdout : undefined),
+    )
+  })
+
+/** The `PATH` of a person's terminal. A login shell may print anything before it. */
+export const askShellPath = async ({ env }: Context): Promise<string | undefined> => {
+  const shell = env['SHELL']
+  if (!shell) return undefined
+  const text = await ask(shell, ['-lc', 'printf "\\n%s" "trunkline-path:$PATH"'], env)
+  return text === undefined ? undefined : /trunkline-path:(.*)$/.exec(text)?.[1]
+}
+
+/** What launchd gives to programs where nothing was set. */
+const LAUNCHD_PATH = '/usr/bin:/bin:/usr/sbin:/sbin'
+
+/** The `PATH` of programs started from the desktop, as Claude Desktop or an editor is: they see no settings of a shell. */
+export const askDesktopPath = async ({ env, platform }: Context): Promise<string | undefined> => {
+  if (platform === 'darwin') return (await ask('launchctl', ['getenv', 'PATH'], env))?.trim() || LAUNCHD_PATH
+  if (platform !== 'linux') return undefined
+  const text = await ask('systemctl', ['--user', 'show-environment'], env)
+  return text === undefined ? undefined : /^PATH=(.*)$/m.exec(text)?.[1]
+}

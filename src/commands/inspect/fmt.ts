@@ -1,0 +1,58 @@
+/** `trunkline fmt`: the configuration in one form of YAML, with its comments and the order of its keys. What it means never changes. */
+import { readFile, stat } from 'node:fs/promises'
+import { extname, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { parseDocument } from 'yaml'
+import { ConfigError } from '../../config/syntax/problems.ts'
+import { parseText } from '../../config/syntax/document.ts'
+import { replaceFile } from '../../host-files/edit/change.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
+import { printJson, printLines, printText } from '../terminal/print.ts'
+
+export interface FmtOptions {
+  /** Ends with 6 where a file is in another form. */
+  readonly check?: boolean
+  readonly write?: boolean
+}
+
+const FORM = { lineWidth: 0, indent: 2, indentSeq: true, flowCollectionPadding: true } as const
+
+/** Throws `ConfigError` for what is no YAML. */
+export const formatted = (text: string, name: string): string => {
+  const { problems } = parseText(text, name)
+  if (problems.length > 0) throw new ConfigError(problems)
+  const document = parseDocument(text, { logLevel: 'silent' })
+  const form = document.toString(FORM)
+  // A form that meant something else would be a mistake of the printer.
+  return isDeepStrictEqual(parseDocument(form).toJS(), document.toJS()) ? form : text
+}
+
+export const fmt = async ({ files, io, json, context }: Invocation, { check, write }: FmtOptions): Promise<number> => {
+  if (check === true && write === true) throw new CommandError(EXIT.usage, '--check and --write exclude each other')
+  const changed: string[] = []
+  for (const named of files) {
+    const file = resolve(context.cwd, named)
+    if (!['.yaml', '.yml'].includes(extname(file)))
+      throw new CommandError(EXIT.usage, `${named} is not YAML; fmt is for trunkline.yaml and the files it includes`)
+    const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+      throw new CommandError(EXIT.config, `${named} cannot be read (${error.code}); name a file with -c FILE`)
+    })
+    const text = bytes.toString()
+    const form = formatted(text, named)
+    if (form !== text) changed.push(named)
+    if (write === true && form !== text) {
+      const { mode } = await stat(file)
+      await replaceFile({ path: file, bytes }, Buffer.from(form), mode & 0o777)
+    } else if (check !== true && write !== true && !json) await printText(io, form)
+  }
+  if (json) await printJson(io, { changed })
+  else if (check === true || write === true)
+    await printLines(
+      io,
+      changed.length === 0 ? ['nothing to change'] : changed.map((file) => `${write === true ? 'wrote' : 'differs'} ${file}`),
+    )
+  if (check === true && changed.length > 0)
+    throw new CommandError(EXIT.mismatch, `not in the form of fmt: ${changed.join(', ')}; write it with fmt --write`)
+  return EXIT.ok
+}

@@ -1,0 +1,124 @@
+/** Commands about files and shells: `fmt`, `adapt`, `completion`, `check --strict`. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, statSync } from 'node:fs'
+import { chmod, writeFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { commandLine } from '../../support/cli.ts'
+import { describeWith } from '../../support/programs.ts'
+
+describe('fmt', () => {
+  const UGLY =
+    '# head\nversion:   1\nservers:\n    b: {command: "x",args: [ a,b ]} # why\n\n    a:\n        url: https://x.test/mcp\n'
+  const FORM = '# head\nversion: 1\nservers:\n  b: { command: "x", args: [ a, b ] } # why\n\n  a:\n    url: https://x.test/mcp\n'
+
+  test('prints the form, writes it only for --write, and keeps comments, order and mode', async () => {
+    await using cli = await commandLine({ 'trunkline.yaml': UGLY })
+    await chmod(cli.path('trunkline.yaml'), 0o640)
+    expect(await cli.here('fmt')).toMatchObject({ code: 0, stdout: FORM })
+    expect(await cli.here('fmt', '--check')).toMatchObject({ code: 6, stdout: `differs ${cli.path('trunkline.yaml')}\n` })
+    expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toBe(UGLY)
+    expect(await cli.here('fmt', '--write')).toMatchObject({ code: 0, stdout: `wrote ${cli.path('trunkline.yaml')}\n` })
+    expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toBe(FORM)
+    expect(statSync(cli.path('trunkline.yaml')).mode & 0o777).toBe(0o640)
+    expect(await cli.here('fmt', '--check', '--json')).toMatchObject({ code: 0, stdout: '{"changed":[]}\n' })
+  })
+
+  test('what is not YAML is an error with its place, and the file stays', async () => {
+    await using cli = await commandLine({ 'trunkline.yaml': 'servers: { a: [ }\n', 'x.json': '{}' })
+    expect(await cli.here('fmt', '--write')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/trunkline\.yaml:1:\d+/) as string,
+    })
+    expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toBe('servers: { a: [ }\n')
+    expect((await cli.here('fmt', '-c', 'x.json')).stderr).toContain('is not YAML')
+    expect((await cli.here('fmt', '--check', '--write')).stderr).toContain('exclude each other')
+    expect((await cli.here('fmt', '-c', 'none.yaml')).stderr).toContain('cannot be read (ENOENT)')
+  })
+})
+
+describe('adapt', () => {
+  const FILES: Readonly<Record<string, string>> = {
+    '.mcp.json': '{"mcpServers":{"My Git":{"command":"npx","args":["-y","git"],"env":{"API_KEY":"sk-1234567890"}}}}',
+    'mcp.json': '{ // VS Code\n "servers": {"My Git":{"command":"npx","args":["-y","git"],"env":{"API_KEY":"sk-1234567890"}}}}',
+    'config.toml': '[mcp_servers."My Git"]\ncommand = "npx"\nargs = ["-y", "git"]\nenv = { API_KEY = "sk-1234567890" }\n',
+    'other-name.json': '{"mcpServers":{"My Git":{"command":"npx","args":["-y","git"],"env":{"API_KEY":"sk-1234567890"}}}}',
+  }
+
+  test.each(Object.keys(FILES))('%s becomes YAML that check takes; nothing is written, no secret is printed', async (name) => {
+    await using cli = await commandLine({ [name]: FILES[name] ?? '' })
+    const { code, stdout, stderr } = await cli.here('adapt', name)
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('write into .env: API_KEY') as string })
+    expect(stdout).toContain('  my-git:\n    command: npx')
+    expect(stdout).toContain('API_KEY: ${API_KEY}')
+    expect(stdout + stderr).not.toContain('sk-1234567890')
+    await cli.write('trunkline.yaml', stdout)
+    await cli.write('.env', 'API_KEY=x\n')
+    expect((await cli.here('check')).code).toBe(0)
+    expect(JSON.parse((await cli.here('adapt', name, '--json')).stdout)).toMatchObject({ variables: ['API_KEY'] })
+  })
+
+  test('what holds no servers, is no JSON or is not there is told', async () => {
+    await using cli = await commandLine({ 'a.json': '{"x":1}', 'b.json': '{' })
+    expect((await cli.here('adapt', 'a.json')).stderr).toContain('holds no servers')
+    expect(await cli.here('adapt', 'b.json')).toMatchObject({ code: 2, stderr: expect.stringContaining('b.json') as string })
+    expect((await cli.here('adapt', 'none.json')).stderr).toContain('cannot be read (ENOENT)')
+  })
+})
+
+describe('completion', () => {
+  test('bash completes commands and the options of each, also behind options with values', async () => {
+    await using cli = await commandLine()
+    await writeFile(cli.path('completion.bash'), (await cli.here('completion', 'bash')).stdout)
+    const complete = (...words: string[]): string[] =>
+      execFileSync('bash', [
+        '-c',
+        `source ${cli.path('completion.bash')}; COMP_WORDS=(trunkline ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _trunkline; printf '%s\\n' "\${COMPREPLY[@]}"`,
+      ])
+        .toString()
+        .trimEnd()
+        .split('\n')
+    expect(complete('res')).toEqual(['restart'])
+    expect(complete('logs', '--fol')).toEqual(['--follow'])
+    expect(complete('-c', 'a.yaml', 'che')).toEqual(['check'])
+    expect(complete('-c', 'a.yaml', 'check', '--str')).toEqual(['--strict'])
+  })
+
+  test('every shell has a script, and any other word is refused with their names', async () => {
+    await using cli = await commandLine()
+    for (const shell of ['bash', 'zsh', 'fish', 'powershell'])
+      expect((await cli.here('completion', shell)).stdout, shell).toContain('doctor')
+    expect(await cli.here('completion', 'csh')).toMatchObject({
+      code: 1,
+      stderr: 'no script for "csh"; there are: bash, zsh, fish, powershell\n',
+    })
+  })
+})
+
+describeWith(['zsh', 'fish'], 'completion in other shells', () => {
+  test('zsh and fish load their scripts; fish completes', async () => {
+    await using cli = await commandLine()
+    for (const shell of ['zsh', 'fish']) await writeFile(cli.path(shell), (await cli.here('completion', shell)).stdout)
+    execFileSync('zsh', [
+      '-f',
+      '-c',
+      `autoload -Uz compinit; compinit -u -D; source ${cli.path('zsh')}; [[ -n $_comps[trunkline] ]]`,
+    ])
+    const completed = execFileSync('fish', ['-c', `source ${cli.path('fish')}; complete -C 'trunkline logs --fol'`], {
+      env: { ...process.env, HOME: cli.folder, XDG_CONFIG_HOME: cli.folder },
+    })
+    expect(completed.toString()).toMatch(/^--follow/)
+  })
+})
+
+test('check --strict makes an error of a warning', async () => {
+  await using cli = await commandLine({
+    'trunkline.yaml': 'servers:\n  a: { command: x }\nlisten: { http: { bind: 127.0.0.1:0 } }\n',
+  })
+  expect((await cli.here('check', '--strict')).code).toBe(0)
+  await cli.write('host.json', '{"mcpServers":{"My Server":{"command":"x"}}}')
+  expect((await cli.here('check', '-c', 'host.json')).code).toBe(0)
+  expect(await cli.here('check', '--strict', '-c', 'host.json')).toMatchObject({
+    code: 6,
+    stderr: expect.stringContaining('--strict allows none') as string,
+  })
+})

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { ServerLogs } from '../../../src/downstream/server-logs.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
+
+const ALL = { servers: [], after: 0, sinceMs: 0, count: 100 }
+
+test('what is kept of one server stays within its limit and takes nothing from others', () => {
+  const logs = new ServerLogs(() => 1)
+  logs.printed('b', 1_000, 'mine', 0)
+  for (let at = 0; at < 1_000; at++) logs.printed('a', 1_000, `line ${at}`, 0)
+  const kept = logs.read(ALL)
+  expect(kept.length).toBeLessThan(10)
+  expect(kept[0]).toMatchObject({ server: 'b', number: 1 })
+  expect(kept.at(-1)).toMatchObject({ server: 'a', text: 'line 999', number: 1_001 })
+})
+
+test('a line that is larger than the limit is not kept', () => {
+  const logs = new ServerLogs()
+  logs.printed('a', 100, 'x'.repeat(200), 0)
+  expect(logs.read(ALL)).toEqual([])
+})
+
+test('the data of a message is its text, or JSON as the server wrote it, cut at 8 KiB', () => {
+  const logs = new ServerLogs()
+  const params = (json: string): Payload => Payload.at(Buffer.from(json))
+  logs.logged('a', 65_536, params('{"level":"info","data":"plain \\u00e9"}'))
+  logs.logged('a', 65_536, params('{"level":"info","logger":"db","data":{"n":1.0,"big":12345678901234567890}}'))
+  logs.logged('a', 65_536, params(`{"level":"info","data":"${'y'.repeat(20_000)}"}`))
+  logs.logged('a', 65_536, params('{"level":7}'))
+  expect(logs.read(ALL).map(({ text }) => text.slice(0, 60))).toEqual([
+    'plain é',
+    '{"n":1.0,"big":12345678901234567890}',
+    'y'.repeat(60),
+    '',
+  ])
+  expect(logs.read(ALL)[2]?.text).toHaveLength(8_192)
+})
+
+test('lines are read after a number, since a time, and no more than asked for', () => {
+  let nowMs = 0
+  const logs = new ServerLogs(() => (nowMs += 10))
+  for (const text of ['a', 'b', 'c']) logs.printed('s', 10_000, text, 0)
+  const texts = (query: object): string[] => logs.read({ ...ALL, ...query }).map(({ text }) => text)
+  expect(texts({ after: 1 })).toEqual(['b', 'c'])
+  expect(texts({ sinceMs: 30 })).toEqual(['c'])
+  expect(texts({ count: 2 })).toEqual(['b', 'c'])
+  logs.retain(new Set(['other']))
+  expect(texts({})).toEqual([])
+})
+
+test('a reader waits for a line or for its signal', async () => {
+  const logs = new ServerLogs()
+  const waiting = logs.added(new AbortController().signal)
+  logs.printed('a', 10_000, 'x', 0)
+  await waiting
+  const abort = new AbortController()
+  const other = logs.added(abort.signal)
+  abort.abort()
+  await other
+  await logs.added(abort.signal)
+})
