@@ -95,6 +95,9 @@ const parseTerm = (word: string): Filter | string => {
   if (compared !== null) return parseComparison(compared[1] ?? '', compared[2] ?? '', compared[3] ?? '')
   const colon = /^([a-z]+):(.*)$/s.exec(word)
   if (colon !== null && !word.startsWith('"')) return parseField(colon[1] ?? '', unquoted(colon[2] ?? ''))
+  // A common slip: it would be searched as text, and find nothing.
+  const equals = /^([a-z]+)=/.exec(word)
+  if (equals !== null) return `a field is written "${equals[1]}:…"; in quotes, "${word}" is searched as text`
   return contains(unquoted(word))
 }
 

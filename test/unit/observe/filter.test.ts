@@ -102,6 +102,7 @@ describe('a term', () => {
 
 describe('a mistake', () => {
   test.each([
+    ['outcome=error', 0, /a field is written "outcome:…"/],
     ['tool:a sever:b', 7, /nothing is called "sever:"; known: tool, /],
     ['err >fast', 4, />.*such as 1s/],
     ['size>1', 0, /nothing is called "size"/],
