@@ -265,11 +265,11 @@ const makeProgram = (
     .argument('<shell>', 'bash, zsh, fish or powershell')
     .action(async (shell: string) => {
       const { completion } = await import('./commands/inspect/completion.ts')
-      end(await completion(io, program, shell))
+      end(await completion(io, program, shell, json))
     })
   command('schema', 'print the JSON Schema of the configuration').action(async () => {
     const { schema } = await import('./commands/inspect/schema.ts')
-    end(await schema(io))
+    end(await schema(io, json))
   })
   program
     .command('token')

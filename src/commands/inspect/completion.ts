@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
-import { printVerbatim } from '../terminal/print.ts'
+import { printJson, printVerbatim } from '../terminal/print.ts'
 
 interface Word {
   readonly name: string
@@ -12,12 +12,13 @@ interface Word {
 
 const NAME = 'trunkline'
 
-export const completion = async (io: Io, program: Command, shell: string): Promise<number> => {
+export const completion = async (io: Io, program: Command, shell: string, json: boolean): Promise<number> => {
   const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
   if (script === undefined)
     throw new CommandError(EXIT.usage, `no script for "${shell}"; there are: ${Object.keys(SCRIPTS).join(', ')}`)
   const own = { name: '', description: '', options: optionsOf(program) }
-  await printVerbatim(io, script(program.commands.map(wordOf), own))
+  const text = script(program.commands.map(wordOf), own)
+  await (json ? printJson(io, { shell, script: text }) : printVerbatim(io, text))
   return EXIT.ok
 }
 

@@ -4,7 +4,8 @@ import { EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
 import { printVerbatim } from '../terminal/print.ts'
 
-export const schema = async (io: Io): Promise<number> => {
-  await printVerbatim(io, `${JSON.stringify(configurationJsonSchema(), null, 2)}\n`)
+/** `json`: on one line. */
+export const schema = async (io: Io, json: boolean): Promise<number> => {
+  await printVerbatim(io, `${JSON.stringify(configurationJsonSchema(), null, json ? 0 : 2)}\n`)
   return EXIT.ok
 }

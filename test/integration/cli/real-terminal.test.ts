@@ -1,0 +1,95 @@
+/** What a person sees in a terminal: tmux draws what the program writes, and gives it back as text. */
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { commandLine } from '../../support/cli.ts'
+import type { Cli } from '../../support/cli.ts'
+import { PROGRAM } from '../../support/program.ts'
+import { describeWith } from '../../support/programs.ts'
+
+interface Terminal {
+  /** The rows of the screen; `codes`: with the codes of its colours. */
+  rows(codes?: boolean): readonly string[]
+  keys(...names: readonly string[]): void
+}
+
+/** A terminal of this size in which the command line runs in the folder of `cli`. */
+const openTerminal = (cli: Cli, words: string, { columns = 80, rows = 24, env = '' } = {}): Terminal => {
+  // A server of its own, without the settings of the person that runs the test.
+  const name = `trunkline-${randomUUID()}`
+  const tmux = (...args: readonly string[]): string =>
+    execFileSync('tmux', ['-f', '/dev/null', '-L', name, ...args], { env: { ...cli.env, TERM: 'xterm-256color' } }).toString()
+  const command = `trap : INT; cd ${cli.folder}; env ${env} ${process.execPath} ${PROGRAM} ${words}; echo ended $?; exec cat`
+  tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), 'sh', '-c', command)
+  onTestFinished(() => void tmux('kill-server'))
+  return {
+    rows: (codes = false) =>
+      tmux('capture-pane', '-p', ...(codes ? ['-e'] : []))
+        .trimEnd()
+        .split('\n'),
+    keys: (...names) => void tmux('send-keys', ...names),
+  }
+}
+
+const shown = (terminal: Terminal, pattern: RegExp): Promise<string> =>
+  vi.waitUntil(() => terminal.rows().join('\n').match(pattern)?.[0], { timeout: 25_000, interval: 100 })
+
+/** A configuration with a server that works and, behind a `npx` that takes its time, one that is cold. */
+const laid = async (): Promise<Cli> => {
+  const cli = await commandLine()
+  await mkdir(cli.path('bin'))
+  await writeFile(cli.path('bin/npx'), '#!/bin/sh\necho "npm warn exec cold-package will be installed" >&2\nexec sleep 60\n')
+  await chmod(cli.path('bin/npx'), 0o755)
+  cli.env['PATH'] = `${cli.path('bin')}:${cli.env['PATH']}`
+  await cli.write(
+    'trunkline.yaml',
+    `listen: { http: { bind: 127.0.0.1:0 } }\nservers:\n  good: ${cli.fake()}\n  cold: { command: npx, args: [-y, cold-package] }\n  gone: { command: no-such-program }\n`,
+  )
+  return cli
+}
+
+describeWith(['tmux'], 'in a terminal', () => {
+  test('a cold npx says for how long and what it does; colour is for trouble alone; Ctrl-C ends', async () => {
+    await using cli = await laid()
+    const terminal = openTerminal(cli, 'up', { columns: 160 })
+    await shown(
+      terminal,
+      /cold +starting[^]*for \d+ s: npx downloads a package that it does not have yet; npm warn exec cold-package/,
+    )
+    const coloured = terminal.rows(true)
+    expect(coloured.find((row) => row.includes('good '))).not.toContain('\u001b[3')
+    expect(coloured.find((row) => row.includes('gone '))).toMatch(/\u001b\[31m✗/)
+    terminal.keys('C-c')
+    await shown(terminal, /ended 0/)
+  }, 60_000)
+
+  test('a narrow terminal gets the reason on a line of its own, and no row is wider than it', async () => {
+    await using cli = await laid()
+    const terminal = openTerminal(cli, 'ps', { columns: 44 })
+    await shown(terminal, /ended 4/)
+    await using up = await cli.up()
+    await up.said(/MCP/)
+    const narrow = openTerminal(cli, 'ps', { columns: 44 })
+    await shown(narrow, /ended 0/)
+    expect(
+      narrow
+        .rows()
+        .filter((row) => /^ {2}[●○✗▲] /.test(row))
+        .map((row) => row.trim().split(/\s+/).slice(1, 3).join(' ')),
+    ).toEqual(['good healthy', 'cold starting', 'gone failed'])
+    expect(narrow.rows().some((row) => /^ {6}spawn no-such-program/.test(row))).toBe(true)
+  }, 60_000)
+
+  test('NO_COLOR has no colour, and TERM=dumb neither colour nor a screen that changes', async () => {
+    await using cli = await laid()
+    for (const env of ['NO_COLOR=1', 'TERM=dumb']) {
+      const terminal = openTerminal(cli, 'up', { env, columns: 160 })
+      await shown(terminal, /gone +failed[^]*spawn no-such-program/)
+      expect(terminal.rows(true).join('\n'), env).not.toContain('\u001b[3')
+      if (env === 'TERM=dumb') expect(terminal.rows()[0]).toMatch(/^trunkline is ready: /)
+      terminal.keys('C-c')
+      await shown(terminal, /ended 0/)
+    }
+  }, 60_000)
+})
