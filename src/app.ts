@@ -13,7 +13,7 @@ import { LOCAL } from './auth/identity.ts'
 import { credentialFor } from './auth/oauth/credential-for.ts'
 import type { OAuthEnvironment } from './auth/oauth/environment.ts'
 import { SafeFetch } from './auth/oauth/safe-fetch.ts'
-import { SignIns } from './auth/oauth/sign-ins.ts'
+import { SIGN_IN_TTL_MS, SignIns } from './auth/oauth/sign-ins.ts'
 import { TokenStore } from './auth/oauth/store.ts'
 import { Seal } from './auth/seal.ts'
 import { SubjectTokens } from './auth/subject-tokens.ts'
@@ -36,6 +36,7 @@ import { Faults } from './gateway/faults.ts'
 import type { FaultCount } from './gateway/faults.ts'
 import { Gateway } from './gateway/gateway.ts'
 import { Admission } from './host/limits/admission.ts'
+import { SharedRates } from './gateway/limits/shared-rates.ts'
 import { warnOfToolsets } from './gateway/lists/toolset-warnings.ts'
 import { Front } from './host/http/front.ts'
 import { connectionsWithin, openGauges } from './host/limits/gauges.ts'
@@ -63,6 +64,7 @@ import { sweep } from './transport/process/pid-sweep.ts'
 import { HostPipe } from './transport/pipe/stdio-host.ts'
 import { readEnds } from './wire/message/message-ends.ts'
 import { GuardedStore } from './store/guarded-store.ts'
+import type { StoreState } from './store/guarded-store.ts'
 import type { Store } from './store/store.ts'
 import type { StoreOptions } from './store/store-options.ts'
 import { makeFolder } from './make-folder.ts'
@@ -105,6 +107,8 @@ export interface Running extends AsyncDisposable {
   readonly hub: Hub
   /** What was passed on to other replicas; `undefined`: there are none. */
   readonly replicas: Replicas | undefined
+  /** How the store is; `undefined`: none is configured. */
+  readonly store: StoreState | undefined
   /** How often each limit was reached. */
   readonly limits: LimitCounts
   /** What servers wrote. */
@@ -173,6 +177,14 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const logs = new ServerLogs()
   const stateDir = makeStateDir(configuration.stateDir, log)
   const seal = new Seal({ keys: sealKeys(configuration.stateKeys, stateDir, log) })
+  const instance = randomBytes(12).toString('base64url')
+  const store = await openStore(configuration.store, surroundings.store, log)
+  const { replicaUrl: url } = configuration
+  const { replicaTimes: times } = surroundings
+  const replicas =
+    url === undefined
+      ? undefined
+      : new Replicas({ self: { instance, url }, seal, store, log, ...(times !== undefined && { times }) })
   const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
   const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)
@@ -187,22 +199,21 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const subjects = new SubjectTokens((principal) => fleet.subjectChanged(principal))
   const oauth: OAuthEnvironment = {
     fetch: safeFetch.through(() => current.proxies),
-    store: new TokenStore(seal, stateDir, (error) =>
-      log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
+    store: new TokenStore(
+      seal,
+      stateDir,
+      (error) => log.warn({ error: String(error) }, 'tokens cannot be kept (state.dir): they end with this process'),
+      store,
     ),
     now: Date.now,
     subject: (principal) => subjects.of(principal),
     secrets: redactor.hold,
   }
-  const signIns = new SignIns(() => front.origin())
-  const instance = randomBytes(12).toString('base64url')
-  const store = await openStore(configuration.store, surroundings.store, log)
-  const { replicaUrl: url } = configuration
-  const { replicaTimes: times } = surroundings
-  const replicas =
-    url === undefined
-      ? undefined
-      : new Replicas({ self: { instance, url }, seal, store, log, ...(times !== undefined && { times }) })
+  const signIns = new SignIns(
+    () => front.origin(),
+    undefined,
+    (name) => replicas?.keepHome(name, SIGN_IN_TTL_MS) ?? Promise.resolve(),
+  )
   const faults = configuration.allowsFaults ? new Faults(log) : undefined
   faults?.apply(configuration.faults)
   if (faults !== undefined) sweeper.watch(faults)
@@ -248,6 +259,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     home: replicas?.home,
     store,
   })
+  const sharedRates = store && new SharedRates(store, gateway.rates)
   warnOfToolsets(gateway.feed, log, operatorCommand(configuration.named, 'tools'))
   const gauges = openGauges()
   if ((gauges.maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
@@ -407,6 +419,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await Promise.all([front.close(), ...[...pipes].map(release)])
     sessionIds.close()
     replicas?.close()
+    sharedRates?.close()
     if (surroundings.store === undefined) await store?.[Symbol.asyncDispose]()
     await tracing?.[Symbol.asyncDispose]()
     observer.feed[Symbol.dispose]()
@@ -431,6 +444,9 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     front,
     hub,
     replicas,
+    get store() {
+      return store?.state
+    },
     limits,
     logs,
     observer,
@@ -522,7 +538,11 @@ const openTracing = async (
 const STORE_START_MS = 1_000
 
 /** `undefined`: none is configured. A store that is away ends no start. */
-const openStore = async (options: StoreOptions | undefined, given: Store | undefined, log: Log): Promise<Store | undefined> => {
+const openStore = async (
+  options: StoreOptions | undefined,
+  given: Store | undefined,
+  log: Log,
+): Promise<GuardedStore | undefined> => {
   const guarded = (store: Store): GuardedStore =>
     new GuardedStore(store, {
       changed: (isDown, reason) => {

@@ -10,7 +10,7 @@ import type { Family, Labels, Sample } from '../observe/exposition.ts'
 import { groupMemory } from '../transport/process/group-memory.ts'
 import { VERSION } from '../version.ts'
 
-type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'hub'>
+type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'hub' | 'replicas' | 'store'>
 
 const STATES: readonly HealthState[] = ['starting', 'healthy', 'degraded', 'down', 'failed', 'draining']
 
@@ -21,7 +21,7 @@ const gauge = (name: string, help: string, samples: readonly Sample[]): Family =
 const counter = (name: string, help: string, samples: readonly Sample[]): Family => ({ type: 'counter', name, help, samples })
 const one = (value: number, labels: Labels = {}): readonly Sample[] => [{ labels, value }]
 
-const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, hub }: Measured): readonly Family[] => {
+const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, hub, replicas, store }: Measured): readonly Family[] => {
   const servers = fleet.downstreams$.value.map((downstream) => ({
     server: downstream.options.key,
     downstream,
@@ -107,6 +107,23 @@ const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, hub }: 
       'trunkline_audit_dropped_lines',
       'Lines of the audit log that were lost.',
       audit === undefined ? [] : one(audit.dropped),
+    ),
+    gauge(
+      'trunkline_store_up',
+      '1: the shared store answers, 0: it is away (store).',
+      store === undefined ? [] : one(store.isDown ? 0 : 1),
+    ),
+    counter('trunkline_store_operations', 'Operations of the shared store.', store === undefined ? [] : one(store.operations)),
+    counter('trunkline_store_failures', 'And those that failed.', store === undefined ? [] : one(store.failures)),
+    counter(
+      'trunkline_replica_passed_on',
+      'Requests passed on to the replica that has their session or call.',
+      replicas === undefined ? [] : one(replicas.counts.passed),
+    ),
+    counter(
+      'trunkline_replica_takeovers',
+      'Sessions taken over from a replica that was lost.',
+      replicas === undefined ? [] : one(replicas.counts.takenOver),
     ),
     gauge('trunkline_captured_calls', 'Calls kept for the dashboard.', one(observer.keptCalls)),
     gauge('trunkline_captured_bytes', 'Memory of captured calls (ui.capture.ring).', one(observer.keptBytes)),

@@ -221,6 +221,17 @@ export class Replicas {
     }
   }
 
+  /** Says in the store that this replica has what is named. While the store is away the others do not find it. */
+  async keepHome(name: string, ttlMs: number): Promise<void> {
+    await this.#options.store?.set(homeKey(name), this.home, ttlMs).catch(() => undefined)
+  }
+
+  /** The other replica that has what is named; `undefined`: none, it has ended, or the store is away. */
+  async findHome(name: string): Promise<Home | undefined> {
+    const home = await this.#options.store?.get(homeKey(name)).catch(() => undefined)
+    return home === undefined ? undefined : this.locate(home, undefined)
+  }
+
   /** Whether another replica serves this session since a time when this one could not be reached. */
   async areTakenOver(ids: readonly string[]): Promise<readonly boolean[]> {
     const { store, self } = this.#options
@@ -344,6 +355,7 @@ export class Replicas {
 
 const leaseOf = (instance: string): string => `replica:${instance}`
 const fenceOf = (instance: string): string => `fence:${instance}`
+const homeKey = (name: string): string => `home:${digestOf(name)}`
 const sessionKey = (digest: string): string => `session:${digest}`
 
 /** `undefined`: the text names no replica. */

@@ -27,8 +27,9 @@ export class TokenBucket {
     return missingMs > ROUNDING_MS ? missingMs : 0
   }
 
-  take(nowMs: number): void {
-    this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + this.#perTokenMs
+  /** `count` may exceed what the bucket holds, of tokens taken elsewhere: the rest is missing until it is refilled. */
+  take(nowMs: number, count = 1): void {
+    this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + this.#perTokenMs * count
   }
 
   /** Full, like a new bucket. */

@@ -1,13 +1,16 @@
 /** Three replicas behind a balancer without stickiness: what belongs to one is passed on to it, once (RELIABILITY 6). */
 import { describe, expect, test, vi } from 'vitest'
-import { bearer, tokenOf, TWO_TOKENS } from '../support/credentials.ts'
-import { fake } from '../support/fake-downstream.ts'
+import { Browser } from '../support/browser.ts'
+import { bearer, PER_USER, tokenOf, TWO_TOKENS } from '../support/credentials.ts'
+import { fake, FakeDownstream } from '../support/fake-downstream.ts'
+import { FakeIssuer, protect } from '../support/fake-issuer.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
 import { legacyHttp, legacySse, modernHttp } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
 import { startReplicas } from '../support/replicas.ts'
+import { toolsetOf } from '../support/toolsets.ts'
 
 const elicits = async (turn: Turn): Promise<JsonMap> => {
   const { result } = await turn.ask('elicitation/create', {
@@ -252,5 +255,65 @@ describe('a session of a legacy host', () => {
     expect(await statusOf(set, 1, id, forged)).toBe(200)
     const probe = await fetch(new URL('/replica', set.all[0]?.gateway.url), { headers: forged })
     expect([probe.status, probe.headers.get('trunkline-hop')]).toEqual([404, null])
+  })
+})
+
+test('T-08 F-17 a person signs in through three replicas, once, and all of them have the token', async () => {
+  await using issuer = await FakeIssuer.start()
+  await using server = await FakeDownstream.start(fake.of({ kind: 'modern http', tools: ['echo'] }))
+  protect(server, issuer)
+  await using set = await startReplicas(3, {
+    servers: {},
+    fakes: new Map([['a', server]]),
+    options: { a: { credential: PER_USER } },
+  })
+  const host = { capabilities: { elicitation: { form: {}, url: {} } } }
+  await using first = await modernHttp.connect(set.front, host)
+  const asked = await first.call('tools/call', { name: 'a__sign_in' })
+  const { 'sign-in': question } = asked['inputRequests'] as Record<string, { params: { url: string } }>
+  expect((await new Browser().signIn(question?.params.url ?? '')).text).toContain('Signed in to A')
+  // The next three calls go to the three replicas in turn.
+  for (let at = 0; at < 3; at++)
+    await vi.waitFor(async () => {
+      set.balancer.next = at
+      expect(await first.call('tools/call', { name: 'a__echo', arguments: {} })).toMatchObject({ resultType: 'complete' })
+    }, 5_000)
+  expect(issuer.grants).toEqual(['authorization_code'])
+})
+
+describe('a confirmation', () => {
+  const OPS = toolsetOf({}, { name: 'ops', confirm: ['a__x'] })
+  const options = { ...able, toolset: 'ops' }
+  const confirmed = (asked: JsonMap): JsonMap => ({
+    ...CALL,
+    requestState: asked['requestState'],
+    inputResponses: { confirm: { action: 'accept' } },
+  })
+
+  test('is used once by all replicas', async () => {
+    await using set = await start({ gateway: { toolsets: [OPS] } })
+    await using host = await modernHttp.connect(set.front, options)
+    const retry = confirmed(await host.call('tools/call', CALL))
+    expect(await host.call('tools/call', retry)).toMatchObject({ resultType: 'complete' })
+    for (let at = 0; at < 3; at++)
+      await expect(host.call('tools/call', retry)).rejects.toMatchObject({ code: -32602, message: 'requestState already used' })
+    expect(set.fake('a').all('tools/call')).toHaveLength(1)
+  })
+
+  test('F-28 is asked for again while the store is away, and the call is not sent', async () => {
+    await using set = await start({ gateway: { toolsets: [OPS] } })
+    await using host = await modernHttp.connect(set.front, options)
+    const first = await host.call('tools/call', CALL)
+    for (const { link } of set.all) link.isCut = true
+    const again = await host.call('tools/call', confirmed(first))
+    expect(again).toMatchObject({ resultType: 'input_required' })
+    expect(set.fake('a').all('tools/call')).toEqual([])
+    for (const { link } of set.all) link.isCut = false
+    await vi.waitFor(async () =>
+      expect(await host.call('tools/call', confirmed(await host.call('tools/call', CALL)))).toMatchObject({
+        resultType: 'complete',
+      }),
+    )
+    expect(set.fake('a').all('tools/call')).toHaveLength(1)
   })
 })

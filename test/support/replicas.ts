@@ -37,6 +37,7 @@ export interface ReplicaSet extends AsyncDisposable {
 export const startReplicas = async (count: number, setup: GatewaySetup): Promise<ReplicaSet> => {
   const fakes = new Map<string, FakeDownstream>(setup.fakes)
   for (const [key, spec] of Object.entries(setup.servers)) fakes.set(key, await FakeDownstream.start(spec))
+  const balancer = await openBalancer([])
   const store = 'store' in setup ? setup.store : new MemoryStore()
   const seen = new Set<string>()
   const open = async (): Promise<Replica> => {
@@ -45,6 +46,7 @@ export const startReplicas = async (count: number, setup: GatewaySetup): Promise
     const { store: _, ...rest } = setup
     const gateway = await startGateway({
       ...rest,
+      host: { publicUrl: balancer.url.origin, ...rest.host },
       fakes,
       stateKey: setup.stateKey ?? KEY,
       replicaUrl: `http://127.0.0.1:${wire.port}`,
@@ -61,7 +63,7 @@ export const startReplicas = async (count: number, setup: GatewaySetup): Promise
   const all: Replica[] = []
   for (let at = 0; at < count; at++) all.push(await open())
   const ports = (): number[] => all.map(({ gateway }) => Number(gateway.url.port))
-  const balancer = await openBalancer(ports())
+  balancer.targets = ports()
   const [first] = all
   if (first === undefined) throw new Error('no replica')
   return {

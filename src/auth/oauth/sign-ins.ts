@@ -49,9 +49,19 @@ export class SignIns {
   /** By `state`. */
   readonly #underWay = new Map<string, UnderWay>()
 
-  /** `base`: origin under which browsers reach us, asked when the first link is made. `now`: monotonic milliseconds. */
-  constructor(base: () => Promise<string>, now: () => number = () => performance.now()) {
+  readonly #announce: (name: string) => Promise<void>
+
+  /**
+   * `base`: origin under which browsers reach us, asked when the first link is made. `now`: monotonic milliseconds. `announce`: tells other
+   * replicas that this one has the sign-in of this id or `state`.
+   */
+  constructor(
+    base: () => Promise<string>,
+    now: () => number = () => performance.now(),
+    announce: (name: string) => Promise<void> = () => Promise.resolve(),
+  ) {
     this.#base = base
+    this.#announce = announce
     this.#now = now
   }
 
@@ -59,7 +69,13 @@ export class SignIns {
   async ask(interactive: Interactive, displayName: string): Promise<{ readonly signIn: SignIn; readonly url: string }> {
     const signIn = this.#open(interactive, displayName)
     signIn.hasFailed = false
+    await this.#announce(signIn.id)
     return { signIn, url: `${await this.#base()}/connect/${signIn.id}` }
+  }
+
+  /** Whether an id or a `state` is of a sign-in here. */
+  has(name: string): boolean {
+    return this.#entries.has(name) || this.#underWay.has(name)
   }
 
   find(id: string): SignIn | undefined {
@@ -78,6 +94,7 @@ export class SignIns {
     })
     for (const [state, { entry: other }] of this.#underWay) if (other === entry) this.#underWay.delete(state)
     this.#underWay.set(journey.state, { entry, journey, browser })
+    await this.#announce(journey.state)
     return url
   }
 

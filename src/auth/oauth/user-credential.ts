@@ -67,6 +67,15 @@ export class UserCredential implements Credential, Interactive {
     this.#environment = environment
     this.#storeKey = ['tokens', options.key, options.server.href, options.principal]
     this.#adopt(this.#stored())
+    environment.store.watch(this.#storeKey, () => this.#changedElsewhere())
+  }
+
+  /** Another replica has signed in or renewed the token. */
+  #changedElsewhere(): void {
+    const wasSignedIn = this.isSignedIn
+    this.#adopt(this.#stored())
+    this.#challenge = undefined
+    if (!wasSignedIn) for (const changed of this.#listeners) changed()
   }
 
   /** Whether there is anything to send. */

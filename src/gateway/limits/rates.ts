@@ -32,9 +32,18 @@ export interface RateCount {
 /** Above so many principals those that have been silent are forgotten: their buckets are full. */
 const MAX_PRINCIPALS = 10_000
 
+/** Tokens taken from one bucket; `key`: its principal, or empty. */
+export interface Taken {
+  readonly rule: RateRule
+  readonly key: string
+  readonly count: number
+}
+
 interface Limit {
   readonly rule: RateRule
   refused: number
+  /** Tokens taken by bucket since they were last asked for; `undefined`: no replica asks. */
+  taken: Map<string, number> | undefined
   /** By principal; one under the empty name for the rest. */
   readonly buckets: Map<string, TokenBucket>
 }
@@ -42,6 +51,7 @@ interface Limit {
 export class Rates {
   readonly #clock: () => number
   readonly #toolsetOf: (scope: Scope) => string | undefined
+  #isShared = false
   #limits: readonly Limit[] = []
   #perPrincipal: Limit | undefined
   #toolsets = new Map<string, Limit>()
@@ -64,7 +74,9 @@ export class Rates {
     const before = new Map(this.#limits.map((limit) => [limit.rule.option, limit]))
     const limitOf = (rule: RateRule): Limit => {
       const same = before.get(rule.option)
-      return same?.rule.rate.text === rule.rate.text ? same : { rule, refused: same?.refused ?? 0, buckets: new Map() }
+      return same?.rule.rate.text === rule.rate.text
+        ? same
+        : { rule, refused: same?.refused ?? 0, taken: this.#isShared ? new Map() : undefined, buckets: new Map() }
     }
     this.#limits = rules.map(limitOf)
     this.#perPrincipal = this.#limits.find(({ rule }) => rule.of.kind === 'principal')
@@ -80,6 +92,28 @@ export class Rates {
         this.#tools.set(of.server, tools.set(of.original, limit))
       }
     }
+  }
+
+  /** From now on replicas tell each other what they took. */
+  share(): void {
+    this.#isShared = true
+    for (const limit of this.#limits) limit.taken ??= new Map()
+  }
+
+  /** What was taken here since the last time. */
+  takenHere(): readonly Taken[] {
+    return this.#limits.flatMap(({ rule, taken }) => {
+      const all = [...(taken ?? [])].map(([key, count]) => ({ rule, key, count }))
+      taken?.clear()
+      return all
+    })
+  }
+
+  /** The same of other replicas. */
+  takenElsewhere({ rule, key, count }: Taken): void {
+    const limit = this.#limits.find((each) => each.rule === rule)
+    const nowMs = this.#clock()
+    if (limit !== undefined) bucketOf(limit, key, nowMs).take(nowMs, count)
   }
 
   /** What the layer is for is configured. */
@@ -127,12 +161,21 @@ export class Rates {
       if (waitMs > longestMs) [longestMs, reached] = [waitMs, limit]
     }
     if (reached !== undefined) throw refuse(reached, longestMs)
-    for (const limit of limits) if (limit !== undefined) bucketOf(limit, principal, nowMs).take(nowMs)
+    for (const limit of limits) {
+      if (limit === undefined) continue
+      bucketOf(limit, principal, nowMs).take(nowMs)
+      if (limit.taken === undefined) continue
+      const key = keyOf(limit, principal)
+      limit.taken.set(key, (limit.taken.get(key) ?? 0) + 1)
+    }
   }
 }
 
-const bucketOf = ({ buckets, rule }: Limit, principal: string, nowMs: number): TokenBucket => {
-  const key = rule.of.kind === 'principal' ? principal : ''
+const keyOf = ({ rule }: Limit, principal: string): string => (rule.of.kind === 'principal' ? principal : '')
+
+const bucketOf = (limit: Limit, principal: string, nowMs: number): TokenBucket => {
+  const { buckets, rule } = limit
+  const key = keyOf(limit, principal)
   let bucket = buckets.get(key)
   if (bucket !== undefined) return bucket
   if (buckets.size >= MAX_PRINCIPALS) for (const [name, idle] of buckets) if (idle.isFull(nowMs)) buckets.delete(name)

@@ -19,7 +19,8 @@ import type { HttpServerOptions, Listening } from '../../transport/http1/server/
 import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
 import { withinRequest } from '../boundary.ts'
 import { factsOf } from '../caller-facts.ts'
-import { ConnectPages } from './sign-in-pages.ts'
+import type { Replicas } from '../../replicas/replicas.ts'
+import { ConnectPages, MAX_FORM_BYTES } from './sign-in-pages.ts'
 import { refuseEncoded, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
 import { connectionsWithin } from '../limits/gauges.ts'
@@ -311,13 +312,33 @@ export class Front {
     if (refuseEncoded(this.#hub, request)) return
     const guard = this.#guard
     // Sign-in pages: people have no credential in the request and prove their identity on the page.
-    if (request.path.startsWith('/connect/')) return this.#connect.handle(request)
+    if (request.path.startsWith('/connect/')) return this.#signIn(request)
     if (asksForPage(request, this.#hub.options.path)) return this.#status.handle(request)
     if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
     if (guard.serves(request)) return
     const admitted = guard.check(request)
     if (admitted instanceof Promise) void this.#routeLater(request, admitted)
     else if (admitted !== undefined) this.#route(request, admitted)
+  }
+
+  /** A sign-in that began at another replica goes on there. */
+  #signIn(request: HttpRequest): void {
+    const { replicas, signIns } = this.#hub
+    const [, id = ''] = /^\/connect\/([\w-]{22,64})$/.exec(request.path) ?? []
+    const name = id === '' ? (new URLSearchParams(request.query).get('state') ?? '') : id
+    if (replicas === undefined || name === '' || signIns.has(name) || replicas.isPassedOn(request))
+      return this.#connect.handle(request)
+    if (request.method !== 'POST') return void this.#passOn(request, undefined, name, replicas)
+    request.readBody(MAX_FORM_BYTES, (body) => {
+      if (Buffer.isBuffer(body)) void this.#passOn(request, body, name, replicas)
+      else request.reply(413, {})
+    })
+  }
+
+  async #passOn(request: HttpRequest, body: Buffer | undefined, name: string, replicas: Replicas): Promise<void> {
+    const home = await replicas.findHome(name).catch(() => undefined)
+    if (home !== undefined && (await replicas.passOn(request, body, home)) === 'answered') return
+    withinRequest(request, this.#hub, () => this.#connect.gone(request))
   }
 
   async #routeLater(request: HttpRequest, verified: Promise<Admitted | undefined>): Promise<void> {

@@ -20,7 +20,7 @@ import { pageHeaders } from './page.ts'
 import { notePage, questionPage } from './pages.ts'
 
 const CALLBACK = '/connect/callback'
-const MAX_FORM_BYTES = 16 * 1024
+export const MAX_FORM_BYTES = 16 * 1024
 const MARK = /^[\w-]{43}$/
 /** A form leads to the authorization server, whichever it is. */
 const PAGE_HEADERS = pageHeaders('any')
@@ -57,6 +57,11 @@ export class ConnectPages {
     else if (request.method === 'GET') this.#ask(request, rest)
     else if (request.method === 'POST') this.#consent(request, rest)
     else this.#refuse(request, 405, { Allow: 'GET, POST' })
+  }
+
+  /** There is no such sign-in at any replica. */
+  gone(request: HttpRequest): void {
+    this.#note(request, 404, GONE)
   }
 
   #document(request: HttpRequest): void {

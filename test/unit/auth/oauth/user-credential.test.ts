@@ -2,13 +2,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { SafeFetch } from '../../../../src/auth/oauth/safe-fetch.ts'
 import { TokenStore } from '../../../../src/auth/oauth/store.ts'
 import { UserCredential } from '../../../../src/auth/oauth/user-credential.ts'
 import { Seal } from '../../../../src/auth/seal.ts'
 import { Browser } from '../../../support/browser.ts'
 import { FakeDownstream } from '../../../support/fake-downstream.ts'
+import { MemoryStore } from '../../../support/memory-store.ts'
 import { FakeIssuer, protect } from '../../../support/fake-issuer.ts'
 
 const KEY = Buffer.alloc(32, 7)
@@ -16,7 +17,9 @@ const folder = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
 const BACK = { redirectUri: 'http://127.0.0.1:9/connect/callback', document: undefined }
 afterEach(() => rmSync(join(folder, 'credentials'), { recursive: true, force: true }))
 
-const scene = async () => {
+/** `shared`: credentials are of replicas with a folder each and a store that they share. */
+const scene = async (shared?: MemoryStore) => {
+  let replicas = 0
   const issuer = await FakeIssuer.start({ ttl: 3_600 })
   const server = await FakeDownstream.start({ kind: 'modern http' })
   protect(server, issuer)
@@ -41,7 +44,12 @@ const scene = async () => {
       },
       {
         fetch: safe.fetch,
-        store: new TokenStore(new Seal({ keys: [KEY] }), folder, (error) => expect(error).toBeUndefined()),
+        store: new TokenStore(
+          new Seal({ keys: [KEY] }),
+          shared === undefined ? folder : join(folder, 'credentials', String(replicas++)),
+          (error) => expect(error).toBeUndefined(),
+          shared,
+        ),
         now: () => nowMs,
         subject: () => undefined,
         secrets: (_holder, tokens) => secrets.push(...tokens),
@@ -64,30 +72,57 @@ const scene = async () => {
   }
 }
 
-test('F-17 fifty that find it expired, in two processes, make one grant of a rotation-strict server', async () => {
-  await using stage = await scene()
-  const one = stage.credential()
+const SHARING: readonly [string, () => MemoryStore | undefined][] = [
+  ['processes of one folder', () => undefined],
+  ['replicas of one store', () => new MemoryStore()],
+]
+
+test.each(SHARING)(
+  'F-17 fifty that find it expired, in two %s, make one grant of a rotation-strict server',
+  async (_name, store) => {
+    await using stage = await scene(store())
+    const one = stage.credential()
+    await stage.signIn(one)
+    const two = stage.credential()
+    await vi.waitFor(() => expect(two.isSignedIn).toBe(true))
+    stage.passHour()
+    await Promise.all(Array.from({ length: 50 }, async (_, at) => (at % 2 === 0 ? one : two).ready()))
+    expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
+    expect(one.bearer.value).toBe(two.bearer.value)
+    expect(stage.issuer.find(one.bearer.value?.replace('Bearer ', ''))).toBeDefined()
+  },
+)
+
+test('F-17 a replica learns of a sign-in at another one, and of what renews its token', async () => {
+  await using stage = await scene(new MemoryStore())
+  const [one, two] = [stage.credential(), stage.credential()]
+  let changes = 0
+  two.onChange(() => changes++)
   await stage.signIn(one)
-  const two = stage.credential()
-  stage.passHour()
-  await Promise.all(Array.from({ length: 50 }, async (_, at) => (at % 2 === 0 ? one : two).ready()))
-  expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
-  expect(one.bearer.value).toBe(two.bearer.value)
-  expect(stage.issuer.find(one.bearer.value?.replace('Bearer ', ''))).toBeDefined()
+  await vi.waitFor(() => expect([two.isSignedIn, changes]).toEqual([true, 1]))
+  expect(two.bearer.value).toBe(one.bearer.value)
+  stage.issuer.expire()
+  await one.renew({ used: one.bearer.value, status: 401, challenge: undefined })
+  await vi.waitFor(() => expect(two.bearer.value).toBe(one.bearer.value))
+  expect(stage.credential('another').isSignedIn).toBe(false)
 })
 
-test('F-17 a refused token that another has renewed meanwhile is replaced, not renewed and not deleted', async () => {
-  await using stage = await scene()
-  const one = stage.credential()
-  await stage.signIn(one)
-  const two = stage.credential()
-  const used = one.bearer.value
-  stage.issuer.expire()
-  await two.renew({ used, status: 401, challenge: undefined })
-  await one.renew({ used, status: 401, challenge: undefined })
-  expect(one.bearer.value).toBe(two.bearer.value)
-  expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
-})
+test.each(SHARING)(
+  'F-17 a refused token that another of two %s has renewed is replaced, not renewed and not deleted',
+  async (_name, store) => {
+    await using stage = await scene(store())
+    const one = stage.credential()
+    await stage.signIn(one)
+    const two = stage.credential()
+    await vi.waitFor(() => expect(two.isSignedIn).toBe(true))
+    const used = one.bearer.value
+    stage.issuer.expire()
+    await two.renew({ used, status: 401, challenge: undefined })
+    await one.renew({ used, status: 401, challenge: undefined })
+    expect(one.bearer.value).toBe(two.bearer.value)
+    expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
+  },
+)
 
 test('what cannot be renewed asks for a sign-in, here and wherever it is read again', async () => {
   await using stage = await scene()
