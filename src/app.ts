@@ -29,8 +29,8 @@ import { makeOpeners } from './downstream/links/openers.ts'
 import { RetryBudget } from './downstream/pacing/retry-budget.ts'
 import { openMemory } from './downstream/lists/store.ts'
 import type { PolicyOptions } from './policy/options.ts'
-import type { Policy } from './policy/policy.ts'
 import { ServerLogs } from './downstream/server-logs.ts'
+import { JsonPoster } from './transport/http1/client/json-poster.ts'
 import { Audit } from './gateway/audit.ts'
 import { Faults } from './gateway/faults.ts'
 import type { FaultCount } from './gateway/faults.ts'
@@ -367,11 +367,26 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     await before?.[Symbol.asyncDispose]()
   }
   await keepTraces(configuration.tracing)
-  gateway.judgeBy(await openPolicy(configuration.policy))
+  let poster: JsonPoster | undefined
+  const warnOfService = throttled(SERVICE_WARNING_MS, (error: string) =>
+    log.warn({ error }, 'the policy service does not answer (policy.service)'),
+  )
+  /** Calls and lists from now on follow this policy. */
+  const keepPolicy = async (options: PolicyOptions | undefined): Promise<void> => {
+    const before = poster
+    const opened = options && (await openPolicy(options))
+    const service = options?.service
+    poster = service && new JsonPoster(service, () => current.proxies)
+    const decisions = service && poster && opened && new opened.DecisionService(service, poster, { failed: warnOfService })
+    gateway.judgeBy(opened?.policy, decisions)
+    await before?.[Symbol.asyncDispose]()
+  }
+  await keepPolicy(configuration.policy)
   const front: Front = new Front(hub, sweeper, oauth.fetch)
   const dispose = async (): Promise<void> => {
     await clients.close()
     await safeFetch[Symbol.asyncDispose]()
+    await poster?.[Symbol.asyncDispose]()
     journal?.[Symbol.dispose]()
     await sightings?.[Symbol.asyncDispose]()
     await auditFile?.[Symbol.asyncDispose]()
@@ -491,7 +506,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
         await before?.[Symbol.asyncDispose]()
       }
       // Before anything of the next configuration is seen: what it forbids is not open for a moment.
-      if (!isDeepStrictEqual(current.policy, next.policy)) gateway.judgeBy(await openPolicy(next.policy))
+      if (!isDeepStrictEqual(current.policy, next.policy)) await keepPolicy(next.policy)
       if (!isDeepStrictEqual(current.tracing, next.tracing)) await keepTraces(next.tracing)
       hub.options = next.host
       subjects.want(exchangesTokens(next))
@@ -509,8 +524,27 @@ export const startGateway = async (configuration: Configuration, surroundings: S
 }
 
 /** The library of its expressions is read where there is one. */
-const openPolicy = async (options: PolicyOptions | undefined): Promise<Policy | undefined> =>
-  options && new (await import('./policy/policy.ts')).Policy(options)
+const openPolicy = async (options: PolicyOptions) => {
+  const [{ Policy }, { DecisionService }] = await Promise.all([
+    import('./policy/policy.ts'),
+    import('./policy/decision-service.ts'),
+  ])
+  return { policy: new Policy(options), DecisionService }
+}
+
+/** Minimum time between warnings that the policy service does not answer. */
+const SERVICE_WARNING_MS = 60_000
+
+/** `tell`, at most once in so many milliseconds. */
+const throttled = (ms: number, tell: (text: string) => void): ((text: string) => void) => {
+  let toldMs = -Infinity
+  return (text) => {
+    const nowMs = performance.now()
+    if (nowMs - toldMs < ms) return
+    toldMs = nowMs
+    tell(text)
+  }
+}
 
 /** What relays have sent by then has come, and they send no more requests; after `RELAY_MS` at the latest. */
 const relaysHold = async (pipes: readonly Piped[]): Promise<void> => {

@@ -46,7 +46,7 @@ const KINDS = [
   { method: 'resources/read', kind: 'resources', find: findResource },
 ] as const
 
-export const canCall = (running: Running, question: CanQuestion): CanEnd => {
+export const canCall = async (running: Running, question: CanQuestion): Promise<CanEnd> => {
   const { gateway, fleet, configuration } = running
   const { principal, name, toolset, facts } = question
   const tokens = configuration.host.auth?.tokens ?? []
@@ -60,9 +60,10 @@ export const canCall = (running: Running, question: CanQuestion): CanEnd => {
     const route = find(view, name)
     const downstream = route && fleet.for(route.serverKey, principal)
     if (route === undefined || downstream === undefined) continue
-    const verdict = gateway.access.judge({ call: callOf(method, question, caller), route, downstream, view })
+    const verdict = await gateway.access.judge({ call: callOf(method, question, caller), route, downstream, view })
     const row = view.catalog.index[kind].get(name)
-    const isShown = row === undefined || gateway.access.shown(view, kind, caller)?.(row) !== false
+    const isIn = await gateway.access.shown(view, kind, caller)
+    const isShown = row === undefined || isIn?.(row) !== false
     const common = { kind: 'judged', method, server: route.serverKey, original: route.original, isListed: isShown } as const
     const { decision = 'allow', rule, reason, detail } = verdict ?? {}
     if (decision === 'allow' && method === 'tools/call' && route.entry !== undefined && view.confirms(route.entry))

@@ -247,7 +247,7 @@ export const localControl = (
     },
     lint: async (hosts) => redactor.hideIn(lintCatalog(running.gateway.feed.catalog, running.configuration.gateway, hosts)),
     why: async (name, toolset) => redactor.hideIn(explain(running, name, toolset)),
-    can: async (question) => redactor.hideIn(canCall(running, readQuestion(question))),
+    can: async (question) => redactor.hideIn(await canCall(running, readQuestion(question))),
     plan: async () => redactor.hideIn(await reloader.plan()),
     basis: async () => basisOf(running, context, (value) => redactor.hideIn(value)),
     approve: async (server, tool) => running.fleet.get(server)?.approve(tool),

@@ -16,7 +16,7 @@ import { credentialsOf, secretsOf, warnOfReadableSecrets } from './build/known-s
 import { listenFilesOf } from './build/listen.ts'
 import { buildObserve } from './build/observe.ts'
 import { collectRates } from './build/rates.ts'
-import { buildPolicy } from './build/policy.ts'
+import { buildPolicy, secretsOfPolicy } from './build/policy.ts'
 import { readProxies } from './build/proxies.ts'
 import { checkReplicas, secretsOfStore } from './build/replicas.ts'
 import { buildServer } from './build/server.ts'
@@ -108,6 +108,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
         ...[...gathered.servers.values()].flatMap(secretsOf),
         ...secretsOfAuth(gathered.sections.get('auth')),
         ...secretsOfTracing(gathered.sections.get('telemetry')),
+        ...secretsOfPolicy(gathered.sections.get('policy')),
         ...secretsOfStore(gathered.sections.get('store')),
       ]),
     ],

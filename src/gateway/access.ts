@@ -9,11 +9,16 @@ import { isMetaTool } from '../catalog/view/meta-tools.ts'
 import type { Route } from '../catalog/view/routes.ts'
 import type { View } from '../catalog/view/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
+import { UnjudgedArguments } from '../policy/arguments.ts'
+import type { DecisionService, ServiceAnswer } from '../policy/decision-service.ts'
 import type { Policy, Judged, Verdict } from '../policy/policy.ts'
 import { PolicyAnnotations, UNKNOWN } from '../policy/subject.ts'
-import type { Call, Caller } from '../rpc/call.ts'
+import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { noteDenial, notePolicy } from '../rpc/record.ts'
 import { Failure } from '../wire/message/failure.ts'
+import { join, Payload } from '../wire/message/payload.ts'
+import type { JsonObject } from '../wire/message/payload.ts'
+import { META } from '../wire/protocol/meta.ts'
 import { Unconfirmed } from './unconfirmed.ts'
 
 /** By what an entry of a list is used. */
@@ -35,34 +40,157 @@ export interface Placed {
 export class Access {
   /** `undefined`: everything that a caller sees is allowed. */
   policy: Policy | undefined
+  /** Decides where no rule does. */
+  service: DecisionService | undefined
 
-  /** What the policy says of a call; `undefined`: nothing forbids it. */
-  judge(placed: Placed): Verdict | undefined {
-    const { call, route } = placed
-    if (this.policy === undefined || route.entry?.isSignIn === true || route.isSignIn === true) return undefined
-    const verdict = this.policy.judge(judgedCall(placed), argumentsOf(call))
-    if (verdict.decision !== 'confirm' || call.method === 'tools/call') return verdict
-    return { ...verdict, decision: 'deny', reason: `${verdict.reason ?? ''} (only calls of tools can be confirmed)` }
+  /** What is said of a call; `undefined`: nothing forbids it. */
+  async judge(placed: Placed): Promise<Verdict | undefined> {
+    const { policy, service } = this
+    if (policy === undefined || isSignIn(placed.route)) return undefined
+    const args = argumentsOf(placed.call)
+    const verdict = policy.judge(judgedCall(placed), args)
+    if (service === undefined || !policy.isDefault(verdict)) return confirmable(verdict, placed.call)
+    return (await this.#asked(placed, policy, service, args)).verdict
   }
 
-  /** Throws `Failure` of a call that is denied, and `Unconfirmed` of one that a person has not confirmed. */
-  check(placed: Placed): void {
-    if (this.policy === undefined) return
+  /**
+   * Throws `Failure` of a call that is denied, and `Unconfirmed` of one that a person has not confirmed. A promise where the service is
+   * asked, with the parameters to go on with where it has replaced some.
+   */
+  check(placed: Placed): Promise<Payload | undefined> | undefined {
+    const { policy, service } = this
+    if (policy === undefined || isSignIn(placed.route)) return undefined
+    const args = argumentsOf(placed.call)
+    const verdict = policy.judge(judgedCall(placed), args)
+    if (service !== undefined && policy.isDefault(verdict)) return this.#askService(placed, policy, service, args)
+    enforce(placed.call, confirmable(verdict, placed.call))
+    return undefined
+  }
+
+  /** Whether the result of this call is the service's to see, so that it must be whole. */
+  inspects({ method }: Pick<Call, 'method'>): boolean {
+    return method === 'tools/call' && this.service?.options.replaces.includes('results') === true
+  }
+
+  /** The outcome as the service leaves it. Throws `Failure` where it denies the result. */
+  async inspect(placed: Placed, outcome: Outcome): Promise<Outcome> {
+    const { service, policy } = this
+    if (service === undefined || policy === undefined || outcome.kind === 'input_required' || isSignIn(placed.route))
+      return outcome
     const { call } = placed
-    const verdict = this.judge(placed)
-    if (verdict === undefined) return
-    notePolicy(call, { decision: verdict.decision, rule: verdict.rule, reason: verdict.reason })
-    if (verdict.decision === 'allow') return
-    if (verdict.decision === 'deny') throw denied(call, verdict)
-    if (call.isConfirmed !== true) throw new Unconfirmed({ rule: verdict.rule, reason: verdict.reason ?? '' })
+    // Its result would come back on a path of its own.
+    if (outcome.kind === 'task')
+      throw deniedResult(call, {
+        decision: 'deny',
+        rule: 'policy.service.replaces',
+        reason: 'results of tasks cannot be inspected',
+      })
+    const { result } = outcome
+    const { verdict = policy.otherwise, content } = await service.decide(
+      judgedCall(placed),
+      argumentsOf(call),
+      join(result.parts()),
+    )
+    if (verdict.decision !== 'allow') throw deniedResult(call, verdict)
+    if (content === undefined) return outcome
+    result.set('content', content)
+    result.delete('structuredContent')
+    noteReplaced(call, result, 'result')
+    return outcome
+  }
+
+  /** Marks the result of a call whose arguments were replaced. */
+  mark({ record }: Pick<Call, 'record'>, { result }: Outcome): void {
+    noteReplaced({ record }, result, 'arguments')
   }
 
   /** Which rows of a list this caller is shown; `undefined`: all. */
-  shown(view: View, kind: ListKind, caller: Caller): ((row: Exposed) => boolean) | undefined {
-    const { policy } = this
+  shown(view: View, kind: ListKind, caller: Caller): ShownRows | undefined | Promise<ShownRows> {
+    const { policy, service } = this
     if (policy === undefined) return undefined
-    return (row) => isOurs(kind, row) || policy.mayAllow(judgedRow(row, view, kind, caller))
+    const mayAllow = (row: Exposed): boolean | 'default' =>
+      isOurs(kind, row) || policy.mayAllow(judgedRow(row, view, kind, caller))
+    const isOpen = policy.otherwise.decision === 'allow'
+    if (service === undefined) return (row) => orDefault(mayAllow(row), isOpen)
+    if (!service.options.lists) return (row) => orDefault(mayAllow(row), true)
+    const { rows } = view.list(kind)
+    const undecided = rows.filter((row) => mayAllow(row) === 'default')
+    // A template has no name that a call would have: its own stands for it here.
+    const asked = undecided.map((row) => ({
+      ...judgedRow(row, view, kind, caller),
+      name: row.exposed,
+      original: row.entry.original,
+    }))
+    return service
+      .visible(asked)
+      .then((names) => (row: Exposed) => orDefault(mayAllow(row), names === undefined ? true : names.has(row.exposed)))
   }
+
+  async #askService(
+    placed: Placed,
+    policy: Policy,
+    service: DecisionService,
+    args: Buffer | undefined,
+  ): Promise<Payload | undefined> {
+    const { call } = placed
+    const answer = await this.#asked(placed, policy, service, args)
+    enforce(call, answer.verdict)
+    if (answer.arguments === undefined) return undefined
+    const params = call.params.fresh()
+    params.set('arguments', answer.arguments)
+    return Payload.at(join(params.parts()))
+  }
+
+  async #asked(
+    placed: Placed,
+    policy: Policy,
+    service: DecisionService,
+    args: Buffer | undefined,
+  ): Promise<ServiceAnswer & { readonly verdict: Verdict }> {
+    try {
+      if (args !== undefined) policy.checkArguments(args)
+    } catch (error) {
+      if (!(error instanceof UnjudgedArguments)) throw error
+      return { verdict: { decision: 'deny', rule: 'policy.service', reason: error.message } }
+    }
+    const answer = await service.decide(judgedCall(placed), args)
+    return { ...answer, verdict: confirmable(answer.verdict ?? policy.otherwise, placed.call) }
+  }
+}
+
+/** Which rows of a list are shown. */
+export type ShownRows = (row: Exposed) => boolean
+
+const orDefault = (decided: boolean | 'default', otherwise: boolean): boolean => (decided === 'default' ? otherwise : decided)
+
+/** The tool of the gateway itself: it asks for nothing that a server would do. */
+const isSignIn = ({ entry, isSignIn = entry?.isSignIn }: Route): boolean => isSignIn === true
+
+/** A person is asked about calls of tools alone. */
+const confirmable = (verdict: Verdict, { method }: Pick<Call, 'method'>): Verdict =>
+  verdict.decision !== 'confirm' || method === 'tools/call'
+    ? verdict
+    : { ...verdict, decision: 'deny', reason: `${verdict.reason ?? ''} (only calls of tools can be confirmed)` }
+
+const enforce = (call: Placed['call'], verdict: Verdict): void => {
+  notePolicy(call, { decision: verdict.decision, rule: verdict.rule, reason: verdict.reason })
+  if (verdict.decision === 'deny') throw denied(call, verdict)
+  if (verdict.decision === 'confirm' && call.isConfirmed !== true)
+    throw new Unconfirmed({ rule: verdict.rule, reason: verdict.reason ?? '' })
+}
+
+/** In the result and in the audit log. */
+const noteReplaced = ({ record }: Pick<Call, 'record'>, result: JsonObject, what: 'arguments' | 'result'): void => {
+  const replaced = [...(record?.policy?.replaced ?? []), what]
+  if (record?.policy !== undefined) record.policy = { ...record.policy, replaced }
+  result.setIn('_meta', META.gateway, JSON.stringify({ replaced: [what], by: 'policy.service' }))
+}
+
+/** The server has acted. */
+const deniedResult = (call: Placed['call'], verdict: Verdict): Failure => {
+  notePolicy(call, { decision: 'deny', rule: verdict.rule, reason: verdict.reason })
+  const told = `the result is withheld by policy: ${verdict.reason ?? ''}`
+  return new Failure('policy_denied', told, { executed: 'unknown', retryable: false, told })
 }
 
 /** What the gateway itself offers: it gives nothing that a call would not. */

@@ -60,7 +60,7 @@ export class Discovery {
     try {
       await this.#known(call.caller)
       if (call.target === SEARCH_TOOLS) return said(await this.#search(call))
-      if (call.target === DESCRIBE_TOOL) return said(this.#describe(call))
+      if (call.target === DESCRIBE_TOOL) return said(await this.#describe(call))
       return await inner(innerCall(call))
     } catch (error) {
       if (error instanceof Misused) return said(error.message, true)
@@ -77,7 +77,7 @@ export class Discovery {
     if (!isAnswerCount(limit)) throw new Misused(`"limit" must be a whole number from 1 to ${MAX_ANSWERS}`)
     const view = this.#feed.viewOf(call.caller)
     const { rows, entries } = view.list('tools')
-    const isShown = this.#access.shown(view, 'tools', call.caller)
+    const isShown = await this.#access.shown(view, 'tools', call.caller)
     const best = await this.#searches.find(view, query, isShown === undefined ? limit : rows.length)
     const found = isShown === undefined ? best : best.filter(({ at }) => isShown(rows[at])).slice(0, limit)
     const tools = found.map(({ at, score }) => ({
@@ -89,13 +89,13 @@ export class Discovery {
     return JSON.stringify({ tools })
   }
 
-  #describe(call: Call): string {
+  async #describe(call: Call): Promise<string> {
     const name = nameOf(argumentsOf(call, ['name']), DESCRIBE_TOOL)
     const view = this.#feed.viewOf(call.caller)
     const { rows, entries } = view.list('tools')
     const at = rows.findIndex(({ exposed }) => exposed === name)
-    if (at === -1 || this.#access.shown(view, 'tools', call.caller)?.(rows[at]) === false)
-      throw new Misused(`Unknown tool: ${name}`)
+    const isShown = await this.#access.shown(view, 'tools', call.caller)
+    if (at === -1 || isShown?.(rows[at]) === false) throw new Misused(`Unknown tool: ${name}`)
     return entries[at].toString()
   }
 }

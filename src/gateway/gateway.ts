@@ -27,6 +27,7 @@ import type { LinkOwner } from '../downstream/link-owner.ts'
 import type { Offers } from '../era/host/modern-host.ts'
 import { askLegacyHosts } from '../era/host/legacy-rounds.ts'
 import { Parking } from '../era/host/parking.ts'
+import type { DecisionService } from '../policy/decision-service.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Observer } from '../observe/observer.ts'
 import { complete, Refusal, stack } from '../rpc/call.ts'
@@ -261,7 +262,7 @@ export class Gateway {
     const route = this.#resourceRoute(caller, uri)
     const downstream = route && this.#fleet.for(route.serverKey, caller.principal)
     if (route === undefined || downstream === undefined) return false
-    if (!this.#mayWatch(caller, uri, route, downstream)) return false
+    if (!(await this.#mayWatch(caller, uri, route, downstream))) return false
     const { options } = downstream
     const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(options, original)
     const expose = (original: string): string => exposedUri(this.feed.viewOf(caller), options, original)
@@ -367,8 +368,9 @@ export class Gateway {
   }
 
   /** Calls and lists from now on follow this policy, or none. */
-  judgeBy(policy: Policy | undefined): void {
+  judgeBy(policy: Policy | undefined, service?: DecisionService): void {
     this.access.policy = policy
+    this.access.service = service
     this.handle = this.#stacked()
   }
 
@@ -497,7 +499,7 @@ export class Gateway {
     }
     noteRoute(call, route.serverKey, route.original)
     const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
-    if (downstream !== undefined) this.access.check({ call, route, downstream, view: this.feed.viewOf(call.caller) })
+    if (downstream !== undefined) await this.access.check({ call, route, downstream, view: this.feed.viewOf(call.caller) })
     const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
       this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
       throw error
@@ -507,10 +509,10 @@ export class Gateway {
   }
 
   /** What `subscriptions/listen` asks for; a refusal of the policy is one resource less. */
-  #mayWatch(caller: Caller, uri: string, route: Route, downstream: Downstream): boolean {
+  async #mayWatch(caller: Caller, uri: string, route: Route, downstream: Downstream): Promise<boolean> {
     const call = { method: 'resources/subscribe', target: uri, params: NO_PARAMS, caller }
     try {
-      this.access.check({ call, route, downstream, view: this.feed.viewOf(caller) })
+      await this.access.check({ call, route, downstream, view: this.feed.viewOf(caller) })
       return true
     } catch (error) {
       if (error instanceof Failure) return false

@@ -11,6 +11,7 @@ import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { Payload } from '../wire/message/payload.ts'
+import { withoutTasks } from '../wire/protocol/tasks.ts'
 import type { Access } from './access.ts'
 import type { Overflow } from './limits/overflow.ts'
 import type { Rates } from './limits/rates.ts'
@@ -65,10 +66,21 @@ export class Router {
     const settling = downstream.eraSettled(call.caller)
     if (settling !== undefined) await settling
     const resume = round?.resume ?? call.resume ?? (isModern ? freshResponses(call) : undefined)
-    const routed: RoutedCall = { call, route, downstream, view, resume }
+    const asRouted: RoutedCall = { call, route, downstream, view, resume }
+    const { access } = this.#parts
+    noteRoute(call, route.serverKey, route.original, route.entry !== undefined)
+    const asked = access.check(asRouted)
+    const replaced = asked === undefined ? undefined : await asked
+    const routed = replaced === undefined ? asRouted : { ...asRouted, call: { ...call, params: replaced } }
     this.#guard(routed)
     const fault = rewriteParams(routed)
-    if (fault === undefined) return this.#exchange(routed)
+    if (fault === undefined) {
+      const isInspected = access.inspects(call)
+      if (replaced === undefined && !isInspected) return this.#exchange(routed)
+      const outcome = await this.#exchange(isInspected ? asWhole(routed) : routed)
+      if (replaced !== undefined) access.mark(call, outcome)
+      return isInspected ? access.inspect(routed, outcome) : outcome
+    }
     noteDenial(call, 'invalid')
     return complete(Payload.of({ content: [{ type: 'text', text: fault }], isError: true }))
   }
@@ -76,8 +88,6 @@ export class Router {
   /** What may still refuse a call whose route is known. */
   #guard(routed: RoutedCall): void {
     const { call, route, view } = routed
-    noteRoute(call, route.serverKey, route.original, route.entry !== undefined)
-    this.#parts.access.check(routed)
     if (view.toolset?.confirmsAny === true && call.isConfirmed !== true) refuseUnconfirmed(call, route, view)
     // A legacy host that was asked within its call goes on with that call.
     const { rates } = this.#parts
@@ -120,7 +130,12 @@ export class Router {
     const { key } = downstream.options
     noteRoute(call, key, method)
     if (!isOfOwnCalls(method))
-      access.check({ call, route: { serverKey: key, original: '', entry: undefined }, downstream, view: feed.viewOf(caller) })
+      await access.check({
+        call,
+        route: { serverKey: key, original: '', entry: undefined },
+        downstream,
+        view: feed.viewOf(caller),
+      })
     // A modern server is told the level with each request.
     if (method === 'logging/setLevel' && downstream.eraFor(caller) === 'modern') return complete(Payload.of({}))
     const sent: Call = { ...call, isAsItCame: isAsItCame(caller, downstream), withheld: withheldFrom(downstream) }
@@ -141,6 +156,13 @@ const isSignInTool = ({ entry, isSignIn = entry?.isSignIn }: Route): boolean => 
 /** Whether the method is about calls that were allowed, or about what the caller is told of them. */
 const isOfOwnCalls = (method: string): boolean =>
   method === 'logging/setLevel' || method === 'resources/unsubscribe' || method.startsWith('tasks/')
+
+/** Its result is read before it is passed on, and must not come on another path. */
+const asWhole = (routed: RoutedCall): RoutedCall => {
+  const { caller } = routed.call
+  const capabilities = withoutTasks(caller.capabilities)
+  return { ...routed, call: { ...routed.call, takesStreams: false, caller: { ...caller, capabilities } } }
+}
 
 /** A person agrees first, whatever found the route and whatever state was brought (T-06). */
 const refuseUnconfirmed = ({ method }: Call, { entry }: Route, view: View): void => {

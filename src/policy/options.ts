@@ -17,8 +17,37 @@ export interface PolicyOptions {
   readonly rules: readonly PolicyRule[]
   /** Decides where no rule holds. */
   readonly otherwise: 'allow' | 'deny'
+  /** Decides where no rule holds; where it does not decide, `otherwise` does. */
+  readonly service: ServiceOptions | undefined
   /** Arguments above this are not decoded: rules that read them fail. */
   readonly maxArgumentsBytes: number
 }
 
-export const DEFAULT_POLICY: PolicyOptions = { rules: [], otherwise: 'deny', maxArgumentsBytes: 256 * 1024 }
+export interface ServiceOptions {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  readonly maxAnswerBytes: number
+  /** What holds where it does not answer. */
+  readonly onFailure: 'allow' | 'deny'
+  /** Whether it is asked what lists show. */
+  readonly lists: boolean
+  /** What it may put something else in place of. */
+  readonly replaces: readonly ('arguments' | 'results')[]
+}
+
+export const DEFAULT_SERVICE: Omit<ServiceOptions, 'url'> = {
+  headers: {},
+  timeoutMs: 1_000,
+  maxAnswerBytes: 1024 * 1024,
+  onFailure: 'deny',
+  lists: true,
+  replaces: [],
+}
+
+export const DEFAULT_POLICY: PolicyOptions = {
+  rules: [],
+  otherwise: 'deny',
+  service: undefined,
+  maxArgumentsBytes: 256 * 1024,
+}

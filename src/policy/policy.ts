@@ -63,14 +63,15 @@ const NO_SCOPES: readonly string[] = []
 export class Policy {
   readonly #rules: readonly Rule[]
   readonly #default: Verdict
+  readonly #options: PolicyOptions
   readonly #keys: RuleKeys
-  readonly #maxArgumentsBytes: number
   readonly #fields: ReadonlySet<string>
   #kept = new WeakMap<Entry, Map<string, Kept>>()
   #keptCount = 0
 
   /** Throws for a text that is no expression: `faultsOf` says which. */
   constructor(options: PolicyOptions) {
+    this.#options = options
     const expressions = new Expressions()
     this.#rules = options.rules.map((rule) => {
       const expression = expressions.compile(rule.when)
@@ -83,15 +84,19 @@ export class Policy {
       rule: 'policy.default',
       reason: isOpen ? undefined : 'no rule of the policy allows it',
     }
-    this.#maxArgumentsBytes = options.maxArgumentsBytes
     const reading = this.#rules.filter(({ expression: { fields } }) => fields.has('call.arguments') || fields.has('call'))
     this.#keys = new RuleKeys(reading.flatMap(({ expression }) => [...expression.names]))
     this.#fields = new Set(this.#rules.flatMap(({ expression }) => [...expression.fields]))
   }
 
-  /** Whether a rule may ask for confirmation. */
+  /** What decides where no rule holds: `allow` or `deny`. */
+  get otherwise(): Verdict {
+    return this.#default
+  }
+
+  /** Whether a rule, or the service, may ask for confirmation. */
   get confirms(): boolean {
-    return this.#rules.some(({ decision }) => decision === 'confirm')
+    return this.#options.service !== undefined || this.#rules.some(({ decision }) => decision === 'confirm')
   }
 
   /** `args`: the JSON of the call's arguments; `undefined`: it has none. */
@@ -109,24 +114,32 @@ export class Policy {
     return last
   }
 
-  /** Whether some arguments would be allowed, or be asked about, now. */
-  mayAllow(judged: Judged): boolean {
+  /** Whether the verdict is that of no rule. */
+  isDefault({ rule }: Verdict): boolean {
+    return rule === this.#default.rule
+  }
+
+  /** Throws `UnjudgedArguments` where two parsers could read the arguments differently, or they are too large. */
+  checkArguments(args: Buffer): void {
+    this.#decode(args)
+  }
+
+  /** Whether some arguments would be allowed, or be asked about, now; `default`: no rule says. */
+  mayAllow(judged: Judged): boolean | 'default' {
     const { open, last } = this.#remaining(judged)
-    if (open.length === 0) return last.decision !== 'deny'
     const subject = subjectOf(judged, UNKNOWN, new Date())
     for (const rule of open) {
       const verdict = this.#reads('request.time') ? holds(rule, subject) : 'open'
       if (verdict === 'open' ? rule.decision !== 'deny' : verdict === true) return rule.decision !== 'deny'
       if (typeof verdict === 'object') return false
     }
-    return last.decision !== 'deny'
+    return this.isDefault(last) ? 'default' : last.decision !== 'deny'
   }
 
   #decode(args: Buffer): unknown {
-    if (args.length > this.#maxArgumentsBytes)
-      throw new UnjudgedArguments(
-        `the arguments exceed policy.max_arguments (${this.#maxArgumentsBytes} bytes), and a rule reads them`,
-      )
+    const { maxArgumentsBytes } = this.#options
+    if (args.length > maxArgumentsBytes)
+      throw new UnjudgedArguments(`the arguments exceed policy.max_arguments (${maxArgumentsBytes} bytes)`)
     return decodeArguments(args, this.#keys)
   }
 

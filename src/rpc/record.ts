@@ -20,7 +20,13 @@ export interface CallRecord {
   /** What it names is in the catalog; else its caller may have made the name up. */
   isListed?: boolean
   /** What the policy decided, and the rule that did. */
-  policy?: { readonly decision: string; readonly rule: string; readonly reason?: string | undefined }
+  policy?: {
+    readonly decision: string
+    readonly rule: string
+    readonly reason?: string | undefined
+    /** What the policy service put something else in place of. */
+    readonly replaced?: readonly string[]
+  }
   /** Set by the layer that refuses the call, for every form of refusal; `rule`: the option that says so. */
   denied?: { readonly reason: DenialReason; readonly rule?: string }
   /** It has a slot of its server. */

@@ -1,6 +1,6 @@
 /** The policy of a configuration; every mistake in an expression is told with its place. */
-import { DEFAULT_POLICY } from '../../policy/options.ts'
-import type { Decision, PolicyOptions, PolicyRule } from '../../policy/options.ts'
+import { DEFAULT_POLICY, DEFAULT_SERVICE } from '../../policy/options.ts'
+import type { Decision, PolicyOptions, PolicyRule, ServiceOptions } from '../../policy/options.ts'
 import type { PolicyTest } from '../../policy/policy-tests.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import { LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
@@ -8,7 +8,9 @@ import type { ServerOptions } from '../../downstream/options.ts'
 import type { Settings } from '../schema/file-schema.ts'
 import type { Gathered } from '../read/gather.ts'
 import type { Problem } from '../syntax/problems.ts'
-import { nearest } from '../syntax/tree.ts'
+import { child, nearest, scalars } from '../syntax/tree.ts'
+import type { Tree } from '../syntax/tree.ts'
+import { fill } from './fill.ts'
 
 const MAX_RULES = 1_000
 
@@ -47,11 +49,36 @@ export const buildPolicy = async (
   const policyOptions: PolicyOptions = {
     rules,
     otherwise: policy.default ?? DEFAULT_POLICY.otherwise,
+    service: serviceOf(policy.service, complain),
     maxArgumentsBytes: policy.max_arguments ?? DEFAULT_POLICY.maxArgumentsBytes,
   }
   if (problems.length === 0) await runTests(policyOptions, gathered, servers, problems)
   return policyOptions
 }
+
+const SERVICE_NAMES = {
+  headers: 'headers',
+  timeout: 'timeoutMs',
+  max_answer: 'maxAnswerBytes',
+  on_failure: 'onFailure',
+  lists: 'lists',
+  replaces: 'replaces',
+} as const
+
+const serviceOf = (
+  service: NonNullable<Settings['policy']>['service'],
+  complain: (path: readonly PropertyKey[], message: string, remedy: string) => void,
+): ServiceOptions | undefined => {
+  if (service === undefined) return undefined
+  const { url } = service
+  if (url !== undefined) return fill<ServiceOptions, typeof SERVICE_NAMES>(SERVICE_NAMES, { ...DEFAULT_SERVICE, url }, service)
+  complain(['service'], 'names no address', 'add url: http://127.0.0.1:8181/v1/data/trunkline/decision')
+  return undefined
+}
+
+/** Values of the headers that the policy service is sent. */
+export const secretsOfPolicy = (tree: Tree | undefined): readonly string[] =>
+  scalars(child(child(tree, 'service'), 'headers')).map(({ value }) => String(value ?? ''))
 
 /** Adds a problem for each test that is not as expected. */
 const runTests = async (

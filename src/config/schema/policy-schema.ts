@@ -1,9 +1,9 @@
 /** `policy`: who may call what. */
 import { z } from 'zod'
-import { DEFAULT_POLICY } from '../../policy/options.ts'
+import { DEFAULT_POLICY, DEFAULT_SERVICE } from '../../policy/options.ts'
 import { LATEST_LEGACY, LEGACY_REVISIONS, MODERN_REVISIONS } from '../../wire/protocol/revisions.ts'
 import { hints } from './curation-schema.ts'
-import { choice, field, filledText, kind, sizeField, text, texts } from './kinds.ts'
+import { choice, durationField, field, filledText, flag, headerValue, httpUrl, kind, sizeField, text, texts } from './kinds.ts'
 
 const rule = z.strictObject({
   name: field(filledText, 'Names it in the audit log and in errors.'),
@@ -15,11 +15,33 @@ const rule = z.strictObject({
   reason: field(filledText, 'What the caller is told. Required with `deny` and `confirm`.'),
 })
 
+const service = z.strictObject({
+  url: field(
+    httpUrl,
+    'Asked by POST where no rule decides: the data API of Open Policy Agent, such as http://127.0.0.1:8181/v1/data/trunkline/decision, or a service that answers alike. Required.',
+  ),
+  headers: field(z.record(z.string(), headerValue), 'Sent with every question, such as a credential.'),
+  timeout: durationField('How long a call or list waits for its answer.', DEFAULT_SERVICE.timeoutMs),
+  max_answer: sizeField('One answer.', DEFAULT_SERVICE.maxAnswerBytes),
+  on_failure: field(
+    choice('deny', 'allow'),
+    'What becomes of a call, and of what a list shows, where it does not answer.',
+    DEFAULT_SERVICE.onFailure,
+  ),
+  lists: field(flag, 'It is asked what lists show, too; otherwise they show what rules leave.', DEFAULT_SERVICE.lists),
+  replaces: field(
+    z.array(choice('arguments', 'results')),
+    'What its answers may put something else in place of. With `results` it sees every result of a tool, which is then held until it is whole.',
+    DEFAULT_SERVICE.replaces,
+  ),
+})
+
 export const policySchema = z.strictObject({
   rules: field(z.array(rule), 'The first that holds decides. One that cannot be evaluated denies.'),
   default: field(choice('allow', 'deny'), 'What becomes of a call for which no rule holds.', DEFAULT_POLICY.otherwise),
+  service: field(service, 'Decides where no rule does; where it does not decide either, `default` does.'),
   max_arguments: sizeField(
-    'Arguments that rules read; larger ones are not decoded, and rules that read them deny.',
+    'Arguments that rules read, or the service; calls with larger ones are denied where these decide.',
     DEFAULT_POLICY.maxArgumentsBytes,
   ),
 })

@@ -66,6 +66,8 @@ export class Lists {
     const { pageMaxItems, pageMaxBytes } = this.#options()
     const view = this.#feed.viewOf(call.caller)
     const cursor = cursorOf(call.params)
+    const shown = this.#access.shown(view, row.kind, call.caller)
+    const isIn = shown instanceof Promise ? await shown : shown
     const page = pageOf(
       view,
       row.kind,
@@ -73,7 +75,7 @@ export class Lists {
       { maxItems: pageMaxItems, maxBytes: pageMaxBytes },
       this.#seal,
       call.caller.principal,
-      this.#access.shown(view, row.kind, call.caller),
+      isIn,
     )
     const result = new Draft()
     result.set(row.member, page.entries)

@@ -16,8 +16,36 @@ policy:
       { id: 'policy.rules[1]', when: 'true', decision: 'allow', reason: undefined },
     ],
     otherwise: 'deny',
+    service: undefined,
     maxArgumentsBytes: 1024,
   })
+})
+
+test('a service is read with its limits, and its headers are secrets', async () => {
+  await using files = await yaml(`
+policy:
+  service:
+    url: https://opa.test/v1/data/trunkline
+    headers: { Authorization: Bearer hush-hush }
+    timeout: 250ms
+    max_answer: 4KiB
+    on_failure: allow
+    lists: false
+    replaces: [arguments]
+`)
+  const { policy, secrets } = await files.load()
+  expect(policy?.service).toEqual({
+    url: new URL('https://opa.test/v1/data/trunkline'),
+    headers: { Authorization: 'Bearer hush-hush' },
+    timeoutMs: 250,
+    maxAnswerBytes: 4096,
+    onFailure: 'allow',
+    lists: false,
+    replaces: ['arguments'],
+  })
+  expect(secrets).toContain('Bearer hush-hush')
+  await files.write('trunkline.yaml', 'policy: { service: { timeout: 1s } }')
+  expect(await files.errors()).toEqual([expect.stringContaining('policy.service: names no address; add url')])
 })
 
 test('without a policy there is none', async () => {

@@ -1,0 +1,194 @@
+/**
+ * Decisions of a service: the data API of Open Policy Agent, or anything that answers in its form. Asked where no rule decides.
+ *
+ *     POST {"input":{"caller":{…},"call":{…},"request":{…}}}   →   {"result":{"decision":"allow"}}
+ *
+ * A failure is an answer here: `policy.service.on_failure` says which.
+ */
+import { createHash } from 'node:crypto'
+import type { Caller } from '../rpc/call.ts'
+import { Payload } from '../wire/message/payload.ts'
+import { cleanMessage } from '../wire/protocol/label.ts'
+import type { Decision, ServiceOptions } from './options.ts'
+import type { Judged, Verdict } from './policy.ts'
+
+/** Sends one question; rejects where there is no answer. */
+export interface Poster {
+  post(body: string): Promise<string>
+}
+
+/** What a service decided of a call. */
+export interface ServiceAnswer {
+  /** `undefined`: the service does not decide. */
+  readonly verdict: Verdict | undefined
+  /** JSON objects to use in place of the call's own. */
+  readonly arguments?: Buffer | undefined
+  /** JSON array of content blocks, in place of the result's. */
+  readonly content?: Buffer | undefined
+}
+
+export interface ServiceWatch {
+  /** A question was not answered; the message names the service and the reason. */
+  failed(message: string): void
+}
+
+const RULE = 'policy.service'
+const MAX_REASON_CHARS = 1_000
+const MAX_CACHED = 10_000
+const MAX_TTL_S = 3_600
+const DECISIONS: ReadonlySet<unknown> = new Set<Decision>(['allow', 'deny', 'confirm'])
+
+interface Cached {
+  readonly answer: ServiceAnswer
+  /** Monotonic milliseconds. */
+  readonly untilMs: number
+}
+
+/** The service answered, but not in the form of an answer. */
+class NoAnswer extends Error {}
+
+export class DecisionService {
+  readonly options: ServiceOptions
+  readonly #poster: Poster
+  readonly #watch: ServiceWatch
+  /** By digest of the question without its time; the oldest first. */
+  readonly #cached = new Map<string, Cached>()
+  readonly #visible = new Map<string, { readonly names: ReadonlySet<string> | undefined; readonly untilMs: number }>()
+
+  constructor(options: ServiceOptions, poster: Poster, watch: ServiceWatch) {
+    this.options = options
+    this.#poster = poster
+    this.#watch = watch
+  }
+
+  /** `args`: JSON of the call's arguments, as it came. `result`: JSON of its result, where that is asked about. */
+  async decide(judged: Judged, args: Buffer | undefined, result?: Buffer): Promise<ServiceAnswer> {
+    const call = `${callOf(judged)},"arguments":${args?.toString() ?? '{}'}`
+    const about = `${callerOf(judged)},"call":{${call}}${result === undefined ? '' : `,"result":${result.toString()}`}`
+    const key = digestOf(about, judged.caller)
+    const cached = this.#cached.get(key)
+    if (cached !== undefined && cached.untilMs > performance.now()) return cached.answer
+    try {
+      const { answer, ttlMs } = this.#read(await this.#poster.post(question(about, judged.caller)))
+      if (ttlMs > 0) keep(this.#cached, key, { answer, untilMs: performance.now() + ttlMs })
+      return answer
+    } catch (error) {
+      return { verdict: this.#failed(error) }
+    }
+  }
+
+  /** The names that this caller is shown, of the entries of one list; `undefined`: the service does not say. */
+  async visible(entries: readonly Judged[]): Promise<ReadonlySet<string> | undefined> {
+    const [first] = entries
+    if (first === undefined) return undefined
+    const list = entries.map((entry) => `{${callOf(entry)}}`).join(',')
+    const about = `${callerOf(first)},"list":[${list}]`
+    const key = digestOf(about, first.caller)
+    const cached = this.#visible.get(key)
+    if (cached !== undefined && cached.untilMs > performance.now()) return cached.names
+    try {
+      const result = resultOf(await this.#poster.post(question(about, first.caller)))
+      const given = typeof result === 'object' ? result['visible'] : undefined
+      if (given !== undefined && !Array.isArray(given)) throw new NoAnswer('"visible" is not a list of names')
+      const names = given && new Set(given.filter((name) => typeof name === 'string'))
+      const ttlMs = typeof result === 'object' ? ttlOf(result) : 0
+      if (ttlMs > 0) keep(this.#visible, key, { names, untilMs: performance.now() + ttlMs })
+      return names
+    } catch (error) {
+      return this.#failed(error).decision === 'allow' ? undefined : new Set()
+    }
+  }
+
+  #failed(error: unknown): Verdict {
+    const message = error instanceof Error ? error.message : String(error)
+    this.#watch.failed(message)
+    const decision = this.options.onFailure
+    return { decision, rule: `${RULE}.on_failure`, reason: 'the policy service does not answer', detail: message }
+  }
+
+  #read(text: string): { readonly answer: ServiceAnswer; readonly ttlMs: number } {
+    const result = resultOf(text)
+    if (result === undefined) return { answer: { verdict: undefined }, ttlMs: 0 }
+    if (typeof result === 'boolean') return { answer: { verdict: verdictOf(result ? 'allow' : 'deny', {}) }, ttlMs: 0 }
+    const { decision = result['allow'] } = result
+    const decided = decision === true ? 'allow' : decision === false ? 'deny' : decision
+    if (decided === undefined) return { answer: { verdict: undefined }, ttlMs: 0 }
+    if (!DECISIONS.has(decided)) throw new NoAnswer('"decision" is not allow, deny or confirm')
+    const replaced = this.#replaced(text, result)
+    const isReplaced = replaced.arguments !== undefined || replaced.content !== undefined
+    const answer = { verdict: verdictOf(decided as Decision, result), ...replaced }
+    return { answer, ttlMs: isReplaced ? 0 : ttlOf(result) }
+  }
+
+  /** As the service wrote it. */
+  #replaced(text: string, result: Readonly<Record<string, unknown>>): Pick<ServiceAnswer, 'arguments' | 'content'> {
+    const { arguments: args, content } = result
+    if (args === undefined && content === undefined) return {}
+    const given = Payload.at(Buffer.from(text)).object('result')
+    const taken = this.options.replaces
+    if (args !== undefined && (!taken.includes('arguments') || typeof args !== 'object' || args === null || Array.isArray(args)))
+      throw new NoAnswer('"arguments" are replaced by an object, where policy.service.replaces holds arguments')
+    if (content !== undefined && (!taken.includes('results') || !Array.isArray(content)))
+      throw new NoAnswer('"content" is replaced by a list, where policy.service.replaces holds results')
+    return { arguments: given?.raw('arguments'), content: given?.raw('content') }
+  }
+}
+
+const resultOf = (text: string): Readonly<Record<string, unknown>> | boolean | undefined => {
+  let answer: unknown
+  try {
+    answer = JSON.parse(text)
+  } catch {
+    throw new NoAnswer('the policy service answered with something else than JSON')
+  }
+  const result = typeof answer === 'object' && answer !== null ? (answer as { result?: unknown }).result : null
+  if (result === undefined || typeof result === 'boolean') return result
+  if (typeof result === 'object' && result !== null && !Array.isArray(result)) return result as Readonly<Record<string, unknown>>
+  throw new NoAnswer('the policy service answered without "result"')
+}
+
+const verdictOf = (decision: Decision, { reason, rule }: Readonly<Record<string, unknown>>): Verdict => {
+  const told = typeof reason === 'string' ? cleanMessage(reason).slice(0, MAX_REASON_CHARS) : undefined
+  const named = typeof rule === 'string' ? `${RULE} (${cleanMessage(rule).slice(0, MAX_REASON_CHARS)})` : RULE
+  const unsaid =
+    decision === 'allow' ? undefined : decision === 'deny' ? 'the policy service denies it' : 'The policy service asks.'
+  return { decision, rule: named, reason: told ?? unsaid }
+}
+
+const ttlOf = ({ ttl_seconds: ttl }: Readonly<Record<string, unknown>>): number =>
+  typeof ttl === 'number' && ttl > 0 ? Math.min(ttl, MAX_TTL_S) * 1_000 : 0
+
+const callerOf = ({ caller: { principal, facts }, toolset = '' }: Judged): string =>
+  `"caller":${JSON.stringify({ principal, toolset, claims: facts?.claims ?? {}, scopes: facts?.scopes ?? [] })}`
+
+/** Members of `call`, without its arguments. */
+const callOf = ({ method, server, name, original, annotations }: Judged): string =>
+  JSON.stringify({
+    method,
+    server,
+    ...(typeof name === 'string' && { name }),
+    ...(typeof original === 'string' && { original }),
+    annotations: annotations(),
+  }).slice(1, -1)
+
+const requestOf = ({ revision, facts }: Caller): object => ({
+  revision,
+  host: facts?.host ?? '',
+  address: facts?.address ?? '',
+})
+
+const question = (about: string, caller: Caller): string =>
+  `{"input":{${about},"request":${JSON.stringify({ ...requestOf(caller), time: new Date().toISOString() })}}}`
+
+const digestOf = (about: string, caller: Caller): string =>
+  createHash('sha256')
+    .update(about)
+    .update(JSON.stringify(requestOf(caller)))
+    .digest('base64url')
+
+const keep = <T>(kept: Map<string, T>, key: string, value: T): void => {
+  kept.delete(key)
+  kept.set(key, value)
+  const [oldest] = kept.keys()
+  if (kept.size > MAX_CACHED && oldest !== undefined) kept.delete(oldest)
+}

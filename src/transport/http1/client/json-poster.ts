@@ -1,0 +1,90 @@
+/**
+ * Posts JSON to a service that the configuration names, and reads a bounded answer. No redirect is followed: what is sent was meant for
+ * that address alone.
+ */
+import type { Dispatcher } from 'undici'
+import { originOfProxy, proxyFor } from './proxy-rules.ts'
+import type { ProxyRules } from './proxy-rules.ts'
+
+export interface JsonPosterOptions {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  /** From the first byte out to the last one in, with the wait for a connection. */
+  readonly timeoutMs: number
+  readonly maxAnswerBytes: number
+}
+
+/** Connections to one service. */
+const CONNECTIONS = 64
+
+/** The answer exceeds its limit. */
+export class AnswerTooLarge extends Error {}
+
+export class JsonPoster implements AsyncDisposable {
+  readonly #options: JsonPosterOptions
+  readonly #proxies: () => ProxyRules
+  #agent: { readonly key: string; readonly dispatcher: Promise<Dispatcher> } | undefined
+
+  constructor(options: JsonPosterOptions, proxies: () => ProxyRules) {
+    this.#options = options
+    this.#proxies = proxies
+  }
+
+  /** Rejects with an `Error` whose message holds the origin and the reason, no body and no query. */
+  async post(body: string): Promise<string> {
+    const { url, headers, timeoutMs, maxAnswerBytes } = this.#options
+    const { request } = await import('undici')
+    const proxy = proxyFor(url, this.#proxies())
+    try {
+      const reply = await request(url, {
+        dispatcher: await this.#agentFor(proxy),
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
+        signal: AbortSignal.timeout(timeoutMs),
+        body,
+      })
+      if (reply.statusCode !== 200) {
+        reply.body.on('error', () => undefined).destroy()
+        throw new Error(`answered with HTTP ${reply.statusCode}`)
+      }
+      const chunks: Buffer[] = []
+      let size = 0
+      for await (const chunk of reply.body as AsyncIterable<Buffer>) {
+        size += chunk.length
+        if (size > maxAnswerBytes) throw new AnswerTooLarge(`answered with more than ${maxAnswerBytes} bytes`)
+        chunks.push(chunk)
+      }
+      return Buffer.concat(chunks).toString()
+    } catch (error) {
+      const through = proxy === undefined ? '' : ` through the proxy ${originOfProxy(proxy)}`
+      const text = `${url.origin}${through}: ${this.#reasonOf(error)}`
+      throw error instanceof AnswerTooLarge ? new AnswerTooLarge(text) : new Error(text, { cause: error })
+    }
+  }
+
+  #reasonOf(error: unknown): string {
+    if (!(error instanceof Error)) return 'failed'
+    return error.name === 'TimeoutError' ? `no answer within ${this.#options.timeoutMs} ms` : error.message
+  }
+
+  #agentFor(proxy: URL | undefined): Promise<Dispatcher> {
+    const key = proxy?.href ?? ''
+    if (this.#agent?.key !== key) {
+      void this.#agent?.dispatcher.then((old) => old.close())
+      this.#agent = { key, dispatcher: this.#makeAgent(proxy) }
+    }
+    return this.#agent.dispatcher
+  }
+
+  async #makeAgent(proxy: URL | undefined): Promise<Dispatcher> {
+    const { Agent, ProxyAgent } = await import('undici')
+    const options = { connections: CONNECTIONS, connectTimeout: this.#options.timeoutMs, allowH2: false }
+    return proxy === undefined ? new Agent(options) : new ProxyAgent({ uri: proxy.href, ...options })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const agent = this.#agent
+    this.#agent = undefined
+    await (await agent?.dispatcher)?.destroy()
+  }
+}

@@ -1,0 +1,314 @@
+/** `policy.service`: a decision point of its own, asked about calls and lists where no rule decides. */
+import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { DEFAULT_SERVICE } from '../../../src/policy/options.ts'
+import type { PolicyOptions, ServiceOptions } from '../../../src/policy/options.ts'
+import { fake } from '../../support/fake-downstream.ts'
+import { everyTransport, legacyHttp, legacyPipe, modernHttp } from '../../support/fake-host.ts'
+import type { Host } from '../../support/fake-host.ts'
+import type { JsonMap } from '../../support/fakes/messages.ts'
+import { startGateway } from '../../support/gateway.ts'
+import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
+
+interface Input {
+  readonly caller: JsonMap
+  readonly call?: JsonMap
+  readonly list?: readonly JsonMap[]
+  readonly request: JsonMap
+  readonly result?: JsonMap
+}
+type Answering = (input: Input, response: ServerResponse) => unknown
+
+/** A decision point. `answer` returns `result`, or writes the response itself and returns `undefined`. */
+const startService = async (answer: Answering) => {
+  const bodies: string[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      bodies.push(body)
+      const result = answer((JSON.parse(body) as { input: Input }).input, response)
+      if (!response.headersSent && result !== WRITTEN)
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(result === undefined ? {} : { result }))
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/data/trunkline/decision`),
+    bodies,
+    asked: (): Input[] => bodies.map((body) => (JSON.parse(body) as { input: Input }).input),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+const WRITTEN = Symbol('written')
+
+const OFFER = fake.of({ tools: ['pay', 'list'], prompts: ['greet'], resources: ['file:///r'] })
+const start = (
+  url: URL,
+  service: Partial<ServiceOptions> = {},
+  policy: Partial<PolicyOptions> = {},
+  setup: Partial<GatewaySetup> = {},
+): Promise<TestGateway> =>
+  startGateway({
+    servers: { a: OFFER },
+    policy: { service: { ...DEFAULT_SERVICE, lists: false, ...service, url }, ...policy },
+    ...setup,
+  })
+
+const textOf = ({ content }: JsonMap): unknown => (content as JsonMap[])[0]['text']
+const pay = (host: Host, args: JsonMap = {}): Promise<JsonMap> => host.call('tools/call', { name: 'a__pay', arguments: args })
+
+describe.each(everyTransport)('a host over $name', ({ connect }) => {
+  test('gets what the service decides, with its reason', async () => {
+    await using service = await startService(({ call }) =>
+      call?.['original'] === 'pay' ? { decision: 'deny', reason: 'not today', rule: 'calendar' } : { decision: 'allow' },
+    )
+    await using gateway = await start(service.url)
+    await using host = await connect(gateway)
+    expect(await pay(host)).toMatchObject({ isError: true, content: [{ text: 'denied by policy: not today' }] })
+    expect(await host.call('tools/call', { name: 'a__list' })).not.toHaveProperty('isError')
+    expect(
+      gateway
+        .fake('a')
+        .all('tools/call')
+        .map(({ params }) => params['name']),
+    ).toEqual(['list'])
+    expect(service.asked()[0]).toMatchObject({
+      caller: { principal: 'local', toolset: '', claims: {}, scopes: [] },
+      call: {
+        method: 'tools/call',
+        server: 'a',
+        name: 'a__pay',
+        original: 'pay',
+        annotations: { readOnlyHint: false },
+        arguments: {},
+      },
+      request: { time: expect.stringMatching(/^\d{4}-/) as unknown },
+    })
+  })
+})
+
+test.each<[result: unknown, text: unknown]>([
+  [true, '{}'],
+  [false, 'denied by policy: the policy service denies it'],
+  [{ allow: true }, '{}'],
+  [{ allow: false, reason: 'no\u202e' }, 'denied by policy: no'],
+  [{ decision: 'allow' }, '{}'],
+  [undefined, 'denied by policy: no rule of the policy allows it'],
+  [{}, 'denied by policy: no rule of the policy allows it'],
+  ['allow', 'denied by policy: the policy service does not answer'],
+  [{ decision: 'maybe' }, 'denied by policy: the policy service does not answer'],
+  [{ decision: 'allow', arguments: { x: 1 } }, 'denied by policy: the policy service does not answer'],
+])('the result %j of the service means %j', async (result, text) => {
+  await using service = await startService(() => result)
+  await using gateway = await start(service.url)
+  await using host = await modernHttp.connect(gateway)
+  expect(textOf(await pay(host))).toBe(text)
+})
+
+test('rules come first, and what they decide is not asked', async () => {
+  await using service = await startService(() => false)
+  await using gateway = await start(
+    service.url,
+    {},
+    {
+      rules: [{ id: 'policy.rules[0]', when: 'call.original == "list"', decision: 'allow', reason: undefined }],
+      otherwise: 'allow',
+    },
+  )
+  await using host = await modernHttp.connect(gateway)
+  expect(await host.call('tools/call', { name: 'a__list' })).not.toHaveProperty('isError')
+  expect(service.bodies).toEqual([])
+  expect(await pay(host)).toHaveProperty('isError')
+  await expect(host.call('prompts/get', { name: 'a__greet' })).rejects.toMatchObject({
+    message: 'denied by policy: the policy service denies it',
+  })
+})
+
+test('the service may ask a person, and is asked again when it has', async () => {
+  await using service = await startService(() => ({ decision: 'confirm', reason: 'Sure?' }))
+  await using gateway = await start(service.url)
+  await using host = await modernHttp.connect(gateway, { capabilities: { elicitation: { form: {} } } })
+  const call = { name: 'a__pay', arguments: { n: 1 } }
+  const { inputRequests, requestState } = await host.call('tools/call', call)
+  const [[key, { params }]] = Object.entries(inputRequests as Record<string, { params: JsonMap }>)
+  expect(params['message']).toBe('Sure? Call a__pay with {"n":1}?')
+  const inputResponses = { [key]: { action: 'accept' } }
+  expect(textOf(await host.call('tools/call', { ...call, requestState, inputResponses }))).toBe('{"n":1}')
+})
+
+describe('lists', () => {
+  test('show what the service lets them, and are asked about once', async () => {
+    await using service = await startService(({ list, caller }) =>
+      list === undefined ? true : { visible: caller['principal'] === 'local' ? ['a__list'] : [], ttl_seconds: 60 },
+    )
+    await using gateway = await start(service.url, { lists: true })
+    await using host = await legacyHttp.connect(gateway)
+    for (let times = 0; times < 2; times++) expect((await host.call('tools/list'))['tools']).toMatchObject([{ name: 'a__list' }])
+    expect(service.asked().map(({ list }) => list?.map(({ name }) => name))).toEqual([['a__pay', 'a__list']])
+  })
+
+  test.each<[onFailure: 'allow' | 'deny', shown: number]>([
+    ['deny', 0],
+    ['allow', 2],
+  ])('of a service that is away, with on_failure %s, show %i tools', async (onFailure, shown) => {
+    await using gateway = await start(new URL('http://127.0.0.1:9/'), { lists: true, onFailure })
+    await using host = await modernHttp.connect(gateway)
+    expect((await host.call('tools/list'))['tools']).toHaveLength(shown)
+  })
+})
+
+describe('a service that', () => {
+  const SICK: readonly (readonly [what: string, answer: Answering, detail: RegExp])[] = [
+    ['hangs', () => WRITTEN, /no answer within 200 ms/],
+    [
+      'hangs within its answer',
+      (_, response) => (response.writeHead(200).write('{"result":'), WRITTEN),
+      /no answer within 200 ms/,
+    ],
+    [
+      'answers 10 MB',
+      (_, response) => (response.end(`{"result":true,"x":"${'x'.repeat(10 * 1024 * 1024)}"}`), WRITTEN),
+      /more than 1048576 bytes/,
+    ],
+    ['answers 500', (_, response) => (response.writeHead(500).end('{"result":true}'), WRITTEN), /HTTP 500/],
+    ['redirects', (_, response) => (response.writeHead(302, { location: '/elsewhere' }).end(), WRITTEN), /HTTP 302/],
+    ['answers no JSON', (_, response) => (response.end('allow'), WRITTEN), /something else than JSON/],
+    ['breaks off', (_, response) => (response.destroy(), WRITTEN), /127\.0\.0\.1/],
+  ]
+
+  test.each(SICK)('%s denies, or allows where the file says so, and is told in the log', async (_, answer, detail) => {
+    await using service = await startService(answer)
+    for (const onFailure of ['deny', 'allow'] as const) {
+      await using gateway = await start(service.url, { timeoutMs: 200, onFailure })
+      await using host = await modernHttp.connect(gateway)
+      const text = textOf(await pay(host))
+      expect(text).toBe(onFailure === 'allow' ? '{}' : 'denied by policy: the policy service does not answer')
+      const line = gateway.log.entries.find((entry) => entry.text === 'the policy service does not answer (policy.service)')
+      expect(line?.facts['error']).toMatch(detail)
+      expect(gateway.fake('a').all('tools/call')).toHaveLength(onFailure === 'allow' ? 1 : 0)
+    }
+  })
+})
+
+test('an answer is kept as long as it says, for the same question alone', async () => {
+  await using service = await startService(() => ({ decision: 'allow', ttl_seconds: 60 }))
+  await using gateway = await start(service.url)
+  await using host = await modernHttp.connect(gateway)
+  for (const n of [1, 1, 2, 1]) await pay(host, { n })
+  expect(service.asked().map(({ call }) => call?.['arguments'])).toEqual([{ n: 1 }, { n: 2 }])
+})
+
+test('T-20 arguments are sent as they came, and those that repeat a key are denied unasked', async () => {
+  await using service = await startService(() => true)
+  await using gateway = await start(service.url)
+  await using host = await legacyPipe.connect(gateway)
+  const raw = (id: number, args: string) =>
+    host.sendRaw(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"a__pay","arguments":${args}}}`, id).response
+  const args = '{ "n":1.0, "big":12345678901234567890 }'
+  await raw(5, args)
+  expect(service.bodies[0]).toContain(`"arguments":${args}`)
+  expect(gateway.fake('a').all('tools/call')[0]?.raw).toContain(args)
+  expect((await raw(6, '{"n":1,"n":2}')).result).toMatchObject({
+    content: [{ text: 'denied by policy: the arguments repeat a key' }],
+  })
+  expect(service.bodies).toHaveLength(1)
+})
+
+describe('a guardrail', () => {
+  test.each(everyTransport)('replaces arguments for a host over $name, and the result says so', async ({ connect }) => {
+    await using service = await startService(({ call }) => ({
+      decision: 'allow',
+      arguments: { ...(call?.['arguments'] as JsonMap), limit: 10 },
+    }))
+    await using gateway = await start(service.url, { replaces: ['arguments'] })
+    await using host = await connect(gateway)
+    expect(await pay(host, { q: 'x' })).toMatchObject({
+      content: [{ text: '{"q":"x","limit":10}' }],
+      _meta: { 'dev.trunkline/gateway': { replaced: ['arguments'], by: 'policy.service' } },
+    })
+  })
+
+  test('replaces the content of results, or withholds them; the audit log has it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'trunkline-policy-'))
+    const file = join(folder, 'audit.ndjson')
+    try {
+      await using service = await startService(({ result, call }) => {
+        if (result === undefined) return true
+        const text = String((result['content'] as JsonMap[])[0]['text'])
+        if (text.includes('password')) return { decision: 'deny', reason: 'it holds a password' }
+        return call?.['original'] === 'list'
+          ? true
+          : { decision: 'allow', content: [{ type: 'text', text: text.replaceAll(/\d/g, '#') }] }
+      })
+      await using gateway = await start(
+        service.url,
+        { replaces: ['results'] },
+        {},
+        {
+          audit: { file, bodies: false, onFailure: 'refuse' },
+        },
+      )
+      gateway.fake('a').on('tools/call', ({ params }) => ({
+        content: [{ type: 'text', text: JSON.stringify(params['arguments']) }],
+        structuredContent: { card: '4711' },
+      }))
+      await using host = await modernHttp.connect(gateway)
+      const replaced = await pay(host, { card: '4711' })
+      expect(replaced).toMatchObject({
+        content: [{ text: '{"card":"####"}' }],
+        _meta: { 'dev.trunkline/gateway': { replaced: ['result'] } },
+      })
+      expect(replaced).not.toHaveProperty('structuredContent')
+      expect(await host.call('tools/call', { name: 'a__list', arguments: { n: 1 } })).toMatchObject({
+        content: [{ text: '{"n":1}' }],
+        structuredContent: { card: '4711' },
+      })
+      const withheld = await pay(host, { password: 'x' })
+      expect(withheld).toMatchObject({
+        isError: true,
+        content: [{ text: 'the result is withheld by policy: it holds a password' }],
+      })
+      await gateway.running.stop()
+      const lines = (await readFile(file, 'utf8'))
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as JsonMap)
+        .filter(({ method }) => method === 'tools/call')
+      expect(lines).toMatchObject([
+        { policy: { decision: 'allow', rule: 'policy.service', replaced: ['result'] } },
+        { policy: { decision: 'allow' } },
+        { policy: { decision: 'deny', reason: 'it holds a password' }, kind: 'policy_denied' },
+      ])
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})
+
+test('a reload asks another service for the next call', async () => {
+  await using first = await startService(() => false)
+  await using second = await startService(() => true)
+  await using gateway = await start(first.url)
+  await using host = await modernHttp.connect(gateway)
+  expect(await pay(host)).toHaveProperty('isError')
+  const { configuration } = gateway.running
+  const { policy } = configuration
+  if (policy?.service === undefined) throw new Error('no service')
+  await gateway.running.apply(
+    { ...configuration, policy: { ...policy, service: { ...policy.service, url: second.url } } },
+    new Set(),
+  )
+  expect(await pay(host)).not.toHaveProperty('isError')
+})
