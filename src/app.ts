@@ -207,6 +207,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     ),
     now: Date.now,
     subject: (principal) => subjects.of(principal),
+    subjectRefused: (principal, token) => subjects.refuse(principal, token),
     secrets: redactor.hold,
   }
   const signIns = new SignIns(

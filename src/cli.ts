@@ -271,9 +271,14 @@ const makeProgram = (
     const { schema } = await import('./commands/inspect/schema.ts')
     end(await schema(io, json))
   })
-  program
-    .command('token')
-    .description('static tokens for hosts')
+  const token = program.command('token').description('tokens of hosts: make one, or explain one')
+  withCommon(token.command('explain'))
+    .description('read a token from stdin and print each check of it, its caller, toolsets and scopes')
+    .action(async (options: CommonOptions) => {
+      const { explainToken } = await import('./commands/inspect/token-explain.ts')
+      end(await explainToken(await invoked(options)))
+    })
+  token
     .command('new')
     .description('make one, and the line of the configuration that lets it in')
     .option('--id <name>', 'what names it', 'host')

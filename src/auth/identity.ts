@@ -1,5 +1,6 @@
 /** Who stands behind a request of a host, once its credential is verified. Nothing else decides what the caller may see (T-03). */
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
+import type { Refusal } from './refusal.ts'
 
 export interface Identity {
   /** The same for one person or machine whatever token it brings; sessions, state, cursors and tasks are bound to it. */
@@ -24,6 +25,8 @@ export interface Admitted {
   readonly untilMs: number
   /** URIs it was issued for; `undefined`: it is good at every endpoint. */
   readonly audiences: readonly string[] | undefined
+  /** The token is good, and no rule of `auth.map` gives its caller anything: every request is answered 403. */
+  readonly unmapped?: Refusal
 }
 
 export const LOCAL_ADMITTED: Admitted = { identity: LOCAL, untilMs: Infinity, audiences: undefined }

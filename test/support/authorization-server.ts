@@ -19,6 +19,8 @@ export type User = keyof typeof USERS
 
 /** A confidential client for client credentials, introspection, and the code flow with `REDIRECT`. */
 export const MACHINE = { id: 'machine', secret: 'secret-of-the-machine-client' } as const
+/** Trunkline as a client that an administrator registered; its redirect URIs may have any port of the loopback address. */
+export const TRUNKLINE = { id: 'trunkline', secret: 'secret-of-trunkline-as-a-client' } as const
 /** A public client for the code flow; in contrast to one that registers itself it may ask for any scope. */
 export const APP = { id: 'app' } as const
 /** Where the code flow of both ends; nobody listens there. */
@@ -172,6 +174,14 @@ const makeProvider = (issuer: string, key: AuthorizationServer['key'], options: 
         client_secret: MACHINE.secret,
         grant_types: ['client_credentials', 'authorization_code', 'refresh_token'],
         redirect_uris: [REDIRECT],
+        response_types: ['code'],
+        application_type: 'native',
+      },
+      {
+        client_id: TRUNKLINE.id,
+        client_secret: TRUNKLINE.secret,
+        grant_types: ['authorization_code', 'refresh_token'],
+        redirect_uris: ['http://127.0.0.1/connect/identity', 'http://127.0.0.1/oauth/callback'],
         response_types: ['code'],
         application_type: 'native',
       },

@@ -1,63 +1,146 @@
-/** What the claims of a verified token say of its bearer: who, with which scopes, until when, and which toolsets (BRIDGING 6.1). */
-import { claimValue } from './claim-value.ts'
+/** The claims of a verified token: the checks they must pass, and what they say of the caller: which one, its scopes, its toolsets (BRIDGING 6.1). */
+import { claimValue, shownPath } from './claim-value.ts'
 import type { Claims } from './claim-value.ts'
 import type { Admitted } from '../identity.ts'
-import type { ClaimRule } from './inbound-options.ts'
+import type { ClaimRule, IssuerOptions, ResourceServerOptions } from './inbound-options.ts'
 import { principalOfClaims } from './principal.ts'
 import type { ClaimSource } from './principal.ts'
+import { kindOf, shownValue } from '../refusal.ts'
+import type { Cause, Check, Refusal } from '../refusal.ts'
 
 /** Clocks of two machines differ (F-27). */
 export const SKEW_MS = 60_000
 
 export interface ClaimReading {
-  /** As its tokens spell it. */
-  readonly issuer: string
-  /** Of our endpoints, as hosts know them. */
-  readonly origin: string
-  /** The claim that names the caller. */
-  readonly subject: string
+  readonly issuer: Pick<IssuerOptions, 'issuer' | 'subject'>
+  readonly resource: Pick<ResourceServerOptions, 'audience' | 'otherAudiences'>
   readonly map: readonly ClaimRule[]
   readonly source: ClaimSource
   /** The claims are part of the identity. */
   readonly keepsClaims?: boolean | undefined
+  /** Wall clock in milliseconds. */
+  readonly nowMs: number
 }
 
-/** Why a token that was verified lets its bearer in nowhere, as a sentence for the operator. */
-export interface Unfit {
-  readonly reason: string
-  /** The issuer gives such tokens to everybody: something is configured wrong there or here. */
-  readonly isSetup: boolean
+/** What the claims of one token come to. */
+export interface ClaimVerdict {
+  readonly checks: readonly Check[]
+  /** `undefined`: a check failed. */
+  readonly admitted: Admitted | undefined
 }
 
-export const isUnfit = (verdict: Admitted | Unfit): verdict is Unfit => 'reason' in verdict
-
-export const admittedBy = (
-  claims: Claims,
-  { issuer, origin, subject, map, source, keepsClaims }: ClaimReading,
-): Admitted | Unfit => {
-  const { exp, aud, cnf } = claims
-  // A token bound to a key of its owner is worth nothing without the proof, which is not asked for ([RFC 9449] 7.2).
-  if (cnf !== undefined) return { reason: 'bound to a key (cnf)', isSetup: false }
-  if (typeof exp !== 'number') return { reason: 'no "exp"', isSetup: false }
-  const audiences = textsOf(aud).filter((uri) => uri === origin || uri.startsWith(`${origin}/`))
-  if (audiences.length === 0) return { reason: '"aud" names no endpoint of ours', isSetup: false }
-  const principal = principalOfClaims(claims, issuer, subject, source)
-  if ('refused' in principal) return { reason: principal.refused, isSetup: true }
+/** Makes every check, also after one has failed: the operator is to see all of them. */
+export const judgeClaims = (claims: Claims, reading: ClaimReading): ClaimVerdict => {
+  const { issuer, resource, map, source, nowMs, keepsClaims } = reading
+  const { exp, cnf } = claims
+  const audiences = audiencesOf(claims, resource)
+  const principal = principalOfClaims(claims, issuer.issuer, issuer.subject, source)
+  const name = 'name' in principal ? principal.name : undefined
+  const toolsets = toolsetsOf(claims, map, issuer.issuer)
+  const checks: Check[] = [
+    endCheck(exp, nowMs),
+    beginningCheck(claims['nbf'], nowMs),
+    bindingCheck(cnf),
+    audiences.length > 0 ? passed('audience', `aud ${shownValue(claims['aud'])}`) : failed(audienceRefusal(claims, resource)),
+    'refused' in principal ? failed(principal.refused) : passed('caller', principal.name),
+  ]
+  if (name === undefined || checks.some(({ refusal }) => refusal !== undefined)) return { checks, admitted: undefined }
+  const unmapped = toolsets?.length === 0 ? unmappedRefusal(claims, map) : undefined
+  checks.push(unmapped === undefined ? passed('toolsets', toolsets?.join(', ') ?? 'any') : failed(unmapped))
   return {
-    identity: {
-      principal: principal.name,
-      toolsets: toolsetsOf(claims, map),
-      scopes: scopesOf(claims),
-      ...(keepsClaims === true && { claims }),
+    checks,
+    admitted: {
+      identity: { principal: name, toolsets, scopes: scopesOf(claims), ...(keepsClaims === true && { claims }) },
+      untilMs: Number(exp) * 1_000 + SKEW_MS,
+      audiences,
+      ...(unmapped !== undefined && { unmapped }),
     },
-    untilMs: exp * 1_000 + SKEW_MS,
-    audiences,
   }
 }
+
+export const passed = (cause: Cause, found: string): Check => ({ cause, found, refusal: undefined })
+export const failed = (refusal: Refusal): Check => ({ cause: refusal.cause, found: '', refusal })
 
 /** Whether a token for `audiences` is good at `resource`: the URI it names and below, never beside it (B234). */
 export const isForResource = (audiences: readonly string[], resource: string): boolean =>
   audiences.some((uri) => uri === resource || resource.startsWith(uri.endsWith('/') ? uri : `${uri}/`))
+
+/** What every endpoint is below: the one value of `aud` that is valid at all of them. */
+export const originOf = ({ audience }: Pick<ResourceServerOptions, 'audience'>): string => new URL(audience).origin
+
+/** The URIs of ours that a token names; an identifier of the configuration stands for all of them. */
+const audiencesOf = ({ aud }: Claims, resource: ClaimReading['resource']): readonly string[] => {
+  const origin = originOf(resource)
+  return textsOf(aud).flatMap((uri) => {
+    if (uri === origin || uri.startsWith(`${origin}/`)) return [uri]
+    return resource.otherAudiences.includes(uri) ? [origin] : []
+  })
+}
+
+const audienceRefusal = ({ aud }: Claims, resource: ClaimReading['resource']): Refusal => {
+  const origin = originOf(resource)
+  const own = [origin, resource.audience, ...resource.otherAudiences]
+  const isShared = textsOf(aud).includes('account')
+  return {
+    cause: 'audience',
+    claim: 'aud',
+    expected: own.join(' or '),
+    got: shownValue(aud),
+    remedy: isShared
+      ? `"account" is in every token of Keycloak: add an Audience mapper for ${origin} to the client scope (docs/identity/keycloak.md)`
+      : `have the issuer put ${origin} into "aud"; if the value names Trunkline alone at this issuer, add it to auth.oauth.audience`,
+  }
+}
+
+const endCheck = (exp: unknown, nowMs: number): Check => {
+  if (typeof exp !== 'number')
+    return failed({
+      cause: 'end',
+      claim: 'exp',
+      expected: 'a number',
+      got: kindOf(exp),
+      remedy: 'have the issuer let tokens end',
+    })
+  const end = instant(exp)
+  if (exp * 1_000 + SKEW_MS > nowMs) return passed('end', `exp ${end}`)
+  return failed({
+    cause: 'end',
+    claim: 'exp',
+    expected: `a time after ${instant(nowMs / 1_000)}`,
+    got: end,
+    remedy: 'the host must renew its token; if it is new, compare the clocks of both machines',
+  })
+}
+
+const beginningCheck = (nbf: unknown, nowMs: number): Check => {
+  if (nbf === undefined) return passed('beginning', 'no nbf')
+  if (typeof nbf === 'number' && nbf * 1_000 - SKEW_MS <= nowMs) return passed('beginning', `nbf ${instant(nbf)}`)
+  return failed({
+    cause: 'beginning',
+    claim: 'nbf',
+    expected: `a time before ${instant(nowMs / 1_000)}`,
+    got: typeof nbf === 'number' ? instant(nbf) : kindOf(nbf),
+    remedy: 'compare the clocks of both machines',
+  })
+}
+
+/** A token bound to a key of its owner is worth nothing without the proof, which is not asked for ([RFC 9449] 7.2). */
+const bindingCheck = (cnf: unknown): Check =>
+  cnf === undefined
+    ? passed('binding', 'no cnf')
+    : failed({
+        cause: 'binding',
+        claim: 'cnf',
+        expected: 'no binding to a key',
+        got: kindOf(cnf),
+        remedy: 'switch off DPoP or certificate-bound tokens for this client at the issuer',
+      })
+
+/** A time as seconds of the wall clock, as text; years that `Date` does not have stay numbers. */
+const instant = (seconds: number): string => {
+  const date = new Date(Math.round(seconds) * 1_000)
+  return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString()
+}
 
 /** `scope` as [RFC 9068] has it, or `scp` as some issuers do. */
 const scopesOf = ({ scope, scp }: Claims): readonly string[] =>
@@ -66,13 +149,41 @@ const scopesOf = ({ scope, scp }: Claims): readonly string[] =>
     .filter((word) => word !== '')
 
 /** Those of all rules that hold, the first rule's first; without rules any, and where none holds none. */
-const toolsetsOf = (claims: Claims, map: readonly ClaimRule[]): readonly string[] | undefined =>
-  map.length === 0 ? undefined : [...new Set(map.filter((rule) => holds(rule, claims)).flatMap(({ toolsets }) => toolsets))]
+const toolsetsOf = (claims: Claims, map: readonly ClaimRule[], issuer: string): readonly string[] | undefined =>
+  map.length === 0
+    ? undefined
+    : [...new Set(map.filter((rule) => holds(rule, claims, issuer)).flatMap(({ toolsets }) => toolsets))]
 
-const holds = ({ claim, has, is }: ClaimRule, claims: Claims): boolean => {
+const holds = (rule: ClaimRule, claims: Claims, issuer: string): boolean => {
+  const { claim, has, is } = rule
+  if (rule.issuer !== undefined && rule.issuer !== issuer) return false
   const value = claimValue(claims, claim)
   if (is !== undefined) return value === is || ((typeof value === 'number' || typeof value === 'boolean') && String(value) === is)
-  return textsOf(value).some((text) => text === has || (!Array.isArray(value) && text.split(' ').includes(has ?? '')))
+  if (has === undefined) return false
+  const wanted = withoutSlash(has)
+  const words = typeof value === 'string' ? [value, ...value.split(' ')] : textsOf(value)
+  return words.some((word) => withoutSlash(word) === wanted)
+}
+
+/** Keycloak names groups by their paths: `/dev` is the group `dev`, and `/team/dev` is not. */
+const withoutSlash = (name: string): string => (name.startsWith('/') ? name.slice(1) : name)
+
+const MOST_NAMES = 50
+
+/** Why no rule holds: what the claims of the rules are, and which claims there are. No values: they name people and their groups. */
+const unmappedRefusal = (claims: Claims, map: readonly ClaimRule[]): Refusal => {
+  const asked = [...new Set(map.map(({ claim }) => shownPath(claim)))]
+  const found = map.map(({ claim }) => `${shownPath(claim)} ${kindOf(claimValue(claims, claim))}`)
+  const names = Object.keys(claims)
+    .slice(0, MOST_NAMES)
+    .map((name) => name.slice(0, 100))
+  return {
+    cause: 'toolsets',
+    claim: asked.join(', ').slice(0, 500),
+    expected: 'a value that a rule of auth.map names',
+    got: [...new Set(found)].join(', ').slice(0, 500),
+    remedy: `add a rule to auth.map, or the claim to access tokens at the issuer; the token has the claims ${names.join(', ')}`,
+  }
 }
 
 const textsOf = (value: unknown): readonly string[] =>

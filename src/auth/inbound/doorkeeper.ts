@@ -2,10 +2,10 @@
  * Whose credential this is. One that was found good a moment ago is known at once, without a promise: that is every call but the first
  * of a minute. All others are looked up among the static tokens, and then verified by their authorization server.
  */
-import type { Unfit } from './claims.ts'
 import type { Admitted } from '../identity.ts'
 import type { AuthOptions } from './inbound-options.ts'
 import { KnownCredentials } from './known-credentials.ts'
+import type { Refusal } from '../refusal.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import type { Clock, ResourceServer } from './resource-server.ts'
 import { digestOf, StaticTokens } from './static-tokens.ts'
@@ -26,11 +26,11 @@ export class Doorkeeper {
   /** By digest, in base64url: the same token is verified once at a time. */
   readonly #pending = new Map<string, Promise<Admitted | undefined>>()
 
-  /** `unfit` is called with why a token of the authorization server was refused. */
+  /** `refused` is called with why a token of an authorization server was refused. */
   constructor(
     { tokens, oauth, map }: AuthOptions,
     fetch: Fetch,
-    unfit: (why: Unfit) => void = () => undefined,
+    refused: (why: Refusal) => void = () => undefined,
     clock: Clock = systemClock,
   ) {
     this.#clock = clock
@@ -39,7 +39,7 @@ export class Doorkeeper {
     // Its libraries are read when a token first needs them.
     let made: Promise<ResourceServer> | undefined
     this.#resourceServer = () =>
-      (made ??= import('./resource-server.ts').then((room) => new room.ResourceServer(oauth, map, fetch, clock, unfit)))
+      (made ??= import('./resource-server.ts').then((room) => new room.ResourceServer(oauth, map, fetch, clock, refused)))
   }
 
   /**

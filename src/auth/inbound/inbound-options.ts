@@ -1,4 +1,6 @@
 /** The credentials that are accepted from the network, and the principals they stand for: `auth` of the configuration (BRIDGING 6.1). */
+import type { ClientOptions } from '../oauth/options.ts'
+import type { ClaimPath } from './claim-value.ts'
 
 export interface AuthOptions {
   readonly tokens: readonly StaticToken[]
@@ -24,22 +26,41 @@ export interface StaticToken {
 /** `entrance`: those to come in; `reads`: also those of servers; `all`: also those to write. */
 export type Advertised = 'entrance' | 'reads' | 'all'
 
-/** We as an OAuth resource server of one authorization server. */
-export interface ResourceServerOptions {
+/** An authorization server whose tokens are accepted, and how they are checked. */
+export interface IssuerOptions {
   /** As its metadata and tokens spell it. */
   readonly issuer: string
+  /** The claim that names the caller. */
+  readonly subject: ClaimPath
+  /** In place of what the issuer's metadata says. */
+  readonly jwksUri: string | undefined
+  /** How tokens are looked up that are not JWTs; `undefined`: they are refused. */
+  readonly introspection: IntrospectionOptions | undefined
+  /** Tokens that look like JWTs are looked up as well: their claims may be incomplete, or theirs alone to read. */
+  readonly introspectsAll: boolean
+  /** It may be reached over http at private addresses. */
+  readonly allowsHttp: boolean
+  /** Trunkline as a client of its own there; `undefined`: it is none. */
+  readonly client: ClientAtIssuer | undefined
+}
+
+/** A client that an administrator registered at the issuer of the callers. */
+export interface ClientAtIssuer {
+  readonly client: ClientOptions
+}
+
+/** We as an OAuth resource server. The authorization server that hosts are sent to is the first of all. */
+export interface ResourceServerOptions extends IssuerOptions {
+  /** Further authorization servers. */
+  readonly otherIssuers: readonly IssuerOptions[]
   /** URL of `listen.http.path` as hosts know it, without a slash at its end. */
   readonly audience: string
-  /** The claim that names the caller. */
-  readonly subject: string
+  /** Identifiers of Trunkline at the issuers that are not URLs of its endpoints. A token for one of them is valid at every endpoint. */
+  readonly otherAudiences: readonly string[]
   /** What hosts are asked for: `mcp:<key>` and `mcp:<key>:write` limit a server, all others are needed to come in. */
   readonly scopes: readonly string[]
   /** Which of them hosts are told of before they ask for anything in particular. */
   readonly advertise: Advertised
-  /** In place of what the issuer's metadata says. */
-  readonly jwksUri: string | undefined
-  /** How tokens are asked about that are no JWTs; `undefined`: they are refused. */
-  readonly introspection: IntrospectionOptions | undefined
   /** Rules of a policy read the claims. */
   readonly keepsClaims?: boolean
   /** Answer the issuer's metadata at our own origin, for hosts of 2025-03-26. */
@@ -53,10 +74,12 @@ export interface IntrospectionOptions {
   readonly clientSecret: string
 }
 
-/** First member: a claim, by its name or as a path with dots; then exactly one condition. */
+/** A claim, and exactly one condition. */
 export interface ClaimRule {
-  readonly claim: string
-  /** One element of a list, or one word of a text. */
+  readonly claim: ClaimPath
+  /** Only for tokens of this issuer; `undefined`: of any. */
+  readonly issuer: string | undefined
+  /** One element of a list, or one word of a text; with or without a `/` at its beginning. */
   readonly has: string | undefined
   /** The whole value. */
   readonly is: string | undefined

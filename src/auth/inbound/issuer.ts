@@ -30,14 +30,16 @@ export class Issuer {
   readonly name: string
   readonly #fetch: Fetch
   readonly #now: () => number
+  readonly #ownReach: Reach
   #metadata: IssuerMetadata | undefined
   #triedMs = -Infinity
   #failure: unknown
   #reading: Promise<IssuerMetadata> | undefined
 
-  /** `name`: exactly as its tokens spell it. `now`: monotonic, in milliseconds. */
-  constructor(name: string, fetch: Fetch, now: () => number) {
+  /** `name`: exactly as its tokens spell it. `now`: monotonic, in milliseconds. `allowsHttp`: over http at private addresses, too. */
+  constructor(name: string, fetch: Fetch, now: () => number, allowsHttp = false) {
     this.name = name
+    this.#ownReach = allowsHttp ? 'intranet' : 'private'
     this.#fetch = fetch
     this.#now = now
   }
@@ -57,7 +59,7 @@ export class Issuer {
     try {
       const { status, text } = await this.#fetch({
         url,
-        reach: isConfigured ? 'private' : this.#reachOf(url),
+        reach: isConfigured ? this.#ownReach : this.#reachOf(url),
         ...(body !== undefined && { body }),
         ...(headers !== undefined && { headers }),
       })
@@ -98,7 +100,7 @@ export class Issuer {
   /** At the issuer's own origin is what the operator has named. */
   #reachOf(url: string): Reach {
     const own = new URL(this.name)
-    if (URL.parse(url)?.origin === own.origin) return 'private'
+    if (URL.parse(url)?.origin === own.origin) return this.#ownReach
     return isLoopbackHost(own.hostname) ? 'loopback' : 'public'
   }
 }

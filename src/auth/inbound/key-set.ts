@@ -1,16 +1,21 @@
 /**
  * The public keys of the authorization server: fetched when a token first needs one, again when they are old, and again, rarely, when
- * a token names one that is not among them: that is how keys are rotated. Invented key ids cause one fetch in half a minute.
+ * a token names one that is not among them: that is how keys are rotated. Invented key ids cause six fetches
+ * at once, then one in five seconds.
  *
- * A key id that is not known says nothing about the token while the set cannot be read: the key may be new.
+ * A key id for which the set was not just fetched says nothing about the token: the key may be new.
  */
 import { createLocalJWKSet, errors } from 'jose'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
+import { TokenBucket } from '../../rpc/rate.ts'
 import { IssuerUnreachable } from './issuer.ts'
 
 const MAX_AGE_MS = 600_000
-/** Between two fetches for keys that are not known: anybody can name one. */
-const COOLDOWN_MS = 30_000
+/** Fetches for keys that are not known: every token may name one. */
+const LOOKS = { amount: 6, periodMs: 30_000, text: '6/30s' }
+/** Key ids that are remembered as absent, and how long: an issuer may publish a key after the first token by it. */
+const MOST_ABSENT = 256
+const ABSENT_MS = 5_000
 /** Until a set that could not be read is tried again. */
 const RETRY_MS = 2_000
 
@@ -20,8 +25,9 @@ export class KeySet {
   #keys: ReturnType<typeof createLocalJWKSet> | undefined
   #readMs = -Infinity
   #triedMs = -Infinity
-  /** When a key that was not known was last looked for. */
-  #lookedMs = -Infinity
+  readonly #looks = new TokenBucket(LOOKS)
+  /** Key ids that a fetch did not bring, and when it was made; oldest first. */
+  readonly #absent = new Map<unknown, number>()
   /** Why the last attempt to read failed; `undefined`: it did not. */
   #failure: Error | undefined
   #reading: Promise<void> | undefined
@@ -41,18 +47,32 @@ export class KeySet {
       return await before(header, token)
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-      await this.#lookAgain()
+      const isLooked = await this.#lookAgain(header.kid)
       if (this.#failure !== undefined) throw this.#unreachable()
-      if (this.#keys === before) throw error
+      if (!isLooked)
+        throw new IssuerUnreachable('a key that is not known; the keys were fetched a moment ago, and are fetched again soon')
       return this.#keys(header, token)
     }
   }
 
-  async #lookAgain(): Promise<void> {
+  /** Whether the set was just fetched for this key. */
+  async #lookAgain(kid: unknown): Promise<boolean> {
     const nowMs = this.#now()
-    if (this.#failure === undefined && nowMs - this.#lookedMs < COOLDOWN_MS) return this.#reading
-    this.#lookedMs = nowMs
+    if (nowMs - (this.#absent.get(kid) ?? -Infinity) < ABSENT_MS) return true
+    if (this.#reading === undefined && this.#failure === undefined) {
+      if (this.#looks.waitMs(nowMs) > 0) return false
+      this.#looks.take(nowMs)
+    }
     await this.#refresh(this.#failure === undefined ? 0 : RETRY_MS)
+    if (this.#failure === undefined) this.#noteAbsent(kid, nowMs)
+    return true
+  }
+
+  #noteAbsent(kid: unknown, nowMs: number): void {
+    this.#absent.delete(kid)
+    const [oldest] = this.#absent.keys()
+    if (this.#absent.size >= MOST_ABSENT) this.#absent.delete(oldest)
+    this.#absent.set(kid, nowMs)
   }
 
   /** At most one fetch at a time and one per `pauseMs`. What is known stays known where it fails. */

@@ -5,19 +5,22 @@
  * The surprise: `client_id` alone proves a machine in a JWT, where issuers put it beside `sub` for people, and nothing in an
  * introspection answer, where [RFC 7662] 2.2 names the client of every token. `azp` proves nothing anywhere.
  */
-import { claimValue } from './claim-value.ts'
-import type { Claims } from './claim-value.ts'
+import { claimValue, shownPath } from './claim-value.ts'
+import type { ClaimPath, Claims } from './claim-value.ts'
+import { kindOf } from '../refusal.ts'
+import type { Refusal } from '../refusal.ts'
 
 /** Where the claims are from: a signed token, or the answer of an introspection endpoint. */
 export type ClaimSource = 'jwt' | 'introspection'
 
-/** `refused`: why the token stands for no caller, as a sentence for the operator; it holds no value of the token. */
-export type Principal = { readonly name: string } | { readonly refused: string }
+/** `refused`: why the token stands for no caller; it holds no value of the token. */
+export type Principal = { readonly name: string } | { readonly refused: Refusal }
 
 /** The claim that names the caller by default. */
 export const SUBJECT = 'sub'
 
 const LONGEST_NAME = 255
+const NAMED = 'the name of the caller'
 const REMEDY = 'have the issuer put "sub" into access tokens, or name another claim with auth.oauth.subject'
 
 /** What only the token of a client-credentials grant holds, by issuer: Auth0; Entra ID; UAA and others; WSO2; PingAM. */
@@ -59,24 +62,29 @@ const PERSON_CLAIMS = [
 ] as const
 
 /** `subject`: the claim that names the caller. One issuer's names say nothing about another's. */
-export const principalOfClaims = (claims: Claims, issuer: string, subject: string, source: ClaimSource): Principal => {
+export const principalOfClaims = (claims: Claims, issuer: string, subject: ClaimPath, source: ClaimSource): Principal => {
   const value = claimValue(claims, subject)
   if (value === undefined) return machineOf(claims, issuer, subject, source)
-  if (typeof value !== 'string' || value === '') return { refused: `"${subject}" is not a text, or is empty` }
-  if (value.length > LONGEST_NAME) return { refused: `"${subject}" is longer than ${LONGEST_NAME} characters` }
+  if (typeof value !== 'string' || value === '') return refusedFor(subject, 'a text that is not empty', kindOf(value))
+  if (value.length > LONGEST_NAME)
+    return refusedFor(subject, `at most ${LONGEST_NAME} characters`, `${value.length} characters long`)
   return { name: JSON.stringify(subject === SUBJECT ? [issuer, 'sub', value] : [issuer, 'claim', subject, value]) }
 }
 
-const machineOf = (claims: Claims, issuer: string, subject: string, source: ClaimSource): Principal => {
+const refusedFor = (subject: ClaimPath, expected: string, got: string): Principal => ({
+  refused: { cause: 'caller', claim: shownPath(subject), expected, got, remedy: REMEDY },
+})
+
+const machineOf = (claims: Claims, issuer: string, subject: ClaimPath, source: ClaimSource): Principal => {
   const person = PERSON_CLAIMS.find((claim) => claims[claim] !== undefined)
-  if (person !== undefined) return { refused: `no "${subject}", and "${person}" says that it is not a machine's: ${REMEDY}` }
+  if (person !== undefined) return refusedFor(subject, NAMED, `missing, and "${person}" says that it is not a machine's token`)
   const isMarked = MACHINE_MARKS.some(([claim, value]) => [claims[claim]].flat().includes(value))
   const { sub, client_id: named } = claims
   // Issuers that always write `sub` put the client there, too, where there is no person (RFC 9068, 2.2).
   const isClientOnly = source === 'jwt' && isName(named) && (sub === undefined || sub === named)
   const client = CLIENT_CLAIMS.map((claim) => claims[claim]).find(isName)
   if (client !== undefined && (isMarked || isClientOnly)) return { name: JSON.stringify([issuer, 'client', client]) }
-  return { refused: `no "${subject}", and nothing says that it is a machine's: ${REMEDY}` }
+  return refusedFor(subject, NAMED, "missing, and nothing says that it is a machine's token")
 }
 
 const isName = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME

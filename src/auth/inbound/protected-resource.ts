@@ -9,6 +9,7 @@
  */
 import { advertisedScopes } from './inbound-options.ts'
 import type { ResourceServerOptions } from './inbound-options.ts'
+import { issuersOf } from './issuers.ts'
 import { serverKeyAt, streamBeside } from './server-endpoints.ts'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
@@ -52,7 +53,7 @@ export class ProtectedResource {
     const scopes = this.advertised(resource)
     return JSON.stringify({
       resource: this.#origin + this.#before + resource,
-      authorization_servers: [this.#options.issuer],
+      authorization_servers: issuersOf(this.#options).map(({ issuer }) => issuer),
       ...(scopes.length > 0 && { scopes_supported: scopes }),
       bearer_methods_supported: ['header'],
       resource_name: 'Trunkline',

@@ -1,22 +1,28 @@
 /**
- * Tokens of one authorization server: JWTs are verified with its keys, others asked about where that is configured ([RFC 9068] 4,
- * [RFC 7662]; BRIDGING 6.1; B234, T-07). Whatever is wrong with a token, the answer is the same `undefined`.
+ * Tokens of the configured authorization servers: JWTs are verified with the keys of their issuer, others are looked up where that is
+ * configured ([RFC 9068] 4, [RFC 7662]; BRIDGING 6.1; B234, T-07). Whatever is wrong with a token, the host gets the same answer; what
+ * is wrong is reported check by check, for the log and `trunkline token explain`.
  */
-import { errors, jwtVerify } from 'jose'
-import type { Claims } from './claim-value.ts'
-import { admittedBy, isUnfit, SKEW_MS } from './claims.ts'
-import type { Unfit } from './claims.ts'
+import { compactVerify, decodeProtectedHeader, errors } from 'jose'
+import type { ProtectedHeaderParameters } from 'jose'
 import type { Admitted } from '../identity.ts'
-import type { ClaimRule, ResourceServerOptions } from './inbound-options.ts'
-import { Issuer, IssuerUnreachable } from './issuer.ts'
-import { KeySet } from './key-set.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
+import type { Claims } from './claim-value.ts'
+import { failed, judgeClaims, passed } from './claims.ts'
+import type { ClaimRule, IssuerOptions, ResourceServerOptions } from './inbound-options.ts'
+import { Issuer, IssuerUnreachable } from './issuer.ts'
+import { issuersOf } from './issuers.ts'
+import { KeySet } from './key-set.ts'
+import { shownValue } from '../refusal.ts'
+import type { Check, Refusal } from '../refusal.ts'
 
 /** Signatures with a public key. None with a shared secret: an attacker could sign with the public key as the secret. */
-const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+export const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 /** Of access tokens; issuers before [RFC 9068] say `JWT` or nothing. */
 const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
 const JWT_FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/
+/** No issuer comes near it; headers of requests are bounded besides, forms and introspection are not. */
+const MAX_TOKEN_CHARACTERS = 64 * 1_024
 
 export interface Clock {
   /** Wall clock in milliseconds: what tokens speak of. */
@@ -25,110 +31,289 @@ export interface Clock {
   readonly monotonicMs: () => number
 }
 
-export class ResourceServer {
+/** All that was found out of one token. */
+export interface Examination {
+  readonly checks: readonly Check[]
+  /** `undefined`: not a good token. */
+  readonly admitted: Admitted | undefined
+}
+
+/** Whether one issuer can be asked what tokens need of it. */
+export interface IssuerReport {
+  readonly issuer: string
+  /** Keys that it publishes; `undefined`: none are needed, or they could not be read. */
+  readonly keys: number | undefined
+  /** Why tokens of it cannot be checked now. */
+  readonly error: string | undefined
+}
+
+/** One issuer, with what was fetched from it. */
+interface Known {
+  readonly options: IssuerOptions
   readonly issuer: Issuer
+  readonly keys: KeySet
+}
+
+export class ResourceServer {
   readonly #options: ResourceServerOptions
+  readonly #known: readonly [Known, ...Known[]]
   readonly #map: readonly ClaimRule[]
   readonly #clock: Clock
-  readonly #keys: KeySet
-  readonly #origin: string
-  readonly #unfit: (why: Unfit) => void
+  readonly #refused: (why: Refusal) => void
 
-  /** `unfit` is called with why a token was refused, for the operator alone: it holds nothing of the token. */
+  /** `refused` is called with the first check that a token failed, for the operator alone. */
   constructor(
     options: ResourceServerOptions,
     map: readonly ClaimRule[],
     fetch: Fetch,
     clock: Clock,
-    unfit: (why: Unfit) => void = () => undefined,
+    refused: (why: Refusal) => void = () => undefined,
   ) {
     this.#options = options
-    this.#unfit = unfit
+    this.#refused = refused
     this.#map = map
     this.#clock = clock
-    this.#origin = new URL(options.audience).origin
-    this.issuer = new Issuer(options.issuer, fetch, clock.monotonicMs)
-    this.#keys = new KeySet(() => this.#readKeys(), clock.monotonicMs)
+    const known = issuersOf(options).map((one): Known => {
+      const issuer = new Issuer(one.issuer, fetch, clock.monotonicMs, one.allowsHttp)
+      return { options: one, issuer, keys: new KeySet(() => readKeys(one, issuer), clock.monotonicMs) }
+    })
+    this.#known = known as [Known, ...Known[]]
+  }
+
+  /** The authorization server that hosts are sent to first. */
+  get issuer(): Issuer {
+    return this.#known[0].issuer
+  }
+
+  /** Reads metadata and keys of every issuer. Never rejects. */
+  report(): Promise<readonly IssuerReport[]> {
+    return Promise.all(this.#known.map(reportOf))
   }
 
   /** `undefined`: not a good token. Rejects with `IssuerUnreachable` where that cannot be found out now. */
   async verify(token: string): Promise<Admitted | undefined> {
-    const source = JWT_FORM.test(token) ? 'jwt' : 'introspection'
-    const claims = source === 'jwt' ? await this.#verifyJwt(token) : await this.#introspect(token)
-    if (claims === undefined) return undefined
-    const { issuer, subject, keepsClaims } = this.#options
-    const verdict = admittedBy(claims, { issuer, subject, origin: this.#origin, map: this.#map, source, keepsClaims })
-    if (!isUnfit(verdict)) return verdict
-    this.#unfit(verdict)
-    return undefined
+    const { checks, admitted } = await this.examine(token)
+    const refusal = checks.find((check) => check.refusal !== undefined)?.refusal
+    if (refusal !== undefined) this.#refused(refusal)
+    return admitted
   }
 
-  async #verifyJwt(token: string): Promise<Claims | undefined> {
-    try {
-      const { payload, protectedHeader } = await jwtVerify(token, this.#keys.find, {
-        issuer: this.issuer.name,
-        algorithms: ALGORITHMS,
-        requiredClaims: ['exp', 'aud'],
-        clockTolerance: SKEW_MS / 1_000,
-        currentDate: new Date(this.#clock.wallMs()),
+  /** Makes the checks that can be made. Rejects with `IssuerUnreachable` where the issuer is needed and cannot be asked now. */
+  async examine(token: string): Promise<Examination> {
+    if (token.length > MAX_TOKEN_CHARACTERS)
+      return refuse({
+        cause: 'form',
+        claim: 'token',
+        expected: `at most ${MAX_TOKEN_CHARACTERS} characters`,
+        got: `${token.length} characters`,
+        remedy: 'leave claims out of access tokens at the issuer, such as long lists of groups',
       })
-      if (TYPES.has(protectedHeader.typ?.toLowerCase())) return payload
-      this.#reject('"typ" is that of another kind of token')
-      return undefined
+    const isJwt = JWT_FORM.test(token)
+    const named = isJwt ? unverifiedIssuer(token) : undefined
+    const own = isJwt ? this.#known.find(({ options }) => options.issuer === named) : undefined
+    if (own !== undefined && !own.options.introspectsAll) return this.#examineJwt(token, own)
+    const asked = this.#known.filter(
+      (one) =>
+        one.options.introspection !== undefined && (own === undefined ? !isJwt || one.options.introspectsAll : one === own),
+    )
+    if (asked.length > 0) return this.#introspectAt(token, asked)
+    return refuse(isJwt ? this.#strangeIssuer(named) : NOT_A_JWT)
+  }
+
+  async #examineJwt(token: string, { options, keys }: Known): Promise<Examination> {
+    const issuer = passed('issuer', options.issuer)
+    const header = headerOf(token)
+    if (header === undefined) return refuse(UNREADABLE)
+    const checks = [issuer, algorithmCheck(header.alg), typeCheck(header.typ)]
+    if (checks.some(({ refusal }) => refusal !== undefined)) return { checks, admitted: undefined }
+    let claims: Claims | undefined
+    try {
+      const { payload } = await compactVerify(token, keys.find, { algorithms: ALGORITHMS })
+      claims = parsed(Buffer.from(payload).toString())
     } catch (error) {
-      if (error instanceof IssuerUnreachable) throw error
-      // A key that is too short, or of another kind than its header says, is a TypeError of jose.
-      if (!(error instanceof errors.JOSEError || error instanceof TypeError)) throw error
-      this.#reject(error instanceof errors.JOSEError ? error.message : 'a key that does not fit')
-      return undefined
+      return { checks: [...checks, failed(signatureRefusal(error, header, options.issuer))], admitted: undefined }
+    }
+    if (claims === undefined) return refuse(UNREADABLE)
+    const verdict = judgeClaims(claims, this.#reading(options, 'jwt'))
+    return {
+      ...verdict,
+      checks: [...checks, passed('signature', `${header.alg} by key ${shownValue(header.kid)}`), ...verdict.checks],
     }
   }
 
-  #reject(reason: string): void {
-    this.#unfit({ reason, isSetup: false })
+  /** The first issuer that says a token is active decides. One that cannot be asked counts only where no other accepts the token. */
+  async #introspectAt(token: string, issuers: readonly Known[]): Promise<Examination> {
+    let unreachable: IssuerUnreachable | undefined
+    let inactive: Examination | undefined
+    for (const one of issuers) {
+      try {
+        const examination = await this.#introspect(token, one)
+        if (examination.checks[0]?.refusal === undefined) return examination
+        inactive ??= examination
+      } catch (error) {
+        if (!(error instanceof IssuerUnreachable)) throw error
+        unreachable ??= error
+      }
+    }
+    if (unreachable !== undefined || inactive === undefined) throw unreachable ?? new IssuerUnreachable('no issuer to ask')
+    return inactive
   }
 
-  async #introspect(token: string): Promise<Claims | undefined> {
-    const { introspection } = this.#options
-    if (introspection === undefined) {
-      this.#reject('no JWT, and introspection is not configured')
-      return undefined
-    }
-    const { clientId, clientSecret, endpoint: configured } = introspection
-    const endpoint = configured ?? (await this.issuer.metadata()).introspectionEndpoint
-    if (endpoint === undefined) throw new IssuerUnreachable(`${this.issuer.name} names no introspection_endpoint`)
+  async #introspect(token: string, { options, issuer }: Known): Promise<Examination> {
+    const { introspection } = options
+    const { clientId = '', clientSecret = '', endpoint: configured } = introspection ?? {}
+    const endpoint = configured ?? (await issuer.metadata()).introspectionEndpoint
+    if (endpoint === undefined) throw new IssuerUnreachable(`${issuer.name} names no introspection_endpoint`)
     const body = new URLSearchParams({ token, token_type_hint: 'access_token' }).toString()
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64')
-    const text = await this.issuer.ask(endpoint, configured !== undefined, body, {
+    const text = await issuer.ask(endpoint, configured !== undefined, body, {
       'content-type': 'application/x-www-form-urlencoded',
       authorization: `Basic ${basic}`,
     })
     const claims = parsed(text)
-    const isOurs = claims?.['active'] === true && (claims['iss'] ?? this.issuer.name) === this.issuer.name
-    if (isOurs && this.#isTimely(claims)) return claims
-    this.#reject(isOurs ? 'past its end or before its beginning' : 'not active at the issuer')
-    return undefined
+    if (claims?.['active'] !== true) return refuse(inactiveAt(options.issuer, claims?.['active']))
+    if ((claims['iss'] ?? options.issuer) !== options.issuer) return refuse(this.#strangeIssuer(claims['iss']))
+    const verdict = judgeClaims(claims, this.#reading(options, 'introspection'))
+    return { ...verdict, checks: [passed('activity', `active at ${options.issuer}`), ...verdict.checks] }
   }
 
-  /** The authorization server has looked at its clock; we look at ours, as with JWTs. */
-  #isTimely({ exp, nbf }: Claims): boolean {
-    const nowMs = this.#clock.wallMs()
-    const hasBegun = typeof nbf !== 'number' || nbf * 1_000 - SKEW_MS <= nowMs
-    return hasBegun && typeof exp === 'number' && exp * 1_000 + SKEW_MS > nowMs
+  #reading(issuer: IssuerOptions, source: 'jwt' | 'introspection') {
+    const { keepsClaims } = this.#options
+    return { issuer, resource: this.#options, map: this.#map, source, nowMs: this.#clock.wallMs(), keepsClaims }
   }
 
-  async #readKeys(): Promise<string> {
-    const { jwksUri: configured } = this.#options
-    const uri = configured ?? (await this.issuer.metadata()).jwksUri
-    if (uri === undefined) throw new IssuerUnreachable(`${this.issuer.name} names no jwks_uri`)
-    return this.issuer.ask(uri, configured !== undefined)
+  #strangeIssuer(named: unknown): Refusal {
+    const own = this.#known.map(({ options }) => options.issuer)
+    return {
+      cause: 'issuer',
+      claim: 'iss',
+      expected: own.join(' or '),
+      got: shownValue(named),
+      remedy: issuerRemedy(named, own),
+    }
   }
 }
+
+/** The text of an issuer's key set. Rejects with `IssuerUnreachable`. */
+export const readKeys = async ({ jwksUri: configured }: IssuerOptions, issuer: Issuer): Promise<string> => {
+  const uri = configured ?? (await issuer.metadata()).jwksUri
+  if (uri === undefined) throw new IssuerUnreachable(`${issuer.name} names no jwks_uri`)
+  return issuer.ask(uri, configured !== undefined)
+}
+
+const reportOf = async ({ options, issuer }: Known): Promise<IssuerReport> => {
+  const { issuer: name, introspection, introspectsAll, jwksUri } = options
+  try {
+    const metadata = jwksUri === undefined || introspection !== undefined ? await issuer.metadata() : undefined
+    if (introspection !== undefined && (introspection.endpoint ?? metadata?.introspectionEndpoint) === undefined)
+      throw new IssuerUnreachable(`${name} names no introspection_endpoint; set auth.oauth.introspection.endpoint`)
+    if (introspectsAll) return { issuer: name, keys: undefined, error: undefined }
+    const keys = parsed(await readKeys(options, issuer))?.['keys']
+    if (!Array.isArray(keys) || keys.length === 0) throw new IssuerUnreachable(`${name} publishes no keys`)
+    return { issuer: name, keys: keys.length, error: undefined }
+  } catch (error) {
+    return { issuer: name, keys: undefined, error: (error as Error).message }
+  }
+}
+
+const refuse = (refusal: Refusal): Examination => ({ checks: [failed(refusal)], admitted: undefined })
+
+const UNREADABLE: Refusal = {
+  cause: 'form',
+  claim: 'token',
+  expected: 'a JWT with a header and claims as JSON objects',
+  got: 'another text',
+  remedy: 'have the host send the access token of the issuer as it received it',
+}
+
+const NOT_A_JWT: Refusal = {
+  cause: 'form',
+  claim: 'token',
+  expected: 'a JWT',
+  got: 'an opaque text',
+  remedy: 'have the issuer issue JWT access tokens, or configure auth.oauth.introspection',
+}
+
+const inactiveAt = (issuer: string, active: unknown): Refusal => ({
+  cause: 'activity',
+  claim: 'active',
+  expected: `true from the introspection endpoint of ${issuer}`,
+  got: shownValue(active),
+  remedy: 'the token has ended or is of another issuer; otherwise check the client of auth.oauth.introspection',
+})
+
+/** Entra ID issues tokens of two versions, under two names. */
+const ENTRA_V1 = 'https://sts.windows.net/'
+
+const issuerRemedy = (named: unknown, own: readonly string[]): string => {
+  if (typeof named !== 'string') return 'have the host send an access token of the issuer'
+  if (own.some((issuer) => trimmed(issuer) === trimmed(named))) return `write auth.oauth.issuer exactly as the token does`
+  if (named.startsWith(ENTRA_V1)) return 'set requestedAccessTokenVersion to 2 in the manifest of the application at Entra ID'
+  return 'the host signed in elsewhere; if tokens of this issuer are to be accepted, add it to auth.oauth.issuers'
+}
+
+const trimmed = (issuer: string): string => issuer.replace(/\/$/, '').toLowerCase()
+
+const algorithmCheck = (alg: unknown): Check =>
+  typeof alg === 'string' && ALGORITHMS.includes(alg)
+    ? passed('algorithm', alg)
+    : failed({
+        cause: 'algorithm',
+        claim: 'alg',
+        expected: 'RS256 or another signature with a public key',
+        got: shownValue(alg),
+        remedy: 'choose such a signature for access tokens at the issuer',
+      })
+
+const typeCheck = (typ: unknown): Check =>
+  (typ === undefined || typeof typ === 'string') && TYPES.has(typ?.toLowerCase())
+    ? passed('type', typ ?? 'no typ')
+    : failed({
+        cause: 'type',
+        claim: 'typ',
+        expected: '"at+jwt" or "JWT"',
+        got: shownValue(typ),
+        remedy: 'have the host send its access token, not another kind of token',
+      })
+
+/** Rethrows what is no verdict about the token. */
+const signatureRefusal = (error: unknown, { alg, kid }: ProtectedHeaderParameters, issuer: string): Refusal => {
+  if (error instanceof IssuerUnreachable) throw error
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    return {
+      cause: 'key',
+      claim: 'kid',
+      expected: `a key for ${shownValue(alg)} that ${issuer} publishes`,
+      got: shownValue(kid),
+      remedy: 'the key is withdrawn, or the token is of another issuer; check jwks_uri in its metadata',
+    }
+  // A key that is too short, or of another kind than its header says, is a TypeError of jose.
+  if (!(error instanceof errors.JOSEError || error instanceof TypeError)) throw error
+  return {
+    cause: 'signature',
+    claim: 'signature',
+    expected: `one by key ${shownValue(kid)} of ${issuer}`,
+    got: error instanceof errors.JWSSignatureVerificationFailed ? 'another' : `unusable (${error.message.slice(0, 100)})`,
+    remedy: 'the token was altered or forged; if not, the issuer publishes another key under this name',
+  }
+}
+
+const headerOf = (token: string): ProtectedHeaderParameters | undefined => {
+  try {
+    return decodeProtectedHeader(token)
+  } catch {
+    return undefined
+  }
+}
+
+/** Chooses the keys; the signature then proves the same text. */
+const unverifiedIssuer = (token: string): unknown =>
+  parsed(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())?.['iss']
 
 const parsed = (text: string): Claims | undefined => {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Claims) : undefined
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : undefined
   } catch {
     return undefined
   }

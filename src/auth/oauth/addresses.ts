@@ -7,9 +7,10 @@ import { isLoopback } from '../../transport/loopback.ts'
 
 /**
  * `public`: https, and addresses of the public internet only. `loopback`: this machine, too, and http there; for servers that run
- * on it. `private`: any address; for authorization servers within a private network, where the operator says so.
+ * on it. `private`: any address; for authorization servers within a private network, where the operator says so. `intranet`: the
+ * same, and http at addresses that are not public.
  */
-export type Reach = 'public' | 'loopback' | 'private'
+export type Reach = 'public' | 'loopback' | 'private' | 'intranet'
 
 const V4_SPECIAL = [
   ['0.0.0.0', 8],
@@ -36,11 +37,12 @@ const V6_SPECIAL = [
   ['3fff::', 20],
 ] as const
 
-/** Whether a connection may be made to `address`, an IP address without brackets. */
+/** Whether a connection may be made to `address`, an IP address without brackets; with `intranet` one for http. */
 export const isReachable = (address: string, reach: Reach): boolean => {
   const kind = isIP(address)
   if (kind === 0) return false
   if (reach === 'private') return true
+  if (reach === 'intranet') return !isPublic(address)
   return (reach === 'loopback' && isLoopback(address)) || isPublic(address)
 }
 

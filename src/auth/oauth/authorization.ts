@@ -9,7 +9,7 @@ import type { Reach } from './addresses.ts'
 import type { Provider } from './discovery.ts'
 import type { Registered } from './registration.ts'
 import { checkedUrl } from './safe-fetch.ts'
-import { GrantRefused } from './token-endpoint.ts'
+import { GrantRefused, refusalText } from './token-endpoint.ts'
 
 /** What must be known when the browser comes back. */
 export interface Journey {
@@ -63,7 +63,7 @@ export const arrive = ({ provider }: Journey, answer: URLSearchParams): string =
     throw refused('the answer is not from the authorization server that was asked')
   const error = answer.get('error')
   if (error !== null) {
-    const message = `the authorization server refused: ${JSON.stringify(error.slice(0, 80))}`
+    const message = refusalText(error, answer.get('error_description'), [])
     throw refused(message, new GrantRefused(error, message))
   }
   const code = answer.get('code')

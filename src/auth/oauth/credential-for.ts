@@ -25,7 +25,6 @@ export const credentialFor = (
   if (credential.mode === 'client') return new MachineCredential(url, credential, environment)
   if (isPerUser(credential) && principal === undefined) return undefined
   const owner = principal ?? SHARED_PRINCIPAL
-  if (credential.mode === 'exchange')
-    return new ExchangeCredential(url, credential, () => environment.subject(owner), environment)
+  if (credential.mode === 'exchange') return new ExchangeCredential(url, credential, owner, environment)
   return new UserCredential({ key, server: url, principal: owner, signIn: credential }, environment)
 }

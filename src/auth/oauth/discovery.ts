@@ -39,7 +39,10 @@ export interface DiscoveryOptions {
 
 type Metadata = Readonly<Record<string, unknown>>
 
-/** Rejects with `Failure` of kind `auth_required` where nothing can be found, or what is found contradicts itself. */
+/**
+ * Rejects with `Failure`: `auth_required` where nothing is found, or what is found contradicts itself; `unreachable` where no answer
+ * comes.
+ */
 export const discover = async (options: DiscoveryOptions): Promise<Provider> => {
   const { server } = options
   const resource = await resourceMetadata(options)
@@ -57,6 +60,16 @@ export const discover = async (options: DiscoveryOptions): Promise<Provider> => 
 export const issuersOf = async (options: DiscoveryOptions): Promise<readonly string[] | undefined> => {
   const resource = await resourceMetadata(options)
   return resource === undefined ? undefined : textsOf(resource, 'authorization_servers')
+}
+
+/** As `discover`, at an issuer that the configuration names: of the resource's metadata its name and scopes count alone. */
+export const discoverAt = async (issuer: string, options: DiscoveryOptions): Promise<Provider> => {
+  const { server } = options
+  const resource = await resourceMetadata(options).catch(() => undefined)
+  const name = resource && textOf(resource, 'resource')
+  const isOwn = resource !== undefined && name !== undefined && covers(name, server)
+  const provider = await discoverIssuer(issuer, isOwn ? name : canonicalUri(server), options)
+  return { ...provider, resourceScopes: isOwn ? textsOf(resource, 'scopes_supported') : undefined }
 }
 
 /** The metadata of an issuer that the configuration names; `resource`: what its tokens are to be good for. */
@@ -157,7 +170,13 @@ const firstOf = async (
       trouble ??= error
     }
   }
-  if (trouble instanceof Error) throw refused(`metadata cannot be fetched: ${trouble.message}`, trouble)
+  if (trouble instanceof Error)
+    throw new Failure(
+      'unreachable',
+      `metadata cannot be fetched: ${trouble.message}`,
+      { executed: 'no', retryable: true },
+      trouble,
+    )
   return undefined
 }
 

@@ -11,9 +11,15 @@ export interface OAuthEnvironment {
   readonly now: () => number
   /** The token that a principal came with last. */
   readonly subject: (principal: string) => string | undefined
+  /** The issuer refused to exchange this token of a principal. */
+  readonly subjectRefused: (principal: string, token: string) => void
   /** The live tokens of one holder, in place of those it named before: no output may show them (T-14). */
   readonly secrets: (holder: object, tokens: readonly string[]) => void
 }
+
+/** How far an issuer of the configuration may lie. */
+export const reachOfIssuer = ({ allowsHttp, issuer }: { readonly allowsHttp: boolean; readonly issuer: string }): Reach =>
+  allowsHttp && issuer.startsWith('http:') ? 'intranet' : 'private'
 
 /** How far what a server names may lie: on this machine only if the server itself does. */
 export const reachOf = (server: URL, isPrivate: boolean): Reach =>

@@ -8,12 +8,14 @@ import type { Credential, Rejection } from './credential.ts'
 import { canonicalUri, discoverIssuer } from './discovery.ts'
 import { reachOf } from './environment.ts'
 import type { OAuthEnvironment } from './environment.ts'
-import { MARGIN_MS } from './machine-credential.ts'
+import { MARGIN_MS, noToken } from './machine-credential.ts'
 import type { ExchangeOptions } from './options.ts'
-import { requestTokens } from './token-endpoint.ts'
+import { GrantRefused, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+/** What issuers say of a subject token they do not accept ([RFC 8693] 2.2.2, [RFC 6749] 5.2). */
+const SUBJECT_CODES: ReadonlySet<string> = new Set(['invalid_request', 'invalid_grant', 'invalid_token'])
 /** Tokens of one caller that are remembered: its hosts come with one each, by turns. */
 const MOST = 4
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
@@ -23,17 +25,16 @@ export class ExchangeCredential implements Credential {
   readonly bearer: { value: string | undefined } = { value: undefined }
   readonly #server: URL
   readonly #options: ExchangeOptions
-  readonly #subject: () => string | undefined
+  readonly #principal: string
   readonly #environment: OAuthEnvironment
   /** By the token of the caller that it was exchanged for; the one that was exchanged first is removed first. */
   readonly #exchanged = new Map<string, Tokens>()
   #obtaining: Promise<void> | undefined
 
-  /** `subject`: the token that the caller came with last. */
-  constructor(server: URL, options: ExchangeOptions, subject: () => string | undefined, environment: OAuthEnvironment) {
+  constructor(server: URL, options: ExchangeOptions, principal: string, environment: OAuthEnvironment) {
     this.#server = server
     this.#options = options
-    this.#subject = subject
+    this.#principal = principal
     this.#environment = environment
   }
 
@@ -49,6 +50,11 @@ export class ExchangeCredential implements Credential {
     if (used !== this.bearer.value) return
     if (status === 403) throw new Failure('forbidden', 'the exchanged token does not reach that far', { executed: 'no', status })
     await this.#obtain()
+  }
+
+  /** The token that the caller came with last. */
+  #subject(): string | undefined {
+    return this.#environment.subject(this.#principal)
   }
 
   #obtain(): Promise<void> {
@@ -85,7 +91,9 @@ export class ExchangeCredential implements Credential {
       // The caller came with another token while this one was judged.
       if (this.#subject() !== subject) return this.#request()
       if (error instanceof Failure) throw error
-      throw new Failure('auth_required', `no token: ${(error as Error).message}`, { executed: 'no' }, error)
+      const isOfSubject = error instanceof GrantRefused && SUBJECT_CODES.has(error.code)
+      if (isOfSubject) this.#environment.subjectRefused(this.#principal, subject)
+      throw noToken(error)
     }
   }
 

@@ -8,13 +8,22 @@ import type { OAuthEnvironment } from './environment.ts'
 import { reachOf } from './environment.ts'
 import type { MachineOptions } from './options.ts'
 import { chooseScopes, union } from './scopes.ts'
-import { requestTokens } from './token-endpoint.ts'
+import { GrantRefused, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 /** A token is renewed this long before it expires. */
 export const MARGIN_MS = 30_000
 /** Stepping up is tried so often in a row (B247). */
 const MOST_STEPS = 2
+
+/** Why an attempt at a token failed: the authorization server refused it, or could not be reached. */
+export const noToken = (error: unknown): Failure =>
+  new Failure(
+    error instanceof GrantRefused ? 'auth_required' : 'unreachable',
+    `no token: ${(error as Error).message}`,
+    { executed: 'no', retryable: true },
+    error,
+  )
 
 export class MachineCredential implements Credential {
   readonly interactive = undefined
@@ -75,7 +84,7 @@ export class MachineCredential implements Credential {
       this.bearer.value = `Bearer ${tokens.accessToken}`
     } catch (error) {
       if (error instanceof Failure) throw error
-      throw new Failure('auth_required', `no token: ${(error as Error).message}`, { executed: 'no', retryable: true }, error)
+      throw noToken(error)
     }
   }
 

@@ -30,6 +30,10 @@ export interface SignInOptions {
   /** Where our metadata document is, if not with us. */
   readonly clientDocument: string | undefined
   readonly scopes: readonly string[] | undefined
+  /** Names the authorization server; `undefined`: the server says which. */
+  readonly issuer?: string | undefined
+  /** `false`: no `offline_access` is requested, and so no token that outlives the sign-in where that takes one. */
+  readonly offline?: boolean
   readonly isPrivate: boolean
 }
 

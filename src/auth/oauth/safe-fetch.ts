@@ -67,8 +67,10 @@ export class SafeFetch implements AsyncDisposable {
     return (request) => this.#fetch(request, rules())
   }
 
-  async #fetch({ url, reach, body, headers }: FetchRequest, rules: ProxyRules): Promise<FetchReply> {
-    const target = checkedUrl(url, reach)
+  async #fetch({ url, reach: asked, body, headers }: FetchRequest, rules: ProxyRules): Promise<FetchReply> {
+    const target = checkedUrl(url, asked)
+    // What goes over https may go anywhere.
+    const reach = asked === 'intranet' && target.protocol === 'https:' ? 'private' : asked
     const proxy = proxyFor(target, rules)
     if (proxy !== undefined) await this.#judge(target.hostname, reach)
     const { timeoutMs, maxBytes, userAgent } = this.#options
@@ -122,13 +124,13 @@ export class SafeFetch implements AsyncDisposable {
   async #judge(hostname: string, reach: Reach): Promise<void> {
     const host = hostname.replace(/^\[|\]$/g, '')
     if (isIP(host) !== 0) {
-      if (!isReachable(host, reach)) throw notReachable(host)
+      if (!isReachable(host, reach)) throw notReachable(host, reach)
       return
     }
     const addresses = await new Promise<LookupAddress[]>((resolve) =>
       this.#options.lookup(host, { all: true }, (error, found) => resolve(error === null ? found : [])),
     )
-    if (addresses.some(({ address }) => !isReachable(address, reach))) throw notReachable(host)
+    if (addresses.some(({ address }) => !isReachable(address, reach))) throw notReachable(host, reach)
   }
 
   async #makeProxyAgent(proxy: URL): Promise<Dispatcher> {
@@ -147,7 +149,7 @@ export class SafeFetch implements AsyncDisposable {
           if (error !== null) return done(error, '', 0)
           const refused = addresses.find(({ address }) => !isReachable(address, reach))
           const [first] = addresses
-          if (refused !== undefined || first === undefined) return done(notReachable(name), '', 0)
+          if (refused !== undefined || first === undefined) return done(notReachable(name, reach), '', 0)
           return options.all === true ? done(null, addresses) : done(null, first.address, first.family)
         }),
     })
@@ -155,18 +157,18 @@ export class SafeFetch implements AsyncDisposable {
       connections: 4,
       connect: (options, done) => {
         const host = options.hostname.replace(/^\[|\]$/g, '')
-        if (isIP(host) !== 0 && !isReachable(host, reach)) return done(notReachable(host), null)
+        if (isIP(host) !== 0 && !isReachable(host, reach)) return done(notReachable(host, reach), null)
         return connect(options, done)
       },
     })
   }
 }
 
-/** Throws for what is no https URL; http is for this machine alone, and there only where `reach` has it. */
+/** Throws for what is not an https URL; http is for this machine alone where `reach` has it, and with `intranet` for private addresses. */
 export const checkedUrl = (text: string, reach: Reach): URL => {
   const url = URL.parse(text)
   if (url === null) throw new Error('not a URL')
-  const isPlain = url.protocol === 'http:' && reach !== 'public' && isLocalName(url.hostname)
+  const isPlain = url.protocol === 'http:' && (reach === 'intranet' || (reach !== 'public' && isLocalName(url.hostname)))
   if (url.protocol !== 'https:' && !isPlain) throw new Error(`${url.protocol}//${url.host}: only https is spoken to`)
   if (url.username !== '' || url.password !== '') throw new Error(`${url.host}: a URL with user information is not used`)
   return url
@@ -177,7 +179,10 @@ const isLocalName = (host: string): boolean => {
   return bare === 'localhost' || (isIP(bare) !== 0 && isReachable(bare, 'loopback') && !isReachable(bare, 'public'))
 }
 
-const notReachable = (host: string): Error => new Error(`${host} is an address of a private network`)
+const notReachable = (host: string, reach: Reach): Error =>
+  new Error(
+    reach === 'intranet' ? `${host} is a public address: only https is spoken to` : `${host} is an address of a private network`,
+  )
 
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'failed'

@@ -15,7 +15,10 @@ export interface Tokens {
   readonly scope: string | undefined
 }
 
-/** The authorization server refused, in its own words: `code` is from [RFC 6749] 5.2. */
+/**
+ * The authorization server refused, in its own words: `code` is from [RFC 6749] 5.2. The message is for the log and the operator: it
+ * has the server's description, without the secrets of the request.
+ */
 export class GrantRefused extends Error {
   readonly code: string
   constructor(code: string, message: string) {
@@ -44,8 +47,11 @@ const ASSERTION_SECONDS = 60
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** Rejects with `GrantRefused`, or with an `Error` where there was no usable answer. */
-export const requestTokens = async (request: TokenRequest): Promise<Tokens> => {
-  const { provider, params, reach, fetch, now } = request
+export const requestTokens = async (request: TokenRequest): Promise<Tokens> => tokensOf(await requestGrant(request), request.now)
+
+/** The members of a token endpoint's answer. Rejects as `requestTokens`. */
+export const requestGrant = async (request: TokenRequest): Promise<Readonly<Record<string, unknown>>> => {
+  const { provider, params, reach, fetch } = request
   const proof = await prove(request)
   const given = Object.entries({ ...params, ...proof.params }).filter((pair): pair is [string, string] => pair[1] !== undefined)
   const { status, text } = await fetch({
@@ -55,10 +61,17 @@ export const requestTokens = async (request: TokenRequest): Promise<Tokens> => {
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...proof.headers },
   })
   const answer = parsed(text)
+  // It is away, or asks to wait: neither is a word about the grant.
+  if (status >= 500 || status === 429) throw new Error(`${shownOrigin(provider.tokenEndpoint)}: answered HTTP ${status}`)
   if (status >= 400 || typeof answer['error'] === 'string') {
     const code = typeof answer['error'] === 'string' ? answer['error'] : `HTTP ${status}`
-    throw new GrantRefused(code, `the authorization server refused: ${JSON.stringify(code.slice(0, 80))}`)
+    const secrets = given.flatMap(([name, value]) => (SECRET_PARAMS.has(name) ? [value] : []))
+    throw new GrantRefused(code, refusalText(code, answer['error_description'], secrets))
   }
+  return answer
+}
+
+const tokensOf = (answer: Readonly<Record<string, unknown>>, now: () => number): Tokens => {
   const { access_token: accessToken, token_type: type, refresh_token: refresh, expires_in: seconds, scope } = answer
   const isBearer = typeof type !== 'string' || type.toLowerCase() === 'bearer' || type === 'N_A'
   if (typeof accessToken !== 'string' || !/^[\x21-\x7e]+$/.test(accessToken) || !isBearer)
@@ -70,6 +83,21 @@ export const requestTokens = async (request: TokenRequest): Promise<Tokens> => {
     scope: typeof scope === 'string' ? scope : undefined,
   }
 }
+
+const SECRET_PARAMS = new Set(['subject_token', 'refresh_token', 'code', 'code_verifier', 'client_secret', 'client_assertion'])
+const LONGEST_DESCRIPTION = 300
+
+/** Why an authorization server refused. `description`: as it came; whatever of it looks like a token, or is one of `secrets`, is left out. */
+export const refusalText = (code: string, description: unknown, secrets: readonly string[]): string => {
+  const said = `the authorization server refused: ${JSON.stringify(code.slice(0, 80))}`
+  if (typeof description !== 'string' || description === '') return said
+  let text = description.slice(0, 4_096)
+  for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '…')
+  text = text.replaceAll(/[\w.-]{40,}/g, '…')
+  return `${said} (${JSON.stringify(text.slice(0, LONGEST_DESCRIPTION))})`
+}
+
+const shownOrigin = (url: string): string => URL.parse(url)?.origin ?? 'the token endpoint'
 
 /** A key that signs is best; then what was registered; then what the metadata lists, the header before the form. */
 const chooseAuth = ({ client, auth, provider }: TokenRequest): TokenAuth => {

@@ -12,7 +12,7 @@ import { arrive, depart } from './authorization.ts'
 import type { Journey } from './authorization.ts'
 import { readChallenge } from './challenge.ts'
 import type { Credential, Interactive, Rejection, Return } from './credential.ts'
-import { discover, isSameIssuer, issuersOf } from './discovery.ts'
+import { discover, discoverAt, isSameIssuer, issuersOf } from './discovery.ts'
 import type { DiscoveryOptions, Provider } from './discovery.ts'
 import { reachOf } from './environment.ts'
 import type { OAuthEnvironment } from './environment.ts'
@@ -113,7 +113,8 @@ export class UserCredential implements Credential, Interactive {
     const { signIn, server } = this.#options
     const { fetch, store, now } = this.#environment
     const asked = readChallenge(this.#challenge)
-    const provider = await discover(this.#discovery(asked.resourceMetadata))
+    const discovery = this.#discovery(asked.resourceMetadata)
+    const provider = signIn.issuer === undefined ? await discover(discovery) : await discoverAt(signIn.issuer, discovery)
     if (signIn.client !== undefined) this.#refuseOther(provider)
     const scope = chooseScopes({
       configured: signIn.scopes,
@@ -121,6 +122,7 @@ export class UserCredential implements Credential, Interactive {
       ofResource: provider.resourceScopes,
       ofIssuer: provider.scopes,
       before: this.#held?.provider.issuer === provider.issuer ? this.#held.asked : undefined,
+      offline: signIn.offline ?? true,
     })
     const reach = reachOf(server, signIn.isPrivate)
     const registered = await clientFor({ provider, options: signIn, redirectUri, document, scope, reach, fetch, store, now })
@@ -160,6 +162,16 @@ export class UserCredential implements Credential, Interactive {
   /** What the server refuses for want of scopes a person may grant, twice; then it is no matter of scopes. */
   #stepUp(): never {
     const missing = readChallenge(this.#challenge).scope ?? ''
+    const { scopes } = this.#options.signIn
+    if (scopes !== undefined && missing !== '' && !missing.split(' ').every((scope) => scopes.includes(scope)))
+      throw new Failure(
+        'forbidden',
+        `the server wants the scopes ${missing}; credentials.oauth.scopes does not name all of them`,
+        {
+          executed: 'no',
+          status: 403,
+        },
+      )
     const steps = this.#steps.get(missing) ?? 0
     if (steps >= MOST_STEPS)
       throw new Failure('forbidden', 'the server wants more scopes than signing in has brought', { executed: 'no', status: 403 })
@@ -192,10 +204,13 @@ export class UserCredential implements Credential, Interactive {
           store.remove(this.#storeKey)
           throw this.#lost('the sign-in has ended')
         }
-        throw new Failure('auth_required', `the token could not be renewed: ${(error as Error).message}`, {
-          executed: 'no',
-          retryable: true,
-        })
+        // Whatever else is wrong, signing in again would not mend it.
+        throw new Failure(
+          error instanceof GrantRefused ? 'auth_required' : 'unreachable',
+          `the token could not be renewed: ${(error as Error).message}`,
+          { executed: 'no', retryable: true },
+          error,
+        )
       }
     })
   }
@@ -203,6 +218,8 @@ export class UserCredential implements Credential, Interactive {
   /** A refresh token goes to whom it is from, and only while the server still sends people there (B245). */
   async #isStillTrusted({ provider }: Held): Promise<boolean> {
     const { resourceMetadata } = readChallenge(this.#challenge)
+    const { signIn } = this.#options
+    if (signIn.issuer !== undefined) return isSameIssuer(signIn.issuer, provider.issuer)
     if (this.#challenge === undefined) return true
     const issuers = await issuersOf(this.#discovery(resourceMetadata)).catch(() => undefined)
     return issuers === undefined || issuers.some((issuer) => isSameIssuer(issuer, provider.issuer))

@@ -2,6 +2,7 @@
 import type { Status } from '../../admin/status.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import { checkHosts } from './check-hosts.ts'
+import { checkIssuers, issuerLines } from './check-issuers.ts'
 import { inline } from '../serve/inline.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
@@ -33,15 +34,29 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
       await printLines(io, [`${files[0]}: ok, ${servers.length} servers`, ...warnings.map((warning) => `  warning: ${warning}`)])
     return strictly(strict === true, warnings)
   }
-  const status = await inline(loaded, (control) => control.status())
+  const [issuers, status] = await Promise.all([checkIssuers(configuration), inline(loaded, (control) => control.status())])
   // Servers that only signed-in callers reach do not fail the check.
   const unwell = status.servers.filter(({ state, callers }) => !callers && state !== 'healthy' && state !== 'degraded')
   const [unsigned, lost] = [true, false].map((isAsked) =>
     unwell.flatMap(({ key, needsSignIn }) => (needsSignIn === isAsked ? [key] : [])),
   )
   const { collisions } = status
-  if (json) await printJson(io, { ok: unwell.length + collisions.length === 0, files, ...told(status) })
-  else await printLines(io, reportLines(status, painter(io.stdout, context.env), invocation.command, io.stdout.columns))
+  const away = issuers.flatMap(({ issuer, error }) => (error === undefined ? [] : [issuer]))
+  const paint = painter(io.stdout, context.env)
+  if (json)
+    await printJson(io, {
+      ok: unwell.length + collisions.length + away.length === 0,
+      files,
+      ...told(status),
+      ...(issuers.length > 0 && { issuers }),
+    })
+  else
+    await printLines(io, [...issuerLines(issuers, paint), ...reportLines(status, paint, invocation.command, io.stdout.columns)])
+  if (away.length > 0)
+    throw new CommandError(
+      EXIT.unreachable,
+      `tokens cannot be checked: ${away.join(', ')}; the reason stands beside each, correct auth.oauth in ${files[0]}`,
+    )
   if (lost.length > 0)
     throw new CommandError(
       EXIT.unreachable,

@@ -1,8 +1,9 @@
 /** `auth` of a configuration, as the host room takes it: what contradicts itself is told with its place. */
-import type { AuthOptions, ResourceServerOptions } from '../../auth/inbound/inbound-options.ts'
+import type { AuthOptions, IssuerOptions, ResourceServerOptions } from '../../auth/inbound/inbound-options.ts'
 import { serverOfScope } from '../../auth/inbound/inbound-options.ts'
 import { SUBJECT } from '../../auth/inbound/principal.ts'
 import { operatorCommand } from '../../operator-command.ts'
+import { isSafe } from '../schema/auth-schema.ts'
 import type { AuthSection } from '../schema/auth-schema.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { child, nearest, scalars } from '../syntax/tree.ts'
@@ -14,6 +15,8 @@ type Complain = (path: readonly PropertyKey[], message: string, remedy: string) 
 interface Around {
   /** Of Streamable HTTP. */
   readonly path: string
+  /** Origin and path under which browsers and hosts reach us, where that is configured. */
+  readonly publicUrl: string | undefined
   readonly serverKeys: ReadonlySet<string>
   readonly toolsets: ReadonlySet<string>
   /** There is a policy. */
@@ -50,7 +53,16 @@ export const buildAuth = (
         complain([...path, at], `there is no toolset "${name}"`, 'name one that stands under toolsets')
   }
   for (const [at, { toolsets }] of (tokens ?? []).entries()) known(['tokens', at, 'toolsets'], toolsets)
-  for (const [at, { toolsets }] of (map ?? []).entries()) known(['map', at, 'toolsets'], toolsets)
+  const issuers = [oauth?.issuer, ...(oauth?.issuers ?? []).map(({ issuer }) => issuer)]
+  for (const [at, { when, toolsets }] of (map ?? []).entries()) {
+    known(['map', at, 'toolsets'], toolsets)
+    if (when.issuer !== undefined && oauth !== undefined && !issuers.includes(when.issuer))
+      complain(
+        ['map', at, 'when', 'issuer'],
+        'is not an issuer of auth.oauth',
+        'spell it as auth.oauth.issuer or auth.oauth.issuers do',
+      )
+  }
   return {
     tokens: (tokens ?? []).map(({ id, hash, toolsets, expires, operator }) => ({
       id,
@@ -60,7 +72,7 @@ export const buildAuth = (
       isOperator: operator ?? false,
     })),
     oauth: oauth && buildOauth(oauth, around, complain),
-    map: (map ?? []).map(({ when: { claim, has, is }, toolsets }) => ({ claim, has, is, toolsets })),
+    map: (map ?? []).map(({ when: { claim, issuer, has, is }, toolsets }) => ({ claim, issuer, has, is, toolsets })),
   }
 }
 
@@ -68,7 +80,12 @@ export const buildAuth = (
 export const secretsOfAuth = (tree: Tree | undefined): readonly string[] => {
   const tokens = child(tree, 'tokens')
   const hashes = tokens?.kind === 'list' ? tokens.items.flatMap((token) => scalars(child(token, 'hash'))) : []
-  const secrets = scalars(child(child(child(tree, 'oauth'), 'introspection'), 'client_secret'))
+  const oauth = child(tree, 'oauth')
+  const others = child(oauth, 'issuers')
+  const issuers = [oauth, ...(others?.kind === 'list' ? others.items : [])]
+  const secrets = issuers.flatMap((issuer) =>
+    ['introspection', 'client'].flatMap((part) => scalars(child(child(issuer, part), 'client_secret'))),
+  )
   return [...hashes, ...secrets].map(({ value }) => String(value ?? '').replace(/^sha256:/, '')).filter((text) => text !== '')
 }
 
@@ -90,12 +107,24 @@ const refuseTwice = (tokens: NonNullable<AuthSection['tokens']>, complain: Compl
 
 const buildOauth = (
   oauth: NonNullable<AuthSection['oauth']>,
-  { path, serverKeys, keepsClaims }: Around,
+  { path, publicUrl, serverKeys, keepsClaims }: Around,
   complain: Complain,
 ): ResourceServerOptions => {
-  const { issuer, audience, subject = SUBJECT, scopes = [], advertise = 'reads', jwks_uri: jwksUri, introspection } = oauth
-  if (!new URL(audience).pathname.endsWith(path))
-    complain(['oauth', 'audience'], `is not the URL of ${path} (listen.http.path)`, `end it with ${path}`)
+  const { scopes = [], advertise = 'reads', issuers = [] } = oauth
+  const given = oauth.audience ?? []
+  const audience = endpointOf(given, publicUrl, path)
+  if (audience === undefined)
+    complain(
+      ['oauth', ...(oauth.audience === undefined ? [] : ['audience'])],
+      oauth.audience === undefined
+        ? 'does not say what tokens must be for'
+        : `names neither the origin of our endpoints nor the URL of ${path} (listen.http.path)`,
+      'set listen.http.public_url, or auth.oauth.audience to the origin that hosts use, such as https://mcp.example.com',
+    )
+  const names = [oauth.issuer, ...issuers.map(({ issuer }) => issuer)]
+  for (const [at, name] of names.entries())
+    if (names.indexOf(name) < at)
+      complain(['oauth', 'issuers', at - 1, 'issuer'], 'is named already', 'name each authorization server once')
   for (const [at, scope] of scopes.entries()) {
     const server = serverOfScope(scope)
     if (scope === 'offline_access')
@@ -103,19 +132,69 @@ const buildOauth = (
     else if (server !== undefined && !serverKeys.has(server))
       complain(['oauth', 'scopes', at], `names the server "${server}", which is not configured`, 'name a key of servers')
   }
+  const origin = audience === undefined ? '' : new URL(audience).origin
   return {
-    issuer,
-    audience,
-    subject,
+    ...buildIssuer(oauth, ['oauth'], complain),
+    otherIssuers: issuers.map((one, at) => buildIssuer(one, ['oauth', 'issuers', at], complain)),
+    audience: audience ?? '',
+    otherAudiences: given.filter((value) => value !== origin && !value.startsWith(`${origin}/`)),
     scopes: [...new Set(scopes)],
     advertise,
+    ...(keepsClaims && { keepsClaims }),
+    relaysMetadata: oauth.legacy_metadata ?? false,
+  }
+}
+
+type IssuerSection = Pick<
+  NonNullable<AuthSection['oauth']>,
+  'issuer' | 'subject' | 'jwks_uri' | 'introspection' | 'introspect' | 'allow_http' | 'client'
+>
+
+const buildIssuer = (section: IssuerSection, path: readonly PropertyKey[], complain: Complain): IssuerOptions => {
+  const { issuer, subject = SUBJECT, jwks_uri: jwksUri, introspection, introspect, allow_http: allowsHttp = false } = section
+  const urls: readonly (readonly [path: readonly PropertyKey[], url: string | undefined])[] = [
+    [['issuer'], issuer],
+    [['jwks_uri'], jwksUri],
+    [['introspection', 'endpoint'], introspection?.endpoint],
+  ]
+  for (const [own, url] of urls)
+    if (url !== undefined && !allowsHttp && !isSafe(new URL(url)))
+      complain(
+        [...path, ...own],
+        'tokens and keys are not sent over plain http',
+        'use an https URL; inside a private network alone, set allow_http: true beside issuer',
+      )
+  if (introspect === 'always' && introspection === undefined)
+    complain([...path, 'introspect'], 'needs introspection', 'add introspection with client_id and client_secret')
+  return {
+    issuer,
+    subject,
     jwksUri,
     introspection: introspection && {
       endpoint: introspection.endpoint,
       clientId: introspection.client_id,
       clientSecret: introspection.client_secret,
     },
-    ...(keepsClaims && { keepsClaims }),
-    relaysMetadata: oauth.legacy_metadata ?? false,
+    introspectsAll: introspect === 'always',
+    allowsHttp,
+    client: section.client && {
+      client: { id: section.client.client_id, secret: section.client.client_secret, privateKey: undefined, algorithm: '' },
+    },
   }
+}
+
+/**
+ * URL of `listen.http.path` as hosts know it: as an audience says, else as `public_url` does, else at the first audience that is an
+ * origin. `undefined`: nothing says it.
+ */
+const endpointOf = (audiences: readonly string[], publicUrl: string | undefined, path: string): string | undefined => {
+  const urls = audiences.flatMap((text) => {
+    const url = URL.parse(text)
+    return url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' ? [url] : []
+  })
+  const endpoint = urls.find(({ pathname }) => pathname.endsWith(path))
+  if (endpoint !== undefined) return endpoint.href
+  if (publicUrl !== undefined) return publicUrl + path
+  const first = urls.find(({ pathname }) => pathname === '/')
+  return first && first.origin + path
 }

@@ -107,6 +107,7 @@ export const buildHost = (gathered: Gathered, context: Context, problems: Proble
   const path = http?.path ?? DEFAULT_HOST.path
   const around = {
     path,
+    publicUrl: http?.public_url,
     serverKeys: new Set(servers.keys()),
     toolsets: new Set(Object.keys(settings.toolsets ?? {})),
     keepsClaims: settings.policy !== undefined,

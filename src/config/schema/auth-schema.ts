@@ -1,5 +1,6 @@
 /** What may stand under `auth`: who may come in, and as whom (BRIDGING 6.1). */
 import { z } from 'zod'
+import type { ClaimPath } from '../../auth/inbound/claim-value.ts'
 import { SUBJECT } from '../../auth/inbound/principal.ts'
 import { readHash } from '../../auth/inbound/static-tokens.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
@@ -38,28 +39,37 @@ const tokenHash = kind(
 )
 
 /** Tokens and keys travel there: in the clear they do on this machine only. */
-const isSafe = (url: URL): boolean => url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
+export const isSafe = (url: URL): boolean => url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
 const isPlain = (url: URL, text: string): boolean => url.username === '' && url.password === '' && !/[?#]/.test(text)
 
-/** Kept as it is written, for tokens must spell it so. */
-const issuerUrl = kind(
-  'an https URL without query (http on this machine only)',
-  { type: 'string', pattern: '^https?://|\\$\\{' },
+/** Kept as it is written, for tokens must spell it so. Whether http may be spoken there is decided where `allow_http` is known. */
+const issuerUrl = kind('an https URL without query', { type: 'string', pattern: '^https?://|\\$\\{' }, (value) => {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:'
+  return url !== null && isHttp && isPlain(url, value as string) ? (value as string) : undefined
+})
+
+const AUDIENCE = /^[\x21-\x7e]{1,512}$/
+
+/** Kept as they are written, for tokens must spell them so. */
+const audiences = kind(
+  'the origin of our endpoints, such as https://mcp.example.com, or a list of it and other values of "aud"',
+  { type: ['string', 'array'], items: { type: 'string' } },
   (value) => {
-    const url = typeof value === 'string' ? URL.parse(value) : null
-    return url !== null && isSafe(url) && isPlain(url, value as string) ? (value as string) : undefined
+    const list: readonly unknown[] = Array.isArray(value) ? value : [value]
+    return list.length > 0 && list.every((item) => typeof item === 'string' && AUDIENCE.test(item)) ? (list as string[]) : undefined
   },
 )
 
-const audienceUrl = kind(
-  'the URL of our endpoint as hosts know it, such as https://mcp.example.com/mcp',
-  { type: 'string', pattern: '^https?://|\\$\\{' },
+const claimPath = kind(
+  'a claim, such as groups or realm_access.roles, or a list of the steps to it',
+  { type: ['string', 'array'], items: { type: 'string' }, minLength: 1 },
   (value) => {
-    const url = typeof value === 'string' ? URL.parse(value) : null
-    return url !== null && /^https?:$/.test(url.protocol) && isPlain(url, value as string) && !url.pathname.endsWith('/')
-      ? url.href
-      : undefined
+    const steps: readonly unknown[] = Array.isArray(value) ? value : [value]
+    const isPath = steps.length > 0 && steps.every((step) => typeof step === 'string' && step !== '')
+    return isPath ? (value as ClaimPath) : undefined
   },
+  'such as ["resource_access", "my.client", "roles"]',
 )
 
 const scope = kind('a scope: visible characters without blanks, " and \\', { type: 'string' }, (value) =>
@@ -85,15 +95,42 @@ const introspection = z.strictObject({
   endpoint: field(issuerUrl, 'In place of what the metadata of the issuer names.'),
 })
 
-const oauth = z.strictObject({
+const client = z.strictObject({
+  client_id: filledText.meta({ description: 'Trunkline as a client that you registered there.' }),
+  client_secret: field(filledText, 'Its secret, if it has one.'),
+})
+
+/** What is said of each authorization server. */
+const issuerFields = {
   issuer: issuerUrl.meta({ description: 'The authorization server, spelled as in its metadata and its tokens.' }),
-  audience: audienceUrl.meta({
-    description: 'URL of `listen.http.path` as hosts know it: tokens must be for it, or for a path above it.',
-  }),
   subject: field(
-    filledText,
+    claimPath,
     'The claim that names the caller, in place of `sub`; with dots, a path into objects. It must be unique and unchangeable at the issuer.',
     SUBJECT,
+  ),
+  jwks_uri: field(issuerUrl, 'Where its keys are, in place of what its metadata names.'),
+  introspection: field(introspection, 'How tokens are looked up that are not JWTs; without it they are refused ([RFC 7662]).'),
+  introspect: field(
+    choice('opaque', 'always'),
+    '`always`: tokens that look like JWTs are looked up as well, for issuers whose tokens hold less than their introspection answers.',
+    'opaque',
+  ),
+  client: field(
+    client,
+    'Trunkline as a client of its own. With it people who sign in to a server in the browser prove by a sign-in there who they are.',
+  ),
+  allow_http: field(flag, 'It may have an http:// URL, and is reached over http at private addresses only.', false),
+}
+
+const oauth = z.strictObject({
+  ...issuerFields,
+  issuers: field(
+    z.array(z.strictObject(issuerFields)),
+    'Further authorization servers whose tokens are accepted. A caller of one is not a caller of another.',
+  ),
+  audience: field(
+    audiences,
+    'What tokens must be for: the origin of our endpoints as hosts know it, which opens all of them, or the URL of `listen.http.path`, which opens it alone. Further values stand for the origin, such as `api://…` or a client id; they must name Trunkline alone at the issuer. By default the origin of `listen.http.public_url`.',
   ),
   scopes: field(
     z.array(scope),
@@ -104,8 +141,6 @@ const oauth = z.strictObject({
     'Which of them hosts are told of in challenges and metadata, and so can ask for: those to come in, also those of servers, or also those to write. The endpoint of one server always names its own.',
     'reads',
   ),
-  jwks_uri: field(issuerUrl, 'Where its keys are, in place of what its metadata names.'),
-  introspection: field(introspection, 'How tokens are looked up that are no JWTs; without it they are refused ([RFC 7662]).'),
   legacy_metadata: field(
     flag,
     'Answer the metadata of the issuer at `/.well-known/oauth-authorization-server`, where hosts of 2025-03-26 look for it.',
@@ -116,8 +151,11 @@ const oauth = z.strictObject({
 const rule = z.strictObject({
   when: z
     .strictObject({
-      claim: filledText.meta({ description: 'A claim of the token; with dots, a path into objects.' }),
-      has: field(filledText, 'It is a list with this element, or a text with this word.'),
+      claim: claimPath.meta({
+        description: 'A claim of the token; with dots, a path into objects; as a list, the steps of a path whose names have dots.',
+      }),
+      issuer: field(issuerUrl, 'Only for tokens of this authorization server.'),
+      has: field(filledText, 'It is a list with this element, or a text with this word; `dev` and `/dev` are the same.'),
       is: field(filledText, 'It is this.'),
     })
     .refine(({ has, is }) => (has === undefined) !== (is === undefined), {
@@ -137,7 +175,7 @@ export const authSchema = z.strictObject({
   oauth: field(oauth, 'An authorization server, and we as its protected resource.'),
   map: field(
     z.array(rule),
-    'From claims to toolsets: those of all rules that hold, the first rule’s first. Who meets none gets nothing.',
+    'From claims to toolsets: those of all rules that hold, the first rule’s first. A caller that meets none gets 403.',
   ),
 })
 

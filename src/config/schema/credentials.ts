@@ -9,7 +9,13 @@ const PRIVATE_NETWORK = 'Its authorization server may stand in a private network
 
 const oauthSchema = z.strictObject({
   per_user: field(flag, '`true`: every caller signs in for itself. `false`: the operator does, for all.', false),
-  scopes: field(texts, 'Scopes to ask for, in place of those the server names.'),
+  issuer: field(httpUrl, 'The authorization server, in place of the one that the server names.'),
+  scopes: field(texts, 'Scopes to ask for. They are the last word: what the server names or asks for later adds nothing.'),
+  offline_access: field(
+    flag,
+    '`false`: `offline_access` is not added to the scopes where the authorization server lists it.',
+    true,
+  ),
   client_id: field(filledText, 'A client that was registered by hand. Without it we say who we are, or register as we come.'),
   client_secret: field(filledText, 'Its secret, if it has one.'),
   client_metadata_url: field(httpUrl, 'Our client metadata document, if it is not served by us: an https URL with a path.'),
@@ -88,6 +94,8 @@ const buildOAuth = (oauth: NonNullable<Credentials['oauth']>, complain: Complain
     client: id === undefined ? undefined : { id, secret, privateKey: undefined, algorithm: '' },
     clientDocument: document?.href,
     scopes: oauth.scopes,
+    issuer: oauth.issuer === undefined ? undefined : withoutSlash(oauth.issuer),
+    offline: oauth.offline_access ?? true,
     isPrivate: oauth.private_network ?? false,
   }
 }

@@ -79,7 +79,9 @@ export class Front {
     this.#connect = new ConnectPages({
       signIns: hub.signIns,
       publicUrl: () => publicUrlOf(hub.options),
+      origin: () => this.origin(),
       whose: () => this.#guard?.whose,
+      signInOf: async (principal) => this.#guard?.signInOf(principal),
       log: hub.log,
       denied: () => hub.denied,
     })
@@ -325,7 +327,9 @@ export class Front {
   #signIn(request: HttpRequest): void {
     const { replicas, signIns } = this.#hub
     const [, id = ''] = /^\/connect\/([\w-]{22,64})$/.exec(request.path) ?? []
-    const name = id === '' ? (new URLSearchParams(request.query).get('state') ?? '') : id
+    // The `state` at the issuer of callers begins with the id of the link.
+    const [state = ''] = (new URLSearchParams(request.query).get('state') ?? '').split('.')
+    const name = id === '' ? state : id
     if (replicas === undefined || name === '' || signIns.has(name) || replicas.isPassedOn(request))
       return this.#connect.handle(request)
     if (request.method !== 'POST') return void this.#passOn(request, undefined, name, replicas)

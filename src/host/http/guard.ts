@@ -2,12 +2,13 @@
  * The one guard before all routes: every request to a non-public path needs a credential (BRIDGING 5.1 row 2, 6.1; T-04). It answers 401
  * and 403 itself, without the reason, which only the log has.
  */
-import type { Unfit } from '../../auth/inbound/claims.ts'
 import type { Admitted, Identity } from '../../auth/identity.ts'
+import type { BrowserSignIn, BrowserSignIns } from '../../auth/inbound/browser-sign-in.ts'
 import { Doorkeeper, DoorkeeperBusy } from '../../auth/inbound/doorkeeper.ts'
 import { entranceScopes, serverOfScope } from '../../auth/inbound/inbound-options.ts'
+import { issuersOf } from '../../auth/inbound/issuers.ts'
 import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
-import { isForResource, SKEW_MS } from '../../auth/inbound/claims.ts'
+import { isForResource, originOf, SKEW_MS } from '../../auth/inbound/claims.ts'
 import type { Fetch } from '../../auth/oauth/safe-fetch.ts'
 import type { SubjectTokens } from '../../auth/subject-tokens.ts'
 import { ProtectedResource } from '../../auth/inbound/protected-resource.ts'
@@ -16,16 +17,13 @@ import { serverKeyAt } from '../../auth/inbound/server-endpoints.ts'
 import { digestOf } from '../../auth/inbound/static-tokens.ts'
 import type { HeadNotes, HttpRequest } from '../../transport/http1/server/http-request.ts'
 import type { Hub } from '../hub.ts'
+import { TokenLog } from './token-log.ts'
 
 const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
 const QUERY_TOKEN = /(^|&)access_token=/
 const JSON_DOCUMENT = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
 const JSON_BODY = { 'Content-Type': 'application/json' }
 const SOON = { 'Retry-After': '2' }
-/** The log message; the reason is one of its facts. */
-const UNFIT = 'a token was rejected'
-/** Minimum time between warnings about unusable tokens of the issuer. */
-const SETUP_WARNING_MS = 60_000
 const NO_SCOPES: readonly string[] = []
 
 const REASONS = { 400: 'invalid', 401: 'unauthorized', 403: 'forbidden' } as const
@@ -34,6 +32,12 @@ const TEXTS = {
   invalid_request: 'an access token belongs in one Authorization header, and nowhere else',
   insufficient_scope: 'the access token does not reach that far',
 } as const
+/** For the person at the host: signing in again would change nothing. */
+const UNMAPPED = JSON.stringify({
+  error: 'access_denied',
+  error_description:
+    'you are signed in, but your account may use nothing here: no rule of auth.map names it; ask the administrator of Trunkline, whose log has the reason',
+})
 
 export class Guard {
   readonly resource: ProtectedResource | undefined
@@ -45,14 +49,26 @@ export class Guard {
   readonly #relaysMetadata: boolean
   readonly #subjects: SubjectTokens
   readonly #path: string
-  #warnedMs = -Infinity
+  readonly #log: TokenLog
+  readonly #signIns: (() => Promise<BrowserSignIns>) | undefined
+  readonly #origin: string
 
   /** `path`: of Streamable HTTP. */
   constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied' | 'subjects'>) {
     this.#subjects = hub.subjects
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
-    this.#doorkeeper = new Doorkeeper(auth, fetch, (why) => this.#noteUnfit(why))
+    const log = new TokenLog(hub.log)
+    this.#log = log
+    if (oauth !== undefined && issuersOf(oauth).some(({ client }) => client !== undefined)) {
+      let made: Promise<BrowserSignIns> | undefined
+      this.#signIns = () =>
+        (made ??= import('../../auth/inbound/browser-sign-in.ts').then(
+          (module) => new module.BrowserSignIns(oauth, fetch, { wallMs: Date.now, monotonicMs: () => performance.now() }),
+        ))
+    }
+    this.#origin = oauth === undefined ? '' : originOf(oauth)
+    this.#doorkeeper = new Doorkeeper(auth, fetch, (why) => log.refused(why))
     this.#hub = hub
     this.#path = path
     this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
@@ -67,6 +83,9 @@ export class Guard {
 
   /** The principal of a token entered on a sign-in page; `undefined`: it is invalid here. */
   readonly whose = async (token: string): Promise<string | undefined> => (await this.identityOf(token))?.principal
+
+  /** Where the owner of a principal proves in a browser to be it; `undefined`: nowhere but by a token. */
+  readonly signInOf = async (principal: string): Promise<BrowserSignIn | undefined> => (await this.#signIns?.())?.of(principal)
 
   /** The identity of a token at another listener; `undefined`: it is invalid at the MCP endpoint. Rejects as `Doorkeeper.admit` does. */
   readonly identityOf = async (token: string): Promise<Identity | undefined> => {
@@ -112,7 +131,7 @@ export class Guard {
       return hasLeft ? undefined : admitted
     } catch (error) {
       const status = error instanceof DoorkeeperBusy ? 429 : 503
-      this.#hub.log.warn({ error: (error as Error).message }, 'a token could not be verified')
+      this.#log.unverified(error as Error)
       this.#hub.denied?.({
         reason: 'overloaded',
         status,
@@ -128,14 +147,23 @@ export class Guard {
   /** Checks that the token is valid for this endpoint and has the common scopes. */
   #judge(request: HttpRequest, token: string, admitted: Admitted | undefined): Admitted | undefined {
     if (admitted === undefined) return this.#refuse(request, 401, 'invalid_token')
-    const { audiences, identity, untilMs } = admitted
+    const { audiences, identity, untilMs, unmapped } = admitted
     const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
     if (audiences !== undefined && uri !== undefined && !isForResource(audiences, uri)) {
-      this.#hub.log.debug({ reason: `"aud" is not ${uri}, nor above it` }, UNFIT)
+      this.#log.refused({
+        cause: 'endpoint',
+        claim: 'aud',
+        expected: `${uri} or a URL above it`,
+        got: audiences.join(' '),
+        remedy: `have the issuer put ${this.#origin} into "aud": it is valid at every endpoint`,
+      })
       return this.#refuse(request, 401, 'invalid_token', undefined, identity.principal)
     }
+    if (unmapped !== undefined) return this.#refuseUnmapped(request, identity.principal)
     if (audiences !== undefined && this.#subjects.isWanted) {
       if (Date.now() >= untilMs - SKEW_MS) return this.#refuseEnded(request, identity.principal)
+      if (this.#subjects.isRefused(identity.principal, token))
+        return this.#refuse(request, 401, 'invalid_token', undefined, identity.principal)
       this.#subjects.remember(identity.principal, token)
     }
     if (identity.scopes === undefined || this.#asked.size === 0) return admitted
@@ -149,7 +177,13 @@ export class Guard {
    * such a token, so its calls would fail (F-27).
    */
   #refuseEnded(request: HttpRequest, principal: string): undefined {
-    this.#hub.log.debug({ reason: 'past its end, and to be exchanged' }, UNFIT)
+    this.#log.refused({
+      cause: 'end',
+      claim: 'exp',
+      expected: 'a time that has not passed, because servers use credentials.exchange',
+      got: 'one within the minute of clock skew',
+      remedy: 'the host must renew its token',
+    })
     return this.#refuse(request, 401, 'invalid_token', undefined, principal)
   }
 
@@ -183,12 +217,18 @@ export class Guard {
     return undefined
   }
 
-  /** Warns of validly signed tokens without a caller, which need a change of the configuration. */
-  #noteUnfit({ reason, isSetup }: Unfit): void {
-    const nowMs = performance.now()
-    if (!isSetup || nowMs - this.#warnedMs < SETUP_WARNING_MS) return this.#hub.log.debug({ reason }, UNFIT)
-    this.#warnedMs = nowMs
-    this.#hub.log.warn({ reason }, UNFIT)
+  /** Without a challenge: a host would sign in again, with the same result. */
+  #refuseUnmapped(request: HttpRequest, principal: string): undefined {
+    this.#hub.denied?.({
+      reason: 'forbidden',
+      status: 403,
+      principal,
+      path: request.path,
+      client: request.client,
+      detail: 'no rule of auth.map holds',
+    })
+    request.reply(403, JSON_BODY, [Buffer.from(UNMAPPED)])
+    return undefined
   }
 
   #relayMetadata(request: HttpRequest): void {

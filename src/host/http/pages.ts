@@ -1,23 +1,38 @@
 /** The HTML pages of sign-ins, without scripts and external resources. */
 import { escaped, page } from './page.ts'
 
+/** How a person proves to be the caller of a link: not at all, by a token or a code, or by a sign-in at an issuer. */
+export type Proof = 'none' | 'token' | { readonly issuer: string }
+
 /** Asks for consent. All texts are plain. */
 export const questionPage = (question: {
   readonly id: string
   readonly name: string
   readonly mark: string
-  /** The page asks for the person's access token. */
-  readonly asksProof: boolean
+  readonly proof: Proof
 }): string => {
-  const { id, name, mark, asksProof } = question
-  const proof = asksProof
-    ? '<p><label>Your access token for Trunkline, or the code that came with this link:<br><input type="password" name="proof" autocomplete="off" required></label></p>'
-    : ''
+  const { id, name, mark, proof } = question
+  const input =
+    proof === 'token'
+      ? '<p><label>Your access token for Trunkline, or the code that came with this link:<br><input type="password" name="proof" autocomplete="off" required></label></p>'
+      : ''
   return page(
     `Sign in to ${name}`,
-    `<p>You will be sent to ${escaped(name)}. Trunkline may then use it in your name.</p>
+    `<p>${typeof proof === 'object' ? `You first sign in at ${escaped(proof.issuer)}, so that it is certain who you are. ` : ''}You will ${typeof proof === 'object' ? 'then ' : ''}be sent to ${escaped(name)}. Trunkline may then use it in your name.</p>
 <p>Go on only if you have just asked for this yourself.</p>
-<form method="post" action="${escaped(id)}"><input type="hidden" name="mark" value="${escaped(mark)}">${proof}<button>Continue</button></form>`,
+<form method="post" action="${escaped(id)}"><input type="hidden" name="mark" value="${escaped(mark)}">${input}<button>Continue</button></form>`,
+    'narrow',
+  )
+}
+
+/** The person is signed in at the issuer as another than the one for whom the link was made. All texts are plain. */
+export const otherAccountPage = (question: { readonly id: string; readonly issuer: string; readonly mark: string }): string => {
+  const { id, issuer, mark } = question
+  return page(
+    'Another account',
+    `<p>This link was made for another account than the one with which you are signed in at ${escaped(issuer)}. Nothing was connected.</p>
+<p>If you asked for it yourself, sign in with the account that your application uses. If another person sent you the link, close this window.</p>
+<form method="post" action="${escaped(id)}"><input type="hidden" name="mark" value="${escaped(mark)}"><input type="hidden" name="other" value="1"><button>Use another account</button></form>`,
     'narrow',
   )
 }

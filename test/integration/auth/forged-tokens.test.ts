@@ -150,7 +150,10 @@ describe('forged tokens', () => {
     )
     // The operator is told why, without the token.
     const [{ facts, text }] = gateway.log.entries
-    expect([text, facts]).toEqual(['a token was rejected', { reason: expect.any(String) }])
+    expect([text, facts]).toEqual([
+      'a token was rejected',
+      expect.objectContaining({ claim: expect.any(String), expected: expect.any(String), got: expect.any(String) }),
+    ])
     expect(JSON.stringify(gateway.log.entries)).not.toContain(token)
   })
 

@@ -148,7 +148,9 @@ test('T-39 a token that its issuer signed that stands for no caller: the operato
     expect([reply.status, await reply.body]).toEqual([401, expect.not.stringContaining('sub')])
   }
   const warned = set.gateway.log.entries.filter(({ level }) => level === 'warn')
-  expect(warned.map(({ facts }) => facts)).toEqual([{ reason: expect.stringContaining('auth.oauth.subject') }])
+  expect(warned.map(({ facts }) => facts)).toEqual([
+    expect.objectContaining({ claim: 'sub', remedy: expect.stringContaining('auth.oauth.subject') }),
+  ])
 })
 
 test('T-39 the claim that the configuration names tells callers apart', async () => {
@@ -252,16 +254,24 @@ describe('scopes', () => {
   })
 })
 
-test('T-03 claims choose toolsets, and whom no rule knows sees nothing at all', async () => {
+test('T-03 claims choose toolsets; a caller that no rule knows is refused with a reason for it, and the log names its claims', async () => {
   await using issuer = await startAuthorizationServer()
-  const auth = { ...oauthOf(issuer, AUDIENCE), map: [{ claim: 'groups', has: 'dev', is: undefined, toolsets: ['build'] }] }
+  const auth = {
+    ...oauthOf(issuer, AUDIENCE),
+    map: [{ claim: 'groups', issuer: undefined, has: 'dev', is: undefined, toolsets: ['build'] }],
+  }
   await using gateway = await start(auth)
   const of = async (user: 'alice' | 'bob', path: string): Promise<unknown> => {
     const { access_token: token } = await issuer.userToken(user, { resource: AUDIENCE })
     const reply = await send(new URL(path, gateway.url), { headers: bearer(token), body: INITIALIZE })
     return [reply.status, await reply.body]
   }
-  expect(await of('bob', '/mcp')).toEqual([404, ''])
-  expect(await of('bob', '/mcp/build')).toEqual([404, ''])
+  for (const path of ['/mcp', '/mcp/build'])
+    expect(await of('bob', path)).toEqual([403, expect.stringContaining('no rule of auth.map')])
+  const warned = gateway.log.entries.filter(({ level }) => level === 'warn')
+  expect(warned.map(({ facts }) => facts)).toEqual([
+    expect.objectContaining({ claim: 'groups', got: 'groups a list of 1', remedy: expect.stringMatching(/the claims .*groups/) }),
+  ])
+  expect(JSON.stringify(warned)).not.toMatch(/bob|sre/)
   expect(await of('alice', '/mcp/random')).toEqual([404, ''])
 })

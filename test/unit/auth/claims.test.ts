@@ -1,17 +1,22 @@
 import { describe, expect, test } from 'vitest'
-import { admittedBy, isForResource, isUnfit, SKEW_MS } from '../../../src/auth/inbound/claims.ts'
+import { isForResource, judgeClaims, SKEW_MS } from '../../../src/auth/inbound/claims.ts'
 import type { ClaimReading } from '../../../src/auth/inbound/claims.ts'
 import type { ClaimRule } from '../../../src/auth/inbound/inbound-options.ts'
 
 const ORIGIN = 'https://gw.test'
 const good = { sub: 'alice', exp: 1_000, aud: `${ORIGIN}/mcp` }
-const READING: ClaimReading = { issuer: 'https://idp.test', origin: ORIGIN, subject: 'sub', map: [], source: 'jwt' }
-const admit = (claims: object, map: readonly ClaimRule[] = []) => {
-  const verdict = admittedBy({ ...good, ...claims }, { ...READING, map })
-  return isUnfit(verdict) ? undefined : verdict
+const READING: ClaimReading = {
+  issuer: { issuer: 'https://idp.test', subject: 'sub' },
+  resource: { audience: `${ORIGIN}/mcp`, otherAudiences: [] },
+  map: [],
+  source: 'jwt',
+  nowMs: 0,
 }
+const admit = (claims: object, map: readonly ClaimRule[] = []) =>
+  judgeClaims({ ...good, ...claims }, { ...READING, map }).admitted
 const rule = (facts: Partial<ClaimRule>, ...toolsets: string[]): ClaimRule => ({
   claim: 'groups',
+  issuer: undefined,
   has: undefined,
   is: undefined,
   toolsets,
@@ -45,6 +50,21 @@ describe('what its claims give', () => {
   test.each<[object, Partial<ClaimRule>, boolean]>([
     [{ groups: ['sre'] }, { has: 'sre' }, true],
     [{ groups: ['sre-interns'] }, { has: 'sre' }, false],
+    [{ groups: ['/sre'] }, { has: 'sre' }, true],
+    [{ groups: ['sre'] }, { has: '/sre' }, true],
+    [{ groups: '/sre' }, { has: 'sre' }, true],
+    [{ groups: ['/team/sre'] }, { has: 'sre' }, false],
+    [{ groups: ['/team/sre'] }, { has: 'team/sre' }, true],
+    [{ groups: ['//sre'] }, { has: 'sre' }, false],
+    [{ groups: ['/sre'] }, { is: 'sre' }, false],
+    [{ groups: [{ name: 'sre' }, 7, null] }, { has: 'sre' }, false],
+    [
+      { resource_access: { 'my.client': { roles: ['sre'] } } },
+      { claim: ['resource_access', 'my.client', 'roles'], has: 'sre' },
+      true,
+    ],
+    [{ resource_access: { 'my.client': { roles: ['sre'] } } }, { claim: 'resource_access.my.client.roles', has: 'sre' }, false],
+    [{ groups: Array.from({ length: 10_000 }, (_, at) => `g${at}`) }, { has: 'g9999' }, true],
     [{ groups: ['a sre b'] }, { has: 'sre' }, false],
     [{ groups: 'dev sre' }, { has: 'sre' }, true],
     [{ groups: 'sre' }, { is: 'sre' }, true],

@@ -37,14 +37,32 @@ toolsets: { review: {}, ops: {}, all: {} }
       scopes: ['mcp:connect', 'mcp:a', 'mcp:a:write'],
       jwksUri: 'https://keys.test/jwks',
       introspection: { endpoint: 'https://idp.test/introspect', clientId: 'us', clientSecret: 'hush-hush' },
+      introspectsAll: false,
+      allowsHttp: false,
+      client: undefined,
+      otherIssuers: [],
+      otherAudiences: [],
       relaysMetadata: true,
     },
     map: [
-      { claim: 'groups', has: 'sre', is: undefined, toolsets: ['ops', 'review'] },
-      { claim: 'tier', has: undefined, is: 'gold', toolsets: ['all'] },
+      { claim: 'groups', issuer: undefined, has: 'sre', is: undefined, toolsets: ['ops', 'review'] },
+      { claim: 'tier', issuer: undefined, has: undefined, is: 'gold', toolsets: ['all'] },
     ],
   })
   expect(secrets).toEqual([HASH.slice(7), hashLine('b').slice(7), 'hush-hush'])
+})
+
+test.each([
+  ['audience: https://gw.test', undefined, 'https://gw.test/mcp', []],
+  ['audience: [https://gw.test, api://gw, 0b7d2f0e]', undefined, 'https://gw.test/mcp', ['api://gw', '0b7d2f0e']],
+  ['audience: api://gw', 'https://gw.test/tools', 'https://gw.test/tools/mcp', ['api://gw']],
+  ['audience: https://api.test/', 'https://gw.test', 'https://gw.test/mcp', ['https://api.test/']],
+  ['audience: [api://gw, https://gw.test/tools/mcp]', undefined, 'https://gw.test/tools/mcp', ['api://gw']],
+  ['scopes: []', 'https://gw.test', 'https://gw.test/mcp', []],
+])('oauth { %s } at public_url %s: our endpoint, and what else tokens may be for', async (oauth, publicUrl, audience, others) => {
+  const listen = publicUrl === undefined ? '' : `listen: { http: { public_url: ${publicUrl} } }\n`
+  await using files = await yaml(`auth: { oauth: { issuer: http://10.0.0.7, allow_http: true, ${oauth} } }\n${listen}`)
+  expect((await files.load()).host.auth?.oauth).toMatchObject({ audience, otherAudiences: others, allowsHttp: true })
 })
 
 test('a moment is an end as well, and what has ended is told at the start', async () => {
@@ -74,16 +92,26 @@ describe('refused, with the place and what to do', () => {
     [`mode: tokens, oauth: { ${OAUTH} }, tokens: [${TOKEN}]`, 'auth.oauth: is not used in mode tokens'],
     ['mode: open', 'auth.mode: expected one of none, tokens, oauth, any'],
     ['oauth: { audience: https://gw.test/mcp }', 'auth.oauth: expected an https URL'],
-    ['oauth: { issuer: http://idp.test, audience: https://gw.test/mcp }', 'auth.oauth.issuer: expected an https URL'],
+    ['oauth: { issuer: http://idp.test, audience: https://gw.test/mcp }', 'inside a private network alone, set allow_http: true'],
     ['oauth: { issuer: "https://idp.test?x=1", audience: https://gw.test/mcp }', 'auth.oauth.issuer: expected an https URL'],
     ['oauth: { issuer: "https://u:p@idp.test", audience: https://gw.test/mcp }', 'auth.oauth.issuer: expected an https URL'],
+    ['oauth: { issuer: https://idp.test, audience: https://gw.test/mcp/ }', 'auth.oauth.audience: names neither the origin'],
+    ['oauth: { issuer: https://idp.test, audience: "https://gw.test/mcp#x" }', 'auth.oauth.audience: names neither the origin'],
+    ['oauth: { issuer: https://idp.test, audience: "api://default" }', 'auth.oauth.audience: names neither the origin'],
     [
-      'oauth: { issuer: https://idp.test, audience: https://gw.test/mcp/ }',
-      'auth.oauth.audience: expected the URL of our endpoint',
+      'oauth: { issuer: https://idp.test, audience: https://gw.test/x }',
+      'auth.oauth.audience: names neither the origin of our endpoints nor the URL of /mcp',
     ],
-    ['oauth: { issuer: https://idp.test, audience: "https://gw.test/mcp#x" }', 'auth.oauth.audience: expected the URL of our'],
-    ['oauth: { issuer: https://idp.test, audience: "api://default" }', 'auth.oauth.audience: expected the URL of our endpoint'],
-    ['oauth: { issuer: https://idp.test, audience: https://gw.test/x }', 'auth.oauth.audience: is not the URL of /mcp'],
+    ['oauth: { issuer: https://idp.test }', 'set listen.http.public_url, or auth.oauth.audience'],
+    [`oauth: { ${OAUTH}, introspect: always }`, 'auth.oauth.introspect: needs introspection'],
+    [`oauth: { ${OAUTH}, issuers: [{ issuer: https://idp.test }] }`, 'auth.oauth.issuers[0].issuer: is named already'],
+    [`oauth: { ${OAUTH}, issuers: [{ issuer: http://b.test }] }`, 'auth.oauth.issuers[0].issuer: tokens and keys are not'],
+    [`oauth: { ${OAUTH}, subject: [] }`, 'auth.oauth.subject: expected a claim'],
+    [`oauth: { ${OAUTH} }, map: [{ when: { claim: [], has: x }, toolsets: [a] }]`, 'expected a claim, such as groups'],
+    [
+      `oauth: { ${OAUTH} }, map: [{ when: { claim: g, issuer: https://c.test, has: x }, toolsets: [a] }]`,
+      'auth.map[0].when.issuer: is not an issuer of auth.oauth',
+    ],
     [`oauth: { ${OAUTH}, scopes: ["a b"] }`, 'auth.oauth.scopes[0]: expected a scope'],
     [`oauth: { ${OAUTH}, scopes: [x, offline_access] }`, 'auth.oauth.scopes[1]: offline_access is between hosts and'],
     [`oauth: { ${OAUTH}, scopes: ["mcp:nope:write"] }`, 'names the server "nope", which is not configured'],
@@ -92,7 +120,7 @@ describe('refused, with the place and what to do', () => {
     [`tokens: [${TOKEN}], map: [{ when: { claim: g, has: x }, toolsets: [a] }]`, 'auth.map: maps claims of OAuth tokens'],
     [`oauth: { ${OAUTH} }, map: [{ when: { claim: g }, toolsets: [a] }]`, 'auth.map[0].when: say either "has" or "is"'],
     [`oauth: { ${OAUTH} }, map: [{ when: { claim: g, has: x, is: y }, toolsets: [a] }]`, 'say either "has" or "is"'],
-    [`oauth: { ${OAUTH} }, map: [{ when: { has: x }, toolsets: [a] }]`, 'auth.map[0].when: expected a text'],
+    [`oauth: { ${OAUTH} }, map: [{ when: { has: x }, toolsets: [a] }]`, 'auth.map[0].when: expected a claim'],
     [`oauth: { ${OAUTH} }, map: [{ when: { claim: g, has: x }, toolsets: [] }]`, 'auth.map[0].toolsets'],
     [
       `oauth: { ${OAUTH} }, map: [{ when: { claim: g, has: x }, toolsets: [a, nope] }]`,

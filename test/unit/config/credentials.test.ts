@@ -14,6 +14,8 @@ describe('a credential', () => {
     const { servers } = await load('{ oauth: { per_user: true, scopes: [repo], client_id: id, client_secret: hush-hush } }')
     expect(servers[0].credential).toEqual({
       mode: 'user',
+      issuer: undefined,
+      offline: true,
       perUser: true,
       client: { id: 'id', secret: 'hush-hush', privateKey: undefined, algorithm: '' },
       clientDocument: undefined,

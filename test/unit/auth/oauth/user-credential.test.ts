@@ -52,6 +52,7 @@ const scene = async (shared?: MemoryStore) => {
         ),
         now: () => nowMs,
         subject: () => undefined,
+        subjectRefused: () => undefined,
         secrets: (_holder, tokens) => secrets.push(...tokens),
       },
     )
