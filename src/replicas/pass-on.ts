@@ -63,7 +63,7 @@ export class PassOn {
         resolve(undefined)
         request.destroy()
       }, CONNECT_MS)
-      request.once('error', (error) => {
+      request.on('error', (error) => {
         clearTimeout(timer)
         reject(error)
       })

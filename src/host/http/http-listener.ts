@@ -93,7 +93,10 @@ export class HttpListener {
     if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body) => {
       if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
-      withinRequest(request, this.#hub, () => this.#routed(entrance, body, () => this.#message(entrance, body)))
+      withinRequest(request, this.#hub, () => {
+        if (this.#elsewhere === undefined) this.#message(entrance, body)
+        else this.#routed(entrance, body, () => this.#message(entrance, body))
+      })
     })
   }
 
