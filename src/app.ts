@@ -398,7 +398,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
       await dispose()
       throw error
     })
-  await replicas?.start(() => void front.yieldTaken())
+  await replicas?.start(() => front.yieldTaken())
   subjects.want(exchangesTokens(configuration))
   fleet.apply(configuration.servers)
   const pipes = new Set<Piped>()

@@ -19,6 +19,9 @@ const HOP_HEADERS = new Set([
   'upgrade',
   'content-length',
   'date',
+  'expect',
+  // Between replicas alone.
+  'trunkline-hop',
 ])
 const CONNECT_MS = 2_000
 /** Shorter than a listener keeps an idle connection, so that a reused one is rarely about to close. */

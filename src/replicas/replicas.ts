@@ -97,7 +97,7 @@ export class Replicas {
   #timer: NodeJS.Timeout | undefined
   #isEnding = false
   #fence: string | undefined
-  #onFenced: (() => void) | undefined
+  #onFenced: (() => Promise<void>) | undefined
   #leaseUntilMs = -Infinity
   #passed = 0
   #takeovers = 0
@@ -119,8 +119,8 @@ export class Replicas {
     return { passed: this.#passed, takenOver: this.#takeovers }
   }
 
-  /** Takes the lease and keeps it. `onFenced`: another replica has taken sessions of this one over, which was thought lost. */
-  async start(onFenced: () => void): Promise<void> {
+  /** Takes the lease and keeps it. `onFenced`: another replica has taken sessions of this one over, which was thought lost; tried again where it rejects. */
+  async start(onFenced: () => Promise<void>): Promise<void> {
     this.#onFenced = onFenced
     const { store } = this.#options
     if (store === undefined) return
@@ -316,7 +316,7 @@ export class Replicas {
       if (this.#leaseUntilMs !== -Infinity && nowMs > this.#leaseUntilMs)
         log.warn({ lateMs: Math.round(nowMs - this.#leaseUntilMs) }, 'the lease of this replica had ended, and is taken again')
       this.#leaseUntilMs = nowMs + this.#times.leaseMs
-      if (fence !== this.#fence) this.#onFenced?.()
+      if (fence !== this.#fence) await this.#onFenced?.()
       this.#fence = fence
     } catch {
       // The store says of itself that it is away.

@@ -134,6 +134,8 @@ const open = ({ urls, sentinel, isCluster }: StoreOptions, role: string): Redis 
     connectTimeout: CONNECT_MS,
     // What cannot be sent now fails now: its caller has an answer for that.
     enableOfflineQueue: role === 'wakes',
+    // An addition that was sent must not be sent again.
+    autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: role === 'wakes' ? null : 0,
     retryStrategy: (tries: number) => Math.min(50 * tries, MAX_PAUSE_MS),
   }

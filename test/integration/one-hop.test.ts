@@ -248,11 +248,25 @@ describe('a session of a legacy host', () => {
     }
   })
 
+  test('B276 a host that says more of itself than an id holds is served at any replica, as long as its own runs', async () => {
+    await using set = await start()
+    const capabilities = { experimental: { big: 'x'.repeat(2_000) } }
+    const body = request('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'h', version: '1' } })
+    const answer = await to(set, 0, 'POST', undefined, body)
+    await answer.text()
+    const id = answer.headers.get('mcp-session-id') ?? ''
+    expect(id.length).toBeLessThanOrEqual(1024)
+    for (const at of [0, 1, 2]) expect(await statusOf(set, at, id)).toBe(200)
+    await set.restart(0)
+    expect(await statusOf(set, 1, id)).toBe(404)
+  })
+
   test('T-21 a host cannot pass for a replica: its header changes nothing', async () => {
     await using set = await start()
     const id = await open(set)
     const forged = { 'trunkline-hop': `v1 x y ${Date.now()} n AAAAAAAAAAAAAAAAAAAAAA` }
     expect(await statusOf(set, 1, id, forged)).toBe(200)
+    expect((await to(set, 1, 'POST', id, request('ping'))).headers.get('trunkline-hop')).toBeNull()
     const probe = await fetch(new URL('/replica', set.all[0]?.gateway.url), { headers: forged })
     expect([probe.status, probe.headers.get('trunkline-hop')]).toEqual([404, null])
   })

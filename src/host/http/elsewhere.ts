@@ -44,8 +44,7 @@ export class Elsewhere {
   route(entrance: Entrance, body: Buffer | undefined, id: string | undefined, serve: () => void): void {
     if (this.#replicas.isPassedOn(entrance.request)) return serve()
     const home = id === undefined ? this.#homeOfState(body) : this.#hub.sessionIds.homeOf(id)
-    // What names no replica may still have been ended at another one.
-    if (home === undefined) return serve()
+    if (home === undefined || (id !== undefined && this.#hub.sessionIds.hasEnded(id))) return serve()
     void this.#send(entrance, body, { home, id }, serve)
   }
 

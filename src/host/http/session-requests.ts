@@ -36,6 +36,9 @@ const EVENT_LIMITS = 'listen.limits.events, event_bytes, session_event_bytes, ev
 /** The way back of a batch to which nothing is said. */
 const TAKEN: BatchOutlet = { isStream: false, message: () => undefined, answer: () => undefined, end: () => undefined }
 
+/** Sessions that the store is asked about at one time. */
+const YIELD_AT_ONCE = 500
+
 /** Results of this era have no members of the gateway. */
 const sameResult = (result: JsonObject): JsonObject => result
 
@@ -69,11 +72,14 @@ export class SessionRequests {
     return this.#sessions.has(id)
   }
 
-  /** Lets go of sessions that another replica has taken over while this one could not be reached. */
+  /** Lets go of sessions that another replica has taken over while this one could not be reached. Rejects with `StoreDown`. */
   async yieldTaken(): Promise<void> {
     const ids = this.#sessions.ids
-    const taken = await this.#hub.replicas?.areTakenOver(ids).catch(() => [])
-    for (const [at, id] of ids.entries()) if (taken?.[at] === true) this.#sessions.yield(id)
+    for (let at = 0; at < ids.length; at += YIELD_AT_ONCE) {
+      const some = ids.slice(at, at + YIELD_AT_ONCE)
+      const taken = await this.#hub.replicas?.areTakenOver(some)
+      for (const [index, id] of some.entries()) if (taken?.[index] === true) this.#sessions.yield(id)
+    }
   }
 
   sweep(nowMs: number): void {

@@ -100,6 +100,11 @@ export class SessionIds {
     return typeof home === 'string' ? home : undefined
   }
 
+  /** Whether the session is known here to have ended. */
+  hasEnded(id: string): boolean {
+    return this.#ended.has(digestOf(id))
+  }
+
   /**
    * Reads from the store what other replicas know of a session that this one takes over: whether it has ended, and its streams. Rejects
    * with `StoreDown`.
