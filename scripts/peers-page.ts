@@ -31,10 +31,22 @@ const sideTable = (sdks: readonly Sdk[], judged: readonly Judged[], side: 'serve
     ]),
   ])
 
+const EVERY =
+  'Hosts on its own SDK and on the SDKs of TypeScript ask each server; each host asks the servers in TypeScript and the one on its own SDK.'
+const FEW =
+  'Each side of an SDK was run over some transports, with its own SDK or one of TypeScript on the other side ' +
+  '(`npm run peers -- --few --page`); `–`: not run.'
+
 const cellCount = (judged: readonly Judged[]): number =>
   new Set(judged.map(({ observation: { cell, way } }) => `${cellName(cell)} ${way}`)).size
 
-export const renderPeersPage = (sdks: readonly Sdk[], judged: readonly Judged[], notRun: readonly string[]): string => {
+/** `isFew`: not every pair was run. */
+export const renderPeersPage = (
+  sdks: readonly Sdk[],
+  judged: readonly Judged[],
+  notRun: readonly string[],
+  isFew: boolean,
+): string => {
   const used = EXPLANATIONS.map((explanation, index) => ({
     explanation,
     index,
@@ -55,7 +67,7 @@ Servers and hosts on the SDKs that people use ([test/peers](../test/peers/README
 same pair with Trunkline in between, at the merged endpoint and at the server’s own (\`/servers/<key>/mcp\`). The two transcripts are
 compared member by member. A scenario counts where nothing differs but what the last table explains.
 
-Hosts on its own SDK and on the SDKs of TypeScript ask each server; each host asks the servers in TypeScript and the one on its own SDK.
+${isFew ? FEW : EVERY}
 ${cellCount(judged)} pairs were run.
 
 ## As servers

@@ -62,11 +62,11 @@ for (const [name, { sdks, setUp, groups }] of Object.entries(PARTS)) {
     }
   }
   // Most of a group is waiting.
-  await new PQueue({ concurrency: availableParallelism() }).addAll(groups().map((group) => () => play(group)))
+  await new PQueue({ concurrency: 2 * availableParallelism() }).addAll(groups().map((group) => () => play(group)))
   ran.push(...sdks)
 }
 if (names.length === 0 || isWritten)
-  await writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun))
+  await writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun, isFew))
 const lost = judged.filter((one) => one.lost.length > 0).length
 const explained = judged.filter((one) => one.lost.length === 0 && one.explained.length > 0).length
 console.log(`${judged.length} comparisons: ${judged.length - lost - explained} equal, ${explained} explained, ${lost} lost`)

@@ -27,6 +27,8 @@ export const renderProtocolPage = (resultOf: ResultOf): string =>
     'Rules are those of the bridging specification, by id, or by section where a table is the rule. `trunkline ps --json` (`fidelity`) counts ' +
       'what a running process has translated. The log has translations per call at `debug`, and impossible ones once per session at `info`. ' +
       '`test/e2e/gateway-matrix-*.test.ts` run the official SDKs in all pairs of transports and eras.',
+    'What two peers of one era see of each other through a bridge, scenario by scenario: [direct against through](direct-and-through.md). ' +
+      'SDKs of other languages: [peers](peers.md). What random conversations found: [differential testing](differential.md).',
     '## At a glance',
     table(
       ['feature', 'full', 'projected', 'impossible', '–'],

@@ -265,6 +265,16 @@ describe('a server of both eras', () => {
     expect(names(await host.call('tools/list'))).toEqual(['a__old', 'a__y'])
     rmSync(stateDir, { recursive: true })
   })
+  test('B128 5.3 what legacy hosts are listed is read in another session where the server has forgotten the one before', async () => {
+    await using dual = await startDual({ tools: ['old'] }, { tools: ['new'] })
+    await using gateway = await startGateway(dual.setup())
+    await using host = await legacyHttp.connect(gateway)
+    expect(names(await host.call('tools/list'))).toEqual(['a__old'])
+    for (const connection of dual.legacy.connections) connection.drop()
+    for (const side of [dual.legacy, dual.modern]) side.offers.tools.push({ name: 'y', inputSchema: { type: 'object' } })
+    dual.modern.changed('tools')
+    await expect.poll(async () => names(await host.call('tools/list')), { timeout: 5_000 }).toEqual(['a__old', 'a__y'])
+  })
   test('B267 a server with nothing in its modern era is asked for the other without being needed', async () => {
     await using dual = await startDual({ tools: ['old'] }, { tools: [] })
     await using gateway = await startGateway(dual.setup())

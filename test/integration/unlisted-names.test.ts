@@ -36,6 +36,22 @@ describe.each(everyTransport)('over $name', ({ connect }) => {
   })
 })
 
+test('B285 a name that a rule keeps from being forwarded unlisted is called once a list shows it, announced or not', async () => {
+  const tools = [{ name: 'shown', inputSchema: { type: 'object' } }]
+  const a = fake.of({ kind: 'legacy stdio', tools: ['shown'], on: { 'tools/list': () => ({ tools }) } })
+  await using gateway = await startGateway({
+    servers: { a, b: fake.offering('x') },
+    // What is new must be seen before it is called.
+    options: { a: { onChange: 'hold' } },
+    gateway: { freshMs: 0 },
+  })
+  await using host = await legacyHttp.connect(gateway)
+  await host.call('tools/list')
+  await expect(host.call('tools/call', CALL)).rejects.toMatchObject(UNKNOWN)
+  tools.push({ name: 'hidden', inputSchema: { type: 'object' } })
+  expect(await host.call('tools/call', CALL)).toHaveProperty('content')
+})
+
 test('B278 it goes over the connection of its caller', async () => {
   await using gateway = await startGateway({ servers: { a: hidden() } })
   await using host = await legacyHttp.connect(gateway)

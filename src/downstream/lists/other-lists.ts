@@ -6,6 +6,7 @@
 import { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../../catalog/inventory.ts'
 import type { Link } from '../../era/server/link.ts'
+import { isForgotten } from '../pacing/retries.ts'
 
 /** What of a server this needs. */
 export interface OtherListsSource {
@@ -92,8 +93,13 @@ export class OtherLists {
   rest(link = this.#link): void {
     if (link === undefined || link !== this.#link) return
     this.#isWanted = false
+    this.#retire(link)
+  }
+
+  /** Another link is opened when one is needed. Calls that are under way on this one end first. */
+  #retire(link: Link): void {
+    if (link !== this.#link) return
     this.#opening = this.#link = undefined
-    // Calls that are under way on it end first.
     void link.retire()
   }
 
@@ -111,7 +117,15 @@ export class OtherLists {
     const link = over === 'none' ? undefined : over === 'main' ? main : await (this.#opening ??= this.#open())
     if (over === 'none') void this.#link?.close()
     if (link === undefined) return this.#drop()
-    this.#serve(await this.#source.read(link, this.#offered))
+    try {
+      this.#serve(await this.#source.read(link, this.#offered))
+    } catch (error) {
+      // The server has forgotten the session of the link, as after a restart (5.3).
+      if (link !== this.#link || !isForgotten(error)) throw error
+      this.#retire(link)
+      const next = await (this.#opening ??= this.#open())
+      if (next !== undefined) this.#serve(await this.#source.read(next, this.#offered))
+    }
   }
 
   /** The common lists hold. */

@@ -77,6 +77,7 @@ export class Stage implements AsyncDisposable {
   #gateway: TestGateway
   #callers: readonly Caller[] = []
   #turns = 0
+  #hasChangedEra = false
   #offeredMs = -Infinity
   /** Requests that were given up: none may be answered. */
   readonly #given: { readonly text: string; answer: string | undefined }[] = []
@@ -367,8 +368,8 @@ export class Stage implements AsyncDisposable {
     const announced = differing((from, list) => from[list].map((entry) => definitionText(list, entry)).join())
     // What is between a host and its server alone is announced as the server announces it (B277).
     const mustOf = (caller: Caller): readonly string[] => (areAlone(this.#cellOf(caller)) ? announced : must)
-    // A change that comes while the one before is being read may be told twice.
-    const isLone = performance.now() - this.#offeredMs > 3_000
+    // A change that comes while lists are being read may be told twice: half of them were read before it.
+    const isLone = performance.now() - this.#offeredMs > 3_000 && !this.#isReadingLegacy
     this.#offeredMs = performance.now()
     const counts = this.#callers.map((caller) => Object.fromEntries(kinds.map((kind) => [kind, caller.announced(kind)])))
     this.#server.offer(catalog, announced)
@@ -394,7 +395,9 @@ export class Stage implements AsyncDisposable {
     )
     const sent = this.#server.report(original, more)
     await eventually(() => subscriptions.every(({ received }) => received().length > 0), LATE_MS)
-    for (const { caller, received } of subscriptions) judgeUpdate(exposedTo(caller), sent, received(), (text) => found.push(text))
+    // Subscriptions that meet the dialing of another era are told as after a loss, in Trunkline's own words.
+    for (const { caller, received } of this.#hasChangedEra ? [] : subscriptions)
+      judgeUpdate(exposedTo(caller), sent, received(), (text) => found.push(text))
     await Promise.all(subscriptions.map(({ end }) => end()))
     if (!(await eventually(() => this.#server.isUnwatched(original), LATE_MS))) found.push(`${original} is still watched`)
     for (const each of this.#server.serving) each.forget()
@@ -417,6 +420,12 @@ export class Stage implements AsyncDisposable {
     for (const caller of this.#callers) if (caller.endpoint === 'direct') await caller.reconnect(this.#reach('direct'))
   }
 
+  /** What a server of both eras lists to legacy hosts is read once the first of them calls. */
+  get #isReadingLegacy(): boolean {
+    const downstream = this.#gateway.running.fleet.get(this.#setting.prefix)
+    return this.#server.isDual && this.#pair.host.era === 'legacy' && downstream?.legacyInventory$.value === undefined
+  }
+
   get #link(): unknown {
     return this.#gateway.running.fleet.get(this.#setting.prefix)?.link
   }
@@ -433,6 +442,7 @@ export class Stage implements AsyncDisposable {
 
   /** B268: from the next call on. */
   async #changeEra(_found: string[]): Promise<void> {
+    this.#hasChangedEra = true
     await this.#server.changeEra()
     // Found out by the next call; this one has no script, so the server refuses it.
     const [tool] = shown(this.#server.catalog, this.#setting.curating, 'tools')
