@@ -310,6 +310,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     replicas,
     subjects,
     signIns,
+    seal,
     overload,
     maxDescriptors: gauges.maxDescriptors,
     denied: undefined,

@@ -1,4 +1,5 @@
 /** The context of every listener: the routing core, identities, limits and logs. */
+import type { Seal } from '../auth/seal.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
 import type { Introductions } from '../era/host/introductions.ts'
@@ -57,6 +58,8 @@ export interface Hub {
   readonly replicas: Replicas | undefined
   /** Sign-ins under way. */
   readonly signIns: SignIns
+  /** What hosts hand back unread: clients and requests of the registration proxy. */
+  readonly seal: Seal
   /** Overload of the process. */
   readonly overload: Pick<Overload, 'shedding' | 'reason' | 'limit'>
   /** How many file descriptors the process may have; `undefined`: not known. */

@@ -50,6 +50,8 @@ export const oauthOf = (
     client: undefined,
     otherIssuers: [],
     otherAudiences: [],
+    proxiesRegistration: false,
+    hostClients: [],
     relaysMetadata: false,
     ...facts,
   },

@@ -47,6 +47,17 @@ export interface IssuerOptions {
 /** A client that an administrator registered at the issuer of the callers. */
 export interface ClientAtIssuer {
   readonly client: ClientOptions
+  /** Requested for hosts in place of the scopes that they ask for (`registration: proxy`); `undefined`: what they ask for. */
+  readonly scopes: readonly string[] | undefined
+  /** Whether `resource` of hosts is passed on ([RFC 8707]); some providers refuse it. */
+  readonly sendsResource: boolean
+}
+
+/** A client id that hosts may use at the issuer. */
+export interface HostClientId {
+  readonly id: string
+  /** Which hosts it is for, in words. */
+  readonly name: string | undefined
 }
 
 /** We as an OAuth resource server. The authorization server that hosts are sent to is the first of all. */
@@ -63,6 +74,10 @@ export interface ResourceServerOptions extends IssuerOptions {
   readonly advertise: Advertised
   /** Rules of a policy read the claims. */
   readonly keepsClaims?: boolean
+  /** Hosts register with us, and we pass them on with our own client. */
+  readonly proxiesRegistration: boolean
+  /** Client ids that hosts may be configured with. */
+  readonly hostClients: readonly HostClientId[]
   /** Answer the issuer's metadata at our own origin, for hosts of 2025-03-26. */
   readonly relaysMetadata: boolean
 }

@@ -53,11 +53,22 @@ export class ProtectedResource {
     const scopes = this.advertised(resource)
     return JSON.stringify({
       resource: this.#origin + this.#before + resource,
-      authorization_servers: issuersOf(this.#options).map(({ issuer }) => issuer),
+      authorization_servers: this.#authorizationServers(),
       ...(scopes.length > 0 && { scopes_supported: scopes }),
       bearer_methods_supported: ['header'],
       resource_name: 'Trunkline',
     })
+  }
+
+  /** Where hosts reach us: the identifier of the registration proxy. */
+  get base(): string {
+    return this.#origin + this.#before
+  }
+
+  /** With a proxy for registration that alone, since hosts try the first and some the others. */
+  #authorizationServers(): readonly string[] {
+    const { proxiesRegistration } = this.#options
+    return proxiesRegistration ? [this.base] : issuersOf(this.#options).map(({ issuer }) => issuer)
   }
 
   /** What a host is to ask for that comes to this path without a credential. */

@@ -132,6 +132,10 @@ const buildOauth = (
     else if (server !== undefined && !serverKeys.has(server))
       complain(['oauth', 'scopes', at], `names the server "${server}", which is not configured`, 'name a key of servers')
   }
+  if (oauth.registration === 'proxy' && oauth.client === undefined)
+    complain(['oauth', 'registration'], 'proxy needs a client at the issuer', 'register one there, and add auth.oauth.client')
+  if (oauth.registration === 'proxy' && oauth.legacy_metadata === true)
+    complain(['oauth', 'legacy_metadata'], 'has no effect beside registration: proxy', 'leave it out')
   const origin = audience === undefined ? '' : new URL(audience).origin
   return {
     ...buildIssuer(oauth, ['oauth'], complain),
@@ -141,6 +145,8 @@ const buildOauth = (
     scopes: [...new Set(scopes)],
     advertise,
     ...(keepsClaims && { keepsClaims }),
+    proxiesRegistration: oauth.registration === 'proxy',
+    hostClients: (oauth.clients ?? []).map(({ client_id: id, name }) => ({ id, name })),
     relaysMetadata: oauth.legacy_metadata ?? false,
   }
 }
@@ -179,6 +185,8 @@ const buildIssuer = (section: IssuerSection, path: readonly PropertyKey[], compl
     allowsHttp,
     client: section.client && {
       client: { id: section.client.client_id, secret: section.client.client_secret, privateKey: undefined, algorithm: '' },
+      scopes: section.client.scopes,
+      sendsResource: section.client.resource ?? true,
     },
   }
 }

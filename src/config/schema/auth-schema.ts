@@ -5,7 +5,7 @@ import { SUBJECT } from '../../auth/inbound/principal.ts'
 import { readHash } from '../../auth/inbound/static-tokens.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import { operatorCommand } from '../../operator-command.ts'
-import { choice, field, filledText, flag, headerValue, kind } from './kinds.ts'
+import { choice, field, filledText, flag, headerValue, kind, texts } from './kinds.ts'
 
 const DAY_MS = 86_400_000
 const DATE = /^\d{4}-\d{2}-\d{2}$/
@@ -98,6 +98,13 @@ const introspection = z.strictObject({
 const client = z.strictObject({
   client_id: filledText.meta({ description: 'Trunkline as a client that you registered there.' }),
   client_secret: field(filledText, 'Its secret, if it has one.'),
+  scopes: field(texts, 'With `registration: proxy`: the scopes to request, in place of those that hosts ask for.'),
+  resource: field(flag, 'With `registration: proxy`: pass `resource` of hosts on. `false` for providers that refuse it.', true),
+})
+
+const hostClient = z.strictObject({
+  client_id: filledText.meta({ description: 'A client that you registered at the issuer for hosts.' }),
+  name: field(filledText, 'Which hosts it is for, in words.'),
 })
 
 /** What is said of each authorization server. */
@@ -141,6 +148,12 @@ const oauth = z.strictObject({
     'Which of them hosts are told of in challenges and metadata, and so can ask for: those to come in, also those of servers, or also those to write. The endpoint of one server always names its own.',
     'reads',
   ),
+  registration: field(
+    choice('issuer', 'proxy'),
+    '`proxy`: hosts register with us, and people who consent are passed on to the issuer with `client`. For issuers without dynamic registration.',
+    'issuer',
+  ),
+  clients: field(z.array(hostClient), 'Client ids that hosts can be configured with; the status page and `connect` show them.'),
   legacy_metadata: field(
     flag,
     'Answer the metadata of the issuer at `/.well-known/oauth-authorization-server`, where hosts of 2025-03-26 look for it.',

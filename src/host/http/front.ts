@@ -20,6 +20,7 @@ import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
 import { withinRequest } from '../boundary.ts'
 import { factsOf } from '../caller-facts.ts'
 import type { Replicas } from '../../replicas/replicas.ts'
+import { AuthorizationPages } from './authorization-pages.ts'
 import { ConnectPages, MAX_FORM_BYTES } from './sign-in-pages.ts'
 import { refuseEncoded, turnAway } from './entrance.ts'
 import type { Entrance } from './entrance.ts'
@@ -54,6 +55,7 @@ export class Front {
   readonly #mcp: HttpListener
   readonly #sse: SseListener
   readonly #connect: ConnectPages
+  readonly #authorization: AuthorizationPages
   readonly #status: StatusPage
   readonly #sweeper: Sweeper
   readonly #caps: ConnectionCaps
@@ -82,6 +84,12 @@ export class Front {
       origin: () => this.origin(),
       whose: () => this.#guard?.whose,
       signInOf: async (principal) => this.#guard?.signInOf(principal),
+      log: hub.log,
+      denied: () => hub.denied,
+    })
+    this.#authorization = new AuthorizationPages({
+      proxy: () => this.#guard?.proxy?.(),
+      issuer: () => this.#guard?.resource?.base ?? '',
       log: hub.log,
       denied: () => hub.denied,
     })
@@ -199,7 +207,7 @@ export class Front {
   }
 
   #guardOf({ auth, path }: HostOptions): Guard | undefined {
-    return auth && new Guard(auth, path, this.#fetch, this.#hub)
+    return auth && new Guard(auth, path, this.#fetch, this.#hub.seal, this.#hub)
   }
 
   /** Refuses new connections; open requests have the drain time. */
@@ -317,6 +325,7 @@ export class Front {
     if (request.path.startsWith('/connect/')) return this.#signIn(request)
     if (asksForPage(request, this.#hub.options.path)) return this.#status.handle(request)
     if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
+    if (guard.proxy !== undefined && this.#authorization.serves(request)) return
     if (guard.serves(request)) return
     const admitted = guard.check(request)
     if (admitted instanceof Promise) void this.#routeLater(request, admitted)
@@ -482,7 +491,9 @@ const nameOf = (address: ListenAddress): string => {
   return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`
 }
 
-const rulesOf = ({ allowedHosts, allowedOrigins, publicUrl }: HostOptions): OriginRules => {
+const rulesOf = (options: HostOptions): OriginRules => {
+  const { allowedHosts, allowedOrigins } = options
+  const publicUrl = publicUrlOf(options)
   const own = publicUrl === undefined ? undefined : new URL(publicUrl)
   return {
     allowedHosts: new Set([...allowedHosts, ...(own === undefined ? [] : [own.hostname])].map((host) => host.toLowerCase())),

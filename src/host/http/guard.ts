@@ -4,12 +4,14 @@
  */
 import type { Admitted, Identity } from '../../auth/identity.ts'
 import type { BrowserSignIn, BrowserSignIns } from '../../auth/inbound/browser-sign-in.ts'
+import type { AuthorizationProxy } from '../../auth/inbound/authorization-proxy.ts'
 import { Doorkeeper, DoorkeeperBusy } from '../../auth/inbound/doorkeeper.ts'
 import { entranceScopes, serverOfScope } from '../../auth/inbound/inbound-options.ts'
 import { issuersOf } from '../../auth/inbound/issuers.ts'
 import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
 import { isForResource, originOf, SKEW_MS } from '../../auth/inbound/claims.ts'
 import type { Fetch } from '../../auth/oauth/safe-fetch.ts'
+import type { Seal } from '../../auth/seal.ts'
 import type { SubjectTokens } from '../../auth/subject-tokens.ts'
 import { ProtectedResource } from '../../auth/inbound/protected-resource.ts'
 import type { Challenge } from '../../auth/inbound/protected-resource.ts'
@@ -51,15 +53,26 @@ export class Guard {
   readonly #path: string
   readonly #log: TokenLog
   readonly #signIns: (() => Promise<BrowserSignIns>) | undefined
+  /** The registration proxy; `undefined`: hosts register at the issuer. */
+  readonly proxy: (() => Promise<AuthorizationProxy>) | undefined
   readonly #origin: string
 
   /** `path`: of Streamable HTTP. */
-  constructor(auth: AuthOptions, path: string, fetch: Fetch, hub: Pick<Hub, 'log' | 'denied' | 'subjects'>) {
+  constructor(auth: AuthOptions, path: string, fetch: Fetch, seal: Seal, hub: Pick<Hub, 'log' | 'denied' | 'subjects'>) {
     this.#subjects = hub.subjects
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
     const log = new TokenLog(hub.log)
     this.#log = log
+    const { client, proxiesRegistration = false } = oauth ?? {}
+    if (oauth !== undefined && client !== undefined && proxiesRegistration) {
+      let made: Promise<AuthorizationProxy> | undefined
+      this.proxy = () =>
+        (made ??= import('../../auth/inbound/authorization-proxy.ts').then(
+          (module) =>
+            new module.AuthorizationProxy(oauth, client, seal, fetch, { wallMs: Date.now, monotonicMs: () => performance.now() }),
+        ))
+    }
     if (oauth !== undefined && issuersOf(oauth).some(({ client }) => client !== undefined)) {
       let made: Promise<BrowserSignIns> | undefined
       this.#signIns = () =>

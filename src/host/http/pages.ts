@@ -37,5 +37,26 @@ export const otherAccountPage = (question: { readonly id: string; readonly issue
   )
 }
 
+/** Asks whether an application may come in. All texts are plain; the application chose its name itself. */
+export const consentPage = (question: {
+  readonly name: string
+  /** Where it is answered. */
+  readonly target: string
+  /** The host of its metadata document. */
+  readonly document: string | undefined
+  readonly sealed: string
+  readonly mark: string
+}): string => {
+  const { name, target, document, sealed, mark } = question
+  const origin = document === undefined ? '' : ` It is described at <strong>${escaped(document)}</strong>.`
+  return page(
+    `Let ${name} in?`,
+    `<p>An application that calls itself <strong>${escaped(name)}</strong> asks for access to Trunkline in your name.${origin}</p>
+<p>The answer goes to <strong>${escaped(target)}</strong>. Go on only if you have just begun this yourself, in that application.</p>
+<form method="post" action="authorize"><input type="hidden" name="request" value="${escaped(sealed)}"><input type="hidden" name="mark" value="${escaped(mark)}"><button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Refuse</button></form>`,
+    'narrow',
+  )
+}
+
 /** A page with one message. */
 export const notePage = (text: string): string => page('Trunkline', `<p>${escaped(text)}</p>`, 'narrow')

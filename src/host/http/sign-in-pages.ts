@@ -8,7 +8,6 @@
  *     GET /connect/callback    back from that, in the same browser, once
  *     GET /connect/client.json who we are, for authorization servers that read it
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { BrowserSignIn, IdentityJourney } from '../../auth/inbound/browser-sign-in.ts'
 import { clientMetadata } from '../../auth/oauth/registration.ts'
 import { SIGN_IN_TTL_MS } from '../../auth/oauth/sign-ins.ts'
@@ -19,6 +18,7 @@ import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Hub, Log } from '../hub.ts'
+import { BrowserMarks, isEqual } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
 import { notePage, otherAccountPage, questionPage } from './pages.ts'
 import type { Proof } from './pages.ts'
@@ -29,7 +29,6 @@ const IDENTITY = '/connect/identity'
 /** Sign-ins at the issuer that are under way; the oldest is ended first. */
 const MOST_IDENTITIES = 10_000
 export const MAX_FORM_BYTES = 16 * 1024
-const MARK = /^[\w-]{43}$/
 /** A form leads to the authorization server, whichever it is. */
 const PAGE_HEADERS = pageHeaders('any')
 /** What a status says of why, to the audit log. */
@@ -66,12 +65,13 @@ interface Identifying {
 
 export class ConnectPages {
   readonly #source: ConnectSource
-  readonly #key = randomBytes(32)
+  readonly #marks: BrowserMarks
   /** By `state`; oldest first. */
   readonly #identifying = new Map<string, Identifying>()
 
   constructor(source: ConnectSource) {
     this.#source = source
+    this.#marks = new BrowserMarks('trunkline-browser', () => source.publicUrl()?.startsWith('https:') === true)
   }
 
   /** Whatever is below `/connect/`. */
@@ -102,23 +102,23 @@ export class ConnectPages {
   async #ask(request: HttpRequest, id: string): Promise<void> {
     const signIn = this.#source.signIns.find(id)
     if (signIn === undefined) return this.#note(request, 404, GONE)
-    const browser = this.#browserOf(request) ?? randomBytes(32).toString('base64url')
+    const browser = this.#marks.of(request) ?? this.#marks.make()
     const asksProof = this.#source.whose() !== undefined
     if (!asksProof && signIn.principal !== SHARED_PRINCIPAL) return this.#note(request, 403, NOT_YOURS)
     const at = asksProof ? await this.#source.signInOf(signIn.principal) : undefined
     const proof: Proof = at === undefined ? (asksProof ? 'token' : 'none') : { issuer: new URL(at.issuer).host }
-    request.addHeaders({ 'Set-Cookie': this.#cookie(browser) })
-    const page = questionPage({ id, name: cleanMessage(signIn.displayName), mark: this.#mark(id, browser), proof })
+    request.addHeaders({ 'Set-Cookie': this.#marks.cookie(browser) })
+    const page = questionPage({ id, name: cleanMessage(signIn.displayName), mark: this.#marks.mark(id, browser), proof })
     request.reply(200, PAGE_HEADERS, [Buffer.from(page)])
   }
 
   #consent(request: HttpRequest, id: string): void {
     request.readBody(MAX_FORM_BYTES, (body) => {
       const signIn = this.#source.signIns.find(id)
-      const browser = this.#browserOf(request)
+      const browser = this.#marks.of(request)
       const form = new URLSearchParams(body?.toString())
       if (signIn === undefined) return this.#note(request, 404, GONE)
-      if (browser === undefined || !isEqual(form.get('mark') ?? '', this.#mark(id, browser)))
+      if (browser === undefined || !this.#marks.isMark(form.get('mark') ?? '', id, browser))
         return this.#note(request, 403, 'This page was not opened in this browser. Open the link again.')
       void this.#prove(request, signIn, browser, form)
     })
@@ -157,7 +157,7 @@ export class ConnectPages {
     const answer = new URLSearchParams(request.query)
     const state = answer.get('state') ?? ''
     const found = this.#identifying.get(state)
-    const browser = this.#browserOf(request)
+    const browser = this.#marks.of(request)
     if (found === undefined || browser === undefined || found.browser !== browser) return this.#note(request, 400, GONE)
     this.#identifying.delete(state)
     const signIn = found.untilMs > performance.now() ? this.#source.signIns.find(found.id) : undefined
@@ -173,7 +173,7 @@ export class ConnectPages {
 
   #otherAccount(request: HttpRequest, { id }: SignIn, { at, browser }: Identifying): void {
     this.#denied(request, 403, 'another account than the one of the link')
-    const page = otherAccountPage({ id, issuer: new URL(at.issuer).host, mark: this.#mark(id, browser) })
+    const page = otherAccountPage({ id, issuer: new URL(at.issuer).host, mark: this.#marks.mark(id, browser) })
     request.reply(403, PAGE_HEADERS, [Buffer.from(page)])
   }
 
@@ -193,7 +193,7 @@ export class ConnectPages {
   async #callback(request: HttpRequest): Promise<void> {
     if (request.method !== 'GET') return this.#refuse(request, 405, { Allow: 'GET' })
     try {
-      const signIn = await this.#source.signIns.arrive(new URLSearchParams(request.query), this.#browserOf(request))
+      const signIn = await this.#source.signIns.arrive(new URLSearchParams(request.query), this.#marks.of(request))
       if (signIn === undefined) return this.#note(request, 400, GONE)
       this.#source.log.info({ server: signIn.displayName, principal: signIn.principal }, 'signed in')
       this.#note(request, 200, `Signed in to ${cleanMessage(signIn.displayName)}. You can close this window.`)
@@ -237,38 +237,6 @@ export class ConnectPages {
     if (principal === SHARED_PRINCIPAL) return isEqual(proof, code)
     return proof !== '' && (await whose(proof)) === principal
   }
-
-  get #isSecure(): boolean {
-    return this.#source.publicUrl()?.startsWith('https:') === true
-  }
-
-  get #cookieName(): string {
-    return this.#isSecure ? '__Host-trunkline-browser' : 'trunkline-browser'
-  }
-
-  #cookie(browser: string): string {
-    return `${this.#cookieName}=${browser}; Path=/; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`
-  }
-
-  #browserOf(request: HttpRequest): string | undefined {
-    const name = `${this.#cookieName}=`
-    const values = (request.header('cookie') ?? '').split(';').flatMap((pair) => {
-      const text = pair.trim()
-      return text.startsWith(name) ? text.slice(name.length) : []
-    })
-    return values.length === 1 && MARK.test(values[0]) ? values[0] : undefined
-  }
-
-  /** What only a page of ours, opened in this browser, can bring back. */
-  #mark(id: string, browser: string): string {
-    return createHmac('sha256', this.#key).update(`${id} ${browser}`).digest('base64url')
-  }
-}
-
-/** In a time that does not tell how much was right. */
-const isEqual = (given: string, own: string): boolean => {
-  const [a, b] = [Buffer.from(given), Buffer.from(own)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 /** Where our metadata document stands: only what the world can read over https can be named by. */

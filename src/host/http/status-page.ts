@@ -6,6 +6,7 @@
  *     GET /, GET /mcp   with Accept: text/html, and no event stream asked for
  *     POST /            the same, for the owner of a token
  */
+import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
 import { LOCAL } from '../../auth/identity.ts'
 import type { Identity } from '../../auth/identity.ts'
 import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
@@ -33,6 +34,8 @@ interface Shown {
   readonly url: string
   readonly guides: readonly ConnectGuide[]
   readonly needsToken: boolean
+  /** Client ids that hosts may be configured with. */
+  readonly clients: readonly HostClientId[]
   /** Absent: the person has shown nothing. */
   readonly identity: Identity | undefined
   readonly servers: readonly (ServerCard & { readonly signIn: string | undefined })[]
@@ -100,7 +103,17 @@ export class StatusPage {
       const servers = identity === undefined ? [] : await this.#serversOf(identity)
       const guides = await hub.guides(url, needsToken)
       const action = `${new URL(base).pathname.replace(/\/$/, '')}/`
-      const text = statusPage({ url, guides, needsToken, identity, servers, action, ...(problem !== undefined && { problem }) })
+      const clients = hub.options.auth?.oauth?.hostClients ?? []
+      const text = statusPage({
+        url,
+        guides,
+        needsToken,
+        clients,
+        identity,
+        servers,
+        action,
+        ...(problem !== undefined && { problem }),
+      })
       request.reply(status, pageHeaders(''), [Buffer.from(text)])
     } catch (error) {
       this.#source.hub.log.error({ error: error instanceof Error ? error.stack : String(error) }, 'the page could not be made')
@@ -128,6 +141,7 @@ const statusPage = (shown: Shown): string => {
     needsToken
       ? `<p>A host brings an access token of its own. The examples take it from a variable, <code>${TOKEN_VARIABLE}</code>.</p>`
       : '',
+    clientsMarkup(shown),
     ...shown.guides.map(guideMarkup),
     '</section>',
     identity === undefined ? tokenForm(shown) : serversMarkup(shown, identity),
@@ -138,6 +152,15 @@ const statusPage = (shown: Shown): string => {
 
 /** The variable that the examples take a token from. */
 export const TOKEN_VARIABLE = 'TRUNKLINE_TOKEN'
+
+/** Client ids are no secrets: hosts send them in the open. */
+const clientsMarkup = ({ clients }: Shown): string => {
+  if (clients.length === 0) return ''
+  const rows = clients.map(
+    ({ id, name }) => `<li><code>${escaped(id)}</code><span>${escaped(cleanMessage(name ?? 'any host'))}</span></li>`,
+  )
+  return `<p>Client ids, for hosts that ask for one:</p><ul>${rows.join('')}</ul>`
+}
 
 const guideMarkup = ({ label, file, text, afterwards, link }: ConnectGuide): string => {
   const install = link === undefined ? '' : `<p><a href="${escaped(link)}">Add to ${escaped(label)}</a>, or in its file:</p>`

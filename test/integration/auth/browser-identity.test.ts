@@ -11,7 +11,11 @@ import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 
-const CLIENT = { client: { id: TRUNKLINE.id, secret: TRUNKLINE.secret, privateKey: undefined, algorithm: '' } }
+const CLIENT = {
+  client: { id: TRUNKLINE.id, secret: TRUNKLINE.secret, privateKey: undefined, algorithm: '' },
+  scopes: undefined,
+  sendsResource: true,
+}
 const able = { capabilities: { elicitation: { form: {}, url: {} } } }
 const SIGN_IN = { name: 'a__sign_in' }
 

@@ -42,6 +42,8 @@ toolsets: { review: {}, ops: {}, all: {} }
       client: undefined,
       otherIssuers: [],
       otherAudiences: [],
+      proxiesRegistration: false,
+      hostClients: [],
       relaysMetadata: true,
     },
     map: [

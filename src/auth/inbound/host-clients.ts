@@ -1,0 +1,140 @@
+/**
+ * Hosts as clients of the registration proxy: what a client id stands for, its name and its redirect URIs. Nothing is stored. A registered client's
+ * id holds its registration, sealed; the id of any other is the URL of its metadata document ([2026-07-28 basic/authorization/client-registration]).
+ */
+import { isLoopbackHost } from '../../transport/loopback.ts'
+import type { Reach } from '../oauth/addresses.ts'
+import type { Fetch } from '../oauth/safe-fetch.ts'
+import type { Seal } from '../seal.ts'
+
+export interface HostClient {
+  readonly id: string
+  /** As it calls itself: display only. */
+  readonly name: string
+  readonly redirectUris: readonly string[]
+  /** Where its metadata document is; `undefined`: it registered itself. */
+  readonly document: string | undefined
+}
+
+/** A refused registration, as [RFC 7591] 3.2.2 words it. */
+export interface RegistrationRefused {
+  readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
+  readonly error_description: string
+}
+
+const PURPOSE = 'oauth client'
+const MAX_REDIRECTS = 10
+const MAX_URI = 512
+const MAX_NAME = 100
+/** A document is read again after it. */
+const DOCUMENT_MS = 300_000
+const MAX_DOCUMENTS = 1_000
+const MAX_DOCUMENT_CHARACTERS = 16 * 1_024
+
+export class HostClients {
+  readonly #seal: Seal
+  readonly #fetch: Fetch
+  readonly #reach: Reach
+  readonly #now: () => number
+  /** By URL; oldest first. */
+  readonly #documents = new Map<string, { readonly client: HostClient; readonly untilMs: number }>()
+
+  /** `reach`: where metadata documents may be. `now`: monotonic, in milliseconds. */
+  constructor(seal: Seal, fetch: Fetch, reach: Reach, now: () => number) {
+    this.#seal = seal
+    this.#fetch = fetch
+    this.#reach = reach
+    this.#now = now
+  }
+
+  /** The client that a registration request makes. `metadata`: the parsed body. */
+  register(metadata: unknown): HostClient | RegistrationRefused {
+    const read = readMetadata(metadata)
+    if ('error' in read) return read
+    const id = this.#seal.seal(PURPOSE, { n: read.name, r: read.redirectUris })
+    return { id, ...read, document: undefined }
+  }
+
+  /** The client of this id; `undefined`: there is none, or its document is not good. */
+  async find(id: string): Promise<HostClient | undefined> {
+    if (id.startsWith('https:') || id.startsWith('http:')) return this.#fromDocument(id)
+    const opened = this.#seal.open(PURPOSE, id) as { n: string; r: readonly string[] } | undefined
+    return opened && { id, name: opened.n, redirectUris: opened.r, document: undefined }
+  }
+
+  async #fromDocument(id: string): Promise<HostClient | undefined> {
+    const nowMs = this.#now()
+    const known = this.#documents.get(id)
+    if (known !== undefined && known.untilMs > nowMs) return known.client
+    const url = URL.parse(id)
+    // A path, no fragment, one spelling ([draft-ietf-oauth-client-id-metadata-document] 3).
+    if (url === null || id.length > MAX_URI || url.href !== id || url.pathname === '/' || url.hash !== '') return undefined
+    const document = await this.#read(id)
+    const read = document === undefined || document['client_id'] !== id ? undefined : readMetadata(document)
+    if (read === undefined || 'error' in read) return undefined
+    const client: HostClient = { id, ...read, document: id }
+    this.#documents.delete(id)
+    const [oldest] = this.#documents.keys()
+    if (oldest !== undefined && this.#documents.size >= MAX_DOCUMENTS) this.#documents.delete(oldest)
+    this.#documents.set(id, { client, untilMs: nowMs + DOCUMENT_MS })
+    return client
+  }
+
+  async #read(url: string): Promise<Record<string, unknown> | undefined> {
+    try {
+      const { status, text } = await this.#fetch({ url, reach: this.#reach })
+      if (status !== 200 || text.length > MAX_DOCUMENT_CHARACTERS) return undefined
+      const value: unknown = JSON.parse(text)
+      return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+    } catch {
+      return undefined
+    }
+  }
+}
+
+/**
+ * Whether a client may be sent back to `uri`: letter for letter one of its own. A client with a metadata document may choose the port of a
+ * loopback address, because it cannot know it when the document is written ([RFC 8252] 7.3).
+ */
+export const isRedirectOf = ({ redirectUris, document }: HostClient, uri: string): boolean => {
+  if (redirectUris.includes(uri)) return true
+  if (document === undefined) return false
+  const wanted = withoutPort(uri)
+  return wanted !== undefined && redirectUris.some((own) => withoutPort(own) === wanted)
+}
+
+const withoutPort = (uri: string): string | undefined => {
+  const url = URL.parse(uri)
+  if (url === null || url.protocol !== 'http:' || !isLoopbackHost(url.hostname) || url.href !== uri) return undefined
+  url.port = ''
+  return url.href
+}
+
+const readMetadata = (metadata: unknown): Pick<HostClient, 'name' | 'redirectUris'> | RegistrationRefused => {
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))
+    return { error: 'invalid_client_metadata', error_description: 'expected a JSON object' }
+  const { redirect_uris: uris, client_name: name, token_endpoint_auth_method: auth } = metadata as Record<string, unknown>
+  if (!Array.isArray(uris) || uris.length === 0 || uris.length > MAX_REDIRECTS)
+    return { error: 'invalid_redirect_uri', error_description: `expected 1 to ${MAX_REDIRECTS} redirect_uris` }
+  const wrong = uris.find((uri) => !isRedirectUri(uri))
+  if (wrong !== undefined)
+    return {
+      error: 'invalid_redirect_uri',
+      error_description: 'a redirect URI is https, http on a loopback address, or of a scheme of its own with a dot or a path',
+    }
+  if (auth !== undefined && typeof auth !== 'string')
+    return { error: 'invalid_client_metadata', error_description: 'token_endpoint_auth_method is not a text' }
+  const shown = typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, MAX_NAME) : 'An application'
+  return { name: shown, redirectUris: uris as string[] }
+}
+
+/** Schemes that run in the browser or read files. */
+const FORBIDDEN = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:', 'filesystem:', 'ws:', 'wss:', 'ftp:'])
+
+const isRedirectUri = (uri: unknown): boolean => {
+  const url = typeof uri === 'string' && uri.length <= MAX_URI && /^[\x21-\x7e]+$/.test(uri) ? URL.parse(uri) : null
+  if (url === null || url.hash !== '' || url.username !== '' || url.password !== '' || FORBIDDEN.has(url.protocol)) return false
+  if (url.protocol === 'https:') return url.hostname !== ''
+  // Applications with a scheme of their own, such as cursor://, are reached on this machine alone.
+  return url.protocol === 'http:' ? isLoopbackHost(url.hostname) : true
+}
