@@ -64,12 +64,13 @@ const look = (value: unknown, walk: Walk): void => {
     for (const item of value as unknown[]) look(item, walk)
     return
   }
-  for (const [key, member] of Object.entries(value)) {
+  // Of what JSON.parse made all members are its own.
+  for (const key in value) {
     walk.count++
     const variant = walk.keys.variantOf(key)
     if (variant !== undefined)
       throw new UnjudgedArguments(`the argument ${JSON.stringify(key)} differs from ${JSON.stringify(variant)} only in case`)
-    look(member, walk)
+    look((value as Readonly<Record<string, unknown>>)[key], walk)
   }
 }
 

@@ -50,9 +50,18 @@ interface Remaining {
   readonly last: Verdict
 }
 
+/** What was decided for one caller of a tool. */
 interface Kept {
-  readonly claims: Claims
+  readonly judged: Judged
   readonly remaining: Remaining
+}
+
+/** What was decided of one tool. */
+interface KeptOfTool {
+  /** By `#keyOf`. */
+  readonly byCaller: Map<string, Kept>
+  /** One-entry cache: a caller often calls one tool several times in a row. */
+  latest: Kept | undefined
 }
 
 /** Decisions kept by caller and tool; above it all are dropped and made again. */
@@ -65,8 +74,12 @@ export class Policy {
   readonly #default: Verdict
   readonly #options: PolicyOptions
   readonly #keys: RuleKeys
-  readonly #fields: ReadonlySet<string>
-  #kept = new WeakMap<Entry, Map<string, Kept>>()
+  readonly #readsClaims: boolean
+  readonly #readsScopes: boolean
+  readonly #readsHost: boolean
+  readonly #readsAddress: boolean
+  readonly #readsTime: boolean
+  #kept = new WeakMap<Entry, KeptOfTool>()
   #keptCount = 0
 
   /** Throws for a text that is no expression: `faultsOf` says which. */
@@ -86,7 +99,13 @@ export class Policy {
     }
     const reading = this.#rules.filter(({ expression: { fields } }) => fields.has('call.arguments') || fields.has('call'))
     this.#keys = new RuleKeys(reading.flatMap(({ expression }) => [...expression.names]))
-    this.#fields = new Set(this.#rules.flatMap(({ expression }) => [...expression.fields]))
+    const fields = new Set(this.#rules.flatMap(({ expression }) => [...expression.fields]))
+    const reads = (field: string): boolean => fields.has(field) || fields.has(field.split('.', 1)[0])
+    this.#readsClaims = reads('caller.claims')
+    this.#readsScopes = reads('caller.scopes')
+    this.#readsHost = reads('request.host')
+    this.#readsAddress = reads('request.address')
+    this.#readsTime = reads('request.time')
   }
 
   /** What decides where no rule holds: `allow` or `deny`. */
@@ -129,7 +148,7 @@ export class Policy {
     const { open, last } = this.#remaining(judged)
     const subject = subjectOf(judged, UNKNOWN, new Date())
     for (const rule of open) {
-      const verdict = this.#reads('request.time') ? holds(rule, subject) : 'open'
+      const verdict = this.#readsTime ? holds(rule, subject) : 'open'
       if (verdict === 'open' ? rule.decision !== 'deny' : verdict === true) return rule.decision !== 'deny'
       if (typeof verdict === 'object') return false
     }
@@ -143,35 +162,58 @@ export class Policy {
     return decodeArguments(args, this.#keys)
   }
 
-  #reads(field: string): boolean {
-    return this.#fields.has(field) || this.#fields.has(field.split('.', 1)[0])
-  }
-
   #remaining(judged: Judged): Remaining {
-    const { caller, entry } = judged
+    const { entry } = judged
     if (entry === undefined) return this.#reduce(judged)
-    const claims = caller.facts?.claims ?? NO_CLAIMS
-    let kept = this.#kept.get(entry)
-    if (kept === undefined) this.#kept.set(entry, (kept = new Map()))
+    const ofTool = this.#kept.get(entry)
+    const latest = ofTool?.latest
+    if (latest !== undefined && this.#isSame(latest.judged, judged)) return latest.remaining
     const key = this.#keyOf(judged)
-    const known = kept.get(key)
-    if (known !== undefined && (known.claims === claims || !this.#reads('caller.claims'))) return known.remaining
-    const remaining = this.#reduce(judged)
+    const known = ofTool?.byCaller.get(key)
+    if (ofTool !== undefined && known !== undefined && this.#isSame(known.judged, judged))
+      return (ofTool.latest = known).remaining
+    const made: Kept = { judged, remaining: this.#reduce(judged) }
     if (known === undefined && ++this.#keptCount > MAX_KEPT) {
       this.#keptCount = 1
-      this.#kept = new WeakMap([[entry, (kept = new Map())]])
+      this.#kept = new WeakMap()
     }
-    kept.set(key, { claims, remaining })
-    return remaining
+    let place = this.#kept.get(entry)
+    if (place === undefined) this.#kept.set(entry, (place = { byCaller: new Map(), latest: undefined }))
+    place.byCaller.set(key, made)
+    place.latest = made
+    return made.remaining
   }
 
-  /** All that a decision may depend on but the claims, which are compared by identity: those of a token are one object. */
+  /** Whether both have the same remaining rules. Claims are compared by identity: those of a verified token are one object. */
+  #isSame(a: Judged, b: Judged): boolean {
+    const { caller } = a
+    const { caller: other } = b
+    return (
+      caller.principal === other.principal &&
+      a.name === b.name &&
+      a.toolset === b.toolset &&
+      a.method === b.method &&
+      caller.revision === other.revision &&
+      (caller.facts === other.facts || this.#haveSameFacts(caller.facts, other.facts))
+    )
+  }
+
+  #haveSameFacts(a: Caller['facts'], b: Caller['facts']): boolean {
+    return (
+      (!this.#readsClaims || a?.claims === b?.claims) &&
+      (!this.#readsHost || a?.host === b?.host) &&
+      (!this.#readsAddress || a?.address === b?.address) &&
+      (!this.#readsScopes || a?.scopes === b?.scopes || a?.scopes.join(' ') === b?.scopes.join(' '))
+    )
+  }
+
+  /** All that a decision may depend on but the claims. */
   #keyOf({ caller, toolset = '', method, name }: Judged): string {
     const { principal, revision, facts } = caller
     let key = `${String(name)}\n${principal}\n${toolset}\n${method}\n${revision}`
-    if (this.#reads('request.host')) key += `\n${facts?.host}`
-    if (this.#reads('request.address')) key += `\n${facts?.address}`
-    if (this.#reads('caller.scopes')) key += `\n${facts?.scopes.join(' ')}`
+    if (this.#readsHost) key += `\n${facts?.host}`
+    if (this.#readsAddress) key += `\n${facts?.address}`
+    if (this.#readsScopes) key += `\n${facts?.scopes.join(' ')}`
     return key
   }
 
