@@ -12,6 +12,9 @@ import { Command, Dialog, Empty } from './parts/basics.tsx'
 import { Icon, Mark } from './parts/icons.tsx'
 import type { IconName } from './parts/icons.tsx'
 import { Call } from './screens/call.tsx'
+import { Changes } from './screens/changes.tsx'
+import { Health } from './screens/health.tsx'
+import { Toolsets } from './screens/toolsets.tsx'
 import { Catalog } from './screens/catalog.tsx'
 import { Server } from './screens/server.tsx'
 import { Servers } from './screens/servers.tsx'
@@ -28,6 +31,9 @@ const VIEWS: Readonly<
   catalog: { show: Catalog, title: 'Catalog', of: '/catalog' },
   tools: { show: Tool, title: 'Tool', of: '/catalog' },
   servers: { show: ServerScreen, title: 'Servers', of: '/servers' },
+  toolsets: { show: Toolsets, title: 'Toolsets', of: '/toolsets' },
+  changes: { show: Changes, title: 'Changes', of: '/changes' },
+  health: { show: Health, title: 'Health', of: '/health' },
   calls: { show: Call, title: 'Call', of: '/traffic', isForAll: true },
 }
 
@@ -86,39 +92,37 @@ const nextTheme = (): void => setTheme(({ system: 'light', light: 'dark', dark: 
 const Navigation = ({ current }: { readonly current: string }): JSX.Element => {
   const { role, principal, version, write } = session.value ?? { role: 'user', principal: '', version: '', write: false }
   return (
-    <div class="side">
+    <header class="side">
       <a class="brand" href="/traffic">
         <Mark /> <span>Trunkline</span>
       </a>
       <nav aria-label="Screens">
         <ul>
-          {SCREENS.filter(({ path }) => Object.hasOwn(VIEWS, path.slice(1)))
-            .filter(({ path }) => role === 'operator' || path === '/traffic')
-            .map(({ path, name, key }) => (
-              <li key={path}>
-                <a href={path} aria-current={path === current ? 'page' : undefined} title={`g ${key}`}>
-                  <Icon name={path.slice(1) as IconName} /> <span>{name}</span>
-                </a>
-              </li>
-            ))}
+          {SCREENS.filter(({ path }) => role === 'operator' || path === '/traffic').map(({ path, name, key }) => (
+            <li key={path}>
+              <a href={path} aria-current={path === current ? 'page' : undefined} title={`g ${key}`}>
+                <Icon name={path.slice(1) as IconName} /> <span>{name}</span>
+              </a>
+            </li>
+          ))}
         </ul>
       </nav>
       <div class="side-foot">
-        <button type="button" class="side-button" onClick={nextTheme} title="t" aria-label={`Colours: ${theme.value}`}>
+        <button type="button" class="side-button" onClick={nextTheme} title="t">
           <Icon name={theme.value} />{' '}
           <span class="side-text">{{ system: 'As the system', light: 'Light', dark: 'Dark' }[theme.value]}</span>
         </button>
-        <button type="button" class="side-button" onClick={() => (isHelpOpen.value = true)} title="?" aria-label="Keyboard">
+        <button type="button" class="side-button" onClick={() => (isHelpOpen.value = true)} title="?">
           <Icon name="keys" /> <span class="side-text">Keyboard</span>
         </button>
-        <button type="button" class="side-button" onClick={() => void signOut()} aria-label="Sign out">
+        <button type="button" class="side-button" onClick={() => void signOut()}>
           <Icon name="leave" /> <span class="side-text">Sign out</span>
         </button>
         <p class="side-facts">
           {version} · {role === 'operator' ? (write ? 'operator' : 'operator, read-only') : principal}
         </p>
       </div>
-    </div>
+    </header>
   )
 }
 

@@ -71,6 +71,7 @@ export class Recording implements CallRecord {
   original?: string
   isListed?: boolean
   denied?: NonNullable<CallRecord['denied']>
+  needsSignIn?: true
   readonly id: number
   /** What lives on: neither the session nor the message. */
   readonly begun: Omit<Begun, 'ref' | 'session' | 'message'> & { readonly sessionId: string | undefined }
@@ -253,7 +254,11 @@ export class Recording implements CallRecord {
       outcome: isDone ? end.outcome : null,
       error:
         isDone && isErrorOutcome(end.outcome)
-          ? { kind: end.kind ?? end.reason ?? null, code: end.code ?? null, message: end.detail ?? null }
+          ? {
+              kind: end.kind ?? end.reason ?? (this.needsSignIn ? 'auth_required' : null),
+              code: end.code ?? null,
+              message: end.detail ?? null,
+            }
           : null,
       ms: this.#split(),
       bytesIn: this.#bytesIn,

@@ -29,6 +29,8 @@ export interface CallRecord {
   }
   /** Set by the layer that refuses the call, for every form of refusal; `rule`: the option that says so. */
   denied?: { readonly reason: DenialReason; readonly rule?: string }
+  /** The server no longer accepts the credential of this caller, who is asked to sign in there. */
+  needsSignIn?: true
   /** It has a slot of its server. */
   slotted?(): void
   /** A request for it leaves to its server under this id; `parts`: the message. */
@@ -60,6 +62,11 @@ export const notePolicy = (
   policy: NonNullable<CallRecord['policy']>,
 ): void => {
   if (record !== undefined) record.policy = policy
+}
+
+/** Its caller is asked to sign in at the server. */
+export const noteSignIn = ({ record }: { readonly record?: CallRecord | undefined }): void => {
+  if (record !== undefined) record.needsSignIn = true
 }
 
 /** The call is turned away. */

@@ -44,7 +44,8 @@ const quoted = (value: unknown): string => JSON.stringify(value)
 
 const configurationOf = (folder: string, tickets: URL): string => `admin: { bind: "127.0.0.1:0" }
 ui: { write: true, capture: { bodies: all } }
-lock: { on_change: warn }
+lock: { on_change: hold }
+reload: { watch: false }
 servers:
   files:
     command: ${quoted(process.execPath)}
@@ -54,6 +55,7 @@ servers:
     args: ${quoted([server('memory')])}
     env: { MEMORY_FILE_PATH: ${quoted(join(folder, 'memory.json'))} }
   code:
+    trusted: true
     command: ${quoted(process.execPath)}
     args: ${quoted([CODE, join(folder, 'words.txt')])}
     tools:

@@ -42,14 +42,15 @@ export const openWindow = async (browser: Browser, look: Look = {}): Promise<{ c
   return { context, page }
 }
 
-/** What axe-core finds wrong with the page as it is: the rule, and where. */
-export const axeViolations = async (page: Page): Promise<readonly string[]> => {
-  await page.evaluate(AXE)
-  return page.evaluate(async () => {
+/** What axe-core finds wrong with the page as it is: the rule, and where. `rules`: these alone. */
+export const axeViolations = async (page: Page, rules?: readonly string[]): Promise<readonly string[]> => {
+  // In a page that was looked at before it is there already.
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE)
+  return page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: readonly { id: string; nodes: readonly { html: string }[] }[] }> }
+      axe: { run(options: object): Promise<{ violations: readonly { id: string; nodes: readonly { html: string }[] }[] }> }
     }
-    const { violations } = await axe.run()
+    const { violations } = await axe.run(only === undefined ? {} : { runOnly: only })
     return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
-  })
+  }, rules)
 }

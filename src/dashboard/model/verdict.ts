@@ -31,7 +31,7 @@ const explainEnd = ({ state, outcome, error, server, name }: CallDetail): Senten
     return [
       {
         tone: 'trouble',
-        text: `Server ${server} no longer accepts the sign-in, so the call did not reach ${name ?? 'it'}.`,
+        text: `Server ${server} does not accept the sign-in, or not any more: ${name ?? 'the call'} was not carried out.`,
         action: { kind: 'sign-in', server },
       },
     ]

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import type { CallRow } from '../../observe/captured.ts'
 import { CallList } from '../model/call-list.ts'
 import { readEvents } from '../model/event-lines.ts'
-import { ask, send } from './api.ts'
+import { ApiError, ask, send } from './api.ts'
 
 type FeedMessage =
   | { readonly type: 'hello'; readonly latest: number; readonly bodies: string }
@@ -30,19 +30,39 @@ const changed = (): void => {
   }, 16) as unknown as number
 }
 
+/** Why there is no feed; empty: there is one, or it is being opened. */
+export const feedProblem = signal('')
+/** A tab that is not looked at gives its stream back after so long: a browser has six connections to one origin, for all its tabs. */
+const HIDDEN_MS = 30_000
+
 /** Reads until the signal fires. */
 export const followCalls = async (until: AbortSignal): Promise<void> => {
   let waitMs = FIRST_WAIT_MS
   while (!until.aborted) {
+    const stream = new AbortController()
+    const stop = (): void => stream.abort()
+    let hiding: ReturnType<typeof setTimeout> | undefined
+    const look = (): void => {
+      clearTimeout(hiding)
+      if (document.hidden) hiding = setTimeout(stop, HIDDEN_MS)
+    }
+    until.addEventListener('abort', stop)
+    document.addEventListener('visibilitychange', look)
     try {
       feedState.value = 'connecting'
-      await readFeed(until, () => (waitMs = FIRST_WAIT_MS))
-    } catch {
-      // Opened again below; that there is none is shown.
+      await readFeed(stream.signal, () => (waitMs = FIRST_WAIT_MS))
+    } catch (error) {
+      feedProblem.value = error instanceof ApiError ? error.message : ''
     }
+    clearTimeout(hiding)
+    document.removeEventListener('visibilitychange', look)
+    until.removeEventListener('abort', stop)
     if (until.aborted) return
     feedState.value = 'lost'
+    // What is kept is shown all the same, if not live.
+    await loadPage('').catch(() => undefined)
     await new Promise((resolve) => setTimeout(resolve, waitMs))
+    if (document.hidden) await new Promise((resolve) => document.addEventListener('visibilitychange', resolve, { once: true }))
     waitMs = Math.min(waitMs * 2, LAST_WAIT_MS)
   }
 }
@@ -51,6 +71,7 @@ const readFeed = async (until: AbortSignal, isOpen: () => void): Promise<void> =
   const after = calls.latest === 0 ? '' : `?after=${calls.latest}`
   const response = await send('GET', `/feed${after}`, undefined, until)
   isOpen()
+  feedProblem.value = ''
   feedState.value = 'live'
   if (after === '') await loadPage('').catch(() => undefined)
   for await (const data of readEvents(response.body as ReadableStream<Uint8Array>)) take(JSON.parse(data) as FeedMessage)

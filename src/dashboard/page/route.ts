@@ -53,6 +53,7 @@ export const pathTo = (screen: string, item = '', query: Readonly<Record<string,
 
 /** Follows links inside the page and the buttons of the browser. */
 export const startRouting = (): void => {
+  if (location.pathname === '/') history.replaceState(null, '', `/traffic${location.search}${location.hash}`)
   addEventListener('popstate', () => (route.value = read()))
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest('a') : null

@@ -39,7 +39,7 @@ export const HopsView = ({ from, to, changes, hasRules = true }: HopsViewProps):
   )
   return (
     <div class="hops">
-      {changes !== null && <ChangeList changes={changes} hasRules={hasRules} />}
+      {changes !== null && hasRules && <ChangeList changes={changes} />}
       {lines === undefined || isRaw ? (
         <div class="hops-raw">
           {[from, to].map((side) => (
@@ -58,7 +58,7 @@ export const HopsView = ({ from, to, changes, hasRules = true }: HopsViewProps):
   )
 }
 
-const ChangeList = ({ changes, hasRules }: { readonly changes: readonly Change[]; readonly hasRules: boolean }): JSX.Element =>
+const ChangeList = ({ changes }: { readonly changes: readonly Change[] }): JSX.Element =>
   changes.length === 0 ? (
     <p class="muted">Both sides are the same, byte for byte.</p>
   ) : (
@@ -74,12 +74,10 @@ const ChangeList = ({ changes, hasRules }: { readonly changes: readonly Change[]
             {change.from !== null && change.to !== null && <span aria-label="became"> → </span>}
             {change.to !== null && <code class="is">{lineOf(change.to, 160)}</code>}
           </span>
-          {hasRules && (
-            <span class="change-why">
-              <Chip>{change.rule === '' ? 'no rule' : change.rule}</Chip>{' '}
-              {change.why || 'no rule explains this change: please report it'}
-            </span>
-          )}
+          <span class="change-why">
+            <Chip>{change.rule === '' ? 'no rule' : change.rule}</Chip>{' '}
+            {change.why || 'no rule explains this change: please report it'}
+          </span>
         </li>
       ))}
     </ul>

@@ -16,7 +16,8 @@ export const WaterfallView = ({ detail }: { readonly detail: CallDetail }): JSX.
         <span role="columnheader" class="waterfall-name">
           Lane
         </span>
-        <span role="columnheader" class="waterfall-track" aria-label="Time">
+        <span role="columnheader" class="waterfall-track">
+          <span class="sr-only">Time</span>
           {ticks.map((tick) => (
             <span key={tick} class="waterfall-tick" style={{ left: percent(tick) }} aria-hidden="true">
               {tick === 0 ? '0' : formatMs(tick)}

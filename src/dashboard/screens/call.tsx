@@ -13,7 +13,6 @@ import { commandOf } from '../page/command.ts'
 import { callsVersion } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
-import { copy } from '../page/notices.ts'
 import { go, pathTo, pathWith, route } from '../page/route.ts'
 import { Chip, CopyButton, Empty, Facts, Failed, Heading, Line, Section, SplitBar, SplitLegend } from '../parts/basics.tsx'
 import { HopsView } from '../parts/hops-view.tsx'
@@ -73,15 +72,18 @@ export const Call = (): JSX.Element => {
       </nav>
       {error !== undefined && detail === undefined ? (
         error.code === 'gone' ? (
-          <Empty title="This call is not kept any more">
-            <p>
-              Calls are kept in memory, bounded by <code>ui.capture.ring</code> and <code>ui.capture.ttl</code>, until Trunkline
-              restarts.
-            </p>
-            <a class="button" href="/traffic">
-              Show the traffic
-            </a>
-          </Empty>
+          <>
+            <Heading title={`Call ${id}`} />
+            <Empty title="This call is not kept any more">
+              <p>
+                Calls are kept in memory, bounded by <code>ui.capture.ring</code> and <code>ui.capture.ttl</code>, until Trunkline
+                restarts.
+              </p>
+              <a class="button" href="/traffic">
+                Show the traffic
+              </a>
+            </Empty>
+          </>
         ) : (
           <Failed error={error} onRetry={reload} />
         )
@@ -321,24 +323,15 @@ const Snippets = ({ detail }: { readonly detail: CallDetail }): JSX.Element | nu
       <div class="snippets">
         {forms.map(([label, what, text]): ComponentChildren =>
           text === undefined ? null : (
-            <details key={label}>
-              <summary>
-                <span>{label}</span>
-                <button
-                  type="button"
-                  class="button button-small"
-                  onClick={(event) => {
-                    event.preventDefault()
-                    void copy(text, what)
-                  }}
-                >
-                  Copy
-                </button>
-              </summary>
-              <pre class="block" tabIndex={0}>
-                {text}
-              </pre>
-            </details>
+            <div key={label} class="snippet">
+              <details>
+                <summary>{label}</summary>
+                <pre class="block" tabIndex={0}>
+                  {text}
+                </pre>
+              </details>
+              <CopyButton text={text} what={what} />
+            </div>
           ),
         )}
       </div>

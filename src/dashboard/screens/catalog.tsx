@@ -144,7 +144,7 @@ export const Catalog = (): JSX.Element => {
           column('Calls', 'calls', 'num'),
           column('p95', 'p95', 'num c-wide'),
           column('Errors', 'errors', 'num c-wide'),
-          <span key="last" role="columnheader" class="c-wide">
+          <span key="last" role="columnheader" class="c-wide num">
             Last
           </span>,
           <span key="notes" role="columnheader" class="c-notes">

@@ -7,12 +7,11 @@ import type { ToolRow } from '../../admin/tools.ts'
 import { formatBytes, formatCount, formatMs, plural } from '../model/format.ts'
 import { blockOf } from '../model/text.ts'
 import { ask, session } from '../page/api.ts'
-import { commandOf } from '../page/command.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { notify } from '../page/notices.ts'
 import { go, pathTo, route } from '../page/route.ts'
-import { Chip, Command, Dialog, Empty, Facts, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { Chip, Dialog, Empty, Facts, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { HealthSign } from '../parts/health-state.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { SignIn } from '../parts/sign-in.tsx'
@@ -194,11 +193,7 @@ const Stderr = ({ server, hasProcess }: { readonly server: string; readonly hasP
   )
 }
 
-const Notes = ({
-  server: { fidelity, findings, warnings, leftOut, key },
-}: {
-  readonly server: ServerStatus
-}): JSX.Element | null => {
+const Notes = ({ server: { fidelity, findings, warnings, leftOut } }: { readonly server: ServerStatus }): JSX.Element | null => {
   if (fidelity.length + findings.length + warnings.length + leftOut.length === 0) return null
   return (
     <Section title="To know">
@@ -227,8 +222,11 @@ const Notes = ({
           </li>
         ))}
       </ul>
-      {findings.length > 0 && <Command text={commandOf('check')} />}
-      <p class="sr-only">of {key}</p>
+      {findings.length > 0 && (
+        <p class="note">
+          <a href="/changes">Compare and approve</a>
+        </p>
+      )}
     </Section>
   )
 }

@@ -235,10 +235,8 @@ const Unknown = ({ name }: { readonly name: string }): JSX.Element => {
   const { data } = useLoad<WhyEnd>(`/why?name=${encodeURIComponent(name)}`)
   return (
     <>
+      <Heading title={<Line text={name} most={200} />} />
       <Empty title="No host is listed such a tool">
-        <p>
-          <Line text={name} />
-        </p>
         {data !== undefined && data.kind !== 'known' && data.near.length > 0 && (
           <p>
             Near it:{' '}

@@ -8,7 +8,7 @@ import type { ListItem } from '../model/call-list.ts'
 import { formatBytes, formatCount, formatMs, formatTime } from '../model/format.ts'
 import { ApiError, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
-import { calls, callsVersion, feedState, loadPage } from '../page/feed.ts'
+import { calls, callsVersion, feedProblem, feedState, loadPage } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
 import { go, pathTo, pathWith, route, setQuery } from '../page/route.ts'
 import { Command, Empty, Heading, Line, SplitBar } from '../parts/basics.tsx'
@@ -247,7 +247,7 @@ const STATES = { connecting: 'Connecting', live: 'Live', lost: 'No connection' }
 const FeedState = (): JSX.Element => (
   <span class={`feed feed-${feedState.value}`} role="status">
     <span class="feed-sign" aria-hidden="true" />
-    {STATES[feedState.value]}
+    {feedState.value === 'live' ? STATES.live : feedProblem.value || STATES[feedState.value]}
   </span>
 )
 

@@ -1,0 +1,236 @@
+/** How Trunkline itself is: the configuration, limits that were reached, what was refused, what was lost in translation. */
+import type { JSX } from 'preact'
+import type { Lint } from '../../admin/lint.ts'
+import type { Status } from '../../admin/status.ts'
+import { formatCount, formatMs, plural } from '../model/format.ts'
+import { useLoad } from '../page/load.ts'
+import { ROW_KEYS, useKeys } from '../page/keys.ts'
+import { pathTo, setQuery, route } from '../page/route.ts'
+import { Chip, Facts, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { HealthSign } from '../parts/health-state.tsx'
+import { HOSTS } from './catalog.tsx'
+import { Problems } from './changes.tsx'
+
+export const Health = (): JSX.Element => {
+  const { data: status, error, reload } = useLoad<Status>('/status', 3_000)
+  useKeys(ROW_KEYS)
+  return (
+    <div class="screen">
+      <Heading title="Health">
+        {status !== undefined && (
+          <span class="muted num">
+            version {status.version}, process {status.pid}, up {formatMs(status.uptimeMs)}
+          </span>
+        )}
+      </Heading>
+      {error !== undefined && <Failed error={error} onRetry={reload} />}
+      {status !== undefined && <Known status={status} />}
+    </div>
+  )
+}
+
+const Known = ({ status }: { readonly status: Status }): JSX.Element => {
+  const troubled = status.servers.filter(({ state, needsSignIn }) => state !== 'healthy' || needsSignIn)
+  return (
+    <>
+      {status.faults.length > 0 && (
+        <div class="banner banner-trouble" role="alert">
+          Faults are injected on purpose (--allow-faults):{' '}
+          {status.faults.map((fault, at) => (
+            <Line key={at} text={`${JSON.stringify(fault)} `} most={200} />
+          ))}
+        </div>
+      )}
+      <Section title="Configuration">
+        {status.problems.length > 0 ? (
+          <>
+            <p class="banner banner-trouble">The files cannot be used as they are; what was read before is in force.</p>
+            <Problems problems={status.problems} />
+          </>
+        ) : (
+          <p>The files are in force.</p>
+        )}
+        <Facts
+          facts={[
+            [
+              'Files',
+              status.files.map((file) => (
+                <div key={file}>
+                  <code>{file}</code>
+                </div>
+              )),
+            ],
+            [
+              'MCP',
+              status.urls.map((url) => (
+                <div key={url}>
+                  <code>{url}</code>
+                </div>
+              )),
+            ],
+            [
+              'Hosts are let in by',
+              { none: 'nothing: loopback alone', tokens: 'tokens', oauth: 'OAuth', any: 'tokens or OAuth' }[status.auth] ??
+                status.auth,
+            ],
+            ['Audit log', status.audit === undefined ? 'none' : <code key="audit">{JSON.stringify(status.audit)}</code>],
+          ]}
+        />
+      </Section>
+      <div class="columns">
+        <Section title="Servers">
+          {troubled.length === 0 ? (
+            <p>All {plural(status.servers.length, 'server')} work.</p>
+          ) : (
+            <ul class="rows">
+              {troubled.map(({ key, state, needsSignIn, reason }) => (
+                <li key={key} data-row>
+                  <a href={pathTo('servers', key)}>{key}</a> <HealthSign state={state} needsSignIn={needsSignIn} />{' '}
+                  <Line text={reason ?? ''} />
+                </li>
+              ))}
+            </ul>
+          )}
+        </Section>
+        <Limits status={status} />
+        <Fidelity status={status} />
+        <Texts title="Warnings" texts={[...status.collisions, ...status.warnings]} none="None." />
+      </div>
+      <HostCheck />
+    </>
+  )
+}
+
+const Limits = ({ status: { limits, rates } }: { readonly status: Status }): JSX.Element => (
+  <Section title="Limits and overload">
+    {limits.length === 0 && rates.every(({ refused }) => refused === 0) ? (
+      <p>No limit was reached since the start.</p>
+    ) : (
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">Option</th>
+            <th scope="col">At</th>
+            <th scope="col" class="num">
+              Reached
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {limits.map(({ option, server, count }) => (
+            <tr key={`${option} ${server ?? ''}`}>
+              <td>
+                <code>{option}</code>
+              </td>
+              <td>{server ?? 'Trunkline'}</td>
+              <td class="num">{formatCount(count)}</td>
+            </tr>
+          ))}
+          {rates
+            .filter(({ refused }) => refused > 0)
+            .map(({ option, rate, refused }) => (
+              <tr key={option}>
+                <td>
+                  <code>{option}</code>
+                </td>
+                <td>{rate}</td>
+                <td class="num">{formatCount(refused)} refused</td>
+              </tr>
+            ))}
+        </tbody>
+      </table>
+    )}
+  </Section>
+)
+
+const Fidelity = ({ status: { servers } }: { readonly status: Status }): JSX.Element => {
+  const rows = servers.flatMap(({ key, fidelity }) => fidelity.map((one) => ({ ...one, server: key })))
+  return (
+    <Section title="Fidelity: what was translated, and what could not be">
+      {rows.length === 0 ? (
+        <p>Every call meant the same on both sides.</p>
+      ) : (
+        <table class="table">
+          <thead>
+            <tr>
+              <th scope="col">Rule</th>
+              <th scope="col">Server</th>
+              <th scope="col">What</th>
+              <th scope="col" class="num">
+                Times
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ server, rule, verdict, feature, reason, count }) => (
+              <tr key={`${server} ${rule} ${feature} ${reason}`}>
+                <td>
+                  <a href={pathTo('traffic', '', { q: `rule:${rule}` })}>
+                    <Chip tone={verdict === 'impossible' ? 'notice' : 'plain'}>{rule}</Chip>
+                  </a>
+                </td>
+                <td>{server}</td>
+                <td>
+                  {verdict === 'impossible' && <strong>impossible: </strong>}
+                  <Line text={reason} />
+                </td>
+                <td class="num">{formatCount(count)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Section>
+  )
+}
+
+const Texts = ({
+  title,
+  texts,
+  none,
+}: {
+  readonly title: string
+  readonly texts: readonly string[]
+  readonly none: string
+}): JSX.Element => (
+  <Section title={title}>
+    {texts.length === 0 ? (
+      <p>{none}</p>
+    ) : (
+      <ul class="rows">
+        {texts.map((text) => (
+          <li key={text}>
+            <Line text={text} most={600} />
+          </li>
+        ))}
+      </ul>
+    )}
+  </Section>
+)
+
+const HostCheck = (): JSX.Element => {
+  const host = route.value.query.get('host') ?? HOSTS[0] ?? ''
+  const { data, error } = useLoad<Lint>(`/lint?host=${encodeURIComponent(host)}`)
+  return (
+    <Section title="What a host would not take">
+      <div class="choices" role="group" aria-label="Host">
+        {HOSTS.map((one) => (
+          <button key={one} type="button" class="choice" aria-pressed={one === host} onClick={() => setQuery({ host: one })}>
+            {one}
+          </button>
+        ))}
+      </div>
+      {error !== undefined && <Failed error={error} />}
+      {data?.findings.length === 0 && <p class="pad-top">It takes all {plural(data.tools, 'tool')} as they are.</p>}
+      <ul class="rows pad-top">
+        {data?.findings.map(({ tool, toolset, consequence, message, remedy, from }) => (
+          <li key={`${toolset} ${tool} ${message}`}>
+            <Chip tone={consequence === 'breaks' ? 'trouble' : 'notice'}>{consequence}</Chip>
+            {toolset !== '' && <Chip>{toolset}</Chip>}
+            <Line text={message} /> <span class="muted">{remedy}</span> <span class="muted">({from})</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}

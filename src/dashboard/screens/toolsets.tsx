@@ -1,0 +1,277 @@
+/** Toolsets: what each costs against what it may, what a search in it finds, and how a host is connected to it. */
+import type { JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { FoundTool } from '../../admin/tools.ts'
+import type { HostCap, ToolsetRow, Toolsets as AllToolsets } from '../../admin/toolsets.ts'
+import type { ConnectGuide } from '../../host/hub.ts'
+import { formatCount, plural } from '../model/format.ts'
+import { commandOf } from '../page/command.ts'
+import { ROW_KEYS, useKeys } from '../page/keys.ts'
+import { useLoad } from '../page/load.ts'
+import { pathTo, route, setQuery } from '../page/route.ts'
+import { Block, Chip, Command, CopyButton, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { Icon } from '../parts/icons.tsx'
+import { safeUrl } from '../parts/sign-in.tsx'
+
+export const Toolsets = (): JSX.Element => {
+  const { data, error, reload } = useLoad<AllToolsets>('/toolsets', 5_000)
+  const chosen = route.value.query.get('toolset') ?? ''
+  const box = useRef<HTMLInputElement>(null)
+  useKeys([...ROW_KEYS, { key: '/', does: 'try a search', run: () => box.current?.focus() }])
+  const known = data?.toolsets.find(({ name }) => name === chosen)
+  return (
+    <div class="screen">
+      <Heading title="Toolsets">
+        {data !== undefined && (
+          <span class="muted num">
+            Everything: {plural(data.whole.tools, 'tool')}, about {formatCount(data.whole.tokens)} tokens
+          </span>
+        )}
+      </Heading>
+      {error !== undefined && <Failed error={error} onRetry={reload} />}
+      {data?.toolsets.length === 0 && (
+        <Empty title="No toolset is configured">
+          <p>
+            A toolset is a named part of the catalog with an address of its own, so that each agent is told of what it needs
+            alone:
+          </p>
+          <Block
+            text={
+              'toolsets:\n  review:\n    description: Reading code and files\n    tools: ["gh__*", "files__read_*"]\n    budget: { tools: 20, tokens: 4k }'
+            }
+          />
+        </Empty>
+      )}
+      {data !== undefined && (
+        <div class="toolsets">
+          {data.toolsets.map((toolset) => (
+            <Card key={toolset.name} toolset={toolset} hosts={data.hosts} isChosen={toolset.name === chosen} />
+          ))}
+        </div>
+      )}
+      {data !== undefined && (
+        <>
+          <Search box={box} toolset={chosen} all={data.toolsets} />
+          <Connect toolset={chosen} url={known?.url ?? data.whole.url} />
+        </>
+      )}
+    </div>
+  )
+}
+
+const Card = ({
+  toolset,
+  hosts,
+  isChosen,
+}: {
+  readonly toolset: ToolsetRow
+  readonly hosts: readonly HostCap[]
+  readonly isChosen: boolean
+}): JSX.Element => {
+  const { name, description, tools, tokens, budget, isOver, isSearched, findings, url } = toolset
+  return (
+    <section class="section toolset" aria-label={name} data-row>
+      <header class="section-head">
+        <h2>{name}</h2>
+        {isSearched && <Chip tone="accent">searched</Chip>}
+        {isOver && <Chip tone="notice">over its budget</Chip>}
+        <div class="section-tools">
+          <button
+            type="button"
+            class="choice"
+            aria-pressed={isChosen}
+            onClick={() => setQuery({ toolset: isChosen ? '' : name })}
+          >
+            Search, connect
+          </button>
+        </div>
+      </header>
+      {description !== undefined && (
+        <p>
+          <Line text={description} />
+        </p>
+      )}
+      <Budget name="Tools" used={tools} most={budget.tools} marks={hosts} />
+      <Budget name="Tokens" used={tokens} most={budget.tokens} marks={[]} />
+      {isSearched && <p class="muted note">Hosts are listed three tools that search in place of these.</p>}
+      <p class="muted note">
+        <code>{url}</code>
+      </p>
+      {findings.length > 0 && (
+        <ul class="rows note">
+          {findings.map((finding) => (
+            <li key={finding} class="verdict-notice">
+              <Line text={finding} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+const Budget = ({
+  name,
+  used,
+  most,
+  marks,
+}: {
+  readonly name: string
+  readonly used: number
+  readonly most: number | undefined
+  readonly marks: readonly HostCap[]
+}): JSX.Element => {
+  const near = marks.filter((mark) => mark.most < used * 4)
+  const scale = Math.max(used, most ?? 0, ...near.map((mark) => mark.most), 1) * 1.05
+  const isOver = most !== undefined && used > most
+  const exceeded = marks.filter((mark) => used > mark.most)
+  const label = `${formatCount(used)}${most === undefined ? '' : ` of ${formatCount(most)}`} ${name.toLowerCase()}`
+  return (
+    <div class="budget">
+      <span class="budget-name">{name}</span>
+      <span class="budget-bar" role="img" aria-label={label}>
+        <span class={isOver ? 'budget-used budget-over' : 'budget-used'} style={{ width: `${(used / scale) * 100}%` }} />
+        {most !== undefined && (
+          <span class="budget-limit" style={{ left: `${(most / scale) * 100}%` }} title={`budget: ${formatCount(most)}`} />
+        )}
+        {near.map(({ host, label: hostLabel, most: cap }) => (
+          <span key={host} class="budget-mark" style={{ left: `${(cap / scale) * 100}%` }} title={`${hostLabel}: ${cap}`} />
+        ))}
+      </span>
+      <span class="num">
+        <strong>{formatCount(used)}</strong>
+        <span class="muted">{most === undefined ? '' : ` of ${formatCount(most)}`}</span>
+      </span>
+      {exceeded.length > 0 && (
+        <span class="budget-note">
+          more than {exceeded.map(({ label: hostLabel, most: cap }) => `${hostLabel} takes (${cap})`).join(', ')}
+        </span>
+      )}
+    </div>
+  )
+}
+
+/** How long after the last key is searched. */
+const SEARCH_MS = 250
+
+const Search = ({
+  box,
+  toolset,
+  all,
+}: {
+  readonly box: { current: HTMLInputElement | null }
+  readonly toolset: string
+  readonly all: readonly ToolsetRow[]
+}): JSX.Element => {
+  const text = route.value.query.get('q') ?? ''
+  const [settled, setSettled] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), SEARCH_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  const at = toolset === '' ? '' : `&toolset=${encodeURIComponent(toolset)}`
+  const { data } = useLoad<{ readonly tools: readonly FoundTool[] }>(
+    settled.trim() === '' ? '' : `/search?query=${encodeURIComponent(settled)}${at}`,
+  )
+  const best = data?.tools[0]?.score ?? 1
+  return (
+    <Section
+      title="What a search finds"
+      tools={
+        <label class="inline-field">
+          <span class="sr-only">Toolset</span>
+          <select value={toolset} onInput={(event) => setQuery({ toolset: event.currentTarget.value })}>
+            <option value="">everything</option>
+            {all.map(({ name }) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      }
+    >
+      <label class="filter">
+        <Icon name="search" />
+        <span class="sr-only">What is to be done, in words</span>
+        <input
+          ref={box}
+          type="search"
+          value={text}
+          placeholder="What is to be done, in words: find code, open an issue"
+          onInput={(event) => setQuery({ q: event.currentTarget.value })}
+        />
+        <kbd aria-hidden="true">/</kbd>
+      </label>
+      {settled.trim() === '' ? (
+        <p class="muted note">
+          With <code>discovery: search</code>, agents find tools by such words, in this order.
+        </p>
+      ) : data?.tools.length === 0 ? (
+        <p class="muted note">Nothing is found. Words of the tool’s description help.</p>
+      ) : (
+        <ol class="found">
+          {data?.tools.map(({ name, description, score }) => (
+            <li key={name} data-row>
+              <span class="found-score" aria-hidden="true">
+                <span style={{ width: `${(score / best) * 100}%` }} />
+              </span>
+              <a href={pathTo('tools', name)}>
+                <Line text={name} most={80} />
+              </a>
+              <span class="muted">
+                <Line text={description} most={160} />
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Section>
+  )
+}
+
+const Connect = ({ toolset, url }: { readonly toolset: string; readonly url: string | undefined }): JSX.Element => {
+  const { data, error } = useLoad<{ readonly guides: readonly ConnectGuide[] }>(
+    url === undefined ? '' : `/guides${toolset === '' ? '' : `?toolset=${encodeURIComponent(toolset)}`}`,
+  )
+  return (
+    <Section
+      title={toolset === '' ? 'Connect a host to everything' : `Connect a host to ${toolset}`}
+      tools={url !== undefined && <CopyButton text={url} what="the address" label="Copy the address" />}
+    >
+      {url === undefined ? (
+        <p class="muted">One host is served on a pipe; no address is open.</p>
+      ) : (
+        <>
+          <p class="note">Trunkline enters itself, with a backup:</p>
+          <Command text={commandOf('connect', 'claude-code', ...(toolset === '' ? [] : ['--toolset', toolset]))} />
+          {error !== undefined && <Failed error={error} />}
+          <div class="guides">
+            {data?.guides.map(({ label, file, text, afterwards, link }) => (
+              <details key={label} class="guide">
+                <summary>
+                  <strong>{label}</strong> <span class="muted">{file}</span>
+                </summary>
+                <div class="guide-body">
+                  <Block text={text} />
+                  <p class="guide-end">
+                    <CopyButton text={text} what={`the entry of ${label}`} />
+                    {link !== undefined && !/^https?:/.test(link) && (
+                      <CopyButton text={link} what="the install link" label="Copy the install link" />
+                    )}
+                    {link !== undefined && /^https?:/.test(link) && (
+                      <a class="button button-small" href={safeUrl(link)} target="_blank" rel="noopener noreferrer">
+                        Install link
+                      </a>
+                    )}
+                    <span class="muted">{afterwards}</span>
+                  </p>
+                </div>
+              </details>
+            ))}
+          </div>
+        </>
+      )}
+    </Section>
+  )
+}
