@@ -32,6 +32,9 @@ export const go = (path: string, { replace = false } = {}): void => {
   route.value = read()
 }
 
+/** The selected row, as it is now: two keys may come before the page is drawn again. */
+export const selectedNow = (): string => route.peek().query.get('sel') ?? ''
+
 /** Sets or, with an empty value, takes out members of the query. */
 export const setQuery = (changes: Readonly<Record<string, string>>, { replace = true } = {}): void => {
   const query = new URLSearchParams(location.search)

@@ -8,7 +8,7 @@ import type { ToolRow } from '../../admin/tools.ts'
 import { formatAgo, formatCount, formatMs, plural } from '../model/format.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
-import { go, pathTo, route, setQuery } from '../page/route.ts'
+import { go, pathTo, route, selectedNow, setQuery } from '../page/route.ts'
 import { Chip, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
@@ -73,7 +73,7 @@ export const Catalog = (): JSX.Element => {
     return rows.filter(holds).toSorted(SORTS[sort] ?? SORTS['server'])
   }, [rows, text, sort])
   const step = (by: number): void => {
-    const now = shown.findIndex(({ name }) => name === selected)
+    const now = shown.findIndex(({ name }) => name === selectedNow())
     const next = shown[Math.min(Math.max(now + by, 0), shown.length - 1)]
     if (next !== undefined) setQuery({ sel: next.name })
   }
@@ -81,7 +81,7 @@ export const Catalog = (): JSX.Element => {
     { key: '/', does: 'look for tools', run: () => box.current?.focus() },
     { key: 'j', does: 'next tool', run: () => step(1) },
     { key: 'k', does: 'tool before', run: () => step(-1) },
-    { key: 'Enter', does: 'open the tool', run: () => selected !== '' && go(pathTo('tools', selected)) },
+    { key: 'Enter', does: 'open the tool', run: () => selectedNow() !== '' && go(pathTo('tools', selectedNow())) },
     { key: 'Escape', does: 'take the words away', run: () => setQuery({ q: '', sel: '' }) },
   ])
   const tokens = rows.reduce((sum, row) => sum + row.tokens, 0)

@@ -11,6 +11,14 @@ import { HealthSign } from '../parts/health-state.tsx'
 import { HOSTS } from './catalog.tsx'
 import { Problems } from './changes.tsx'
 
+/** What lets a host in. */
+const AUTH: ReadonlyMap<string, string> = new Map([
+  ['none', 'nothing: loopback alone'],
+  ['tokens', 'tokens'],
+  ['oauth', 'OAuth'],
+  ['any', 'tokens or OAuth'],
+])
+
 export const Health = (): JSX.Element => {
   const { data: status, error, reload } = useLoad<Status>('/status', 3_000)
   useKeys(ROW_KEYS)
@@ -68,11 +76,7 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
                 </div>
               )),
             ],
-            [
-              'Hosts are let in by',
-              { none: 'nothing: loopback alone', tokens: 'tokens', oauth: 'OAuth', any: 'tokens or OAuth' }[status.auth] ??
-                status.auth,
-            ],
+            ['Hosts are let in by', AUTH.get(status.auth) ?? status.auth],
             ['Audit log', status.audit === undefined ? 'none' : <code key="audit">{JSON.stringify(status.audit)}</code>],
           ]}
         />

@@ -10,7 +10,7 @@ import { ApiError, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { calls, callsVersion, feedProblem, feedState, loadPage } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
-import { go, pathTo, pathWith, route, setQuery } from '../page/route.ts'
+import { go, pathTo, pathWith, route, selectedNow, setQuery } from '../page/route.ts'
 import { Command, Empty, Heading, Line, SplitBar } from '../parts/basics.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { isTrouble, Outcome } from '../parts/outcome.tsx'
@@ -68,7 +68,7 @@ export const Traffic = (): JSX.Element => {
   }
   const step = (by: number): void => {
     const rows = items.filter((item): item is CallRow => !isGap(item))
-    const now = rows.findIndex(({ id }) => String(id) === selected)
+    const now = rows.findIndex(({ id }) => String(id) === selectedNow())
     const next = rows[Math.min(Math.max(now + by, 0), rows.length - 1)]
     if (next !== undefined) setQuery({ sel: String(next.id) })
   }
@@ -76,8 +76,8 @@ export const Traffic = (): JSX.Element => {
     { key: '/', does: 'filter', run: () => box.current?.focus() },
     { key: 'j', does: 'next call', run: () => step(1) },
     { key: 'k', does: 'call before', run: () => step(-1) },
-    { key: 'Enter', does: 'open the call', run: () => selected !== '' && open(selected) },
-    { key: 'p', does: 'pin the call', run: () => selected !== '' && togglePin(selected) },
+    { key: 'Enter', does: 'open the call', run: () => selectedNow() !== '' && open(selectedNow()) },
+    { key: 'p', does: 'pin the call', run: () => selectedNow() !== '' && togglePin(selectedNow()) },
     { key: ' ', does: 'pause, go on', run: togglePause },
     { key: 'Escape', does: 'take the filter away', run: () => setQuery({ q: '', sel: '' }) },
   ])
