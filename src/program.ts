@@ -37,7 +37,8 @@ hurry.signal.addEventListener('abort', () => process.exit(130))
 // Who reads us may leave early (`trunkline tools | head -1`); what happens then is decided where it is written.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
-const exitCode = await run(process.argv.slice(2), {
+// No await at the top: the single executable is bundled as one script, which cannot have any.
+void run(process.argv.slice(2), {
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
@@ -48,5 +49,4 @@ const exitCode = await run(process.argv.slice(2), {
     process.on('SIGHUP', callback)
     return () => process.off('SIGHUP', callback)
   },
-})
-process.exit(crash.signal.aborted ? EXIT.internal : exitCode)
+}).then((exitCode) => process.exit(crash.signal.aborted ? EXIT.internal : exitCode))

@@ -13,7 +13,7 @@ export interface Context {
   /** Of this process: sockets are passed to one by its number. */
   readonly pid?: number | undefined
   readonly platform?: NodeJS.Platform | undefined
-  /** How this program was started: Node, and the file it ran. */
+  /** How this program was started: Node, and the file it ran; the single executable alone. */
   readonly program?: readonly string[] | undefined
   /** Secrets that need not be asked for again yet (`cache`); absent: each reading asks. */
   readonly memory?: SecretMemory | undefined
@@ -36,6 +36,9 @@ export interface Context {
     | undefined
 }
 
+/** Whether the program is part of the file that runs, and not a script that Node was given. */
+const isExecutable = (): boolean => process.getBuiltinModule('node:sea').isSea()
+
 /** `overrides` are what the command line says. */
 export const readSurroundings = (overrides: Context['overrides'] = {}): Context => ({
   env: process.env,
@@ -44,7 +47,7 @@ export const readSurroundings = (overrides: Context['overrides'] = {}): Context 
   uid: process.getuid?.(),
   pid: process.pid,
   platform: process.platform,
-  program: [process.execPath, ...process.argv.slice(1, 2)],
+  program: isExecutable() ? [process.execPath] : [process.execPath, ...process.argv.slice(1, 2)],
   memory: new Map(),
   overrides,
 })

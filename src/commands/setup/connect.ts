@@ -309,6 +309,8 @@ const launchOf = (
 ): { readonly command: string; readonly args: readonly string[] } => {
   const [node, file] = program ?? []
   // A package that npx keeps may be gone tomorrow.
+  // The single executable is its own program.
+  if (node !== undefined && file === undefined) return { command: node, args }
   if (node === undefined || file === undefined || /[/\\]_npx[/\\]/.test(file))
     return { command: 'npx', args: ['-y', 'trunkline', ...args] }
   return { command: node, args: [isAbsolute(file) ? file : resolve(cwd, file), ...args] }

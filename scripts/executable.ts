@@ -1,0 +1,67 @@
+/**
+ * `node scripts/executable.ts [FOLDER]`: the program as one file that needs no Node, for this platform: the Node that runs this script
+ * with the whole program in it (single executable application). The files of the dashboard lie beside it.
+ *
+ * The surprise: Node takes one CommonJS script, so that all chunks are one and modules that find files by their own URL are replaced.
+ */
+import { execFileSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { rolldown } from 'rolldown'
+import { BUNDLING } from './bundle.ts'
+import { buildDashboard } from './dashboard.ts'
+
+const ROOT = dirname(import.meta.dirname)
+/** Marks the place in Node's binary where the program is found. */
+const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
+
+/** Modules that have no file beside them in the executable, by the end of their path. */
+const REPLACED = (version: string): Readonly<Record<string, string>> => ({
+  'src/version.ts': `export const VERSION = ${JSON.stringify(version)}`,
+  'src/dashboard-folder.ts': `import { dirname, join } from 'node:path'
+    export const DASHBOARD_FOLDER = join(dirname(process.execPath), 'dashboard')`,
+})
+
+/** Builds into `folder` and returns the path of the executable. */
+export const buildExecutable = async (folder: string): Promise<string> => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+  const replaced = REPLACED(version)
+  mkdirSync(folder, { recursive: true })
+  const script = join(folder, 'program.cjs')
+  const bundle = await rolldown({
+    ...BUNDLING,
+    input: join(ROOT, 'src/program.ts'),
+    external: [],
+    plugins: [
+      {
+        name: 'replaced',
+        load: (id: string) => Object.entries(replaced).find(([end]) => id.replaceAll('\\', '/').endsWith(end))?.[1],
+      },
+    ],
+  })
+  await bundle.write({ file: script, format: 'cjs', codeSplitting: false })
+  await bundle.close()
+  const [configuration, blob] = [join(folder, 'sea.json'), join(folder, 'program.blob')]
+  writeFileSync(
+    configuration,
+    JSON.stringify({ main: script, output: blob, disableExperimentalSEAWarning: true, useCodeCache: true }),
+  )
+  execFileSync(process.execPath, ['--experimental-sea-config', configuration], { stdio: 'pipe' })
+  const file = join(folder, process.platform === 'win32' ? 'trunkline.exe' : 'trunkline')
+  copyFileSync(process.execPath, file)
+  chmodSync(file, 0o755)
+  // What signed Node's binary does not hold for the changed one.
+  if (process.platform === 'darwin') execFileSync('codesign', ['--remove-signature', file])
+  const machO = process.platform === 'darwin' ? ['--macho-segment-name', 'NODE_SEA'] : []
+  const postject = join(ROOT, 'node_modules/postject/dist/cli.js')
+  execFileSync(process.execPath, [postject, file, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', FUSE, ...machO], { stdio: 'pipe' })
+  if (process.platform === 'darwin') execFileSync('codesign', ['--sign', '-', file])
+  await buildDashboard(join(folder, 'dashboard'))
+  for (const made of [script, configuration, blob]) rmSync(made)
+  return file
+}
+
+if (import.meta.main)
+  process.stdout.write(
+    `${await buildExecutable(resolve(process.argv[2] ?? join(ROOT, 'build', `${process.platform}-${process.arch}`)))}\n`,
+  )
