@@ -16,6 +16,7 @@ import { send } from '../../support/fakes/raw-http.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
 import { identityOf, toolsetOf } from '../../support/toolsets.ts'
+import { TASKS, taskServer } from '../tasks/task-server.ts'
 
 type GivenRule = Pick<PolicyRule, 'when' | 'decision'> & { readonly reason?: string }
 
@@ -160,6 +161,20 @@ describe('no path leads past a rule', () => {
       message: expect.stringContaining('denied by policy') as unknown,
     })
     expect(gateway.fake('a').all('vendor/erase')).toEqual([])
+  })
+
+  test('a call that would become a task, of either era', async () => {
+    await using gateway = await start([{ when: 'call.original == "may"', decision: 'deny', reason: 'no task' }, ALLOW], {
+      servers: { a: taskServer() },
+    })
+    await using modern = await modernHttp.connect(gateway, { capabilities: { extensions: { [TASKS]: {} } } })
+    expect(await modern.call('tools/call', { name: 'a__may' })).toEqual(deniedBy('no task'))
+    await using legacy = await legacyHttp.connect(gateway)
+    expect(await legacy.call('tools/call', { name: 'a__may', task: { ttl: 1_000 } })).toEqual(deniedBy('no task'))
+    expect(gateway.fake('a').all('tools/call')).toEqual([])
+    // What was allowed is followed without being judged again.
+    const { taskId } = await modern.call('tools/call', { name: 'a__must' })
+    expect(await modern.call('tasks/get', { taskId })).toMatchObject({ taskId, status: 'working' })
   })
 
   test('a batch', async () => {

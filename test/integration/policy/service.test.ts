@@ -15,6 +15,7 @@ import type { Host } from '../../support/fake-host.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
+import { TASKS, taskServer } from '../tasks/task-server.ts'
 
 interface Input {
   readonly caller: JsonMap
@@ -295,6 +296,16 @@ describe('a guardrail', () => {
       await rm(folder, { recursive: true, force: true })
     }
   })
+})
+
+test('a result that would come as a task is not made, or withheld, where results are inspected', async () => {
+  await using service = await startService(() => true)
+  await using gateway = await start(service.url, { replaces: ['results'] }, {}, { servers: { a: taskServer() } })
+  await using modern = await modernHttp.connect(gateway, { capabilities: { extensions: { [TASKS]: {} } } })
+  expect(textOf(await modern.call('tools/call', { name: 'a__may' }))).toBe('at once')
+  await using legacy = await legacyHttp.connect(gateway)
+  const end = await legacy.call('tools/call', { name: 'a__may', task: { ttl: 1_000 } })
+  expect(end).not.toHaveProperty('task')
 })
 
 test('a reload asks another service for the next call', async () => {
