@@ -52,6 +52,8 @@ export interface Cli extends AsyncDisposable {
   run(args: readonly string[], input?: string): Promise<Ended>
   /** The same in this process, which costs less than a process of its own. */
   here(...args: readonly string[]): Promise<Ended>
+  /** The same on a terminal: each question, a text that ends with `: ` or `] `, gets the next answer. */
+  onTerminal(args: readonly string[], answers: readonly (string | (() => string))[]): Promise<Ended>
   spawn(args: readonly string[]): Serving
   up(...args: readonly string[]): Promise<Up>
   /** The entry of a fake server in `trunkline.yaml`. */
@@ -94,8 +96,15 @@ export const commandLine = async (
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
     return { code: code as number | null, stdout, stderr, errors: stderr.trimEnd().split('\n') }
   }
-  const here: Cli['here'] = async (...args) => {
-    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const inside = async (args: readonly string[], answers: Parameters<Cli['onTerminal']>[1] | undefined): Promise<Ended> => {
+    const streams = [new PassThrough(), new PassThrough(), new PassThrough()]
+    const isTTY = answers !== undefined
+    const [stdin, stdout, stderr] = streams.map((stream) => Object.assign(stream, { isTTY }))
+    const left = [...(answers ?? [])]
+    const answerOf = (next: (typeof left)[number] | undefined): string => (typeof next === 'function' ? next() : (next ?? ''))
+    stderr.on('data', (chunk: Buffer) => {
+      if (isTTY && /[:\]] $/.test(chunk.toString())) setImmediate(() => stdin.write(`${answerOf(left.shift())}\n`))
+    })
     const signal = new AbortController().signal
     const io = {
       stdin,
@@ -114,6 +123,7 @@ export const commandLine = async (
     const [out, err] = await said
     return { code, stdout: out, stderr: err, errors: err.trimEnd().split('\n') }
   }
+  const here: Cli['here'] = (...args) => inside(args, undefined)
   const dispose = async (): Promise<void> => {
     await Promise.all([...serving].map((one) => one[Symbol.asyncDispose]()))
     await rm(folder, { recursive: true, force: true })
@@ -127,6 +137,7 @@ export const commandLine = async (
     write,
     run: spawned,
     here,
+    onTerminal: inside,
     spawn: start,
     up: async (...args) => {
       const up = start(['up', '--listen', '127.0.0.1:0', ...args])

@@ -15,6 +15,8 @@ export const ask = (io: Io, question: string, isHidden = false): Promise<string 
     const quiet = new Writable({ write: (_chunk, _encoding, done) => done() })
     const lines = createInterface({ input: io.stdin, output: quiet, terminal: isHidden })
     const end = (answer: string | undefined): void => {
+      // Closing is an end of the input, too: what was typed counts.
+      lines.off('close', stop)
       io.interrupted.removeEventListener('abort', stop)
       lines.close()
       if (isHidden) prompt(io, '\n')

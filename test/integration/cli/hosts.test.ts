@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
@@ -109,6 +109,37 @@ describe('add and remove', () => {
     expect(text).toContain('- "@acme/weather@1.2.0"')
     expect(text).toMatch(/- --units\n\s+- metric/)
     expect(text).toContain('WEATHER_KEY: ${WEATHER_KEY}')
+  })
+
+  test('on a terminal its variables are asked for, a secret without being shown, and then whether to add it', async () => {
+    await using cli = await laid({ 'server.json': JSON.stringify(SERVER) })
+    const { code, stdout, stderr } = await cli.onTerminal(['add', './server.json'], ['k3y-of-mine', 'more', 'y'])
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/WEATHER_KEY \(Key\): [^]*OPTIONAL .*or nothing: /) as string,
+    })
+    expect(read(cli, '.env')).toBe('WEATHER_KEY=k3y-of-mine\n')
+    expect(read(cli, 'trunkline.yaml')).toMatch(/WEATHER_KEY: \$\{WEATHER_KEY\}\n\s+OPTIONAL: more/)
+    expect(stdout + stderr).not.toContain('k3y-of-mine')
+    const refused = await cli.onTerminal(['add', './server.json', '--as', 'again', '--force'], ['other', '', 'n'])
+    expect(refused.code).toBe(0)
+    expect(read(cli, 'trunkline.yaml')).not.toContain('again')
+  })
+
+  test('a remote of a server.json is added with its headers and the variables of its URL', async () => {
+    const remote = {
+      type: 'streamable-http',
+      url: 'https://{region}.x.test/mcp',
+      variables: { region: { description: 'Region', choices: ['eu', 'us'], default: 'eu' } },
+      headers: [{ name: 'X-Key', value: 'Key {key}', variables: { key: { isRequired: true, isSecret: true } } }],
+    }
+    await using cli = await laid({ 'server.json': JSON.stringify({ ...SERVER, packages: [], remotes: [remote] }) })
+    const { code, stderr } = await cli.onTerminal(['add', './server.json'], ['asia', 'us', 's3cret-of-mine', 'y'])
+    expect({ code, stderr }).toMatchObject({ code: 0 })
+    expect(read(cli, 'trunkline.yaml')).toContain('url: https://us.x.test/mcp')
+    expect(read(cli, 'trunkline.yaml')).not.toContain('s3cret-of-mine')
+    expect(read(cli, '.env')).toContain('s3cret-of-mine')
+    expect((await cli.here('check')).code).toBe(0)
   })
 
   test('an .mcpb bundle is unpacked into the state folder and started from there', async () => {
@@ -273,6 +304,26 @@ describe('connect and disconnect', () => {
     const { code, stderr } = await cli.here('connect', 'cursor')
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(reason) as string })
     expect(read(cli, CURSOR)).toBe(text)
+  })
+
+  test('a file that the host changes between the difference and the answer is not overwritten', async () => {
+    const before = mcpServers({})
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'version: 1\n' })
+    const theirs = mcpServers({ theirs: { command: 'x' } })
+    const { code, stderr } = await cli.onTerminal(
+      ['connect', 'cursor', '--no-wait'],
+      [
+        () => {
+          writeFileSync(cli.path(CURSOR), theirs)
+          return 'y'
+        },
+      ],
+    )
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('changed since the difference was shown') as string,
+    })
+    expect(read(cli, CURSOR)).toBe(theirs)
   })
 
   test('without a place for the backup nothing is written', async () => {

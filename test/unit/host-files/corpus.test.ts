@@ -7,7 +7,12 @@ import { findServers } from '../../../src/host-files/found.ts'
 import { entryFor, HOSTS } from '../../../src/host-files/hosts.ts'
 import { CORPUS, hostsHome } from './hosts-home.ts'
 
-const STDIO = { kind: 'stdio', command: '/usr/bin/node', args: ['/opt/trunkline/main.js', 'stdio'] } as const
+const STDIO = {
+  kind: 'stdio',
+  command: '/usr/bin/node',
+  args: ['/opt/trunkline/main.js', 'stdio'],
+  env: { XDG_STATE_HOME: '/var/state of mine' },
+} as const
 const HTTP = { kind: 'http', url: 'http://127.0.0.1:7420/mcp' } as const
 
 /** What each host's files say, in our words: name → the part of the entry that matters. */
