@@ -1,4 +1,5 @@
 /** What is known of the process around us, and the one place where it is read: everything else is told. */
+import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 
 /** Values with `cache`, from one reading of the configuration to the next; by everything that decides what they are. */
@@ -41,7 +42,7 @@ const isExecutable = (): boolean => process.getBuiltinModule('node:sea').isSea()
 
 /** `overrides` are what the command line says. */
 export const readSurroundings = (overrides: Context['overrides'] = {}): Context => ({
-  env: process.env,
+  env: withSession(process.env, process.platform, process.getuid?.()),
   cwd: process.cwd(),
   home: homedir(),
   uid: process.getuid?.(),
@@ -51,3 +52,17 @@ export const readSurroundings = (overrides: Context['overrides'] = {}): Context 
   memory: new Map(),
   overrides,
 })
+
+/**
+ * With the folder of this login's session where only its variable is missing: most hosts start a server with a few variables, and it
+ * must find the socket of a process that was started in a shell.
+ */
+const withSession = (env: Context['env'], platform: NodeJS.Platform, uid: number | undefined): Context['env'] => {
+  if (env['XDG_RUNTIME_DIR'] || platform !== 'linux' || uid === undefined) return env
+  const folder = sessionFolder(uid)
+  const found = statSync(folder, { throwIfNoEntry: false })
+  return found?.isDirectory() === true && found.uid === uid ? { ...env, XDG_RUNTIME_DIR: folder } : env
+}
+
+/** Where login managers make it. */
+export const sessionFolder = (uid: number): string => `/run/user/${uid}`

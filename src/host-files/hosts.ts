@@ -18,7 +18,7 @@ export interface Around {
 /** `user`: all projects of this person. `local`: one project, kept in the person's own file. `project`: a file in the project. */
 export type Scope = 'user' | 'local' | 'project'
 
-/** A file that may hold servers of a host. Of several with one scope, the first that exists is written, else the first. */
+/** A file that may hold servers of a host. Of several with one scope, the first that exists is written, else the first whose folder does. */
 export interface HostPlace {
   readonly scope: Scope
   readonly path: string
@@ -41,7 +41,13 @@ export type Target =
       readonly url: string
       /** Variable that holds a token. */ readonly tokenVariable?: string | undefined
     }
-  | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] }
+  | {
+      readonly kind: 'stdio'
+      readonly command: string
+      readonly args: readonly string[]
+      /** Variables that the host itself may not pass on. */
+      readonly env?: Readonly<Record<string, string>> | undefined
+    }
 
 /** An entry in the words of a host: plain data. */
 export type HostEntry = Readonly<Record<string, unknown>>
@@ -53,6 +59,8 @@ export interface HostRow {
   readonly kind: HostKind
   readonly places: (around: Around) => readonly HostPlace[]
   readonly stdio: (command: string, args: readonly string[]) => HostEntry
+  /** The member for variables of a process, where it is not `env`. */
+  readonly environment?: string
   /** `undefined`: the host takes no URL in its file. */
   readonly http: ((url: string, headers: Headers | undefined, tokenVariable: string | undefined) => HostEntry) | undefined
   /** How the host writes a variable in a header; `undefined`: it has none, so a token cannot be kept out of the file. */
@@ -246,7 +254,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
   },
   cline: {
     label: 'Cline',
-    client: /^cline/,
+    client: /^@?cline/,
     kind: 'common',
     places: (around) => [
       place('user', inCode(around, 'globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json')),
@@ -310,6 +318,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
       ),
     ],
     stdio: (command, args) => ({ type: 'stdio', name: 'trunkline', enabled: true, cmd: command, args, timeout: 300 }),
+    environment: 'envs',
     http: (url, headers) => ({
       type: 'streamable_http',
       name: 'trunkline',
@@ -343,6 +352,7 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
       place('project', inProject(around, 'opencode.jsonc'), ['mcp']),
     ],
     stdio: (command, args) => ({ type: 'local', command: [command, ...args], enabled: true }),
+    environment: 'environment',
     http: typed('remote', { enabled: true }),
     variable: (name) => `{env:${name}}`,
     afterwards: 'starts with the next session',
@@ -380,7 +390,10 @@ export const OUR_NAME = 'trunkline'
 
 /** The entry that makes `host` reach `target`; `undefined`: it cannot, by its file. */
 export const entryFor = (host: HostRow, target: Target): HostEntry | undefined => {
-  if (target.kind === 'stdio') return host.stdio(target.command, target.args)
+  if (target.kind === 'stdio') {
+    const entry = host.stdio(target.command, target.args)
+    return target.env === undefined ? entry : { ...entry, [host.environment ?? 'env']: target.env }
+  }
   const { url, tokenVariable } = target
   if (tokenVariable !== undefined && host.variable === undefined) return undefined
   const headers = tokenVariable === undefined ? undefined : { Authorization: `Bearer ${host.variable?.(tokenVariable)}` }

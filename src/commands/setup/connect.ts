@@ -1,9 +1,10 @@
 /** `trunkline connect HOST` and `disconnect HOST`: shows the difference, keeps a backup, writes the file of the host; or takes it back. */
 import { stat } from 'node:fs/promises'
-import { dirname, isAbsolute, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { connectAdmin } from '../../admin/client.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import { stateRoot } from '../../config/read/folders.ts'
+import { sessionFolder } from '../../config/surroundings.ts'
 import { formatDuration, parseDuration } from '../../config/schema/units.ts'
 import { ChangeError } from '../../host-files/edit/change.ts'
 import { HostConnection } from '../../host-files/connection.ts'
@@ -257,15 +258,17 @@ const chosenHosts = async (
   return found.flat()
 }
 
-/** The file of this scope that is there, else the first. */
+/** The file of this scope that is there, else the one whose folder is there, else the first. */
 const placeFor = async (host: string, { context }: Connecting, { scope }: ConnectOptions): Promise<HostPlace> => {
   const places = HOSTS[host].places(context).filter(({ isOld }) => isOld !== true)
   const wanted = scope === undefined ? (places.some((place) => place.scope === 'user') ? 'user' : 'project') : knownScope(scope)
   const fit = places.filter((place) => place.scope === wanted)
   if (fit.length === 0)
     throw new ChangeError(`has no file of scope ${wanted}; it has ${[...new Set(places.map((place) => place.scope))].join(', ')}`)
-  const there = await Promise.all(fit.map(async ({ path }) => (await stat(path).catch(() => undefined)) !== undefined))
-  return fit[Math.max(0, there.indexOf(true))]
+  const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
+  const files = await Promise.all(fit.map(({ path }) => isThere(path)))
+  const folders = await Promise.all(fit.map(({ path }) => isThere(dirname(path))))
+  return fit[Math.max(0, files.includes(true) ? files.indexOf(true) : folders.indexOf(true))]
 }
 
 const knownScope = (word: string): Scope => {
@@ -298,7 +301,28 @@ const targetFor = async (connecting: Connecting, host: string, options: ConnectO
     ...(toolset === undefined ? [] : ['--toolset', toolset]),
     ...(configuration === undefined ? [] : ['-c', configuration]),
   ]
-  return { kind: 'stdio', ...launchOf(context.program, args, context.cwd) }
+  return { kind: 'stdio', ...launchOf(context.program, args, context.cwd), env: placesOf(context) }
+}
+
+/** Variables that decide where our files and the socket lie, where they are not as usual: many hosts pass on `HOME` and `PATH` alone. */
+const placesOf = ({
+  env,
+  home,
+  uid,
+  platform = process.platform,
+}: Connecting['context']): Readonly<Record<string, string>> | undefined => {
+  const usual: Readonly<Record<string, string | undefined>> = {
+    XDG_CONFIG_HOME: join(home, '.config'),
+    XDG_STATE_HOME: join(home, '.local', 'state'),
+    XDG_RUNTIME_DIR: uid === undefined ? undefined : sessionFolder(uid),
+    // Where there is no folder of the session; macOS has one of its own for each user.
+    ...(env['XDG_RUNTIME_DIR'] ? {} : { TMPDIR: '/tmp' }),
+  }
+  const own = Object.entries(usual).flatMap(([name, value]) => {
+    const there = env[name]?.replace(/(?<=.)\/$/, '')
+    return there === undefined || !isAbsolute(there) || there === value ? [] : [[name, env[name]!] as const]
+  })
+  return own.length === 0 || platform === 'win32' ? undefined : Object.fromEntries(own)
 }
 
 /** How a host starts us: as we were started, by absolute paths, since programs with a window have another PATH. */
