@@ -4,6 +4,7 @@ import { configurationJsonSchema } from '../src/config/schema/json-schema.ts'
 import { renderCommands } from './command-reference.ts'
 import { renderReference } from './configuration-reference.ts'
 import { renderHostPages } from './host-pages.ts'
+import type { Outcome } from './hosts/run.ts'
 
 const root = new URL('../', import.meta.url)
 
@@ -15,7 +16,7 @@ export const generate = async (): Promise<ReadonlyMap<string, string>> => {
     ['schema/v1.json', `${JSON.stringify(schema, undefined, 2)}\n`],
     ['docs/configuration.md', `${intro}\n${renderReference(schema)}\n`],
     ['docs/commands.md', await renderCommands()],
-    ...renderHostPages(),
+    ...renderHostPages(JSON.parse(await readFile(new URL('docs/hosts/runs.json', root), 'utf8')) as Outcome[]),
   ])
 }
 

@@ -1,8 +1,9 @@
-/** The pages of docs/hosts, one per host, from the tables that the program itself uses. */
+/** The pages of docs/hosts, one per host, from the tables that the program itself uses and from what `npm run hosts` saw. */
 import { HOST_LIMITS } from '../src/catalog/lint/host-limits.ts'
 import { entryFor, HOSTS } from '../src/host-files/hosts.ts'
 import type { Around, HostRow } from '../src/host-files/hosts.ts'
 import { editedText } from '../src/host-files/sample.ts'
+import type { Outcome } from './hosts/run.ts'
 
 const SYSTEMS: readonly (readonly [name: string, around: Around])[] = [
   ['Linux', { env: {}, home: '~', cwd: '.', platform: 'linux' }],
@@ -10,11 +11,11 @@ const SYSTEMS: readonly (readonly [name: string, around: Around])[] = [
   ['Windows', { env: { APPDATA: '%APPDATA%' }, home: '%USERPROFILE%', cwd: '.', platform: 'win32' }],
 ]
 
-/** Pages by path. */
-export const renderHostPages = (): ReadonlyMap<string, string> =>
-  new Map(Object.entries(HOSTS).map(([host, row]) => [`docs/hosts/${host}.md`, page(host, row)]))
+/** Pages by path; `runs`: outcomes of real hosts. */
+export const renderHostPages = (runs: readonly Outcome[]): ReadonlyMap<string, string> =>
+  new Map(Object.entries(HOSTS).map(([host, row]) => [`docs/hosts/${host}.md`, page(host, row, runs)]))
 
-const page = (host: string, row: HostRow): string => {
+const page = (host: string, row: HostRow, runs: readonly Outcome[]): string => {
   const stdio = entryFor(row, { kind: 'stdio', command: 'npx', args: ['-y', 'trunkline', 'stdio'] })!
   const http = entryFor(row, { kind: 'http', url: 'http://127.0.0.1:7420/mcp' })
   const scopes = [...new Set(row.places(SYSTEMS[0][1]).map(({ scope }) => scope))]
@@ -56,6 +57,10 @@ const page = (host: string, row: HostRow): string => {
     '',
     ...limits(host),
     '',
+    '## As it was seen',
+    '',
+    ...seen(runs.filter((run) => run.host === host)),
+    '',
     '## After a restart of Trunkline',
     '',
     'Over stdio the host keeps its connection while the process it started runs; where that was attached to another process which ends, ' +
@@ -68,6 +73,39 @@ const page = (host: string, row: HostRow): string => {
       'back servers that `--move` took. What the file was before each change is kept in the state folder (`~/.local/state/trunkline/host-files` on Linux).',
     '',
   ].join('\n')
+}
+
+/** Outcomes of `npm run hosts`, or that there are none. */
+const seen = (runs: readonly Outcome[]): string[] => {
+  const [run] = runs
+  if (run === undefined)
+    return [
+      'It was not run with Trunkline: it needs a display or an account, or was not tried. Its file is written after its documentation and tested as text.',
+    ]
+  const rows = runs.map(({ transport, client, revision, tools, shown, hasCalled, undone }) =>
+    [
+      transport,
+      client || 'none',
+      revision || '-',
+      tools ?? 'not listed',
+      shown === undefined
+        ? 'has no such command'
+        : { connected: 'as connected', enabled: 'as enabled; it asks no server', not: 'not as connected' }[shown],
+      hasCalled ? 'called it, and got its result' : 'did not call it',
+      {
+        bytes: 'its file was as before, byte for byte',
+        entry: 'the host had changed its file meanwhile; our entry was gone',
+        not: 'failed',
+      }[undone],
+    ].join(' | '),
+  )
+  return [
+    `\`${run.package}\` ${run.version} on Linux, entered by \`trunkline connect ${run.host}\`, its agent on a model that calls one tool of a server behind Trunkline (\`npm run hosts\`):`,
+    '',
+    '| over | calls itself | revision | tools | its own command shows us | its agent | undo |',
+    '| --- | --- | --- | --- | --- | --- | --- |',
+    ...rows.map((row) => `| ${row} |`),
+  ]
 }
 
 const rows = (row: HostRow): string[] => {
