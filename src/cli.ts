@@ -119,7 +119,12 @@ const makeProgram = (
     const [first] = (await filesOf(named, context, true)) ?? []
     const isUsual = first === undefined || first === userConfigurationPath(context.home, context.env)
     const invocation = await invoked(own)
-    return { ...written, configuration: isUsual ? undefined : resolve(context.cwd, first), invocation }
+    return {
+      ...written,
+      configuration: isUsual ? undefined : resolve(context.cwd, first),
+      invocation,
+      again: () => connecting(own),
+    }
   }
 
   command('up', 'serve the configuration (what happens without a command)', true)

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { connectAdmin } from '../../admin/client.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
+import { userConfigurationPath } from '../../config/read/find.ts'
 import { stateRoot } from '../../config/read/folders.ts'
 import { sessionFolder } from '../../config/surroundings.ts'
 import { formatDuration, parseDuration } from '../../config/schema/units.ts'
@@ -46,6 +47,8 @@ export interface Connecting extends Writing {
   readonly configuration: string | undefined
   /** Of the same configuration, for what it is asked. */
   readonly invocation: Invocation
+  /** The same, found again: after a configuration was written where there was none. */
+  readonly again: () => Promise<Connecting>
 }
 
 const SCOPES: readonly Scope[] = ['user', 'local', 'project']
@@ -59,9 +62,7 @@ export const connect = async (connecting: Connecting, hosts: readonly string[], 
   const failures: string[] = []
   for (const host of chosen) {
     try {
-      const target = await targetFor(connecting, host, options)
-      const entry = entryFor(HOSTS[host], target)
-      if (entry === undefined) throw new ChangeError(`${HOSTS[host].label} takes no URL in its file; leave --http out`)
+      const entry = await entryOf(connecting, host, options)
       const place = await placeFor(host, connecting, options)
       if (options.link === true) {
         const link = HOSTS[host].link?.(OUR_NAME, entry)
@@ -72,13 +73,13 @@ export const connect = async (connecting: Connecting, hosts: readonly string[], 
         const text = editedText(place, entry)
         reports.push({ host, file: place.path, at: place.at, entry })
         if (!json) await printText(io, text)
-      } else reports.push(await connectOne(connecting, host, place, entry, options))
+      } else reports.push(await connectOne(connecting, host, place, options))
     } catch (error) {
       if (!(error instanceof ChangeError)) throw error
       failures.push(`${HOSTS[host].label}: ${error.message}`)
     }
   }
-  const firstRequests = await awaitHosts(connecting, reports, sinceMs, waitMs)
+  const firstRequests = await awaitHosts(await connecting.again(), reports, sinceMs, waitMs)
   if (json) await printJson(io, { hosts: reports.map((report) => ({ ...report, firstRequest: firstRequests.get(report.host) })) })
   if (failures.length > 0) throw new CommandError(EXIT.config, failures.join('\n'))
   if (chosen.length === 0 && !json) await printLines(io, [`  no host was found; known: ${Object.keys(HOSTS).join(', ')}`])
@@ -140,13 +141,14 @@ const awaitHosts = async (
 
 const firstLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0] ?? ''
 
-const connectOne = async (
-  connecting: Connecting,
-  host: string,
-  place: HostPlace,
-  entry: HostEntry,
-  options: ConnectOptions,
-): Promise<Report> => {
+/** Throws `ChangeError` where the host cannot be reached so. */
+const entryOf = async (connecting: Connecting, host: string, options: ConnectOptions): Promise<HostEntry> => {
+  const entry = entryFor(HOSTS[host], await targetFor(connecting, host, options))
+  if (entry === undefined) throw new ChangeError(`${HOSTS[host].label} takes no URL in its file; leave --http out`)
+  return entry
+}
+
+const connectOne = async (connecting: Connecting, host: string, place: HostPlace, options: ConnectOptions): Promise<Report> => {
   const { context, io, json, named } = connecting
   const { label, afterwards, note } = HOSTS[host]
   const connection = new HostConnection(place, stateRoot(context))
@@ -161,6 +163,7 @@ const connectOne = async (
   // The servers are kept before they are taken out of the file of the host.
   if (isMoved) await importServers({ ...connecting, json: false, io: quietly(connecting) }, [host], { yes: true })
   const moved = isMoved ? servers.map(({ name }) => name) : []
+  const entry = await entryOf(isMoved ? await connecting.again() : connecting, host, options)
   const planned = await connection.planConnect(entry, moved)
   if (planned.before === planned.after) {
     if (!json) await printLines(io, [`  ${label} is connected already (${shown})`])
@@ -179,11 +182,24 @@ const connectOne = async (
       ...(limits?.tools === undefined
         ? []
         : [`    it takes ${limits.tools.most} tools at most: ${operatorCommand(named, 'check', '--host', host)}`]),
+      ...((await servesNothing(isMoved ? await connecting.again() : connecting, options))
+        ? [
+            `    ▲ it is served nothing yet: keep the servers of this project by ${operatorCommand(named, 'init')}, and connect it again`,
+          ]
+        : []),
       `    undo: ${operatorCommand(named, 'disconnect', host)}`,
     ]
     await printLines(io, lines)
   }
   return { host, file: place.path, changed: true, backup: done.backup, entry, moved }
+}
+
+/** Without a configuration a host is served what the user's own files of hosts have, since it starts us in any folder. */
+const servesNothing = async ({ configuration, context }: Connecting, { http }: ConnectOptions): Promise<boolean> => {
+  if (http === true || configuration !== undefined) return false
+  if ((await stat(userConfigurationPath(context.home, context.env)).catch(() => undefined)) !== undefined) return false
+  const found = await findServers(context, undefined, ['user'])
+  return found.every(({ servers }) => servers.every(({ isOff }) => isOff))
 }
 
 export const disconnect = async (

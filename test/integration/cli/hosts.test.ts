@@ -296,6 +296,17 @@ describe('connect and disconnect', () => {
     expect(JSON.parse(read(cli, CURSOR).replace('// later\n', ''))).toEqual(JSON.parse(before))
   })
 
+  test('--move without a configuration makes one, which is what the host starts', async () => {
+    await using cli = await laid({ '.mcp.json': mcpServers({ files: { command: 'files-server' } }) })
+    const nothing = await cli.here('connect', 'claude-code', '--scope', 'project', '--no-move')
+    expect(nothing.stdout).toContain('it is served nothing yet: keep the servers of this project by trunkline init')
+    const { code, stdout } = await cli.here('connect', 'claude-code', '--scope', 'project', '--move')
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.not.stringContaining('served nothing') as string })
+    expect(read(cli, 'trunkline.yaml')).toContain('command: files-server')
+    expect(read(cli, '.mcp.json')).toContain(cli.path('trunkline.yaml'))
+    expect(read(cli, '.mcp.json')).not.toContain('files-server')
+  })
+
   test.each([
     ['does not parse', '{ "mcpServers": { ', /does not parse as JSON/],
     ['holds a list', '[]', /does not hold a JSON object/],
