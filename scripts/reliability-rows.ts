@@ -75,7 +75,7 @@ export const ROWS: readonly Row[] = [
   { id: 'F-25', about: 'reload under load' },
   { id: 'F-26', about: 'disk full, log pipe blocked' },
   { id: 'F-27', about: 'clock jumps, suspension' },
-  { id: 'F-28', about: 'shared store away', later: 'comes with the shared store: replicas keep nothing in common yet but a key' },
+  { id: 'F-28', about: 'shared store away' },
   { id: 'F-29', about: 'descriptors exhausted' },
   { id: 'F-30', about: 'heap near its limit, slow loop' },
   { id: 'F-31', about: 'exceptions inside' },

@@ -178,13 +178,21 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   const stateDir = makeStateDir(configuration.stateDir, log)
   const seal = new Seal({ keys: sealKeys(configuration.stateKeys, stateDir, log) })
   const instance = randomBytes(12).toString('base64url')
+  const startedAtMs = Date.now()
   const store = await openStore(configuration.store, surroundings.store, log)
   const { replicaUrl: url } = configuration
   const { replicaTimes: times } = surroundings
   const replicas =
     url === undefined
       ? undefined
-      : new Replicas({ self: { instance, url }, seal, store, log, ...(times !== undefined && { times }) })
+      : new Replicas({
+          self: { instance, url },
+          seal,
+          store,
+          log,
+          facts: () => ({ version: VERSION, sessions: front.sessionCount, startedAtMs }),
+          ...(times !== undefined && { times }),
+        })
   const introduction = Promise.withResolvers<SoleHost>()
   // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
   const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)

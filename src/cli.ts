@@ -23,6 +23,7 @@ import type { Invocation, Io, Read } from './commands/terminal/io.ts'
 import { printText, remark, remarkJson } from './commands/terminal/print.ts'
 import type { MockOptions } from './commands/inspect/mock.ts'
 import type { ReplayOptions } from './commands/running/replay.ts'
+import type { PsOptions } from './commands/running/control.ts'
 import type { TailOptions } from './commands/running/tail.ts'
 import type { TopOptions } from './commands/running/top.ts'
 import type { StdioOptions } from './commands/serve/stdio.ts'
@@ -310,10 +311,12 @@ const makeProgram = (
       const { call } = await import('./commands/running/call.ts')
       end(await call(await invoked(options), tool, pairs, options.args, options.toolset))
     })
-  command('ps', 'state of the running process and its servers').action(async (options: CommonOptions) => {
-    const { ps } = await import('./commands/running/control.ts')
-    end(await ps(await invoked(options)))
-  })
+  command('ps', 'state of the running process and its servers')
+    .option('-a, --all', 'also the other replicas that share its store')
+    .action(async (options: CommonOptions & PsOptions) => {
+      const { ps } = await import('./commands/running/control.ts')
+      end(await ps(await invoked(options), options))
+    })
   command('tail', 'calls as they end: tool:gh__* err >1s server:x since:10m')
     .argument('[filter...]', 'terms that must all hold')
     .option('--since', 'also what is kept from before')

@@ -188,6 +188,7 @@ export const localControl = (
     metrics: async (isOpenMetrics) => redactor.hide(metricsText(running, isOpenMetrics)),
     status: async () => {
       const { configuration, gateway } = running
+      const replicas = await running.replicas?.list().catch(() => undefined)
       return redactor.hideIn({
         pid: process.pid,
         version: VERSION,
@@ -204,6 +205,7 @@ export const localControl = (
         collisions: messagesOf(gateway.feed.catalog, 'duplicate'),
         warnings: [...configuration.warnings, ...messagesOf(gateway.feed.catalog, 'case')],
         problems: reloader.problems,
+        replicas,
       })
     },
     tools: async (query, toolset) => {

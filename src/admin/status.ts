@@ -12,6 +12,7 @@ import { STARTING } from '../downstream/health/health.ts'
 import type { HealthState } from '../downstream/health/health.ts'
 import type { FaultCount } from '../gateway/faults.ts'
 import type { RateCount } from '../gateway/limits/rates.ts'
+import type { ReplicaStatus } from '../replicas/replicas.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import type { DeviationCount } from '../rpc/fidelity.ts'
 import type { LimitCount } from '../rpc/limit-counts.ts'
@@ -96,6 +97,8 @@ export interface Status {
   /** Names that two servers wanted. */
   readonly collisions: readonly string[]
   readonly warnings: readonly string[]
+  /** The replicas that share a store, this one among them; absent: they share none, or it is away. */
+  readonly replicas?: readonly ReplicaStatus[] | undefined
   /** Why the files as they are now are not in force; empty if they are. */
   readonly problems: readonly Problem[]
 }

@@ -32,8 +32,24 @@ export interface ReplicasOptions {
     warn(facts: object, message: string): void
   }
   readonly times?: ReplicaTimes
+  /** Of this process, for `ps --all` at another one. */
+  readonly facts?: () => ReplicaFacts
   /** Wall clock in milliseconds. */
   readonly now?: () => number
+}
+
+/** What a replica says of itself with its lease. */
+export interface ReplicaFacts {
+  readonly version: string
+  readonly sessions: number
+  /** Wall clock in milliseconds. */
+  readonly startedAtMs: number
+}
+
+export interface ReplicaStatus extends Partial<ReplicaFacts> {
+  readonly url: string
+  /** It is the one that answers. */
+  readonly isSelf: boolean
 }
 
 export interface ReplicaTimes {
@@ -57,6 +73,10 @@ const ANSWERED = 'replica answer'
 const MARK_MS = 5 * 60_000
 const SESSION_MS = 24 * 3_600_000
 const MAX_KNOWN = 10_000
+/** Instances that were started, whether they run or not. */
+const NAMES = 'replicas'
+const MAX_NAMES = 2_000
+const NAMES_MS = 30 * 24 * 3_600_000
 /** A replica that has not answered so often in a row is not waited for any longer. */
 const MAX_MISSED = 2
 
@@ -125,6 +145,8 @@ export class Replicas {
     const { store } = this.#options
     if (store === undefined) return
     await this.#renew(store)
+    // Names alone: whether one runs, its lease says.
+    await store.append(NAMES, [this.#options.self.instance], MAX_NAMES, NAMES_MS).catch(() => undefined)
     this.#timer = setInterval(() => void this.#renew(store), this.#times.renewMs).unref()
   }
 
@@ -133,7 +155,7 @@ export class Replicas {
     const { store, self } = this.#options
     this.#isEnding = true
     clearInterval(this.#timer)
-    await store?.release(leaseOf(self.instance), self.url).catch(() => false)
+    await store?.delete(leaseOf(self.instance)).catch(() => undefined)
   }
 
   close(): void {
@@ -219,6 +241,18 @@ export class Replicas {
         if (hop.failures >= MAX_MISSED) hop.breakOff()
       }
     }
+  }
+
+  /** The replicas that hold a lease, the first to start first; `undefined`: they share no store. Rejects with `StoreDown`. */
+  async list(): Promise<readonly ReplicaStatus[] | undefined> {
+    const { store, self } = this.#options
+    if (store === undefined) return undefined
+    const names = [...new Set([...(await store.range(NAMES)), self.instance])]
+    const leases = await store.getAll(names.map(leaseOf))
+    return names.flatMap((name, at) => {
+      const lease = leases[at]
+      return lease === undefined ? [] : { ...(JSON.parse(lease) as ReplicaStatus), isSelf: name === self.instance }
+    })
   }
 
   /** Says in the store that this replica has what is named. While the store is away the others do not find it. */
@@ -311,7 +345,8 @@ export class Replicas {
     const { self, log } = this.#options
     const nowMs = performance.now()
     try {
-      await store.set(leaseOf(self.instance), self.url, this.#times.leaseMs)
+      const lease: Omit<ReplicaStatus, 'isSelf'> = { url: self.url, ...this.#options.facts?.() }
+      await store.set(leaseOf(self.instance), JSON.stringify(lease), this.#times.leaseMs)
       const fence = await store.get(fenceOf(self.instance))
       if (this.#leaseUntilMs !== -Infinity && nowMs > this.#leaseUntilMs)
         log.warn({ lateMs: Math.round(nowMs - this.#leaseUntilMs) }, 'the lease of this replica had ended, and is taken again')

@@ -261,6 +261,20 @@ describe('a session of a legacy host', () => {
     expect(await statusOf(set, 1, id)).toBe(404)
   })
 
+  test('ps --all names the replicas that run, with their sessions', async () => {
+    await using set = await start()
+    await open(set, 1)
+    await set.restart(2)
+    await vi.waitFor(async () => {
+      const listed = await set.all[2]?.gateway.running.replicas?.list()
+      expect(listed?.map(({ sessions, isSelf }) => [sessions, isSelf])).toEqual([
+        [0, false],
+        [1, false],
+        [0, true],
+      ])
+    }, 5_000)
+  })
+
   test('T-21 a host cannot pass for a replica: its header changes nothing', async () => {
     await using set = await start()
     const id = await open(set)

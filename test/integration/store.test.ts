@@ -137,7 +137,7 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
     await vi.waitFor(() => store.set('a', '1', 60_000), { timeout: 5_000, interval: 50 })
   })
 
-  test('F-28 that loads its data or is a replica refuses, and is not waited for', async () => {
+  test('F-28 that takes no writes, as a replica of another one, refuses and is not waited for', async () => {
     const server = await start()
     await using store = await openStore(optionsOf(server.url))
     const plain = new (await import('ioredis')).Redis(server.port)

@@ -1,15 +1,22 @@
 /** Commands to the running process: `ps`, `restart`, `approve`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Control } from '../../admin/control.ts'
-import type { ServerStatus } from '../../admin/status.ts'
+import type { ServerStatus, Status } from '../../admin/status.ts'
+import type { ReplicaStatus } from '../../replicas/replicas.ts'
 import { reportLines } from '../inspect/check.ts'
 import { running } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { lock } from '../inspect/lock.ts'
 import { painter, printJson, printLines } from '../terminal/print.ts'
+import { columns } from '../terminal/table.ts'
 
-export const ps = async (invocation: Invocation): Promise<number> => {
+export interface PsOptions {
+  /** The other replicas, too. */
+  readonly all?: boolean
+}
+
+export const ps = async (invocation: Invocation, { all = false }: PsOptions = {}): Promise<number> => {
   const { io, json, context } = invocation
   const status = await (await running(invocation)).status()
   if (json) {
@@ -19,8 +26,21 @@ export const ps = async (invocation: Invocation): Promise<number> => {
   const { pid, version, uptimeMs, urls, auth, files } = status
   const head = `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  auth ${auth}  ${files[0]}`
   await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env), invocation.command, io.stdout.columns)])
+  if (all) await printLines(io, replicaLines(status.replicas))
   return EXIT.ok
 }
+
+const replicaLines = (replicas: Status['replicas']): readonly string[] =>
+  replicas === undefined
+    ? ['', 'no other replica is known: they share no store (store), or it is away']
+    : ['', ...columns([['REPLICA', 'VERSION', 'UP', 'SESSIONS'], ...replicas.map(replicaRow)], new Set([3]))]
+
+const replicaRow = ({ url, version = '-', startedAtMs, sessions, isSelf }: ReplicaStatus): readonly string[] => [
+  isSelf ? `${url} (this one)` : url,
+  version,
+  startedAtMs === undefined ? '-' : spell(Math.max(0, Date.now() - startedAtMs)),
+  String(sessions ?? '-'),
+]
 
 /** Where a lock file decides, it is what is written: `writing` reads the configuration without it. */
 export const approve = async (
