@@ -48,6 +48,18 @@ export const App = (): JSX.Element => {
   return isIn ? <Frame /> : <Entrance />
 }
 
+/** What is seen while the session is being opened. */
+export const Shell = (): JSX.Element => (
+  <div class="frame" aria-busy="true">
+    <header class="side">
+      <span class="brand">
+        <Mark /> <span>Trunkline</span>
+      </span>
+    </header>
+    <main class="main" />
+  </div>
+)
+
 const Frame = (): JSX.Element => {
   const { screen, item } = route.value
   const view = VIEWS[screen]

@@ -1,6 +1,6 @@
 /** The start of the page. */
 import { render } from 'preact'
-import { App } from './app.tsx'
+import { App, Shell } from './app.tsx'
 import { startSession } from './page/api.ts'
 import { startKeys } from './page/keys.ts'
 import { startRouting } from './page/route.ts'
@@ -10,4 +10,6 @@ show()
 startRouting()
 startKeys()
 const root = document.getElementById('app')
+// The frame is there before the first answer is.
+if (root !== null) render(<Shell />, root)
 void startSession().then(() => root !== null && render(<App />, root))

@@ -3,7 +3,8 @@
  * stays while rows come; a list that was scrolled stands still when rows come above it.
  */
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Component } from 'preact'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 
 export interface VirtualListProps<T> {
   readonly items: readonly T[]
@@ -21,12 +22,17 @@ export interface VirtualListProps<T> {
   readonly className: string
 }
 
-const OVERSCAN = 10
+const OVERSCAN = 6
 const FIRST_ROW_PX = 32
 
 export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
   const { items, keyOf, label, header, cells, rowClass, selected, onSelect, onOpen, empty, className } = props
   const box = useRef<HTMLDivElement>(null)
+  // Ten thousand keys are compared when the list or the selection changes, not with every step of a scroll.
+  const selectedAt = useMemo(
+    () => (selected === '' ? -1 : items.findIndex((item) => keyOf(item) === selected)),
+    [items, selected],
+  )
   const [rowPx, setRowPx] = useState(FIRST_ROW_PX)
   const [view, setView] = useState({ top: 0, height: 900 })
   const anchor = useRef<{ key: string; offset: number } | undefined>(undefined)
@@ -103,7 +109,6 @@ export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
 
   const first = Math.max(0, Math.floor(view.top / rowPx) - OVERSCAN)
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowPx) + OVERSCAN)
-  const selectedAt = items.findIndex((item) => keyOf(item) === selected)
   const isSelectedShown = selectedAt >= first && selectedAt < last
   return (
     <div
@@ -130,30 +135,47 @@ export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
         </div>
       ) : (
         <div class="vl-body" role="rowgroup" style={{ height: `${items.length * rowPx}px` }}>
-          {items.slice(first, last).map((item, index) => {
-            const key = keyOf(item)
-            return (
-              <div
-                key={key}
-                id={rowId(key)}
-                class={`vl-row vl-columns ${rowClass?.(item) ?? ''}`}
-                role="row"
-                aria-rowindex={first + index + 2}
-                aria-selected={key === selected}
-                style={{ transform: `translateY(${(first + index) * rowPx}px)` }}
-                onMouseDown={() => onSelect(key)}
-                onClick={(event: MouseEvent) => {
-                  if (!(event.target instanceof Element) || event.target.closest('a, button') === null) onOpen(item)
-                }}
-              >
-                {cells(item)}
-              </div>
-            )
-          })}
+          <div class="vl-window" role="presentation" style={{ transform: `translateY(${first * rowPx}px)` }}>
+            {items.slice(first, last).map((item, index) => {
+              const key = keyOf(item)
+              return (
+                <div
+                  key={key}
+                  id={rowId(key)}
+                  class={`vl-row vl-columns ${rowClass?.(item) ?? ''}`}
+                  role="row"
+                  aria-rowindex={first + index + 2}
+                  aria-selected={key === selected}
+                  onMouseDown={() => onSelect(key)}
+                  onClick={(event: MouseEvent) => {
+                    if (!(event.target instanceof Element) || event.target.closest('a, button') === null) onOpen(item)
+                  }}
+                >
+                  <Cells item={item} cells={cells} />
+                </div>
+              )
+            })}
+          </div>
         </div>
       )}
     </div>
   )
+}
+
+interface CellsProps<T> {
+  readonly item: T
+  readonly cells: (item: T) => ComponentChildren
+}
+
+/** Cells are drawn again only where their item is another one: of a live list that is the new rows. */
+class Cells<T> extends Component<CellsProps<T>> {
+  override shouldComponentUpdate(next: CellsProps<T>): boolean {
+    return next.item !== this.props.item || next.cells !== this.props.cells
+  }
+
+  override render(): ComponentChildren {
+    return this.props.cells(this.props.item)
+  }
 }
 
 /** The id of an element: letters and digits alone, whatever the key is. */
