@@ -152,7 +152,7 @@ const Fidelity = ({ status: { servers } }: { readonly status: Status }): JSX.Ele
   return (
     <Section title="Fidelity: what was translated, and what could not be">
       {rows.length === 0 ? (
-        <p>Every call meant the same on both sides.</p>
+        <p>Nothing was translated since the servers started.</p>
       ) : (
         <table class="table">
           <thead>
