@@ -8,6 +8,8 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,6 +22,7 @@ import { modernHttp } from '../support/fake-host.ts'
 import { FakeIssuer, protect } from '../support/fake-issuer.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
+import { toolsetOf } from '../support/toolsets.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { launchBrowser } from '../support/real-browser.ts'
 import { madeFrom, makeOnce, run } from './languages.ts'
@@ -31,7 +34,7 @@ const SECRET = 'change-this-secret-of-trunkline'
 const START_MS = 600_000
 const PASSWORD = 'a-password-of-a-test'
 
-const folder = (): string => madeFrom(`keycloak-${VERSION}`, 'idp.ts')
+const folder = (): string => madeFrom(`keycloak-${VERSION}`)
 
 /** Unpacks the distribution. Rejects where Maven or Java is missing. */
 export const setUpKeycloak = (): Promise<void> =>
@@ -136,40 +139,52 @@ const linkOf = (result: JsonMap): string =>
 
 const VERIFIER = randomBytes(32).toString('base64url')
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
-/** Nothing listens there: the address of the browser is read. */
-const REDIRECT = 'http://127.0.0.1:9/callback'
+
+/** Where the browser comes back to its host. */
+const startHost = async () => {
+  const returned = Promise.withResolvers<URL>()
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://127.0.0.1')
+    if (url.pathname === '/callback') returned.resolve(url)
+    response.end('back at the host')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = async (): Promise<void> => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+  const redirect = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
+  return { redirect, returned: returned.promise, [Symbol.asyncDispose]: close }
+}
 
 /** A host without a client at Keycloak: registers at Trunkline, its person consents and signs in. Resolves with its access token. */
-const comeIn = async ({ gateway, browser, seen }: Stage, user: string): Promise<string> => {
+const comeIn = async ({ gateway, browser, seen }: Stage, user: string, scope = 'mcp:connect'): Promise<string> => {
+  await using own = await startHost()
+  const { redirect } = own
   const at = (path: string): string => new URL(path, gateway.url).href
   const registered = await fetch(at('/oauth/register'), {
     method: 'POST',
-    body: JSON.stringify({ client_name: 'A host', redirect_uris: [REDIRECT] }),
+    body: JSON.stringify({ client_name: 'A host', redirect_uris: [redirect] }),
   })
   const { client_id: clientId } = (await registered.json()) as { client_id: string }
   const url = new URL(at('/oauth/authorize'))
   url.search = new URLSearchParams({
     client_id: clientId,
     response_type: 'code',
-    redirect_uri: REDIRECT,
+    redirect_uri: redirect,
     code_challenge: CHALLENGE,
     code_challenge_method: 'S256',
     state: 's',
-    scope: 'mcp:connect',
+    scope,
     resource: gateway.url.href,
   }).toString()
   const context = await browser.newContext()
   const page = await context.newPage()
-  const returned = Promise.withResolvers<URL>()
-  await page.route(`${REDIRECT}**`, (route) => {
-    returned.resolve(new URL(route.request().url()))
-    return route.fulfill({ status: 200, body: 'back at the host' })
-  })
   await page.goto(url.href)
   seen(`${user}: the page of Trunkline asks whether "A host" may come in`, (await page.content()).includes('A host'))
   await page.getByRole('button', { name: 'Allow' }).click()
   await login(page, user)
-  const back = await returned.promise
+  const back = await own.returned
   seen(`${user}: the host has a code, with the issuer that it asked`, back.searchParams.get('iss') === gateway.url.origin)
   const reply = await fetch(at('/oauth/token'), {
     method: 'POST',
@@ -177,7 +192,7 @@ const comeIn = async ({ gateway, browser, seen }: Stage, user: string): Promise<
       grant_type: 'authorization_code',
       client_id: clientId,
       code: back.searchParams.get('code') ?? '',
-      redirect_uri: REDIRECT,
+      redirect_uri: redirect,
       code_verifier: VERIFIER,
     }),
   })
@@ -199,7 +214,13 @@ export const runKeycloak = async (tell: (line: string) => void): Promise<readonl
   const server = stack.use(await FakeDownstream.start(fake.of({ kind: 'modern http', tools: ['echo'] })))
   protect(server, issuerOfServer)
   const gateway = stack.use(
-    await startGateway({ servers: {}, fakes: new Map([['a', server]]), options: { a: { credential: PER_USER } }, early: true }),
+    await startGateway({
+      servers: {},
+      fakes: new Map([['a', server]]),
+      options: { a: { credential: PER_USER } },
+      early: true,
+      gateway: { toolsets: [{ ...toolsetOf({ servers: ['a'] }), name: 'build' }] },
+    }),
   )
   const keycloak = stack.use(await startKeycloak(gateway.url.origin))
   const facts: Partial<ResourceServerOptions> = {
@@ -212,7 +233,7 @@ export const runKeycloak = async (tell: (line: string) => void): Promise<readonl
   }
   const auth = {
     ...oauthOf({ issuer: keycloak.issuer }, gateway.url.href, facts),
-    map: [],
+    map: [{ claim: 'groups', issuer: undefined, has: 'dev', is: undefined, toolsets: ['build'] }],
   }
   const { configuration } = gateway.running
   await gateway.running.apply(
@@ -251,6 +272,23 @@ export const runKeycloak = async (tell: (line: string) => void): Promise<readonl
   await own.close()
   const answer = await host.call('tools/call', { name: 'a__echo', arguments: {} })
   seen('alice: the call of her host reaches the server', answer['resultType'] === 'complete')
+  const knock = async (bearer: string): Promise<number> => {
+    const headers = {
+      authorization: `Bearer ${bearer}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    }
+    return (await fetch(gateway.url, { method: 'POST', headers, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' })).status
+  }
+  const told = (claim: string): boolean =>
+    gateway.log.entries.some(({ text, facts }) => text === 'a token was rejected' && facts['claim'] === claim)
+  const sre = await comeIn(stage, 'bob')
+  seen('bob: no rule of auth.map knows his group, and the log names the claim', (await knock(sre)) === 403 && told('groups'))
+  const foreign = await comeIn(stage, 'bob', 'openid')
+  seen(
+    'bob: a token without the scope of Trunkline is refused, and the log names "aud"',
+    (await knock(foreign)) === 401 && told('aud'),
+  )
   seen('no token is in the log', !JSON.stringify(gateway.log.entries).includes(token))
   return missed
 }
