@@ -29,6 +29,10 @@ const TYPES: Readonly<Record<string, 'stdio' | 'http' | 'sse' | 'auto'>> = {
   streamable_http: 'http',
   streamableHttp: 'http',
   sse: 'sse',
+  // MetaMCP's.
+  STDIO: 'stdio',
+  STREAMABLE_HTTP: 'http',
+  SSE: 'sse',
 }
 
 /** Names of one thing, as different hosts write it; the first that is there counts. */

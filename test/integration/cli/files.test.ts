@@ -65,6 +65,31 @@ describe('adapt', () => {
   })
 })
 
+describe('adapt of files of other gateways', () => {
+  const FILES: Readonly<Record<string, string>> = {
+    'mcp-hub':
+      '{"mcpServers":{"files":{"command":"npx","args":["-y","files"],"disabled":true,"disabled_tools":["rm"]},"web":{"url":"https://x.test/mcp","headers":{"Authorization":"Bearer ${env:TOK}"}}}}',
+    metamcp:
+      '{"mcpServers":{"files":{"type":"STDIO","command":"npx","args":["-y","files"],"env":{}},"web":{"type":"STREAMABLE_HTTP","url":"https://x.test/mcp"},"old":{"type":"SSE","url":"https://x.test/sse"}}}',
+    '1mcp':
+      '{"mcpServers":{"files":{"command":"npx","args":["-y","files"],"tags":["fs"],"disabled":false},"web":{"type":"http","url":"https://x.test/mcp"}}}',
+    'mcp-proxy':
+      '{"mcpProxy":{"addr":":9090"},"mcpServers":{"files":{"command":"npx","args":["-y","files"]},"web":{"url":"https://x.test/mcp","transportType":"streamable-http"}}}',
+    fastmcp:
+      '{"mcpServers":{"files":{"command":"npx","args":["-y","files"],"cwd":"/x"},"web":{"url":"https://x.test/mcp","transport":"http","auth":"oauth"}}}',
+  }
+  test.each(Object.keys(FILES))('%s keeps its servers', async (name) => {
+    await using cli = await commandLine({ [`${name}.json`]: FILES[name] ?? '' })
+    const { code, stdout } = await cli.here('adapt', `${name}.json`, '--json')
+    expect(code).toBe(0)
+    const { servers } = JSON.parse(stdout) as { servers: Record<string, { command?: string; url?: string }> }
+    expect(servers['files']).toMatchObject({ command: 'npx', args: ['-y', 'files'] })
+    expect(servers['web']).toMatchObject({ url: 'https://x.test/mcp' })
+    if (name === 'mcp-hub') expect(servers['files']).toMatchObject({ enabled: false, filter: { deny: ['rm'] } })
+    if (name === 'metamcp') expect(servers['old']).toMatchObject({ url: 'https://x.test/sse', transport: 'sse' })
+  })
+})
+
 describe('completion', () => {
   test('bash completes commands and the options of each, also behind options with values', async () => {
     await using cli = await commandLine()
