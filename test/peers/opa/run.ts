@@ -40,9 +40,13 @@ await once(probe, 'listening')
 const port = portOf(probe)
 probe.close()
 
-const opa = spawn(await program(), ['run', '--server', '--addr', `127.0.0.1:${port}`, '--disable-telemetry', POLICY], {
-  stdio: ['ignore', 'ignore', 'inherit'],
-})
+const opa = spawn(
+  await program(),
+  ['run', '--server', '--log-level', 'error', '--addr', `127.0.0.1:${port}`, '--disable-telemetry', POLICY],
+  {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  },
+)
 const origin = `http://127.0.0.1:${port}`
 const exchanged: Exchanged[] = []
 const recorder = createServer((request, response) => {
