@@ -1,5 +1,6 @@
 /** The program: signals, uncaught errors and the exit code. Loaded by main.ts after it has checked the version of Node. */
 import { getEventListeners } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { run } from './cli.ts'
 import { CRASH_MS, EXIT } from './commands/terminal/io.ts'
 import { remark } from './commands/terminal/print.ts'
@@ -9,6 +10,7 @@ const interrupt = new AbortController()
 const hurry = new AbortController()
 const crash = new AbortController()
 const redactor = new Redactor()
+const hadTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
 
 /** The first signal asks to end, the second to end now (F-22). */
 const onSignal = (): void => {
@@ -28,6 +30,16 @@ const onUnknown = (error: unknown): void => {
   setTimeout(() => process.exit(EXIT.internal), CRASH_MS).unref()
   interrupt.abort()
 }
+/** Whether the process was started in a terminal that is closed now: then SIGHUP means that. */
+const isTerminalGone = (): boolean => {
+  if (!hadTerminal) return false
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return false
+  } catch {
+    return true
+  }
+}
 process.on('uncaughtException', onUnknown)
 process.on('unhandledRejection', onUnknown)
 process.on('SIGTERM', onSignal)
@@ -46,7 +58,8 @@ void run(process.argv.slice(2), {
   crashed: crash.signal,
   redactor,
   onHangup: (callback) => {
-    process.on('SIGHUP', callback)
-    return () => process.off('SIGHUP', callback)
+    const onHangup = (): void => (isTerminalGone() ? onSignal() : callback())
+    process.on('SIGHUP', onHangup)
+    return () => process.off('SIGHUP', onHangup)
   },
 }).then((exitCode) => process.exit(crash.signal.aborted ? EXIT.internal : exitCode))

@@ -18,7 +18,7 @@ export interface Io {
   readonly crashed: AbortSignal
   /** Knows the secrets of every configuration that was read; what is said on stderr of what went wrong passes it. */
   readonly redactor: Redactor
-  /** SIGHUP: read the configuration again. Returns how to stop listening. */
+  /** SIGHUP, except that of a terminal that is closed: read the configuration again. Returns how to stop listening. */
   readonly onHangup: (callback: () => void) => () => void
 }
 

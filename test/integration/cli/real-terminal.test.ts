@@ -12,6 +12,8 @@ interface Terminal {
   /** The rows of the screen; `codes`: with the codes of its colours. */
   rows(codes?: boolean): readonly string[]
   keys(...names: readonly string[]): void
+  /** As when its window is closed. */
+  close(): void
 }
 
 /** A terminal of this size in which the command line runs in the folder of `cli`. */
@@ -22,13 +24,19 @@ const openTerminal = (cli: Cli, words: string, { columns = 80, rows = 24, env = 
     execFileSync('tmux', ['-f', '/dev/null', '-L', name, ...args], { env: { ...cli.env, TERM: 'xterm-256color' } }).toString()
   const command = `trap : INT; cd ${cli.folder}; env ${env} ${process.execPath} ${PROGRAM} ${words}; echo ended $?; exec cat`
   tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), 'sh', '-c', command)
-  onTestFinished(() => void tmux('kill-server'))
+  let isOpen = true
+  const close = (): void => {
+    if (isOpen) tmux('kill-server')
+    isOpen = false
+  }
+  onTestFinished(close)
   return {
     rows: (codes = false) =>
       tmux('capture-pane', '-p', ...(codes ? ['-e'] : []))
         .trimEnd()
         .split('\n'),
     keys: (...names) => void tmux('send-keys', ...names),
+    close,
   }
 }
 
@@ -91,5 +99,14 @@ describeWith(['tmux'], 'in a terminal', () => {
       terminal.keys('C-c')
       await shown(terminal, /ended 0/)
     }
+  }, 60_000)
+
+  test('F-22 a window that is closed ends what was started in it', async () => {
+    await using cli = await laid()
+    const terminal = openTerminal(cli, 'up', { columns: 160 })
+    await shown(terminal, /good +healthy/)
+    expect((await cli.here('ps')).code).toBe(0)
+    terminal.close()
+    await expect.poll(async () => (await cli.here('ps')).code, { timeout: 20_000 }).toBe(4)
   }, 60_000)
 })
