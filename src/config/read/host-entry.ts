@@ -74,6 +74,8 @@ export const rearrange = (entry: MapTree, name: string, key: string, isOff: bool
     ...(isStarted ? started(entry, command, own) : reached(entry, transport, own)),
     filter: filterOf(entry, own),
     display_name: key === name ? undefined : literal(name, entry),
+    // 1MCP's.
+    tags: child(entry, 'tags')?.kind === 'list' ? child(entry, 'tags') : undefined,
   }
   const off =
     isOff || OFF_IF_TRUE.some((one) => is(child(entry, one), true)) || OFF_IF_FALSE.some((one) => is(child(entry, one), false))
@@ -138,7 +140,8 @@ const headersOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   const written = firstOf(entry, HEADERS) ?? child(child(entry, 'requestOptions'), 'headers')
   const named = child(entry, 'env_http_headers')
   const bearer = child(entry, 'bearer_token_env_var')
-  const token = child(entry, 'auth')
+  // FastMCP's, MetaMCP's.
+  const token = firstOf(entry, ['auth', 'bearerToken'])
   const isToken = typeof textOf(token) === 'string' && textOf(token) !== 'oauth'
   if (named === undefined && bearer === undefined && !isToken) return written
   const headers = new Map<string, Tree>(written?.kind === 'map' ? written.entries : [])
@@ -198,9 +201,11 @@ const scopesOf = (tree: Tree): Tree => {
 
 /** Which tools may be used. A list that cannot be understood makes the entry unusable: what is switched off must not come on. */
 const filterOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
-  const denied = DENIED.flatMap((member) => namesIn(child(entry, member), context))
-  const allowed = ALLOWED.flatMap((member) => {
-    const tree = child(entry, member)
+  const { filter, isAllowing } = toolFilterOf(entry, context)
+  const denied = [...DENIED.map((member) => child(entry, member)), isAllowing ? undefined : filter].flatMap((tree) =>
+    namesIn(tree, context),
+  )
+  const allowed = [...ALLOWED.map((member) => child(entry, member)), isAllowing ? filter : undefined].flatMap((tree) => {
     if (tree === undefined || isNothing(tree)) return []
     if (tree.kind === 'map') return (denied.push(...switchedOff(tree)), [])
     const names = namesIn(tree, context)
@@ -219,6 +224,19 @@ const filterOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
     place: at.place,
     entries: present({ allow: both && list(both), deny: denied.length === 0 ? undefined : list(denied) }),
   }
+}
+
+/** mcp-proxy's `options.toolFilter`: a list of names, and what it means. A mode that is not known makes the entry unusable. */
+const toolFilterOf = (
+  entry: MapTree,
+  { problems }: EntryContext,
+): { readonly filter: Tree | undefined; readonly isAllowing: boolean } => {
+  const tree = child(child(entry, 'options'), 'toolFilter')
+  const mode = child(tree, 'mode')
+  const isAllowing = textOf(mode) === 'allow'
+  if (tree !== undefined && !isNothing(tree) && !isAllowing && textOf(mode) !== 'block')
+    problems.push(problemAt(mode ?? tree, 'the mode of a toolFilter is "allow" or "block"', 'correct it'))
+  return { filter: child(tree, 'list'), isAllowing }
 }
 
 /** Names of tools. Gemini takes `name(…)` for `name`. */

@@ -70,11 +70,11 @@ describe('adapt of files of other gateways', () => {
     'mcp-hub':
       '{"mcpServers":{"files":{"command":"npx","args":["-y","files"],"disabled":true,"disabled_tools":["rm"]},"web":{"url":"https://x.test/mcp","headers":{"Authorization":"Bearer ${env:TOK}"}}}}',
     metamcp:
-      '{"mcpServers":{"files":{"type":"STDIO","command":"npx","args":["-y","files"],"env":{}},"web":{"type":"STREAMABLE_HTTP","url":"https://x.test/mcp"},"old":{"type":"SSE","url":"https://x.test/sse"}}}',
+      '{"mcpServers":{"files":{"type":"STDIO","command":"npx","args":["-y","files"],"env":{}},"web":{"type":"STREAMABLE_HTTP","url":"https://x.test/mcp","bearerToken":"t0k3n-of-a-server"},"old":{"type":"SSE","url":"https://x.test/sse"}}}',
     '1mcp':
       '{"mcpServers":{"files":{"command":"npx","args":["-y","files"],"tags":["fs"],"disabled":false},"web":{"type":"http","url":"https://x.test/mcp"}}}',
     'mcp-proxy':
-      '{"mcpProxy":{"addr":":9090"},"mcpServers":{"files":{"command":"npx","args":["-y","files"]},"web":{"url":"https://x.test/mcp","transportType":"streamable-http"}}}',
+      '{"mcpProxy":{"addr":":9090"},"mcpServers":{"files":{"command":"npx","args":["-y","files"],"options":{"toolFilter":{"mode":"block","list":["rm"]}}},"web":{"url":"https://x.test/mcp","transportType":"streamable-http"}}}',
     fastmcp:
       '{"mcpServers":{"files":{"command":"npx","args":["-y","files"],"cwd":"/x"},"web":{"url":"https://x.test/mcp","transport":"http","auth":"oauth"}}}',
   }
@@ -86,6 +86,12 @@ describe('adapt of files of other gateways', () => {
     expect(servers['files']).toMatchObject({ command: 'npx', args: ['-y', 'files'] })
     expect(servers['web']).toMatchObject({ url: 'https://x.test/mcp' })
     if (name === 'mcp-hub') expect(servers['files']).toMatchObject({ enabled: false, filter: { deny: ['rm'] } })
+    if (name === 'mcp-proxy') expect(servers['files']).toMatchObject({ filter: { deny: ['rm'] } })
+    if (name === '1mcp') expect(servers['files']).toMatchObject({ tags: ['fs'] })
+    if (name === 'metamcp') {
+      expect(servers['web']).toMatchObject({ headers: { Authorization: expect.stringMatching(/^Bearer \$\{\w+\}$/) as string } })
+      expect(stdout).not.toContain('t0k3n')
+    }
     if (name === 'metamcp') expect(servers['old']).toMatchObject({ url: 'https://x.test/sse', transport: 'sse' })
   })
 })

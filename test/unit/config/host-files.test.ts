@@ -170,6 +170,17 @@ describe('what a person switched off stays off', () => {
   test.each([
     ['disabledTools (Roo, Windsurf, Kiro)', { disabledTools: ['rm'] }, { deny: ['rm'] }],
     ['disabled_tools', { disabled_tools: ['rm'] }, { deny: ['rm'] }],
+    ['toolFilter (mcp-proxy), block', { options: { toolFilter: { mode: 'block', list: ['rm'] } } }, { deny: ['rm'] }],
+    [
+      'toolFilter (mcp-proxy), allow, beside another list',
+      { options: { toolFilter: { mode: 'allow', list: ['a', 'b'] } }, includeTools: ['b'] },
+      { allow: ['b'] },
+    ],
+    [
+      'toolFilter (mcp-proxy) in a mode that is not known',
+      { options: { toolFilter: { mode: 'hide', list: ['rm'] } } },
+      { servers: 0 },
+    ],
     [
       'excludeTools (Gemini) wins over includeTools',
       { includeTools: ['a', 'rm(x)'], excludeTools: ['rm'] },
