@@ -9,7 +9,7 @@ export interface Group {
 }
 
 const GROUPS: readonly Group[] = [
-  { title: 'Start', pages: ['index', 'migration'] },
+  { title: 'Start', pages: ['index', 'start/personal', 'start/team', 'start/ci', 'start/bridge', 'symptoms', 'migration'] },
   { title: 'Hosts', pages: ['hosts', 'hosts/'] },
   {
     title: 'How-to',

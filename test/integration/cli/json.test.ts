@@ -21,6 +21,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   completion: ['bash'],
   schema: [],
   'token new': [],
+  'token explain': [],
   tools: [],
   call: ['a__echo', 'text=hi'],
   ps: [],

@@ -73,10 +73,10 @@ export const installMachine = (seed: number): Machine => {
     replace(childProcess, { spawn: processes.spawn }),
     replace(net, { connect, createConnection: connect }),
     replace(net.Server.prototype, {
-      listen(this: net.Server, port: number, ...rest: unknown[]) {
+      listen(this: net.Server, where: number | net.ListenOptions, ...rest: unknown[]) {
         const listening = rest.find((value): value is () => void => typeof value === 'function')
         if (listening !== undefined) this.once('listening', listening)
-        network.listen(this, port)
+        network.listen(this, typeof where === 'number' ? where : (where.port ?? 0))
         return this
       },
       address(this: net.Server) {
