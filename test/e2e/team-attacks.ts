@@ -78,7 +78,8 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     act: (scene) => scene.post({ path: `/mcp?access_token=${scene.people.alice.token}` }, 'tools/list', modern()),
   },
   'a token of a machine in no group': {
-    ...notFound,
+    seen: { status: 403 },
+    denied: { status: 403, reason: 'forbidden' },
     act: async (scene) =>
       scene.post({ token: await scene.issuer.machineToken({ resource: scene.team.trunkline.url.href }) }, 'tools/list', modern()),
   },
