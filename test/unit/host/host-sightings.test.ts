@@ -20,7 +20,7 @@ const cursor = {
 
 test('a host is known from its handshake on, and the number of its tools once it has listed them', async () => {
   const state = await folder()
-  const sightings = new HostSightings(state, ignore)
+  await using sightings = new HostSightings(state, ignore)
   sightings.see(cursor, undefined)
   await vi.waitFor(async () => expect(await readSightings(state, 0)).toHaveLength(1))
   sightings.see(cursor, 53)
@@ -35,7 +35,7 @@ test('a host is known from its handshake on, and the number of its tools once it
 
 test('however many names hosts make up, the number and size of files is bounded', async () => {
   const state = await folder()
-  const sightings = new HostSightings(state, ignore)
+  await using sightings = new HostSightings(state, ignore)
   for (let number = 0; number < 600; number++)
     sightings.see({ ...cursor, clientInfo: { name: `${number}${'x'.repeat(10_000)}`, version: { not: 'a text' } } }, number)
   sightings.see({ ...cursor, clientInfo: null }, 2_000)
@@ -50,14 +50,14 @@ test('a folder that cannot be written is said once, and a broken file is passed 
   const state = await folder()
   await writeFile(join(state, 'hosts'), 'a file')
   const failed = vi.fn<(error: unknown) => void>()
-  const sightings = new HostSightings(state, failed)
+  await using sightings = new HostSightings(state, failed)
   sightings.see(cursor, 1)
   await vi.waitFor(() => expect(failed).toHaveBeenCalledOnce())
   sightings.see(cursor, 2)
   sightings.see(cursor, 3)
   expect(await readSightings(state, 0)).toEqual([])
   const other = await folder()
-  const fine = new HostSightings(other, ignore)
+  await using fine = new HostSightings(other, ignore)
   fine.see(cursor, 1)
   await vi.waitFor(async () => expect(await readSightings(other, 0)).toHaveLength(1))
   await writeFile(join(other, 'hosts', '1.json'), '{ not JSON')
