@@ -1,5 +1,7 @@
 /** What must hold for every line of the source: regular expressions end, secrets are compared in constant time (T-27, T-31). */
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { leastMs } from '../support/cpu.ts'
@@ -70,4 +72,12 @@ test('T-15 the commands write through one file: no other touches a standard stre
     'commands/inspect/completion.ts',
     'commands/inspect/schema.ts',
   ])
+})
+
+test('no file of the repository names the folder of a checkout', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const names = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' }).split('\0').filter(Boolean)
+  expect(names.length).toBeGreaterThan(500)
+  const naming = names.filter((name) => existsSync(join(root, name)) && readFileSync(join(root, name)).includes(root))
+  expect(naming).toEqual([])
 })
