@@ -55,6 +55,7 @@ import type { ReplicaTimes } from './replicas/replicas.ts'
 import type { EndpointPath, Layer } from './rpc/call.ts'
 import { LimitCounts } from './rpc/limit-counts.ts'
 import { UnexpectedErrors } from './rpc/unexpected-errors.ts'
+import { Throttle } from './time/throttle.ts'
 import { Sweeper } from './rpc/sweeper.ts'
 import type { HeldBytes } from './transport/held-bytes.ts'
 import { HttpClients } from './transport/http1/client/http-clients.ts'
@@ -378,9 +379,10 @@ export const startGateway = async (configuration: Configuration, surroundings: S
   }
   await keepTraces(configuration.tracing)
   let poster: JsonPoster | undefined
-  const warnOfService = throttled(SERVICE_WARNING_MS, (error: string) =>
-    log.warn({ error }, 'the policy service does not answer (policy.service)'),
-  )
+  const serviceWarnings = new Throttle(SERVICE_WARNING_MS)
+  const warnOfService = (error: string): void => {
+    if (serviceWarnings.due() !== undefined) log.warn({ error }, 'the policy service does not answer (policy.service)')
+  }
   /** Calls and lists from now on follow this policy. */
   const keepPolicy = async (options: PolicyOptions | undefined): Promise<void> => {
     const before = poster
@@ -544,17 +546,6 @@ const openPolicy = async (options: PolicyOptions) => {
 
 /** Minimum time between warnings that the policy service does not answer. */
 const SERVICE_WARNING_MS = 60_000
-
-/** `tell`, at most once in so many milliseconds. */
-const throttled = (ms: number, tell: (text: string) => void): ((text: string) => void) => {
-  let toldMs = -Infinity
-  return (text) => {
-    const nowMs = performance.now()
-    if (nowMs - toldMs < ms) return
-    toldMs = nowMs
-    tell(text)
-  }
-}
 
 /** What relays have sent by then has come, and they send no more requests; after `RELAY_MS` at the latest. */
 const relaysHold = async (pipes: readonly Piped[]): Promise<void> => {

@@ -2,6 +2,7 @@
  * Counts how often each limit was reached, for `ps --json` and the admin status. Calls within their limits do not use it. A limit
  * that is reached is logged, at most once a minute each.
  */
+import { Throttle } from '../time/throttle.ts'
 
 /** One option, and how often its limit was reached since the start. */
 export interface LimitCount {
@@ -16,7 +17,6 @@ interface Counted {
   readonly option: string
   readonly server: string | undefined
   count: number
-  toldMs: number
 }
 
 const TELL_EVERY_MS = 60_000
@@ -24,6 +24,7 @@ const TELL_EVERY_MS = 60_000
 export class LimitCounts {
   readonly #log: { warn(facts: object, message: string): void }
   readonly #counted = new Map<string, Counted>()
+  readonly #throttle = new Throttle(TELL_EVERY_MS)
 
   constructor(log: { warn(facts: object, message: string): void }) {
     this.#log = log
@@ -35,11 +36,9 @@ export class LimitCounts {
 
   /** The limit was reached, and a message or a peer was refused, cut off or dropped. */
   readonly hit = (option: string, server?: string): void => {
-    const counted = this.#count(option, server)
-    const nowMs = performance.now()
-    if (nowMs - counted.toldMs < TELL_EVERY_MS) return
-    counted.toldMs = nowMs
-    this.#log.warn({ ...(server !== undefined && { server }), count: counted.count }, `${option} reached`)
+    const { count } = this.#count(option, server)
+    if (this.#throttle.due(`${server ?? ''} ${option}`) === undefined) return
+    this.#log.warn({ ...(server !== undefined && { server }), count }, `${option} reached`)
   }
 
   /** As `hit`, for limits that are reached in normal operation. */
@@ -47,7 +46,7 @@ export class LimitCounts {
 
   #count(option: string, server: string | undefined): Counted {
     const key = `${server ?? ''} ${option}`
-    const counted = this.#counted.get(key) ?? { option, server, count: 0, toldMs: -Infinity }
+    const counted = this.#counted.get(key) ?? { option, server, count: 0 }
     counted.count++
     this.#counted.set(key, counted)
     return counted

@@ -2,6 +2,7 @@
  * The one timer for deadlines. Objects with a deadline are registered while they have one, and swept ten times a second on the
  * monotonic clock. A gap of the loop (a suspended machine) does not count as time (F-27).
  */
+import { Throttle } from '../time/throttle.ts'
 
 export interface Sweepable {
   /** `nowMs` is monotonic and does not count the time the process was stopped. */
@@ -23,7 +24,7 @@ export class Sweeper {
   readonly #periodMs: number
   readonly #clock: () => number
   readonly #failed: ((error: unknown) => void) | undefined
-  #reportedMs = -Infinity
+  readonly #reports = new Throttle(REPORT_EVERY_MS, () => this.#now)
   #isLate = false
   #timer: NodeJS.Timeout | undefined
   #now: number
@@ -87,9 +88,7 @@ export class Sweeper {
 
   /** An error past the timer would end the process (F-29). */
   #report(error: unknown): void {
-    if (this.#now - this.#reportedMs < REPORT_EVERY_MS) return
-    this.#reportedMs = this.#now
-    this.#failed?.(error)
+    if (this.#reports.due() !== undefined) this.#failed?.(error)
   }
 
   [Symbol.dispose](): void {

@@ -1,38 +1,34 @@
 /**
  * Logs errors that no code expects: an exception of a policy that was plugged in, or a mistake of ours. The caller gets "internal
- * error"; the log has the stack. The same error is logged at most once a minute, with the number of times that it occurred.
+ * error"; the log has the stack. An error of the same place in the code is logged at most once a minute, with the number of times that
+ * it occurred: messages may differ from call to call.
  */
-const LOG_EVERY_MS = 60_000
-/** Different errors that are remembered. Beyond it all are forgotten, and the next one is logged at once. */
-const MAX_KINDS = 100
+import { Throttle } from '../time/throttle.ts'
 
-interface Kind {
-  /** Occurrences since it was logged. */
-  count: number
-  loggedMs: number
-}
+const LOG_EVERY_MS = 60_000
 
 export class UnexpectedErrors {
   readonly #log: { error(facts: object, message: string): void }
-  readonly #clock: () => number
-  readonly #kinds = new Map<string, Kind>()
+  readonly #throttle: Throttle
 
-  constructor(log: { error(facts: object, message: string): void }, clock: () => number = () => performance.now()) {
+  constructor(log: { error(facts: object, message: string): void }, clock?: () => number) {
     this.#log = log
-    this.#clock = clock
+    this.#throttle = new Throttle(LOG_EVERY_MS, clock)
   }
 
   /** `facts`: what was under way, for the log line. */
   readonly report = (error: unknown, facts: object, message: string): void => {
+    const count = this.#throttle.due(placeOf(error))
+    if (count === undefined) return
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    if (this.#kinds.size >= MAX_KINDS && !this.#kinds.has(text)) this.#kinds.clear()
-    const kind = this.#kinds.get(text) ?? { count: 0, loggedMs: -Infinity }
-    this.#kinds.set(text, kind)
-    kind.count++
-    const nowMs = this.#clock()
-    if (nowMs - kind.loggedMs < LOG_EVERY_MS) return
-    this.#log.error({ ...facts, count: kind.count, error: text }, message)
-    kind.count = 0
-    kind.loggedMs = nowMs
+    this.#log.error({ ...facts, count, error: text }, message)
   }
+}
+
+/** Where it was thrown; of what has no stack, its type. */
+const placeOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return typeof error
+  const { stack = '', name } = error
+  const frames = stack.indexOf('\n    at ')
+  return frames < 0 ? name : stack.slice(frames)
 }

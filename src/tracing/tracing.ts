@@ -8,6 +8,7 @@
  * The only part that knows OpenTelemetry, with what it imports; loaded where `telemetry.otlp` names a collector. Nothing is registered
  * globally.
  */
+import { Throttle } from '../time/throttle.ts'
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { Attributes, Histogram, Link as SpanLink, Span, SpanContext, Tracer } from '@opentelemetry/api'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -59,11 +60,9 @@ const END_MS = 2_000
 
 /** Rejects where the packages of OpenTelemetry are not there. */
 export const startTracing = async (options: TracingOptions, source: TracingSource): Promise<Tracing> => {
-  let complainedMs = -Infinity
+  const complaints = new Throttle(COMPLAIN_MS)
   const failed = (error: unknown): void => {
-    const nowMs = performance.now()
-    if (nowMs - complainedMs < COMPLAIN_MS) return
-    complainedMs = nowMs
+    if (complaints.due() === undefined) return
     source.log.warn(
       { endpoint: options.endpoint.origin, error: error instanceof Error ? error.message : String(error) },
       'traces and metrics do not reach the collector, and are dropped (telemetry.otlp)',

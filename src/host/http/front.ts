@@ -17,6 +17,7 @@ import { LINGER_MS, listenHttp } from '../../transport/http1/server/http-server.
 import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import type { HttpServerOptions, Listening } from '../../transport/http1/server/http-server.ts'
 import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
+import { Throttle } from '../../time/throttle.ts'
 import { withinRequest } from '../boundary.ts'
 import { factsOf } from '../caller-facts.ts'
 import type { Replicas } from '../../replicas/replicas.ts'
@@ -70,7 +71,7 @@ export class Front {
   /** A loopback listener for sign-in pages only. */
   #signInListener: Promise<Listening> | undefined
   readonly #readiness = new Readiness()
-  #troubledMs = -Infinity
+  readonly #troubles = new Throttle(1_000)
 
   /** `fetch`: how authorization servers are asked. */
   constructor(hub: Hub, sweeper: Sweeper, fetch: Fetch) {
@@ -261,10 +262,7 @@ export class Front {
 
   /** Logs one line per second for all connections. */
   #troubled(error: Error): void {
-    const nowMs = performance.now()
-    if (nowMs - this.#troubledMs < 1_000) return
-    this.#troubledMs = nowMs
-    this.#hub.log.warn({ error: error.message }, 'trouble with connections of hosts')
+    if (this.#troubles.due() !== undefined) this.#hub.log.warn({ error: error.message }, 'trouble with connections of hosts')
   }
 
   /**

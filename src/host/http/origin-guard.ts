@@ -4,6 +4,7 @@
  *
  * The exception: `/healthz` and `/readyz` answer any `Host` (decision 0020), because health checks of proxies name none, or their own.
  */
+import { Throttle } from '../../time/throttle.ts'
 import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import { errorMessage, errorObject } from '../../wire/message/message.ts'
 import { JSON_TYPE } from '../response/exchange.ts'
@@ -24,13 +25,11 @@ interface Refused {
 
 export class OriginGuard {
   readonly #hub: Pick<Hub, 'log' | 'denied'>
-  readonly #clock: () => number
-  #loggedMs = -Infinity
-  #refusedCount = 0
+  readonly #throttle: Throttle
 
-  constructor(hub: Pick<Hub, 'log' | 'denied'>, clock: () => number = () => performance.now()) {
+  constructor(hub: Pick<Hub, 'log' | 'denied'>, clock?: () => number) {
     this.#hub = hub
-    this.#clock = clock
+    this.#throttle = new Throttle(LOG_EVERY_MS, clock)
   }
 
   /** True: the request was answered 403. `checksHost`: it came in at a loopback address and asks for more than our health. */
@@ -44,12 +43,8 @@ export class OriginGuard {
   }
 
   #log({ header, value, text }: Refused, path: string): void {
-    this.#refusedCount++
-    const nowMs = this.#clock()
-    if (nowMs - this.#loggedMs < LOG_EVERY_MS) return
-    this.#hub.log.warn({ [header.toLowerCase()]: value, path, count: this.#refusedCount }, `refused with 403: ${text}`)
-    this.#loggedMs = nowMs
-    this.#refusedCount = 0
+    const count = this.#throttle.due()
+    if (count !== undefined) this.#hub.log.warn({ [header.toLowerCase()]: value, path, count }, `refused with 403: ${text}`)
   }
 }
 

@@ -3,6 +3,7 @@
  * and logged at level `debug`.
  */
 import type { Refusal } from '../../auth/refusal.ts'
+import { Throttle } from '../../time/throttle.ts'
 import type { Log } from '../hub.ts'
 
 const PERIOD_MS = 60_000
@@ -11,14 +12,13 @@ const REFUSED = 'a token was rejected'
 
 export class TokenLog {
   readonly #log: Log
-  readonly #now: () => number
-  /** By cause; the causes are a closed list. */
-  readonly #last = new Map<string, { readonly atMs: number; more: number }>()
+  /** By cause. */
+  readonly #throttle: Throttle
 
   /** `now`: monotonic, in milliseconds. */
-  constructor(log: Log, now: () => number = () => performance.now()) {
+  constructor(log: Log, now?: () => number) {
     this.#log = log
-    this.#now = now
+    this.#throttle = new Throttle(PERIOD_MS, now)
   }
 
   refused({ cause, claim, expected, got, remedy }: Refusal): void {
@@ -32,14 +32,8 @@ export class TokenLog {
   }
 
   #note(cause: string, level: 'info' | 'warn', facts: Readonly<Record<string, unknown>>, text: string): void {
-    const nowMs = this.#now()
-    const last = this.#last.get(cause)
-    if (last !== undefined && nowMs - last.atMs < PERIOD_MS) {
-      last.more++
-      this.#log.debug(facts, text)
-      return
-    }
-    this.#last.set(cause, { atMs: nowMs, more: 0 })
-    this.#log[level](last === undefined || last.more === 0 ? facts : { ...facts, more: last.more }, text)
+    const count = this.#throttle.due(cause)
+    if (count === undefined) this.#log.debug(facts, text)
+    else this.#log[level](count === 1 ? facts : { ...facts, more: count - 1 }, text)
   }
 }

@@ -18,6 +18,15 @@ test('F-31 an unexpected error is logged with its stack, and again after a minut
   expect(lines[1]).toEqual({ ref: 5, count: 5, error: error.stack, message: 'failed' })
 })
 
+test('F-31 errors of one place whose messages differ are one kind, so that no caller fills the log', () => {
+  const { lines, errors, later } = logged()
+  for (let i = 0; i < 5; i++) errors.report(new Error(`no ${i}`), {}, 'failed')
+  expect(lines).toHaveLength(1)
+  later(60_000)
+  for (let i = 5; i < 7; i++) errors.report(new Error(`no ${i}`), {}, 'failed')
+  expect(lines).toHaveLength(2)
+})
+
 test('F-31 another error is logged at once; what is thrown need not be an error', () => {
   const { lines, errors } = logged()
   errors.report('text', {}, 'failed')

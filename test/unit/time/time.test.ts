@@ -3,6 +3,7 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import { backoffMs } from '../../../src/time/backoff.ts'
 import { LONGEST_TIMER_MS, pause } from '../../../src/time/pause.ts'
+import { Throttle } from '../../../src/time/throttle.ts'
 
 describe('back-off', () => {
   const range = { firstMs: 500, maxMs: 30_000 }
@@ -52,5 +53,26 @@ describe('a pause', () => {
     } finally {
       vi.useRealTimers()
     }
+  })
+})
+
+describe('a throttle', () => {
+  test('is due at once, then once in its time with the number of what was not told, for each kind', () => {
+    let nowMs = 5
+    const throttle = new Throttle(100, () => nowMs)
+    expect([throttle.due('a'), throttle.due('a'), throttle.due('b'), throttle.due()]).toEqual([1, undefined, 1, 1])
+    nowMs += 99
+    expect(throttle.due('a')).toBeUndefined()
+    nowMs += 1
+    expect([throttle.due('a'), throttle.due('a')]).toEqual([3, undefined])
+  })
+
+  test('remembers a bounded number of kinds, of those that came last', () => {
+    const throttle = new Throttle(100, () => 0)
+    for (let kind = 0; kind < 1_000; kind++) throttle.due(String(kind))
+    expect(throttle.due('999')).toBeUndefined()
+    expect(throttle.due('one more')).toBe(1)
+    expect(throttle.due('one more')).toBeUndefined()
+    expect(throttle.due('999')).toBe(1)
   })
 })
