@@ -67,6 +67,13 @@ export interface Stage {
 export interface Scene extends Stage, AsyncDisposable {
   readonly row: Row
   readonly client: ClientPeer
+  /** What the client was asked so far, with `_meta`. A scenario is played twice at a time: what it has seen belongs to its scene. */
+  readonly asked: readonly Asked[]
+}
+
+interface Asked {
+  readonly params: unknown
+  readonly meta: unknown
 }
 
 const SERVER: Identity = { name: 'bridged-server', version: '1.2.3' }
@@ -187,7 +194,7 @@ const listen = async (server: NetServer, opened: AsyncDisposableStack): Promise<
 /** Where a client goes. */
 type Target = { readonly url: string } | { readonly input: Duplex; readonly output: Duplex }
 
-const connect = async (row: Row, target: Target, setup: Setup['client'] = {}): Promise<ClientPeer> => {
+const connect = async (row: Row, target: Target, asked: Asked[], setup: Setup['client'] = {}): Promise<ClientPeer> => {
   const stream = watchStream()
   const transport = transportTo(row, target, stream.fetch)
   const { info = CLIENT, capabilities = {}, answers = {}, prepare } = setup
@@ -195,7 +202,12 @@ const connect = async (row: Row, target: Target, setup: Setup['client'] = {}): P
     info,
     capabilities,
     prepare: (peer: Peer): void => {
-      for (const [method, answer] of Object.entries(answers)) peer.handle(method, answer)
+      for (const [method, answer] of Object.entries(answers)) {
+        peer.handle(method, (turn) => {
+          asked.push({ params: turn.params, meta: turn.meta })
+          return answer(turn)
+        })
+      }
       prepare?.(peer)
     },
   }
@@ -218,10 +230,12 @@ const scene = async (row: Row, setup: Setup, reach: (stand: Stand) => Promise<Ta
   const stand = new Stand(row, setup.server)
   const { opened, notes, servers } = stand
   try {
-    const client = opened.use(await connect(row, await reach(stand), setup.client))
+    const asked: Asked[] = []
+    const client = opened.use(await connect(row, await reach(stand), asked, setup.client))
     return {
       row,
       client,
+      asked,
       notes,
       servers,
       announce: (list) => stand.announce(list),

@@ -30,24 +30,15 @@ const question = (
   answer: Handle,
   on?: (row: Row) => boolean,
 ): Scenario => {
-  const seen: unknown[] = []
   return {
     name,
     ...(on && { on }),
     server: { capabilities: { tools: {} }, serve: (server) => tools({ ask: asking(server, method, params, shown) })(server) },
     client: {
       capabilities,
-      answers: {
-        [method]: (turn) => {
-          seen.push(turn.params, turn.meta)
-          return answer(turn)
-        },
-      },
+      answers: { [method]: answer },
     },
-    play: async (scene) => {
-      seen.length = 0
-      return [await call(scene, 'ask'), [...seen]]
-    },
+    play: async (scene) => [await call(scene, 'ask'), scene.asked],
   }
 }
 
