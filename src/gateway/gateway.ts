@@ -18,8 +18,7 @@ import { appsSettings } from '../catalog/view/apps.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import { joinInstructions } from '../catalog/view/instructions.ts'
-import { exposedUri, findResource, findTool } from '../catalog/view/routes.ts'
-import type { Route } from '../catalog/view/routes.ts'
+import { findTool } from '../catalog/view/routes.ts'
 import type { Reconnected, UpdateAudience } from '../downstream/environment.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -30,20 +29,19 @@ import { Parking } from '../era/host/parking.ts'
 import type { DecisionService } from '../policy/decision-service.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Observer } from '../observe/observer.ts'
-import { complete, Refusal, stack } from '../rpc/call.ts'
-import type { Call, Caller, EndpointPath, Handler, HostSession, Layer, Outcome, Scope } from '../rpc/call.ts'
-import { noteDenial, noteRoute } from '../rpc/record.ts'
+import { Refusal, stack } from '../rpc/call.ts'
+import type { Call, Caller, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import { APPS_EXTENSION } from '../wire/protocol/apps.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { METHODS } from '../wire/protocol/methods.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
-import { Payload } from '../wire/message/payload.ts'
-import { isAtLeast, isModernRevision, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
+import type { Payload } from '../wire/message/payload.ts'
+import { isAtLeast, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
 import { withoutTasks } from '../wire/protocol/tasks.ts'
 import { Access } from './access.ts'
 import type { Audit } from './audit.ts'
-import { isAsItCame, isListedDirectly, isWatchedDirectly, mayBeUnlisted } from './lists/bridges.ts'
+import { isAsItCame, isListedDirectly } from './lists/bridges.ts'
 import { Confirmations } from './rounds/confirm.ts'
 import { Discovery } from './discovery.ts'
 import { Feed } from './lists/feed.ts'
@@ -56,9 +54,10 @@ import { Rates } from './limits/rates.ts'
 import { Rounds } from './rounds/rounds.ts'
 import { Overflow } from './limits/overflow.ts'
 import { Router } from './router.ts'
+import { ServerCards } from './server-cards.ts'
 import { Scopes } from './lists/scopes.ts'
 import { SignInRounds } from './rounds/sign-in.ts'
-import { Subscriptions } from './subscriptions.ts'
+import { ResourceSubscriptions } from './resource-subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './tasks/task-listeners.ts'
 import { Tasks } from './tasks/tasks.ts'
@@ -72,9 +71,6 @@ export interface Shared {
   readonly store: Store | undefined
 }
 
-/** How long a page for people waits for servers that each caller signs in to. */
-const CARDS_MS = 1_000
-
 export class Gateway {
   /** What every call passes: another one when a reload switches layers on or off. */
   handle: Handler
@@ -87,11 +83,11 @@ export class Gateway {
   readonly #policies: readonly Layer[]
   #observer: Observer | undefined
   readonly #fleet: Fleet
-  readonly #signIns: SignIns
+  readonly #cards: ServerCards
   readonly #lists: Lists
   readonly #router: Router
   readonly #tasks: Tasks
-  readonly #subscriptions = new Subscriptions(() => this.#options.maxSubscriptions)
+  readonly #subscriptions: ResourceSubscriptions
   readonly #discovery: Discovery
   readonly #overflow: Overflow
   readonly #confirmations: Confirmations
@@ -132,7 +128,7 @@ export class Gateway {
     const rounds = new Rounds(seal, () => this.#options.parking.ttlMs)
     this.rates = new Rates(options.rates, (scope) => this.toolsetOf(scope))
     const signInRounds = new SignInRounds(signIns, seal)
-    this.#signIns = signIns
+    this.#cards = new ServerCards(fleet, this.feed, signIns)
     this.#router = new Router({
       feed: this.feed,
       owners: new Owners(this.feed, late, rounds, signInRounds, fleet),
@@ -143,6 +139,13 @@ export class Gateway {
       overflow: this.#overflow,
       access: this.access,
       fleet,
+    })
+    this.#subscriptions = new ResourceSubscriptions({
+      feed: this.feed,
+      fleet,
+      access: this.access,
+      relay: (call) => this.#router.relay(call),
+      max: () => this.#options.maxSubscriptions,
     })
     this.parking = new Parking(seal, () => this.#options.parking, reached, shared.home)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller), this.access)
@@ -162,42 +165,12 @@ export class Gateway {
     return isThere && this.feed.viewOf({ scope, revision: LATEST_LEGACY }).sees(scope.server) ? scope : undefined
   }
 
-  async servers(identity: Identity): Promise<readonly ServerCard[]> {
-    const { principal } = identity
-    const scope = this.scopeFor(identity, {})
-    if (scope === undefined) return []
-    const seen = this.#seenBy(identity, scope)
-    // Where each caller signs in for itself, whether it has to is known once its own connection was tried.
-    const tried = seen.filter(({ credential }) => credential?.interactive !== undefined).map((downstream) => downstream.tried())
-    const late = new Promise((resolve) => setTimeout(resolve, CARDS_MS).unref())
-    await Promise.race([Promise.all(tried), late])
-    const { rows } = this.feed.viewOf({ scope, revision: LATEST_LEGACY, principal }).list('tools')
-    return seen.map(({ options: { key, displayName }, health$ }) => {
-      const { state, failure } = health$.value
-      const isReady = state === 'healthy' || state === 'degraded'
-      return {
-        key,
-        displayName,
-        state: isReady ? 'ready' : state === 'starting' ? 'starting' : 'away',
-        needsSignIn: failure?.facts.signIn === true,
-        tools: rows.filter(({ server, entry }) => server.key === key && entry.isSignIn !== true).length,
-      }
-    })
+  servers(identity: Identity): Promise<readonly ServerCard[]> {
+    return this.#cards.of(identity, this.scopeFor(identity, {}))
   }
 
-  async signInAt(identity: Identity, key: string): Promise<string | undefined> {
-    const scope = this.scopeFor(identity, {})
-    const downstream = scope && this.#seenBy(identity, scope).find(({ options }) => options.key === key)
-    const interactive = downstream?.credential?.interactive
-    if (downstream === undefined || interactive === undefined) return undefined
-    return (await this.#signIns.ask(interactive, downstream.options.displayName)).url
-  }
-
-  #seenBy({ principal }: Identity, scope: Scope): readonly Downstream[] {
-    const view = this.feed.viewOf({ scope, revision: LATEST_LEGACY, principal })
-    return this.#fleet.downstreams$.value.flatMap(({ options: { key } }) =>
-      view.sees(key) ? (this.#fleet.for(key, principal) ?? []) : [],
-    )
+  signInAt(identity: Identity, key: string): Promise<string | undefined> {
+    return this.#cards.signInAt(identity, this.scopeFor(identity, {}), key)
   }
 
   /** The one server there is, where the merged endpoint shows all of it under its own names (BRIDGING 3.21). */
@@ -252,24 +225,11 @@ export class Gateway {
   }
 
   maySubscribe(caller: Caller, uri: string): boolean | undefined {
-    const route = this.#resourceRoute(caller, uri)
-    const inventory = route && this.#fleet.for(route.serverKey, caller.principal)?.inventoryFor(caller)
-    const isDeclared = (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
-    return isDeclared || inventory === undefined || isModernRevision(inventory.revision) ? isDeclared : undefined
+    return this.#subscriptions.isOffered(caller, uri)
   }
 
-  async subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
-    const route = this.#resourceRoute(caller, uri)
-    const downstream = route && this.#fleet.for(route.serverKey, caller.principal)
-    if (route === undefined || downstream === undefined) return false
-    if (!(await this.#mayWatch(caller, uri, route, downstream))) return false
-    const { options } = downstream
-    const mayHear = (original: string): boolean => this.feed.viewOf(caller).showsUri(options, original)
-    const expose = (original: string): string => exposedUri(this.feed.viewOf(caller), options, original)
-    const { original } = route
-    const isOffered = await this.#subscriptions.add(subscriber, downstream, original, { caller, exposed: uri, mayHear, expose })
-    if (isOffered && caller.session !== undefined) await downstream.watchFor(caller.session, original)
-    return isOffered
+  subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
+    return this.#subscriptions.add(subscriber, caller, uri)
   }
 
   unsubscribe(subscriber: Subscriber & TaskSubscriber): void {
@@ -340,10 +300,6 @@ export class Gateway {
   async restored(downstream: Reconnected): Promise<void> {
     this.#tasks.restore(downstream)
     await this.#subscriptions.restore(downstream)
-  }
-
-  #idOf({ serverKey }: Route, { principal }: Caller): string {
-    return this.#fleet.for(serverKey, principal)?.id ?? serverKey
   }
 
   /** Other options, from a reload. */
@@ -448,101 +404,33 @@ export class Gateway {
     const way = METHODS[call.method]?.way
     if (way === 'list') return this.#lists.serve(call)
     if (way === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
-    const settling = this.#bridgedServer(call.caller)?.eraSettled(call.caller)
-    return settling === undefined ? this.#routeByEra(call) : settling.then(() => this.#routeByEra(call))
+    const bridged = this.#bridgedServer(call.caller)
+    const settling = bridged?.eraSettled(call.caller)
+    return settling === undefined ? this.#routeByEra(call, bridged) : settling.then(() => this.#routeByEra(call, bridged))
   }
 
-  /** What is done at a bridge depends on the era in which its server is spoken to for this host. */
-  #routeByEra(call: Call): Promise<Outcome> {
+  /** What is done at a bridge depends on the era in which its server is spoken to for this host. `bridged`: that server. */
+  #routeByEra(call: Call, bridged: Downstream | undefined): Promise<Outcome> {
     const way = METHODS[call.method]?.way
-    if (way === 'task') return this.#task(call)
+    if (way === 'task') return this.#task(call, bridged)
     if (way === undefined || call.method === 'logging/setLevel') return this.#router.relay(call)
-    return this.#subscription(call)
+    return this.#subscriptions.serve(call, bridged)
   }
 
   /** Task methods do not exist for hosts to which tasks were not declared (B174). */
-  #task(call: Call): Promise<Outcome> {
+  #task(call: Call, bridged: Downstream | undefined): Promise<Outcome> {
     const { session, revision } = call.caller
     const isKnown = this.#options.tasks && (session === undefined || isAtLeast(revision, '2025-11-25'))
     if (!isKnown) throw new Refusal(-32601, `Method not found: ${call.method}`, { status: 404 })
-    return this.#isBetweenLegacyPeers(call) ? this.#router.relay(call) : this.#tasks.serve(call)
-  }
-
-  /** Whether a legacy host at a bridge and its legacy server have a link for themselves. */
-  #isBetweenLegacyPeers({ caller }: Call): boolean {
-    const downstream = this.#bridgedServer(caller)
-    return downstream !== undefined && caller.session !== undefined && isAsItCame(caller, downstream)
+    // A legacy host at a bridge and its legacy server have a link for themselves.
+    const isBetweenLegacyPeers = bridged !== undefined && session !== undefined && isAsItCame(call.caller, bridged)
+    return isBetweenLegacyPeers ? this.#router.relay(call) : this.#tasks.serve(call)
   }
 
   #bridgedServer({ scope, principal }: Caller): Downstream | undefined {
     return scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
   }
-
-  /** `resources/subscribe` and `resources/unsubscribe` of legacy hosts. */
-  async #subscription(call: Call): Promise<Outcome> {
-    const { session } = call.caller
-    const own = this.#bridgedServer(call.caller)
-    if (own !== undefined && session !== undefined && isWatchedDirectly(own, this.feed.viewOf(call.caller), call.caller))
-      return this.#watchDirectly(call, own, session)
-    if (call.target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
-    const route = this.#resourceRoute(call.caller, call.target)
-    if (call.method === 'resources/unsubscribe') {
-      if (route !== undefined) {
-        this.#fleet.for(route.serverKey, call.caller.principal)?.unwatchFor(session, route.original)
-        this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
-      }
-      return complete(Payload.of({}))
-    }
-    if (route === undefined) {
-      noteDenial(call, 'unknown')
-      throw new Refusal(-32002, `Resource not found: ${call.target}`, { data: { uri: call.target } })
-    }
-    noteRoute(call, route.serverKey, route.original)
-    const downstream = this.#fleet.for(route.serverKey, call.caller.principal)
-    if (downstream !== undefined) await this.access.check({ call, route, downstream, view: this.feed.viewOf(call.caller) })
-    const isOffered = await this.subscribe(session, call.caller, call.target).catch((error: unknown) => {
-      this.#subscriptions.remove(session, this.#idOf(route, call.caller), route.original)
-      throw error
-    })
-    if (!isOffered) throw new Refusal(-32602, `${call.target} is not subscribable`)
-    return complete(Payload.of({}))
-  }
-
-  /** What `subscriptions/listen` asks for; a refusal of the policy is one resource less. */
-  async #mayWatch(caller: Caller, uri: string, route: Route, downstream: Downstream): Promise<boolean> {
-    const call = { method: 'resources/subscribe', target: uri, params: NO_PARAMS, caller }
-    try {
-      await this.access.check({ call, route, downstream, view: this.feed.viewOf(caller) })
-      return true
-    } catch (error) {
-      if (error instanceof Failure) return false
-      throw error
-    }
-  }
-
-  /** The server takes the subscription or refuses it in its own words; what it tells comes over the same link. */
-  async #watchDirectly(call: Call, downstream: Downstream, session: HostSession): Promise<Outcome> {
-    const uri = call.target ?? ''
-    if (call.method === 'resources/unsubscribe') downstream.watchesNoMore(session, uri)
-    const outcome = await this.#router.relay(call)
-    if (call.method === 'resources/subscribe') downstream.watches(session, uri)
-    return outcome
-  }
-
-  /** The owner of a resource; at a bridge its server, whether a list shows the resource or not. */
-  #resourceRoute(caller: Caller, uri: string): Route | undefined {
-    const view = this.feed.viewOf(caller)
-    const found = findResource(view, uri)
-    const { server } = caller.scope
-    if (found !== undefined || server === undefined) return found
-    const downstream = this.#fleet.for(server, caller.principal)
-    const isForwarded =
-      downstream !== undefined && mayBeUnlisted({ method: 'resources/read', target: uri, caller }, downstream, view)
-    return isForwarded ? { serverKey: server, original: uri, entry: undefined } : undefined
-  }
 }
-
-const NO_PARAMS = Payload.of({})
 
 /** To a server the host is then one that knows no tasks. */
 const withoutExtension = (call: Call): Call => ({

@@ -308,6 +308,25 @@ test('a result that would come as a task is not made, or withheld, where results
   expect(end).not.toHaveProperty('task')
 })
 
+test('a subscription is asked about once, and refused with the reason', async () => {
+  await using service = await startService(
+    ({ call }) => call?.['method'] !== 'resources/subscribe' || { decision: 'deny', reason: 'no news' },
+  )
+  await using allowing = await startService(() => true)
+  for (const [{ url, asked }, isRefused] of [
+    [service, true],
+    [allowing, false],
+  ] as const) {
+    await using gateway = await start(url)
+    await using host = await legacyHttp.connect(gateway)
+    const { resources } = (await host.call('resources/list')) as { resources: { uri: string }[] }
+    const subscribed = host.call('resources/subscribe', { uri: resources[0]?.uri })
+    if (isRefused) await expect(subscribed).rejects.toThrow('no news')
+    else expect(await subscribed).toEqual({})
+    expect(asked().filter(({ call }) => call?.['method'] === 'resources/subscribe')).toHaveLength(1)
+  }
+})
+
 test('a reload asks another service for the next call', async () => {
   await using first = await startService(() => false)
   await using second = await startService(() => true)

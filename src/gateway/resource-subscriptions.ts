@@ -1,0 +1,155 @@
+/**
+ * Subscriptions to resources, in the words of both eras: which server a URI belongs to, whether its caller may watch it, and that the
+ * server is asked (BRIDGING 3.8). Who watches what is counted by `Subscriptions`.
+ *
+ * The exception: at a bridge the server takes or refuses a subscription itself, and its updates come over the link of that host (B277).
+ */
+import { exposedUri, findResource } from '../catalog/view/routes.ts'
+import type { Route } from '../catalog/view/routes.ts'
+import type { Downstream } from '../downstream/downstream.ts'
+import type { Reconnected, UpdateAudience } from '../downstream/environment.ts'
+import type { Fleet } from '../downstream/fleet.ts'
+import { complete, Refusal } from '../rpc/call.ts'
+import type { Call, Caller, HostSession, Outcome } from '../rpc/call.ts'
+import { noteDenial, noteRoute } from '../rpc/record.ts'
+import { Failure } from '../wire/message/failure.ts'
+import { Payload } from '../wire/message/payload.ts'
+import { isModernRevision } from '../wire/protocol/revisions.ts'
+import type { Access } from './access.ts'
+import { isWatchedDirectly, mayBeUnlisted } from './lists/bridges.ts'
+import type { Feed } from './lists/feed.ts'
+import { Subscriptions } from './subscriptions.ts'
+import type { Subscriber } from './subscriptions.ts'
+
+export interface ResourceSubscriptionsParts {
+  readonly feed: Pick<Feed, 'viewOf'>
+  readonly fleet: Fleet
+  readonly access: Access
+  /** Hands a request at a bridge on to its server. */
+  readonly relay: (call: Call) => Promise<Outcome>
+  /** How many one subscriber may watch (`limits.subscriptions`). */
+  readonly max: () => number
+}
+
+/** A resource and the server that has it. */
+interface Found {
+  readonly route: Route
+  readonly downstream: Downstream
+}
+
+const NO_PARAMS = Payload.of({})
+
+export class ResourceSubscriptions {
+  readonly #parts: ResourceSubscriptionsParts
+  readonly #subscriptions: Subscriptions
+
+  constructor(parts: ResourceSubscriptionsParts) {
+    this.#parts = parts
+    this.#subscriptions = new Subscriptions(parts.max)
+  }
+
+  /** `undefined`: a legacy server that declares nothing may offer it nevertheless. */
+  isOffered(caller: Caller, uri: string): boolean | undefined {
+    const inventory = this.#find(caller, uri)?.downstream.inventoryFor(caller)
+    const isDeclared = (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
+    return isDeclared || inventory === undefined || isModernRevision(inventory.revision) ? isDeclared : undefined
+  }
+
+  /** For `subscriptions/listen`: a refusal of the policy is one resource less. False: the server does not offer it. */
+  async add(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
+    const found = this.#find(caller, uri)
+    if (found === undefined) return false
+    try {
+      await this.#check({ method: 'resources/subscribe', target: uri, params: NO_PARAMS, caller }, found)
+    } catch (error) {
+      if (error instanceof Failure) return false
+      throw error
+    }
+    return this.#add(subscriber, caller, uri, found)
+  }
+
+  /** `resources/subscribe` and `resources/unsubscribe` of legacy hosts. `bridged`: the server, at a bridge. */
+  async serve(call: Call, bridged: Downstream | undefined): Promise<Outcome> {
+    const { caller, target } = call
+    const { session } = caller
+    if (bridged !== undefined && session !== undefined && isWatchedDirectly(bridged, this.#parts.feed.viewOf(caller), caller))
+      return this.#watchDirectly(call, bridged, session)
+    if (target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
+    const found = this.#find(caller, target)
+    if (call.method === 'resources/unsubscribe') {
+      if (found !== undefined) this.#remove(session, found)
+    } else if (found === undefined) {
+      noteDenial(call, 'unknown')
+      throw new Refusal(-32002, `Resource not found: ${target}`, { data: { uri: target } })
+    } else await this.#subscribe(call, target, session, found)
+    return complete(Payload.of({}))
+  }
+
+  release(subscriber: Subscriber): void {
+    this.#subscriptions.release(subscriber)
+  }
+
+  /** A server says that a resource changed. */
+  updated(id: string, uri: string, params: Payload, audience: UpdateAudience): void {
+    this.#subscriptions.updated(id, uri, params, audience)
+  }
+
+  /** A server is back after a loss. */
+  restore(downstream: Reconnected): Promise<void> {
+    return this.#subscriptions.restore(downstream)
+  }
+
+  async #subscribe(call: Call, uri: string, session: HostSession, found: Found): Promise<void> {
+    noteRoute(call, found.route.serverKey, found.route.original)
+    await this.#check(call, found)
+    let isOffered: boolean
+    try {
+      isOffered = await this.#add(session, call.caller, uri, found)
+    } catch (error) {
+      this.#subscriptions.remove(session, found.downstream.id, found.route.original)
+      throw error
+    }
+    if (!isOffered) throw new Refusal(-32602, `${uri} is not subscribable`)
+  }
+
+  async #add(subscriber: Subscriber, caller: Caller, uri: string, { route: { original }, downstream }: Found): Promise<boolean> {
+    const { feed } = this.#parts
+    const { options } = downstream
+    const mayHear = (other: string): boolean => feed.viewOf(caller).showsUri(options, other)
+    const expose = (other: string): string => exposedUri(feed.viewOf(caller), options, other)
+    const isOffered = await this.#subscriptions.add(subscriber, downstream, original, { caller, exposed: uri, mayHear, expose })
+    if (isOffered && caller.session !== undefined) await downstream.watchFor(caller.session, original)
+    return isOffered
+  }
+
+  #remove(session: HostSession, { route: { original }, downstream }: Found): void {
+    downstream.unwatchFor(session, original)
+    this.#subscriptions.remove(session, downstream.id, original)
+  }
+
+  async #check(call: Pick<Call, 'method' | 'target' | 'params' | 'caller' | 'record'>, found: Found): Promise<void> {
+    await this.#parts.access.check({ call, ...found, view: this.#parts.feed.viewOf(call.caller) })
+  }
+
+  /** The server takes the subscription or refuses it in its own words; what it tells comes over the same link. */
+  async #watchDirectly(call: Call, downstream: Downstream, session: HostSession): Promise<Outcome> {
+    const uri = call.target ?? ''
+    if (call.method === 'resources/unsubscribe') downstream.watchesNoMore(session, uri)
+    const outcome = await this.#parts.relay(call)
+    if (call.method === 'resources/subscribe') downstream.watches(session, uri)
+    return outcome
+  }
+
+  /** The server of a resource; at a bridge that server, whether a list shows the resource or not. */
+  #find(caller: Caller, uri: string): Found | undefined {
+    const { feed, fleet } = this.#parts
+    const view = feed.viewOf(caller)
+    const listed = findResource(view, uri)
+    const key = listed?.serverKey ?? caller.scope.server
+    const downstream = key === undefined ? undefined : fleet.for(key, caller.principal)
+    if (key === undefined || downstream === undefined) return undefined
+    if (listed !== undefined) return { route: listed, downstream }
+    const isForwarded = mayBeUnlisted({ method: 'resources/read', target: uri, caller }, downstream, view)
+    return isForwarded ? { route: { serverKey: key, original: uri, entry: undefined }, downstream } : undefined
+  }
+}
