@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
 /**
- * The kinds of tests, quickest first; each begins when the one before has ended. `retry`: tests that drive other people's programs
- * in processes of their own share two cores with them; the unit tests must pass at once. Files share nothing and mostly wait, so two
- * run at a time whatever the machine.
+ * The kinds of tests, quickest first; each begins when the one before has ended. `retry`: on two cores a test may wait longer than it
+ * allows for what others do beside it; whatever needs a second run is named in the last lines. Files share nothing and mostly wait, so
+ * two run at a time whatever the machine.
  */
 const project = (name: string, groupOrder: number, testTimeout: number, retry: number) => ({
   test: {
@@ -21,8 +21,8 @@ const project = (name: string, groupOrder: number, testTimeout: number, retry: n
 export default defineConfig({
   test: {
     globalSetup: './test/support/build.ts',
-    // The second one names what was left out for want of a program.
-    reporters: ['default', './test/support/programs-reporter.ts'],
-    projects: [project('unit', 0, 20_000, 0), project('integration', 1, 30_000, 1), project('e2e', 2, 120_000, 2)],
+    // The second one names what was left out for want of a program, and what needed a second run.
+    reporters: ['default', './test/support/last-lines-reporter.ts'],
+    projects: [project('unit', 0, 20_000, 1), project('integration', 1, 30_000, 1), project('e2e', 2, 120_000, 2)],
   },
 })

@@ -1,6 +1,6 @@
 /**
  * Suites that need a program which npm does not bring (`.ci/programs`). Where it is missing the suite is skipped and named in the
- * last lines of the run (`programs-reporter.ts`); with `CI=true` it fails instead, so that no run is green by leaving something out.
+ * last lines of the run (`last-lines-reporter.ts`); with `CI=true` it fails instead, so that no run is green by leaving something out.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
