@@ -22,13 +22,21 @@ interface Page {
 
 const REPOSITORY = 'https://github.com/trunkline/trunkline/blob/main/'
 
-/** As GitHub names headings: the links within the pages are written for it. */
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-    .trim()
-    .replaceAll(/\s/g, '-')
+/** Names the headings of one page as GitHub does, since the links within the pages are written for it: of two equal ones, the second ends with `-1`. */
+export const anchorNamer = (): ((heading: string) => string) => {
+  const counts = new Map<string, number>()
+  return (heading) => {
+    const name = heading
+      .replaceAll(/[`*]|\]\([^)]*\)|\[/g, '')
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replaceAll(/\s/g, '-')
+    const count = counts.get(name) ?? 0
+    counts.set(name, count + 1)
+    return count === 0 ? name : `${name}-${count}`
+  }
+}
 
 const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
@@ -37,6 +45,7 @@ const readPage = (path: string, known: ReadonlySet<string>): Page => {
   const source = readFileSync(join(DOCS, `${path}.md`), 'utf8')
   const sections: { heading: string; anchor: string; text: string }[] = []
   const broken: string[] = []
+  const anchorOf = anchorNamer()
   /** Pages of the site, else files of the repository. */
   const hrefOf = (href: string): string => {
     if (/^[a-z]+:|^#/.test(href)) return href
@@ -52,7 +61,7 @@ const readPage = (path: string, known: ReadonlySet<string>): Page => {
     gfm: true,
     renderer: {
       heading({ tokens, depth, text }) {
-        const anchor = anchorOf(text.replaceAll(/[`*]|\]\([^)]*\)|\[/g, ''))
+        const anchor = anchorOf(text)
         sections.push({ heading: text, anchor, text: '' })
         return `<h${depth} id="${anchor}">${this.parser.parseInline(tokens)} <a class="anchor" href="#${anchor}" aria-label="Link to this section">#</a></h${depth}>\n`
       },
@@ -68,7 +77,12 @@ const readPage = (path: string, known: ReadonlySet<string>): Page => {
   })
   const html = marked.parse(source, { async: false })
   const [title = path] = /^# (.+)$/m.exec(source)?.slice(1) ?? []
-  const texts = source.split(/^#{1,6} .+$/m).slice(1)
+  // By the parser: a comment in a script (`# …`) is no heading.
+  const texts: string[] = []
+  for (const token of marked.lexer(source)) {
+    if (token.type === 'heading') texts.push('')
+    else if (texts.length > 0) texts[texts.length - 1] += token.raw
+  }
   return { path, title, html, broken, sections: sections.map((section, at) => ({ ...section, text: texts[at] ?? '' })) }
 }
 

@@ -12,7 +12,9 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTrunkline, TRUNKLINE } from '../../examples/run.ts'
 import type { Trunkline } from '../../examples/run.ts'
+import { anchorNamer } from '../../scripts/site.ts'
 import { loadConfiguration } from '../../src/config/load.ts'
+import { describeWith } from '../support/programs.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Where the pages say the demo is. */
@@ -50,6 +52,13 @@ const blocks = pages.flatMap((page): Block[] => {
   }))
 })
 
+/** The headings of a page as links name them; a comment in a script (`# …`) is none. */
+const anchorsOf = (page: string): readonly string[] => {
+  const anchorOf = anchorNamer()
+  const text = textOfPage(page).replaceAll(/^ *```[^]*?^ *```/gm, '')
+  return [...text.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading]) => anchorOf(heading))
+}
+
 /** Each marked command with the answer that stands below it. */
 const commands = blocks.flatMap((block, at) => {
   const next = blocks[at + 1]
@@ -59,7 +68,7 @@ const commands = blocks.flatMap((block, at) => {
 /** 32 bytes for `state.key`. */
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, at) => at)).toString('base64')
 
-describe('commands against the demo, started as `npm start` does', () => {
+describeWith(['curl'], 'commands against the demo, started as `npm start` does', () => {
   let demo: Trunkline
   beforeAll(async () => {
     const { scripts } = JSON.parse(textOfPage('package.json')) as { scripts: { start: string } }
@@ -75,7 +84,7 @@ describe('commands against the demo, started as `npm start` does', () => {
 
   test.each(commands)('$at answers as shown', async ({ text, answer }) => {
     const shown = text.replaceAll(ORIGIN, demo.url.origin)
-    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', shown], { cwd: ROOT })
+    const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', shown], { cwd: ROOT })
     if (answer === undefined) return expect(stdout).not.toBe('')
     // One JSON body, or the last event of a stream.
     const body = [...stdout.matchAll(/^data: (.+)$/gm)].at(-1)?.[1] ?? stdout
@@ -145,5 +154,14 @@ describe('pages', () => {
     const targets = [...textOfPage(page).matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target)
     const broken = targets.filter((target) => !existsSync(join(ROOT, dirname(page), target)))
     expect(broken.map((target) => `${page} → ${relative(ROOT, join(ROOT, dirname(page), target))}`)).toEqual([])
+  })
+
+  test.each(pages)('the links of %s to headings lead to some', (page) => {
+    const links = [...textOfPage(page).matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
+    const broken = links.filter(([, target, anchor]) => {
+      const file = target === '' ? page : join(dirname(page), target)
+      return file.endsWith('.md') && !anchorsOf(file).includes(decodeURI(anchor))
+    })
+    expect(broken.map(([link]) => link)).toEqual([])
   })
 })

@@ -122,7 +122,7 @@ test('a proxy that never answers a CONNECT makes the server unreachable', async 
   await client.close()
 })
 
-describeWith(['openssl'], 'TLS', () => {
+describe('TLS', () => {
   const startSecure = async (names: readonly string[]) => {
     const pem = makeCertificates(...names)
     const downstream = await FakeDownstream.start({ ...ECHO, kind: 'modern http' })

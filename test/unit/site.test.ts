@@ -17,17 +17,26 @@ test('every page of docs is in the navigation once', () => {
   for (const page of ['index', 'commands', 'configuration', 'hosts/cursor', 'migration']) expect(pages).toContain(page)
 })
 
-test('every link within the site leads to a file and, in the same page, to a heading', () => {
+test('every link within the site leads to a file and, where it names one, to a heading', () => {
   const broken = pages.flatMap((page) => {
     const text = html(page)
     const links = [...text.matchAll(/ (?:href|src)="(?![a-z]+:)([^"#]*)(?:#([^"]*))?"/g)]
     return links.flatMap(([, target = '', anchor]) => {
       const file = target === '' ? `${page}.html` : join(dirname(page), target)
       if (!existsSync(join(folder, file))) return [`${page} → ${target}`]
-      return target === '' && anchor !== undefined && !text.includes(`id="${anchor}"`) ? [`${page} → #${anchor}`] : []
+      const isThere = anchor === undefined || readFileSync(join(folder, file), 'utf8').includes(` id="${decodeURI(anchor)}"`)
+      return isThere ? [] : [`${page} → ${target}#${anchor}`]
     })
   })
   expect(broken).toEqual([])
+})
+
+test('no two headings of a page have one anchor', () => {
+  const twice = pages.flatMap((page) => {
+    const anchors = [...html(page).matchAll(/<h\d id="([^"]*)"/g)].map(([, anchor]) => `${page}#${anchor}`)
+    return anchors.filter((anchor, at) => anchors.indexOf(anchor) !== at)
+  })
+  expect(twice).toEqual([])
 })
 
 test('nothing is loaded from elsewhere, and the search finds an option by its name', () => {

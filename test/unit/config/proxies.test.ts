@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { diffConfigurations } from '../../../src/config/change/difference.ts'
-import { describeWith } from '../../support/programs.ts'
 import { makeCertificates } from '../../support/certificates.ts'
 import { yaml } from './workspace.ts'
 
@@ -81,7 +80,7 @@ describe('proxy of one server', () => {
   })
 })
 
-describeWith(['openssl'], 'tls of one server', () => {
+describe('tls of one server', () => {
   test('its files are read from the folder of the configuration, watched, and the key is a secret', async () => {
     using pem = makeCertificates('x.test')
     await using files = await yaml(
