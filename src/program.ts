@@ -3,6 +3,8 @@ import { getEventListeners } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { run } from './cli.ts'
 import { CRASH_MS, EXIT } from './commands/terminal/io.ts'
+import { readKeys } from './commands/terminal/keys.ts'
+import type { JobSignals } from './commands/terminal/keys.ts'
 import { remark } from './commands/terminal/print.ts'
 import { Redactor } from './redactor.ts'
 
@@ -40,6 +42,14 @@ const isTerminalGone = (): boolean => {
     return true
   }
 }
+const job: JobSignals = {
+  // Windows knows no jobs, and `kill` would end the process at once.
+  raise: (signal) => void (process.platform === 'win32' ? process.emit(signal) : process.kill(0, signal)),
+  onContinue: (callback) => {
+    process.on('SIGCONT', callback)
+    return () => process.off('SIGCONT', callback)
+  },
+}
 process.on('uncaughtException', onUnknown)
 process.on('unhandledRejection', onUnknown)
 process.on('SIGTERM', onSignal)
@@ -62,4 +72,5 @@ void run(process.argv.slice(2), {
     process.on('SIGHUP', onHangup)
     return () => process.off('SIGHUP', onHangup)
   },
+  onKey: process.stdin.isTTY ? (pressed) => readKeys(process.stdin, job, pressed) : undefined,
 }).then((exitCode) => process.exit(crash.signal.aborted ? EXIT.internal : exitCode))

@@ -16,7 +16,7 @@ export const login = async (invocation: Invocation, server: string, opens: boole
     const { url, code } = asked
     if (json) await printJson(io, asked)
     else await printLines(io, code === undefined ? [url] : [url, `code: ${code}`])
-    if (opens) openUrl(url, context.platform)
+    if (opens) void openUrl(url, context.platform)
     return control.loginEnd(server, io.interrupted)
   })
   if (end === 'done') {

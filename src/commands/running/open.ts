@@ -15,6 +15,6 @@ export const open = async (invocation: Invocation, opens: boolean): Promise<numb
     )
   if (json) await printJson(io, opened)
   else await printLines(io, [opened.url])
-  if (opens) openUrl(opened.url, context.platform)
+  if (opens) void openUrl(opened.url, context.platform)
   return EXIT.ok
 }

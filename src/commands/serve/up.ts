@@ -11,6 +11,7 @@ import { portHolder } from '../terminal/port-holder.ts'
 import { openLog, openServices } from './serving.ts'
 import type { Services, Voice } from './serving.ts'
 import { settled, statusChanges } from './settled.ts'
+import { openUrl } from '../terminal/open-url.ts'
 import { LiveScreen } from '../terminal/screen.ts'
 import type { Shown } from '../terminal/screen.ts'
 import { painter, remark, remarkLines, terminalSize } from '../terminal/print.ts'
@@ -56,23 +57,32 @@ const report = async (running: Running, services: Services, loaded: Loaded): Pro
   await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
 }
 
-/** The same, shown again with every change. */
+/** The same, shown again with every change; the key `o` opens the dashboard. */
 const keepShowing = async (screen: LiveScreen, running: Running, services: Services, loaded: Loaded): Promise<void> => {
   const { io, context, command } = loaded
   const paint = painter(io.stderr, context.env)
-  const page = await pageLine(services, true, command)
+  let page = await pageLine(services, true, command)
+  const keys = io.onKey === undefined ? 'Ctrl-C ends' : 'o opens the dashboard, Ctrl-C ends'
   const show = (): void => {
     const { rows, sum } = serverTable(running, paint, command, io.stderr.columns)
     screen.show({
       top: headLines(loaded),
       middle: rows,
-      bottom: [sum, ...page, ...footLines(loaded, paint), '  Ctrl-C ends'],
+      bottom: [sum, ...page, ...footLines(loaded, paint), `  ${keys}`],
       rest: (left) => `  … ${left} more lines: ${command('ps')}`,
     })
   }
   show()
   const shown = statusChanges(running).subscribe(show)
+  const openPage = async (): Promise<void> => {
+    page = await openedLine(services, context.platform)
+    show()
+  }
+  const offKeys = io.onKey?.((key) => {
+    if (key === 'o') void openPage()
+  })
   if (!io.interrupted.aborted) await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
+  offKeys?.()
   shown.unsubscribe()
   show()
 }
@@ -117,6 +127,15 @@ const explainAddress = (error: unknown): never => {
   const holder = portHolder(port)
   const by = holder === undefined ? '' : ` by ${holder}`
   throw new CommandError(EXIT.config, `${address} is in use${by}: end what listens there, or ${remedy}`)
+}
+
+/** A new link to the dashboard, given to a browser. Its listener is opened where it was not. */
+const openedLine = async ({ listener }: Services, platform: NodeJS.Platform | undefined): Promise<Line[]> => {
+  const opened = await listener.open().catch((error: unknown) => error as Error)
+  if (opened === undefined) return ['  UI   the dashboard is switched off: set ui.enabled']
+  if (opened instanceof Error) return [`  UI   the dashboard cannot be opened: ${opened.message}`]
+  const isStarted = await openUrl(opened.url, platform)
+  return [`  UI   ${opened.url}`, ...(isStarted ? [] : ['       no browser can be started here: open this link in one'])]
 }
 
 /** The link to the dashboard where the listener is open. Its key is for the person at a terminal, not for a log. */

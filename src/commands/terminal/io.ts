@@ -20,6 +20,8 @@ export interface Io {
   readonly redactor: Redactor
   /** SIGHUP, except that of a terminal that is closed: read the configuration again. Returns how to stop listening. */
   readonly onHangup: (callback: () => void) => () => void
+  /** Calls back for each key that is typed, Ctrl-C and the like aside. Returns how to stop. `undefined`: stdin is no terminal. */
+  readonly onKey?: ((pressed: (key: string) => void) => () => void) | undefined
 }
 
 /** How long the end may take of a process whose state is not known any more: 5 s for its calls, the rest for its servers. */

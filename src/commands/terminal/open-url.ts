@@ -12,11 +12,14 @@ export const openerFor = (text: string, platform: NodeJS.Platform | undefined): 
   return [OPENERS[platform ?? 'linux'] ?? OTHER_OPENER, url.href]
 }
 
-export const openUrl = (text: string, platform: NodeJS.Platform | undefined): void => {
+/** Resolves with whether the program was started. Without it the link that was printed is as good. */
+export const openUrl = (text: string, platform: NodeJS.Platform | undefined): Promise<boolean> => {
   const [program, url] = openerFor(text, platform) ?? []
-  if (program === undefined || url === undefined) return
-  // Without it the link that was printed is as good.
-  spawn(program, [url], { shell: false, stdio: 'ignore', detached: true })
-    .on('error', () => undefined)
-    .unref()
+  if (program === undefined || url === undefined) return Promise.resolve(false)
+  return new Promise((resolve) => {
+    spawn(program, [url], { shell: false, stdio: 'ignore', detached: true })
+      .on('error', () => resolve(false))
+      .on('spawn', () => resolve(true))
+      .unref()
+  })
 }

@@ -1,6 +1,7 @@
 /** What a person sees in a terminal: tmux draws what the program writes, and gives it back as text. */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
@@ -16,13 +17,17 @@ interface Terminal {
   close(): void
 }
 
-/** A terminal of this size in which the command line runs in the folder of `cli`. */
-const openTerminal = (cli: Cli, words: string, { columns = 80, rows = 24, env = '' } = {}): Terminal => {
+/** A terminal of this size in which the command line runs in the folder of `cli`; `job`: as a job of a shell that has jobs. */
+const openTerminal = (cli: Cli, words: string, { columns = 80, rows = 24, env = '', job }: TerminalOptions = {}): Terminal => {
   // A server of its own, without the settings of the person that runs the test.
   const name = `trunkline-${randomUUID()}`
   const tmux = (...args: readonly string[]): string =>
     execFileSync('tmux', ['-f', '/dev/null', '-L', name, ...args], { env: { ...cli.env, TERM: 'xterm-256color' } }).toString()
-  const command = `trap : INT; cd ${cli.folder}; env ${env} ${process.execPath} ${PROGRAM} ${words}; echo ended $?; exec cat`
+  const program = `env ${env} ${process.execPath} ${PROGRAM} ${words}`
+  const started = { front: `set -m; ${program}; echo stopped $?; fg`, back: `set -m; ${program} & wait`, none: program }[
+    job ?? 'none'
+  ]
+  const command = `trap : INT; cd ${cli.folder}; ${started}; echo ended $?; exec cat`
   tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), 'sh', '-c', command)
   let isOpen = true
   const close = (): void => {
@@ -38,6 +43,13 @@ const openTerminal = (cli: Cli, words: string, { columns = 80, rows = 24, env = 
     keys: (...names) => void tmux('send-keys', ...names),
     close,
   }
+}
+
+interface TerminalOptions {
+  readonly columns?: number
+  readonly rows?: number
+  readonly env?: string
+  readonly job?: 'front' | 'back'
 }
 
 const shown = (terminal: Terminal, pattern: RegExp): Promise<string> =>
@@ -99,6 +111,43 @@ describeWith(['tmux'], 'in a terminal', () => {
       terminal.keys('C-c')
       await shown(terminal, /ended 0/)
     }
+  }, 60_000)
+
+  test('the key o opens the dashboard in a browser, no other key is shown, and afterwards the terminal is as it was', async () => {
+    await using cli = await laid()
+    await writeFile(cli.path('bin/xdg-open'), `#!/bin/sh\necho "$1" >${cli.path('opened')}\n`)
+    await chmod(cli.path('bin/xdg-open'), 0o755)
+    const terminal = openTerminal(cli, 'up', { columns: 160 })
+    await shown(terminal, /gone +failed[^]*o opens the dashboard, Ctrl-C ends/)
+    terminal.keys('x', 'Up', 'o')
+    const [url = ''] = (await shown(terminal, /UI +http:\/\/127\.0\.0\.1:\d+\/#k=\S+/)).match(/http\S+/) ?? []
+    await vi.waitUntil(() => existsSync(cli.path('opened')) && readFileSync(cli.path('opened'), 'utf8').trim() === url)
+    expect((await fetch(url)).status).toBe(200)
+    expect(terminal.rows().join('\n')).not.toMatch(/^[xo]|\^\[|no browser/m)
+    terminal.keys('C-c')
+    await shown(terminal, /ended 0/)
+    // The terminal shows what is typed again, and what `cat` answers to a whole line.
+    terminal.keys('typed', 'Enter')
+    await shown(terminal, /^typed\ntyped$/m)
+  }, 60_000)
+
+  test('Ctrl-Z stops it and fg goes on with it; without a browser the key o shows the link to open', async () => {
+    await using cli = await laid()
+    const terminal = openTerminal(cli, 'up', { columns: 160, job: 'front', env: `PATH=${cli.path('bin')}` })
+    await shown(terminal, /gone +failed[^]*Ctrl-C ends/)
+    terminal.keys('C-z')
+    await shown(terminal, /stopped \d+/)
+    terminal.keys('o')
+    await shown(terminal, /UI +http:\/\/\S+#k=\S+\s+no browser can be started here: open this link in one/)
+    terminal.keys('C-c')
+    await shown(terminal, /ended 0/)
+  }, 60_000)
+
+  test('as a job in the background it serves, and the terminal does not stop it', async () => {
+    await using cli = await laid()
+    const terminal = openTerminal(cli, 'up', { columns: 160, job: 'back' })
+    await shown(terminal, /gone +failed[^]*Ctrl-C ends/)
+    expect((await cli.here('ps')).code).toBe(0)
   }, 60_000)
 
   test('F-22 a window that is closed ends what was started in it', async () => {
