@@ -167,6 +167,7 @@ const RELAY_MS = 1_000
 export const startGateway = async (configuration: Configuration, surroundings: Surroundings): Promise<Running> => {
   const { log, redactor = new Redactor() } = surroundings
   redactor.learn(configuration.secrets)
+  redactor.retainMs = configuration.observe.capture.maxAgeMs
   const credentials = new Redactor(configuration.credentials)
   const { host: hostOptions, gateway: gatewayOptions } = configuration
   let current = configuration
@@ -449,7 +450,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     sharedRates?.close()
     if (surroundings.store === undefined) await store?.[Symbol.asyncDispose]()
     await tracing?.[Symbol.asyncDispose]()
-    observer.feed[Symbol.dispose]()
+    observer[Symbol.dispose]()
     await dispose()
   }
   let ending: Promise<void> | undefined
@@ -503,6 +504,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     },
     apply: async (next, restart) => {
       redactor.learn(next.secrets)
+      redactor.retainMs = next.observe.capture.maxAgeMs
       credentials.learn(next.credentials)
       const isSameFile = isDeepStrictEqual(current.audit, next.audit)
       const nextFile = isSameFile ? auditFile : next.audit && (await AuditFile.open(next.audit, log))

@@ -18,12 +18,19 @@ export class Redactor {
   readonly #live = new Map<string, number>()
   /** By holder: what it named last, and before. */
   readonly #held = new WeakMap<object, readonly [readonly string[], readonly string[]]>()
+  /** Words that were replaced twice, and when: the oldest first. */
+  readonly #replaced: { readonly words: readonly string[]; readonly atMs: number }[] = []
+  readonly #nowMs: () => number
   /** Made when they are next needed: secrets come many at a time. */
   #patterns: { readonly texts: RegExp; readonly cores: RegExp } | undefined
 
-  constructor(secrets: readonly string[] = []) {
+  constructor(secrets: readonly string[] = [], nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs
     this.learn(secrets)
   }
+
+  /** Tokens stay hidden for as long after they were replaced twice: captured messages may contain them until then. */
+  retainMs = 0
 
   /** Further secrets, from a reload; those known before stay secret. */
   learn(secrets: readonly string[]): void {
@@ -60,7 +67,17 @@ export class Redactor {
     const [last = [], before = []] = this.#held.get(holder) ?? []
     this.#held.set(holder, [words, last])
     for (const word of words) this.#live.set(word, (this.#live.get(word) ?? 0) + 1)
-    for (const word of before) {
+    const nowMs = this.#nowMs()
+    this.#replaced.push({ words: before, atMs: nowMs })
+    for (let oldest = this.#replaced[0]; oldest !== undefined; oldest = this.#replaced[0]) {
+      if (nowMs - oldest.atMs < this.retainMs) break
+      this.#release(oldest.words)
+      this.#replaced.shift()
+    }
+  }
+
+  #release(words: readonly string[]): void {
+    for (const word of words) {
       const count = (this.#live.get(word) ?? 1) - 1
       if (count === 0) this.#live.delete(word)
       else this.#live.set(word, count)

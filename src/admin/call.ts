@@ -55,13 +55,16 @@ export const callMethod = async (
   const record = observer?.begin({ ref, method, ...caller, clientInfo: undefined, transport: undefined, message, replayOf })
   const call: Call = { ...ownCall({ ref, method, target, params: Payload.at(sent), caller, signal }), record }
   try {
-    const { kind, result } = await gateway.handle(call)
+    const outcome = await gateway.handle(call)
+    record?.returned(call, outcome)
+    const { kind, result } = outcome
     const bytes = join(result.parts())
     record?.answered(resultMessage(String(ref), [bytes]))
     if (kind === 'input_required')
       return { kind: 'refused', message: `${target} asks questions, and they cannot be answered here` }
     return { kind: 'result', isError: Payload.at(bytes).value('isError') === true, result: bytes }
   } catch (error) {
+    record?.rejected(error, signal.aborted)
     record?.answered(undefined)
     if (error instanceof Refusal) return { kind: 'refused', message: error.message }
     if (error instanceof ServerError) return { kind: 'error', message: `${error.message} (${error.code})` }

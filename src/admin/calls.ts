@@ -88,8 +88,8 @@ export const followCalls = (observer: Observer, { viewer, filter: text, after }:
   const kept = after === undefined ? [] : observer.page(viewer, filter, MAX_PAGE).calls.filter(({ id }) => id > after)
   sink.send({ type: 'hello', latest: observer.latest, bodies: observer.bodies })
   if (kept.length > 0) send(kept.toReversed())
-  return observer.feed.subscribe((recordings) => {
-    const rows = recordings.filter(({ begun }) => maySee(viewer, begun.principal)).map((recording) => recording.row())
+  return observer.feed.subscribe((calls) => {
+    const rows = calls.filter(({ principal }) => maySee(viewer, principal)).map((call) => observer.row(call))
     const nowMs = Date.now()
     const wanted = rows.filter((row) => filter(row, nowMs))
     if (wanted.length > 0) send(wanted)

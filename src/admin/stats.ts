@@ -1,7 +1,8 @@
 /** Calls of the last minutes by server and by tool: how many, how many went wrong, how long they took. Made of what is captured. */
 import type { Running } from '../app.ts'
+import { totalMsOf } from '../observe/call-facts.ts'
+import type { CallFacts } from '../observe/call-facts.ts'
 import { isErrorOutcome } from '../observe/ends.ts'
-import type { Recording } from '../observe/recording.ts'
 import { groupMemory } from '../transport/process/group-memory.ts'
 
 export interface Stats {
@@ -36,13 +37,13 @@ export interface ToolStats extends Figures {
 export const DEFAULT_WINDOW_MS = 5 * 60_000
 
 export const statsOf = ({ observer, fleet }: Pick<Running, 'observer' | 'fleet'>, windowMs: number): Stats => {
-  const byServer = new Map<string, Recording[]>()
-  const byTool = new Map<string, Recording[]>()
-  for (const recording of observer.since(performance.now() - windowMs)) {
-    const { server, name, begun } = recording
+  const byServer = new Map<string, CallFacts[]>()
+  const byTool = new Map<string, CallFacts[]>()
+  for (const call of observer.since(performance.now() - windowMs)) {
+    const { server, name, method } = call
     if (server === undefined) continue
-    add(byServer, server, recording)
-    if (begun.method === 'tools/call' && name !== undefined) add(byTool, `${server}\n${name}`, recording)
+    add(byServer, server, call)
+    if (method === 'tools/call' && name !== undefined) add(byTool, `${server}\n${name}`, call)
   }
   const memory = groupMemory()
   return {
@@ -70,14 +71,14 @@ export const statsOf = ({ observer, fleet }: Pick<Running, 'observer' | 'fleet'>
   }
 }
 
-const add = (map: Map<string, Recording[]>, key: string, recording: Recording): void => {
+const add = (map: Map<string, CallFacts[]>, key: string, call: CallFacts): void => {
   const list = map.get(key)
-  if (list === undefined) map.set(key, [recording])
-  else list.push(recording)
+  if (list === undefined) map.set(key, [call])
+  else list.push(call)
 }
 
-const figures = (calls: readonly Recording[]): Figures => {
-  const times = calls.map(({ totalMs }) => totalMs).sort((a, b) => a - b)
+const figures = (calls: readonly CallFacts[]): Figures => {
+  const times = calls.map((call) => totalMsOf(call, performance.now())).sort((a, b) => a - b)
   return {
     calls: calls.length,
     errors: calls.filter(({ end }) => end !== undefined && isErrorOutcome(end.outcome)).length,

@@ -1,9 +1,7 @@
 /** Messages of legacy hosts inside a session, for all listeners (BRIDGING 2.1, 2.4, 5.1). */
 import { wordBridged, wordLegacy } from '../era/host/legacy-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
-import type { Call, Outcome } from '../rpc/call.ts'
-import { endOfError } from '../observe/ends.ts'
-import type { CallEnd } from '../observe/ends.ts'
+import type { Answer, Call, Outcome } from '../rpc/call.ts'
 import type { Begun, Recording } from '../observe/recording.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
@@ -52,9 +50,10 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   const answer = (outcome: Outcome): void => {
     session.finish(running)
     try {
+      recording?.returned({ method: message.method, signal }, outcome)
       const result = isAtBridge ? wordBridged(outcome) : wordLegacy(outcome)
       if (result instanceof StreamedResult) return passOn(result, id, exchange, signal, fail)
-      if (signal.aborted) return recording?.answered(undefined, CANCELLED)
+      if (signal.aborted) return recording?.answered(undefined)
       const parts = resultMessage(id, result.parts())
       recording?.answered(parts)
       if (recording !== undefined) exchange.onTaken(() => recording.written())
@@ -71,11 +70,12 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   }
   const fail = (error: unknown): void => {
     session.finish(running)
-    if (signal.aborted) return recording?.answered(undefined, CANCELLED)
+    recording?.rejected(error, signal.aborted)
+    if (signal.aborted) return recording?.answered(undefined)
     const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge, word: sameResult }
     hub.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
-    recording?.answered(parts, endOfError(error, false, undefined))
+    recording?.answered(parts)
     exchange.answer(parts, status, scopes)
   }
   if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, hub)), 200)
@@ -183,12 +183,13 @@ const makeCall = (
       } else if (method !== 'notifications/message' || session.hears(said.text('level')))
         exchange.message(notificationMessage(method, said.parts()))
     },
-    ask: (question) => session.askDuring(running, question),
+    ask: (question) => {
+      const answer = (): Promise<Answer> => session.askDuring(running, question)
+      return record === undefined ? answer() : record.timed(question, answer)
+    },
     record,
   }
 }
-
-const CANCELLED: CallEnd = { outcome: 'cancelled' }
 
 const begunOf = ({ method, bytes }: Envelope, session: Session, ref: number): Begun => ({
   ref,

@@ -11,8 +11,6 @@ import {
 import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, CallerFacts, Outcome, Scope } from '../rpc/call.ts'
-import { endOfError } from '../observe/ends.ts'
-import type { CallEnd } from '../observe/ends.ts'
 import type { Begun, Recording } from '../observe/recording.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
@@ -58,8 +56,9 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
   const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, resultIdentity(origin, hub))
   const fail = (error: unknown): void => {
     if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
+    recording?.rejected(error, abort.signal.aborted)
     if (abort.signal.aborted) {
-      recording?.answered(undefined, CANCELLED)
+      recording?.answered(undefined)
       return exchange.end()
     }
     const failed = {
@@ -71,7 +70,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       word: (result: Outcome['result']) => word(complete(result)),
     }
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
-    recording?.answered(parts, endOfError(error, false, undefined))
+    recording?.answered(parts)
     hub.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
     exchange.answer(parts, status, scopes)
   }
@@ -90,9 +89,10 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
     const answer = (outcome: Outcome): void => {
       if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
       try {
+        recording?.returned({ method: message.method, signal: abort.signal }, outcome)
         const result = word(outcome)
         if (result instanceof StreamedResult) return passOn(result, id, exchange, abort.signal, fail)
-        if (abort.signal.aborted) return recording?.answered(undefined, CANCELLED)
+        if (abort.signal.aborted) return recording?.answered(undefined)
         const parts = resultMessage(id, result.parts())
         recording?.answered(parts)
         if (recording !== undefined) exchange.onTaken(() => recording?.written())
@@ -176,8 +176,6 @@ const makeCall = (
 
 const sightedOf = ({ clientInfo, revision }: ModernRequest, { scope, headers }: ModernOrigin) =>
   ({ clientInfo, revision, scope, transport: headers === undefined ? 'stdio' : 'http' }) as const
-
-const CANCELLED: CallEnd = { outcome: 'cancelled' }
 
 const begunOf = ({ method, bytes }: Envelope, ref: number, request: ModernRequest, origin: ModernOrigin): Begun => ({
   ref,

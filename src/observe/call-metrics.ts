@@ -37,23 +37,27 @@ interface Series {
 
 interface Timed extends Series {
   readonly counts: number[]
-  readonly exemplars: (Exemplar | undefined)[]
+  readonly exemplars: (LastCall | undefined)[]
   sum: number
+  /** By outcome, then by era. */
+  readonly counted: Map<CallOutcome, Record<Era, number>>
 }
 
-interface Counted extends Series {
-  readonly outcome: CallOutcome
-  readonly era: Era
-  count: number
+/** The last call of a bucket; overwritten by the next one. */
+interface LastCall {
+  ref: number
+  traceId: string | undefined
+  seconds: number
+  at: number
 }
 
 export class CallMetrics {
   readonly #maxSeries: () => number
   readonly #capped: () => void
   /** Servers and tools that are told apart. */
-  readonly #known = new Set<string>()
-  readonly #counted = new Map<string, Counted>()
-  readonly #timed = new Map<string, Timed>()
+  #known = 0
+  /** By server, tool and method: every call looks here, so no key is made of them. */
+  readonly #timed = new Map<string, Map<string, Map<string, Timed>>>()
 
   /** `capped` is called for each call that is counted as `other`. */
   constructor(maxSeries: () => number, capped: () => void) {
@@ -62,21 +66,22 @@ export class CallMetrics {
   }
 
   count(call: CountedCall): void {
-    const { server = '', tool = '', method } = this.#bounded(call)
-    const { outcome, era } = call
-    const name = `${server}\n${tool}\n${method}`
-    const key = `${name}\n${outcome}\n${era}`
-    const counted = this.#counted.get(key)
-    if (counted === undefined) this.#counted.set(key, { server, tool, method, outcome, era, count: 1 })
-    else counted.count++
-    const timed = this.#timed.get(name) ?? this.#addTimed(name, { server, tool, method })
-    const at = bucketOf(call.seconds)
+    const { server = '', method, seconds } = call
+    const tool = call.server === undefined ? '' : (call.tool ?? '')
+    const timed = this.#timed.get(server)?.get(tool)?.get(method) ?? this.#find(server, tool, method)
+    const eras = timed.counted.get(call.outcome)
+    if (eras === undefined) timed.counted.set(call.outcome, { legacy: 0, modern: 0, [call.era]: 1 })
+    else eras[call.era]++
+    const at = bucketOf(seconds)
     timed.counts[at] = (timed.counts[at] ?? 0) + 1
-    timed.sum += call.seconds
-    timed.exemplars[at] = {
-      labels: { call: String(call.ref), ...(call.traceId !== undefined && { trace_id: call.traceId }) },
-      value: call.seconds,
-      at: call.at,
+    timed.sum += seconds
+    const last = timed.exemplars[at]
+    if (last === undefined) timed.exemplars[at] = { ref: call.ref, traceId: call.traceId, seconds, at: call.at }
+    else {
+      last.ref = call.ref
+      last.traceId = call.traceId
+      last.seconds = seconds
+      last.at = call.at
     }
   }
 
@@ -86,54 +91,78 @@ export class CallMetrics {
         type: 'counter',
         name: 'trunkline_calls',
         help: 'Calls that ended, by server, exposed tool or prompt, method, outcome and era of the host.',
-        samples: [...this.#counted.values()].map(({ server, tool, method, outcome, era, count }) => ({
-          labels: { server, tool, method, outcome, era },
-          value: count,
-        })),
+        samples: this.#all.flatMap(({ server, tool, method, counted }) =>
+          [...counted].flatMap(([outcome, eras]) =>
+            (['legacy', 'modern'] as const)
+              .filter((era) => eras[era] > 0)
+              .map((era) => ({ labels: { server, tool, method, outcome, era }, value: eras[era] })),
+          ),
+        ),
       },
       {
         type: 'histogram',
         name: 'trunkline_call_duration_seconds',
         help: 'From the request of the host to the answer.',
         bounds: BOUNDS,
-        samples: [...this.#timed.values()].map(({ server, tool, method, counts, exemplars, sum }) => ({
+        samples: this.#all.map(({ server, tool, method, counts, exemplars, sum }) => ({
           labels: { server, tool, method },
           counts,
-          exemplars,
+          exemplars: exemplars.map((last) => last && exemplarOf(last)),
           sum,
         })),
       },
     ]
   }
 
-  #bounded({ server, tool, method }: CountedCall): Partial<Series> & { readonly method: string } {
-    const known = Object.hasOwn(METHODS, method) ? method : OTHER
-    if (server === undefined || tool === undefined) return { ...(server !== undefined && { server }), method: known }
-    const name = `${server}\n${tool}`
-    if (!this.#known.has(name)) {
-      if (this.#known.size >= this.#maxSeries()) {
-        this.#capped()
-        return { server, tool: OTHER, method: known }
-      }
-      this.#known.add(name)
-    }
-    return { server, tool, method: known }
+  get #all(): readonly Timed[] {
+    return [...this.#timed.values()].flatMap((tools) => [...tools.values()].flatMap((methods) => [...methods.values()]))
   }
 
-  #addTimed(name: string, series: Series): Timed {
+  /** The series of a call, made where it is the first of its kind; names beyond `maxSeries` share one. */
+  #find(server: string, tool: string, method: string): Timed {
+    const known = Object.hasOwn(METHODS, method) ? method : OTHER
+    if (tool === '' || this.#timed.get(server)?.has(tool) === true) return this.#series(server, tool, known)
+    if (this.#known >= this.#maxSeries()) {
+      this.#capped()
+      return this.#series(server, OTHER, known)
+    }
+    this.#known++
+    return this.#series(server, tool, known)
+  }
+
+  #series(server: string, tool: string, method: string): Timed {
+    const tools = getOrAdd(this.#timed, server, () => new Map<string, Map<string, Timed>>())
+    const methods = getOrAdd(tools, tool, () => new Map<string, Timed>())
     const buckets = BOUNDS.length + 1
-    const timed: Timed = {
-      ...series,
+    return getOrAdd(methods, method, () => ({
+      server,
+      tool,
+      method,
       counts: Array<number>(buckets).fill(0),
       exemplars: Array<undefined>(buckets).fill(undefined),
       sum: 0,
-    }
-    this.#timed.set(name, timed)
-    return timed
+      counted: new Map(),
+    }))
   }
 }
 
+const getOrAdd = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+  const found = map.get(key)
+  if (found !== undefined) return found
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
+const exemplarOf = ({ ref, traceId, seconds, at }: LastCall): Exemplar => ({
+  labels: { call: String(ref), ...(traceId !== undefined && { trace_id: traceId }) },
+  value: seconds,
+  at,
+})
+
+/** Counted up from the shortest, in which most calls are. */
 const bucketOf = (seconds: number): number => {
-  const at = BOUNDS.findIndex((bound) => seconds <= bound)
-  return at === -1 ? BOUNDS.length : at
+  let at = 0
+  while (at < BOUNDS.length && seconds > (BOUNDS[at] ?? Infinity)) at++
+  return at
 }

@@ -45,12 +45,18 @@ const GOOD: ReadonlySet<CallOutcome> = new Set(['ok', 'input_required', 'task', 
 
 export const isErrorOutcome = (outcome: CallOutcome): boolean => !GOOD.has(outcome)
 
+/** Most calls end like this: one object for all of them. */
+export const GOOD_END: CallEnd = { outcome: 'ok' }
+/** Only `true` begins with it. */
+const TRUE = 0x74
+
 /** Of a result that is whole. */
 export const endOfOutcome = (method: string, isAborted: boolean, { kind, result }: Outcome): CallEnd => {
   if (isAborted) return { outcome: 'cancelled' }
   if (kind !== 'complete') return { outcome: kind }
-  const isError = method === 'tools/call' && result instanceof Payload && result.raw('isError')?.toString() === 'true'
-  return { outcome: isError ? 'tool_error' : 'ok' }
+  if (method !== 'tools/call' || !(result instanceof Payload)) return GOOD_END
+  const isError = result.member('isError')
+  return isError !== undefined && result.bytes[isError.start] === TRUE ? { outcome: 'tool_error' } : GOOD_END
 }
 
 /** What passed on while it came is not looked into: whether the tool says that it failed is known only where it says so first. */

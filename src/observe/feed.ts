@@ -4,7 +4,7 @@
  */
 import type { Recording } from './recording.ts'
 
-export type Reader = (recordings: readonly Recording[]) => void
+export type Reader = (calls: readonly Recording[]) => void
 
 const PERIOD_MS = 100
 

@@ -1,28 +1,33 @@
 /**
  * What is seen of the calls of a gateway: begun where they come in, followed through the layers and over the connections to servers,
- * counted, and kept for a while. Off, it stands in no call's way: no layer, no record.
+ * counted, and kept for a while. Off, it is in no call's way: no layer, no record.
  */
-import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
+import type { Call, Handler, Layer, Outcome, Question, Scope } from '../rpc/call.ts'
 import { IdTable } from '../wire/message/id-table.ts'
 import { requestMessage, resultMessage } from '../wire/message/message.ts'
 import { join } from '../wire/message/payload.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
+import type { Hide } from './body.ts'
+import type { CallFacts } from './call-facts.ts'
+import { CallRing } from './call-ring.ts'
+import { detailOf, rowOf } from './call-view.ts'
+import type { CallViewOptions } from './call-view.ts'
 import type { CallDetail, CallRow } from './captured.ts'
 import { CallMetrics } from './call-metrics.ts'
-import { endOfError, endOfOutcome } from './ends.ts'
 import { CallFeed } from './feed.ts'
 import type { Filter } from './filter.ts'
+import { MessageMemory } from './message-memory.ts'
 import type { CapturedBodies, CaptureOptions, ObserveOptions } from './options.ts'
 import { Recording } from './recording.ts'
 import type { Begun, RecordingEnvironment } from './recording.ts'
-import { Ring } from './ring.ts'
+import { SecretSearch } from './secret-search.ts'
 import { maySee } from './viewer.ts'
 import type { Viewer } from './viewer.ts'
 
 export interface ObserverOptions {
   readonly options: () => ObserveOptions
   /** A text without secrets. */
-  readonly hide: (text: string) => string
+  readonly hide: Hide
   /** The name of the toolset that a scope means. */
   readonly toolsetOf: (scope: Scope) => string | undefined
   /** A limit acted, as is the usual course of things. */
@@ -44,35 +49,44 @@ export interface CallPage {
 /** Methods whose target is a name out of a catalog: of others it may be any text, and is no label. */
 const NAMED_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 
-export class Observer {
+export class Observer implements Disposable {
   readonly metrics: CallMetrics
   readonly feed = new CallFeed()
   readonly #options: ObserverOptions
   readonly #environment: RecordingEnvironment
-  readonly #ring: Ring<Recording>
+  readonly #view: CallViewOptions
+  readonly #ring: CallRing
+  readonly #memory = new MessageMemory()
+  readonly #secrets: SecretSearch
   readonly #open = new IdTable<Recording>()
+  readonly #nowMs: () => number
+  readonly #wallMs: () => number
   #latest = 0
   #wholeKeepers = 0
 
   constructor(options: ObserverOptions) {
     const { nowMs = () => performance.now(), wallMs = Date.now, passed, hide, toolsetOf } = options
     this.#options = options
-    this.#ring = new Ring(
+    this.#nowMs = nowMs
+    this.#wallMs = wallMs
+    this.#ring = new CallRing(
       () => this.#capture,
       (reason) => passed(reason === 'bytes' ? 'ui.capture.ring' : 'ui.capture.ttl'),
     )
+    this.#secrets = new SecretSearch(this.#ring, hide)
     this.metrics = new CallMetrics(
       () => options.options().metrics.maxSeries,
       () => passed('telemetry.prometheus.series'),
     )
+    this.#view = { nowMs, toolsetOf, hide }
     this.#environment = {
       nowMs,
       wallMs,
       bodies: () => this.bodies,
-      keep: () => ({ maxBytes: this.#capture.maxBodyBytes, hide }),
-      toolsetOf,
+      maxBodyBytes: () => this.#capture.maxBodyBytes,
+      memory: this.#memory,
       over: (recording) => this.#over(recording),
-      changed: (recording) => this.feed.changed(recording),
+      written: (recording) => this.#written(recording),
     }
   }
 
@@ -97,7 +111,7 @@ export class Observer {
     return this.#capture.maxReaders
   }
 
-  /** A request came that may become a call. */
+  /** A request came that may become a call. Its owner reports how it ended (`returned` or `rejected`, then `answered`). */
   begin(begun: Begun): Recording {
     const recording = new Recording(begun, this.#environment)
     this.#open.set(recording.id, recording)
@@ -107,58 +121,66 @@ export class Observer {
   }
 
   /** Stands outside of all layers that decide something. */
-  readonly layer: Layer = (inner) => (call) => this.#watch(inner, call)
-
-  async #watch(inner: Handler, call: Call): Promise<Outcome> {
+  readonly layer: Layer = (inner) => (call) => {
     const { record } = call
-    const recording =
-      record instanceof Recording ? record : this.begin(ownCall(call, this.#options.nextRef, this.bodies !== 'off'))
-    const isOwn = recording !== record
+    if (!(record instanceof Recording)) return this.#watch(inner, call)
+    record.started(call)
+    return inner(call)
+  }
+
+  /** A call that nothing has begun to record: of the command line, of a program around us. */
+  async #watch(inner: Handler, call: Call): Promise<Outcome> {
+    const recording = this.begin(ownCall(call, this.#options.nextRef, this.bodies !== 'off'))
+    recording.started(call)
+    const { ask } = call
+    const timed = ask && ((question: Question) => recording.timed(question, () => ask(question)))
     try {
-      const outcome = await inner(recording.started(call))
-      if (outcome.result instanceof StreamedResult) recording.streams(outcome.result)
-      else recording.settled(endOfOutcome(call.method, call.signal.aborted, outcome))
-      if (isOwn && !(outcome.result instanceof StreamedResult))
+      const outcome = await inner({ ...call, record: recording, ask: timed })
+      recording.returned(call, outcome)
+      if (!(outcome.result instanceof StreamedResult))
         recording.answered(resultMessage(String(recording.id), outcome.result.parts()))
       return outcome
     } catch (error) {
-      recording.settled(endOfError(error, call.signal.aborted, recording.denied))
-      if (isOwn) recording.answered(undefined)
+      recording.rejected(error, call.signal.aborted)
+      recording.answered(undefined)
       throw error
     }
   }
 
   /** Newest first, open ones among them; `before`: an id. */
   page(viewer: Viewer, filter: Filter, limit: number, before = Infinity): CallPage {
-    const { nowMs, wallMs } = this.#environment
-    this.#ring.expire(nowMs())
+    this.#ring.expire(this.#nowMs())
     const found: CallRow[] = []
     let next: number | null = null
-    const all = [...this.#ring.values(), ...this.#open.values()].sort((a, b) => b.id - a.id)
-    for (const recording of all) {
-      if (recording.id >= before || !maySee(viewer, recording.begun.principal)) continue
-      const row = recording.row()
-      if (!filter(row, wallMs())) continue
+    for (const call of this.#newest(viewer, before)) {
+      const row = this.row(call)
+      if (!filter(row, this.#wallMs())) continue
       if (found.length === limit) {
         next = found.at(-1)?.id ?? null
         break
       }
       found.push(row)
     }
-    const [oldest] = this.#ring.values()
-    const kept = { calls: this.#ring.size, bytes: this.#ring.bytes, oldest: oldest ? new Date(oldest.atMs).toISOString() : null }
-    return { calls: found, next, kept }
+    const { size, bytes, first } = this.#ring
+    const oldest = size === 0 ? null : new Date(this.#ring.atMs(first)).toISOString()
+    return { calls: found, next, kept: { calls: size, bytes, oldest } }
+  }
+
+  row(call: CallFacts): CallRow {
+    return rowOf(call, this.#view)
   }
 
   /** `undefined`: it is not kept, or belongs to another caller. */
   find(id: number, viewer: Viewer): CallDetail | undefined {
-    const recording = this.#ring.find(id) ?? this.#open.get(id)
-    return recording !== undefined && maySee(viewer, recording.begun.principal) ? recording.detail() : undefined
+    this.#ring.expire(this.#nowMs())
+    const call = this.#ring.find(id) ?? this.#open.get(id)
+    return call !== undefined && maySee(viewer, call.principal) ? detailOf(call, this.#view) : undefined
   }
 
   /** Captured calls since then (monotonic), oldest first. */
-  since(ms: number): readonly Recording[] {
-    return this.#ring.values().filter(({ keptMs }) => keptMs >= ms)
+  since(ms: number): readonly CallFacts[] {
+    const ring = this.#ring
+    return [...ring.places()].filter((place) => ring.keptMs(place) >= ms).map((place) => ring.at(place))
   }
 
   /** Both sides of every call are kept until the returned function is called. */
@@ -172,37 +194,59 @@ export class Observer {
     this.#options.passed('ui.capture.readers')
   }
 
+  [Symbol.dispose](): void {
+    this.feed[Symbol.dispose]()
+    this.#secrets[Symbol.dispose]()
+  }
+
   get #capture(): CaptureOptions {
     return this.#options.options().capture
   }
 
+  /** By id, the newest first. */
+  *#newest(viewer: Viewer, before: number): Generator<CallFacts> {
+    const ring = this.#ring
+    const kept = [...ring.places()].map((place) => ({ id: ring.idAt(place), place, open: undefined }))
+    const open = this.#open.values().map((recording) => ({ id: recording.id, place: undefined, open: recording }))
+    const all = [...kept, ...open].filter(({ id }) => id < before).sort((a, b) => b.id - a.id)
+    for (const found of all) {
+      const principal = found.open?.principal ?? ring.principalAt(found.place ?? ring.first)
+      if (maySee(viewer, principal)) yield found.open ?? ring.at(found.place ?? ring.first)
+    }
+  }
+
   #over(recording: Recording): void {
     this.#open.delete(recording.id)
-    recording.keptMs = this.#environment.nowMs()
     const { admin, metrics } = this.#options.options()
     if (metrics.isOn) this.#count(recording)
     if (!admin.hasUi && this.feed.readers === 0) return
-    this.#ring.add(recording)
+    recording.place = this.#ring.add(recording, recording.answeredMs)
+    if (recording.request !== undefined || recording.lanes[0]?.response !== undefined) this.#secrets.wake()
+    this.feed.changed(recording)
+  }
+
+  #written(recording: Recording): void {
+    if (recording.place !== undefined) this.#ring.written(recording.place, recording.writtenMs)
     this.feed.changed(recording)
   }
 
   /** A name that no list shows may be made up by its caller: it is no label. */
-  #count({ id, begun, end, server, name, isListed, totalMs, traceId }: Recording): void {
+  #count({ id, method, sessionId, end, server, name, isListed, receivedMs, answeredMs, traceId }: Recording): void {
     this.metrics.count({
       ref: id,
       traceId,
-      method: begun.method,
+      method,
       server,
-      tool: isListed === true && NAMED_METHODS.has(begun.method) ? name : undefined,
+      tool: isListed === true && NAMED_METHODS.has(method) ? name : undefined,
       outcome: end?.outcome ?? 'ok',
-      era: begun.sessionId === undefined ? 'modern' : 'legacy',
-      seconds: totalMs / 1_000,
-      at: this.#environment.wallMs() / 1_000,
+      era: sessionId === undefined ? 'modern' : 'legacy',
+      seconds: (answeredMs - receivedMs) / 1_000,
+      at: this.#wallMs() / 1_000,
     })
   }
 }
 
-/** A call that no host made: of the command line, of a program around us. Its message is as a host would have sent it. */
+/** A call that no host made. Its message is as a host would have sent it. */
 const ownCall = ({ ref, method, caller, params }: Call, nextRef: () => number, keepsBodies: boolean): Begun => {
   const own = ref === 0 ? nextRef() : ref
   return {

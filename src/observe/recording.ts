@@ -1,22 +1,21 @@
 /**
- * One call while it is under way and after: what its parts write down of it (`CallRecord`), and when. Until it ends it refers to the
- * messages themselves; then what is to be kept of them is copied, without secrets, and the rest let go.
+ * One call while it is under way: what its parts write down of it (`CallRecord`), and when. Until it ends it refers to the messages
+ * themselves; then what is to be kept of them is copied, and the rest is released.
  */
-import type { Call, HostSession, Question, Scope } from '../rpc/call.ts'
+import type { Call, HostSession, Outcome, Question, Scope } from '../rpc/call.ts'
 import type { Deviation } from '../rpc/deviation.ts'
 import type { CallRecord, Hop } from '../rpc/record.ts'
-import { sessionLabel } from '../rpc/session-label.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { byteLength } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
-import { isModernRevision } from '../wire/protocol/revisions.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
-import { EndsCollector, keepBody, sizeOfBody } from './body.ts'
-import type { KeepOptions, KeptBody } from './body.ts'
-import type { Ask, CallDetail, CallRow, HostTransport, Lane, TimeSplit } from './captured.ts'
-import { diffMessages } from './diff.ts'
-import { endOfStream, isErrorOutcome } from './ends.ts'
+import { NEVER } from './call-facts.ts'
+import type { AskFacts, CallFacts, LaneFacts } from './call-facts.ts'
+import type { HostTransport } from './captured.ts'
+import { endOfError, endOfOutcome, endOfStream, GOOD_END, isErrorOutcome } from './ends.ts'
 import type { CallEnd } from './ends.ts'
+import { EndsCollector } from './message-memory.ts'
+import type { CapturedMessage, MessageMemory } from './message-memory.ts'
 import type { CapturedBodies } from './options.ts'
 
 /** What is known of a call when it comes. */
@@ -40,363 +39,237 @@ export interface RecordingEnvironment {
   readonly nowMs: () => number
   readonly wallMs: () => number
   readonly bodies: () => CapturedBodies
-  readonly keep: () => KeepOptions
-  readonly toolsetOf: (scope: Scope) => string | undefined
+  /** Bytes kept of one message. */
+  readonly maxBodyBytes: () => number
+  readonly memory: MessageMemory
   /** It ended. */
   readonly over: (recording: Recording) => void
-  /** More is known of one that ended. */
-  readonly changed: (recording: Recording) => void
+  /** The system has taken the answer of one that ended. */
+  readonly written: (recording: Recording) => void
 }
 
-interface OpenLane {
-  readonly hop: Hop
-  readonly id: number
-  readonly kind: Lane['kind']
-  readonly sentMs: number
-  firstMs: number | undefined
-  doneMs: number | undefined
-  end: Lane['end']
+/** What is referred to of a request to a server while the call is under way. */
+interface LaneMessages {
   parts: Parts | undefined
   answer: Buffer | undefined
   stream: EndsCollector | undefined
-  request: KeptBody | undefined
-  response: KeptBody | undefined
 }
 
-/** Memory of a call without bodies, about. */
-const BASE_SIZE = 1_024
+const NO_ASKS: readonly AskFacts[] = []
+const NO_DEVIATIONS: readonly Deviation[] = []
 
-export class Recording implements CallRecord {
+export class Recording implements CallRecord, CallFacts {
   server?: string
   original?: string
   isListed?: boolean
   denied?: NonNullable<CallRecord['denied']>
   needsSignIn?: true
   readonly id: number
-  /** What lives on: neither the session nor the message. */
-  readonly begun: Omit<Begun, 'ref' | 'session' | 'message'> & { readonly sessionId: string | undefined }
+  readonly method: string
+  readonly principal: string
+  readonly scope: Scope
+  readonly revision: string
+  readonly sessionId: string | undefined
+  readonly clientInfo: unknown
+  readonly transport: HostTransport | undefined
+  readonly replayOf: number | undefined
   readonly receivedMs: number
+  readonly atMs: number
+  name: string | undefined = undefined
+  startedMs = NEVER
+  slottedMs = NEVER
+  answeredMs = NEVER
+  writtenMs = NEVER
+  bytesIn: number
+  bytesOut = 0
+  readonly lanes: LaneFacts[] = []
+  asks: readonly AskFacts[] = NO_ASKS
+  deviations: readonly Deviation[] = NO_DEVIATIONS
+  request: CapturedMessage | undefined = undefined
+  response: CapturedMessage | undefined = undefined
+  /** Where the ring keeps it; `undefined`: it does not. */
+  place: number | undefined = undefined
   readonly #environment: RecordingEnvironment
-  readonly #atMs: number
+  /** Of each lane, where messages may be kept. */
+  #messages: LaneMessages[] | undefined
   #message: Buffer | undefined
-  #name: string | undefined
   #way: Call['way']
-  #startedMs: number | undefined
-  #slottedMs: number | undefined
-  #answeredMs: number | undefined
-  #writtenMs: number | undefined
-  readonly #lanes: OpenLane[] = []
-  #asks: { method: string; fromMs: number; toMs: number | undefined }[] | undefined
-  #deviations: Deviation[] | undefined
-  #traceId: string | undefined
   #end: CallEnd | undefined
   #isStreamed = false
-  #bytesIn: number
-  #bytesOut = 0
-  #request: KeptBody | undefined
-  #response: KeptBody | undefined
   #isOver = false
-  size = BASE_SIZE
-  keptMs = 0
 
   constructor(begun: Begun, environment: RecordingEnvironment) {
     this.id = begun.ref
-    const { method, principal, scope, revision, session, clientInfo, transport, replayOf } = begun
-    this.begun = { method, principal, scope, revision, sessionId: session?.id, clientInfo, transport, replayOf }
+    this.method = begun.method
+    this.principal = begun.principal
+    this.scope = begun.scope
+    this.revision = begun.revision
+    this.sessionId = begun.session?.id
+    this.clientInfo = begun.clientInfo
+    this.transport = begun.transport
+    this.replayOf = begun.replayOf
+    this.bytesIn = begun.message?.length ?? 0
     this.#message = begun.message
-    this.#bytesIn = begun.message?.length ?? 0
     this.#environment = environment
     this.receivedMs = environment.nowMs()
-    this.#atMs = environment.wallMs()
+    this.atMs = environment.wallMs()
   }
 
   get isOver(): boolean {
     return this.#isOver
   }
   get end(): CallEnd | undefined {
-    return this.#end
+    return this.#isOver ? this.#end : undefined
   }
-  /** As the host named it. */
-  get name(): string | undefined {
-    return this.#name
-  }
-  get atMs(): number {
-    return this.#atMs
-  }
-  /** Of its trace, where traces are kept. */
   get traceId(): string | undefined {
-    return this.#traceId ?? this.#way?.traceId
-  }
-  get totalMs(): number {
-    return (this.#writtenMs ?? this.#environment.nowMs()) - this.receivedMs
+    return this.#way?.traceId
   }
 
-  /** It is on its way through the layers. A host that asks is timed while it thinks. */
-  started(call: Call): Call {
-    this.#startedMs = this.#environment.nowMs()
-    this.#name = call.target
-    this.#way = call.way
-    this.#bytesIn ||= call.params.end - call.params.start
-    const { ask } = call
-    return { ...call, record: this, ask: ask && ((question: Question) => this.#timed(question.method, () => ask(question))) }
+  /** It is on its way through the layers. */
+  started({ target, way, params }: Call): void {
+    this.startedMs = this.#environment.nowMs()
+    this.name = target
+    this.#way = way
+    this.bytesIn ||= params.end - params.start
   }
 
   slotted(): void {
-    this.#slottedMs ??= this.#environment.nowMs()
+    if (Number.isNaN(this.slottedMs)) this.slottedMs = this.#environment.nowMs()
   }
 
   sent(parts: Parts, id: number, hop: Hop): void {
     const nowMs = this.#environment.nowMs()
-    const { era, revision, transport } = hop
-    const last = this.#lanes.at(-1)
+    const last = this.#lastLane
     if (last?.end === 'open') {
       last.end = 'lost'
       last.doneMs = nowMs
     }
     const kind = last === undefined ? 'call' : last.end === 'result' ? 'round' : 'retry'
-    this.#lanes.push({
-      // The link itself may close long before this is forgotten.
-      hop: { era, revision, transport },
+    this.lanes.push({
+      hop,
       id,
       kind,
       sentMs: nowMs,
-      firstMs: undefined,
-      doneMs: undefined,
+      firstMs: NEVER,
+      doneMs: NEVER,
       end: 'open',
-      parts: this.#mayKeep ? parts : undefined,
-      answer: undefined,
-      stream: undefined,
       request: undefined,
       response: undefined,
     })
+    if (this.#mayKeep) this.#messagesOf(this.lanes.length - 1).parts = parts
   }
 
   progressed(): void {
-    const lane = this.#lanes.at(-1)
-    if (lane !== undefined) lane.firstMs ??= this.#environment.nowMs()
+    const lane = this.#lastLane
+    if (lane !== undefined && Number.isNaN(lane.firstMs)) lane.firstMs = this.#environment.nowMs()
   }
 
   received({ bytes, error, result }: Envelope): void {
-    const lane = this.#lanes.at(-1)
+    const lane = this.#lastLane
     if (lane === undefined) return
     const nowMs = this.#environment.nowMs()
-    lane.firstMs ??= nowMs
+    if (Number.isNaN(lane.firstMs)) lane.firstMs = nowMs
     if (result instanceof StreamedResult) {
       if (!this.#mayKeep) return
-      const stream = new EndsCollector(this.#environment.keep().maxBytes)
-      lane.stream = stream
+      const stream = new EndsCollector(this.#environment.maxBodyBytes())
+      this.#messagesOf(this.lanes.length - 1).stream = stream
       return result.tap((chunk) => stream.push(chunk))
     }
     lane.doneMs = nowMs
     lane.end = error === undefined ? 'result' : 'error'
-    if (this.#mayKeep) lane.answer = bytes
+    if (this.#mayKeep) this.#messagesOf(this.lanes.length - 1).answer = bytes
   }
 
   deviated(deviation: Deviation): void {
-    ;(this.#deviations ??= []).push(deviation)
+    this.deviations = [...this.deviations, deviation]
   }
 
-  /** How it ended, as the layers know it. */
-  settled(end: CallEnd): void {
-    this.#end = end
-  }
-
-  /** Its result passes on while it comes: how it ended is known when that is over. */
-  streams(result: StreamedResult): void {
+  /** The layers have returned. A result that passes on while it comes is followed until it is over. */
+  returned({ method, signal }: Pick<Call, 'method' | 'signal'>, outcome: Outcome): void {
+    const { result } = outcome
+    if (!(result instanceof StreamedResult)) {
+      this.#end = endOfOutcome(method, signal.aborted, outcome)
+      return
+    }
     this.#isStreamed = true
     result.onOver((bytes, end) => {
-      this.#bytesOut = bytes
+      this.bytesOut = bytes
       this.#end = endOfStream(result, end)
       this.answered(undefined)
     })
   }
 
+  /** The layers have rejected it. */
+  rejected(error: unknown, isAborted: boolean): void {
+    if (this.#isOver) return
+    this.#end = endOfError(error, isAborted, this.denied)
+  }
+
   /** The answer is ready; `undefined`: there will be none. What is to be kept is copied now, before its memory is used again. */
-  answered(parts: Parts | undefined, end?: CallEnd): void {
+  answered(parts: Parts | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
-    if (end !== undefined) this.#end ??= end
-    this.#end ??= { outcome: 'ok' }
+    this.#end ??= GOOD_END
     const nowMs = this.#environment.nowMs()
-    this.#answeredMs = this.#writtenMs = nowMs
-    if (parts !== undefined) this.#bytesOut = byteLength(parts)
+    this.answeredMs = this.writtenMs = nowMs
+    if (parts !== undefined) this.bytesOut = byteLength(parts)
     this.#close(nowMs)
-    this.#keep(parts)
+    const bodies = this.#environment.bodies()
+    if (bodies === 'all' || (bodies === 'errors' && isErrorOutcome(this.#end.outcome))) this.#keep(parts)
+    this.#message = this.#messages = undefined
     this.#environment.over(this)
   }
 
   /** The system has taken the answer. */
   written(): void {
-    this.#writtenMs = this.#environment.nowMs()
-    this.#environment.changed(this)
+    this.writtenMs = this.#environment.nowMs()
+    this.#environment.written(this)
   }
 
-  row(): CallRow {
-    const { begun } = this
-    const end = this.#end
-    const isDone = this.#isOver && end !== undefined
-    return {
-      id: this.id,
-      at: new Date(this.#atMs).toISOString(),
-      state: isDone ? 'done' : 'open',
-      host: hostOf(begun.clientInfo),
-      transport: begun.transport ?? null,
-      era: isModernRevision(begun.revision) ? 'modern' : 'legacy',
-      revision: begun.revision,
-      principal: begun.principal,
-      session: begun.sessionId === undefined ? null : sessionLabel(begun.sessionId),
-      toolset: this.#environment.toolsetOf(begun.scope) ?? null,
-      endpoint: begun.scope.server ?? null,
-      method: begun.method,
-      name: this.#name ?? null,
-      server: this.server ?? null,
-      original: this.original ?? null,
-      outcome: isDone ? end.outcome : null,
-      error:
-        isDone && isErrorOutcome(end.outcome)
-          ? {
-              kind: end.kind ?? end.reason ?? (this.needsSignIn ? 'auth_required' : null),
-              code: end.code ?? null,
-              message: end.detail ?? null,
-            }
-          : null,
-      ms: this.#split(),
-      bytesIn: this.#bytesIn,
-      bytesOut: this.#bytesOut,
-      tokensOut: Math.ceil(this.#bytesOut / 4),
-      rules: [...new Set((this.#deviations ?? []).map(({ rule }) => rule))],
-      lanes: this.#lanes.length,
-      replayOf: begun.replayOf ?? null,
-      traceId: this.traceId ?? null,
+  /** Asks the host, and times its answer. */
+  async timed<T>({ method }: Question, answer: () => Promise<T>): Promise<T> {
+    const ask: AskFacts = { method, fromMs: this.#environment.nowMs(), toMs: NEVER }
+    this.asks = [...this.asks, ask]
+    try {
+      return await answer()
+    } finally {
+      if (Number.isNaN(ask.toMs)) ask.toMs = this.#environment.nowMs()
     }
   }
 
-  detail(): CallDetail {
-    const since = (ms: number | undefined): number | null => (ms === undefined ? null : round(ms - this.receivedMs))
-    const [first, last] = [this.#lanes[0], this.#lanes.at(-1)]
-    const down = this.#request?.text === undefined || first?.request?.text === undefined
-    const up = this.#response?.text === undefined || last?.response?.text === undefined
-    return {
-      ...this.row(),
-      times: {
-        received: 0,
-        started: since(this.#startedMs),
-        slotted: since(this.#slottedMs),
-        sent: since(first?.sentMs),
-        firstByte: since(last?.firstMs),
-        done: since(last?.doneMs),
-        answered: since(this.#answeredMs),
-        written: since(this.#writtenMs),
-      },
-      hops: this.#lanes.map((lane) => ({
-        kind: lane.kind,
-        server: this.server ?? null,
-        transport: lane.hop.transport,
-        era: lane.hop.era,
-        revision: lane.hop.revision,
-        requestId: lane.id,
-        sent: round(lane.sentMs - this.receivedMs),
-        firstByte: since(lane.firstMs),
-        done: since(lane.doneMs),
-        end: lane.end,
-        ...(lane.request && { request: lane.request }),
-        ...(lane.response && { response: lane.response }),
-      })),
-      asks: (this.#asks ?? []).map(({ method, fromMs, toMs }): Ask => ({
-        method,
-        from: round(fromMs - this.receivedMs),
-        to: since(toMs),
-      })),
-      ...(this.#request && { request: this.#request }),
-      ...(this.#response && { response: this.#response }),
-      deviations: this.#deviations ?? [],
-      diff:
-        down && up
-          ? null
-          : {
-              request: down ? [] : diffMessages(this.#request?.text ?? '', first?.request?.text ?? '', 'down'),
-              response: up ? [] : diffMessages(last?.response?.text ?? '', this.#response?.text ?? '', 'up'),
-            },
-    }
+  get #lastLane(): LaneFacts | undefined {
+    const { lanes } = this
+    return lanes.length === 0 ? undefined : lanes[lanes.length - 1]
   }
 
   get #mayKeep(): boolean {
     return this.#environment.bodies() !== 'off'
   }
 
+  #messagesOf(lane: number): LaneMessages {
+    const all = (this.#messages ??= [])
+    return (all[lane] ??= { parts: undefined, answer: undefined, stream: undefined })
+  }
+
   /** What is open ends with the call. */
   #close(nowMs: number): void {
-    for (const ask of this.#asks ?? []) ask.toMs ??= nowMs
-    const last = this.#lanes.at(-1)
+    for (const ask of this.asks) if (Number.isNaN(ask.toMs)) ask.toMs = nowMs
+    const last = this.#lastLane
     if (last?.end !== 'open') return
     last.doneMs = nowMs
     last.end = this.#isStreamed && !isErrorOutcome(this.#end?.outcome ?? 'ok') ? 'result' : 'lost'
   }
 
   #keep(parts: Parts | undefined): void {
-    const bodies = this.#environment.bodies()
-    const isKept = bodies === 'all' || (bodies === 'errors' && isErrorOutcome(this.#end?.outcome ?? 'ok'))
-    const options = this.#environment.keep()
-    if (isKept) {
-      if (this.#message !== undefined) this.#request = keepBody([this.#message], options)
-      if (parts !== undefined) this.#response = keepBody(parts, options)
-    }
-    for (const lane of this.#lanes) {
-      if (isKept && lane.parts !== undefined) lane.request = keepBody(lane.parts, options)
-      if (isKept && lane.answer !== undefined) lane.response = keepBody([lane.answer], options)
-      if (isKept && lane.stream !== undefined) lane.response = lane.stream.kept(options)
-      lane.parts = lane.answer = lane.stream = undefined
-      this.size += 256 + sizeOf(lane.request) + sizeOf(lane.response)
-    }
-    this.#traceId = this.#way?.traceId
-    this.#message = this.#way = undefined
-    this.size += sizeOf(this.#request) + sizeOf(this.#response) + (this.#name?.length ?? 0) + (this.#end?.detail?.length ?? 0)
-  }
-
-  async #timed<T>(method: string, answer: () => Promise<T>): Promise<T> {
-    const ask: { method: string; fromMs: number; toMs: number | undefined } = {
-      method,
-      fromMs: this.#environment.nowMs(),
-      toMs: undefined,
-    }
-    ;(this.#asks ??= []).push(ask)
-    try {
-      return await answer()
-    } finally {
-      ask.toMs ??= this.#environment.nowMs()
+    const { memory, maxBodyBytes } = this.#environment
+    const maxBytes = maxBodyBytes()
+    if (this.#message !== undefined) this.request = memory.copy([this.#message], maxBytes)
+    if (parts !== undefined) this.response = memory.copy(parts, maxBytes)
+    for (const [at, lane] of this.lanes.entries()) {
+      const messages = this.#messages?.[at]
+      if (messages?.parts !== undefined) lane.request = memory.copy(messages.parts, maxBytes)
+      if (messages?.answer !== undefined) lane.response = memory.copy([messages.answer], maxBytes)
+      if (messages?.stream !== undefined) lane.response = messages.stream.captured(memory)
     }
   }
-
-  #split(): TimeSplit {
-    const nowMs = this.#environment.nowMs()
-    const total = (this.#writtenMs ?? nowMs) - this.receivedMs
-    const thinking = (this.#asks ?? []).map(({ fromMs, toMs = nowMs }) => [fromMs, toMs] as const)
-    let downstream = 0
-    for (const { sentMs, doneMs = nowMs } of this.#lanes) {
-      const asked = thinking.reduce((sum, [from, to]) => sum + Math.max(0, Math.min(to, doneMs) - Math.max(from, sentMs)), 0)
-      downstream += doneMs - sentMs - asked
-    }
-    const taking = this.#answeredMs === undefined ? 0 : (this.#writtenMs ?? nowMs) - this.#answeredMs
-    const host = thinking.reduce((sum, [from, to]) => sum + to - from, 0) + taking
-    return {
-      total: round(total),
-      host: round(host),
-      gateway: round(Math.max(0, total - host - downstream)),
-      downstream: round(downstream),
-    }
-  }
-}
-
-const sizeOf = (body: KeptBody | undefined): number => (body === undefined ? 0 : sizeOfBody(body))
-
-/** To a hundredth of a millisecond. */
-const round = (ms: number): number => Math.round(ms * 100) / 100
-
-const MAX_HOST_CHARACTERS = 100
-
-const hostOf = (clientInfo: unknown): string | null => {
-  if (typeof clientInfo !== 'object' || clientInfo === null) return null
-  const { name, version } = clientInfo as { name?: unknown; version?: unknown }
-  if (typeof name !== 'string') return null
-  return `${name}${typeof version === 'string' ? ` ${version}` : ''}`.slice(0, MAX_HOST_CHARACTERS).toWellFormed()
 }

@@ -23,7 +23,8 @@ const TELL_EVERY_MS = 60_000
 
 export class LimitCounts {
   readonly #log: { warn(facts: object, message: string): void }
-  readonly #counted = new Map<string, Counted>()
+  /** By server (empty: none), then by option. Some limits are reached with every call, so no key is made of both. */
+  readonly #counted = new Map<string, Map<string, Counted>>()
   readonly #throttle = new Throttle(TELL_EVERY_MS)
 
   constructor(log: { warn(facts: object, message: string): void }) {
@@ -31,7 +32,9 @@ export class LimitCounts {
   }
 
   get all(): readonly LimitCount[] {
-    return [...this.#counted.values()].map(({ option, server, count }) => ({ option, server, count }))
+    return [...this.#counted.values()]
+      .flatMap((options) => [...options.values()])
+      .map(({ option, server, count }) => ({ option, server, count }))
   }
 
   /** The limit was reached, and a message or a peer was refused, cut off or dropped. */
@@ -45,10 +48,15 @@ export class LimitCounts {
   readonly passed = (option: string, server?: string): void => void this.#count(option, server)
 
   #count(option: string, server: string | undefined): Counted {
-    const key = `${server ?? ''} ${option}`
-    const counted = this.#counted.get(key) ?? { option, server, count: 0 }
+    const counted = this.#counted.get(server ?? '')?.get(option) ?? this.#add(option, server)
     counted.count++
-    this.#counted.set(key, counted)
+    return counted
+  }
+
+  #add(option: string, server: string | undefined): Counted {
+    const options = this.#counted.get(server ?? '') ?? new Map<string, Counted>()
+    const counted: Counted = { option, server, count: 0 }
+    this.#counted.set(server ?? '', options.set(option, counted))
     return counted
   }
 }

@@ -107,3 +107,17 @@ test('T-14 live tokens are hidden wherever they stand, until they have been repl
   expect(redactor.hide(third)).not.toContain('abcdefghijkl')
   expect(redactor.hide(first)).toBe(first)
 })
+
+test('T-14 a token that was replaced twice stays hidden for as long as captured messages may contain it', () => {
+  let nowMs = 0
+  const redactor = new Redactor([], () => nowMs)
+  redactor.retainMs = 1_000
+  const holder = {}
+  for (const token of ['first-token-0123456789', 'second-token-0123456789', 'third-token-0123456789'])
+    redactor.hold(holder, [token])
+  expect(redactor.hide('first-token-0123456789')).toBe('***')
+  nowMs = 1_000
+  redactor.hold(holder, ['fourth-token-0123456789'])
+  expect(redactor.hide('first-token-0123456789')).toBe('first-token-0123456789')
+  expect(redactor.hide('second-token-0123456789')).toBe('***')
+})

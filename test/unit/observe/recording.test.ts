@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import { followCalls } from '../../../src/admin/calls.ts'
 import type { FeedMessage } from '../../../src/admin/calls.ts'
-import { EndsCollector, keepBody } from '../../../src/observe/body.ts'
+import { CallRing } from '../../../src/observe/call-ring.ts'
 import { diffMessages } from '../../../src/observe/diff.ts'
+import { EndsCollector, MessageMemory } from '../../../src/observe/message-memory.ts'
 import { Observer } from '../../../src/observe/observer.ts'
 import { DEFAULT_OBSERVE } from '../../../src/observe/options.ts'
 import type { CapturedBodies } from '../../../src/observe/options.ts'
-import { Ring } from '../../../src/observe/ring.ts'
 import { complete, Refusal } from '../../../src/rpc/call.ts'
 import type { Call } from '../../../src/rpc/call.ts'
 import { readServerMessage } from '../../../src/wire/message/envelope.ts'
@@ -18,12 +18,12 @@ import type { CallFacts } from '../../support/calls.ts'
 const PIPE = { era: 'legacy', revision: '2025-11-25', transport: 'pipe' } as const
 const OPERATOR = { principal: 'local', isOperator: true }
 
-const observing = (bodies: CapturedBodies = 'all') => {
+const observing = (bodies: CapturedBodies = 'all', hide: (text: string) => string = (text) => text) => {
   const clock = { ms: 1_000 }
   let ref = 0
   const observer = new Observer({
     options: () => ({ ...DEFAULT_OBSERVE, capture: { ...DEFAULT_OBSERVE.capture, bodies } }),
-    hide: (text) => text,
+    hide,
     toolsetOf: () => undefined,
     passed: () => undefined,
     nextRef: () => ++ref,
@@ -141,11 +141,14 @@ test('nothing of a message is kept where bodies are off, and of a good call none
 })
 
 describe('a body', () => {
-  const options = { maxBytes: 100, hide: (text: string) => text.replaceAll('planted', '***') }
+  const maxBytes = 100
+  const hide = (text: string): string => text.replaceAll('planted', '***')
+  const all = (text: string): string => text
 
   test('over its limit has its beginning and its end, and a secret across the cut is found', () => {
     const text = `${'a'.repeat(46)}planted${'b'.repeat(500)}planted${'c'.repeat(46)}`
-    const kept = keepBody([Buffer.from(text.slice(0, 300)), Buffer.from(text.slice(300))], options)
+    const parts = [Buffer.from(text.slice(0, 300)), Buffer.from(text.slice(300))]
+    const kept = new MessageMemory().copy(parts, maxBytes).shown(hide)
     expect(kept).toMatchObject({ bytes: text.length, omitted: text.length - 100 })
     expect([kept.head, kept.tail]).toEqual([`${'a'.repeat(46)}***b`, `b***${'c'.repeat(46)}`])
   })
@@ -153,7 +156,7 @@ describe('a body', () => {
   test('loses the values of members that are named like secrets', () => {
     const json =
       '{"password":"a\\"b","Authorization":"Bearer x","x-api-key": "k","client_secret":"s","tokens":5,"passwordless":"y","note":"password"}'
-    expect(keepBody([Buffer.from(json)], { ...options, maxBytes: 1_000 }).text).toBe(
+    expect(new MessageMemory().copy([Buffer.from(json)], 1_000).shown(hide).text).toBe(
       '{"password":"***","Authorization":"***","x-api-key": "***","client_secret":"***","tokens":5,"passwordless":"y","note":"password"}',
     )
   })
@@ -163,7 +166,7 @@ describe('a body', () => {
     for (const step of [1, 7, 1_000, 50_000]) {
       const collector = new EndsCollector(100)
       for (let at = 0; at < text.length; at += step) collector.push(Buffer.from(text.slice(at, at + step)))
-      const kept = collector.kept(options)
+      const kept = collector.captured(new MessageMemory()).shown(hide)
       expect([kept.head, kept.tail, kept.bytes, kept.streamed], String(step)).toEqual([
         text.slice(0, 50),
         text.slice(-50),
@@ -171,6 +174,59 @@ describe('a body', () => {
         true,
       ])
     }
+  })
+
+  test('that is a little longer than its limit and passes on while it comes loses nothing of its ends', () => {
+    const text = 'x'.repeat(60) + 'y'.repeat(60)
+    const collector = new EndsCollector(100)
+    collector.push(Buffer.from(text))
+    expect(collector.captured(new MessageMemory()).shown(hide)).toEqual({
+      bytes: 120,
+      head: 'x'.repeat(50),
+      tail: 'y'.repeat(50),
+      omitted: 20,
+      streamed: true,
+    })
+  })
+
+  test('T-14 is overwritten once a secret was found in it, and stays as it came where there is none', () => {
+    const memory = new MessageMemory()
+    const [guilty, innocent] = [
+      memory.copy([Buffer.from('{"a":"planted"}')], maxBytes),
+      memory.copy([Buffer.from('{}')], maxBytes),
+    ]
+    guilty.search(hide)
+    innocent.search(hide)
+    expect([guilty.shown(all).text, innocent.shown(all).text]).toEqual(['{"a":"***"}', '{}'])
+  })
+
+  test('T-14 is searched for what has become a secret since', () => {
+    const message = new MessageMemory().copy([Buffer.from('{"a":"planted","b":"later"}')], maxBytes)
+    message.search(hide)
+    expect(message.shown((text) => text.replaceAll('later', '+++')).text).toBe('{"a":"***","b":"+++"}')
+  })
+
+  test('T-14 is searched soon after its call, and not only when it is shown', async () => {
+    const searched = Promise.withResolvers<string>()
+    const { observer } = observing('all', (text) => {
+      searched.resolve(text)
+      return text
+    })
+    await observer.layer(async () => complete(Payload.of({})))(callOf({ params: Payload.of({ name: 'a__t' }) }))
+    expect(await searched.promise).toContain('a__t')
+    observer[Symbol.dispose]()
+  })
+
+  test('takes memory that is used again: segments do not become more with the calls', () => {
+    const memory = new MessageMemory()
+    const kept: { release: () => void }[] = []
+    for (let at = 0; at < 2_000; at++) {
+      kept.push(memory.copy([Buffer.alloc(10_000)], 20_000))
+      if (kept.length > 150) kept.shift()?.release()
+    }
+    expect(memory.segments).toBeLessThan(6)
+    for (const message of kept) message.release()
+    expect(memory.segments).toBeLessThan(4)
   })
 })
 
@@ -193,18 +249,51 @@ describe('a difference', () => {
   })
 })
 
-test('the ring stays within its bytes and forgets what is too old', () => {
-  const evicted: string[] = []
-  const ring = new Ring(
-    () => ({ maxBytes: 100, maxAgeMs: 50 }),
-    (reason) => evicted.push(reason),
-  )
-  for (let id = 1; id <= 5; id++) ring.add({ id, size: 40, keptMs: id })
-  expect([[...ring.values()].map(({ id }) => id), ring.bytes, evicted]).toEqual([[4, 5], 80, ['bytes', 'bytes', 'bytes']])
-  ring.expire(55)
-  expect([ring.size, ring.bytes, evicted.at(-1)]).toEqual([0, 0, 'age'])
-  ring.add({ id: 9, size: 1_000, keptMs: 60 })
-  expect(ring.size).toBe(0)
+describe('the ring', () => {
+  const { observer } = observing('off')
+  const ended = (id: number) => {
+    const { caller } = callOf()
+    const recording = observer.begin({
+      ...caller,
+      ref: id,
+      method: 'tools/call',
+      clientInfo: undefined,
+      transport: 'http',
+      message: undefined,
+    })
+    recording.answered(undefined)
+    return recording
+  }
+
+  test('stays within its bytes and its age, the oldest being removed first', () => {
+    const evicted: string[] = []
+    const ring = new CallRing(
+      () => ({ maxBytes: 2_500, maxAgeMs: 50 }),
+      (reason) => evicted.push(reason),
+    )
+    for (let id = 1; id <= 5; id++) ring.add(ended(id), id)
+    const ids = [...ring.places()].map((place) => ring.idAt(place))
+    expect([ids, ring.bytes, evicted]).toEqual([[4, 5], 2_048, ['bytes', 'bytes', 'bytes']])
+    ring.add(ended(6), 54)
+    expect([ring.size, evicted.at(-1)]).toEqual([2, 'age'])
+    ring.expire(104)
+    expect([ring.size, ring.bytes]).toEqual([0, 0])
+  })
+
+  test('returns what was put in, however often its memory was used again', () => {
+    const ring = new CallRing(() => ({ maxBytes: 700 * 1_024, maxAgeMs: 1e9 }))
+    for (let id = 1; id <= 5_000; id++) {
+      const recording = ended(id)
+      recording.name = `t${id}`
+      if (id % 3 === 0) recording.sent([], id, PIPE)
+      ring.add(recording, id)
+    }
+    const calls = [...ring.places()].map((place) => ring.at(place))
+    expect(calls.at(-1)).toMatchObject({ id: 5_000, name: 't5000', lanes: [] })
+    expect(calls.every(({ id, name, lanes }) => name === `t${id}` && lanes.length === (id % 3 === 0 ? 1 : 0))).toBe(true)
+    expect(ring.find(4_800)).toMatchObject({ id: 4_800, lanes: [{ id: 4_800, kind: 'call', hop: PIPE }] })
+    expect(ring.find(1)).toBeUndefined()
+  })
 })
 
 test('a reader that takes nothing is sent no rows, and the number of those once it reads again', async () => {

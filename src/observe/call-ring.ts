@@ -1,0 +1,352 @@
+/**
+ * Captured calls in the order in which they ended, within a number of bytes and an age; the oldest are removed first.
+ *
+ * The surprise: a call is kept as a row of numbers and references in blocks that are used again, not as an object. Tens of thousands of
+ * objects that live for minutes cost the garbage collector, which moves them twice, more than all that is recorded of a call.
+ */
+import type { Scope } from '../rpc/call.ts'
+import type { Deviation } from '../rpc/deviation.ts'
+import type { Hop } from '../rpc/record.ts'
+import { messagesOf, NEVER } from './call-facts.ts'
+import type { AskFacts, CallFacts, LaneFacts } from './call-facts.ts'
+import type { HostTransport } from './captured.ts'
+import type { CallEnd } from './ends.ts'
+import type { CapturedMessage } from './message-memory.ts'
+
+export interface RingLimits {
+  readonly maxBytes: number
+  readonly maxAgeMs: number
+}
+
+/** Memory of a call without messages, about. */
+const BASE_SIZE = 1_024
+const LANE_SIZE = 256
+
+const CALLS_PER_BLOCK = 256
+const MAX_FREE_BLOCKS = 4
+
+// The numbers of a row.
+const ID = 0
+const AT = 1
+const RECEIVED = 2
+const STARTED = 3
+const SLOTTED = 4
+const ANSWERED = 5
+const WRITTEN = 6
+const BYTES_IN = 7
+const BYTES_OUT = 8
+const LANE_ID = 9
+const LANE_SENT = 10
+const LANE_FIRST = 11
+const LANE_DONE = 12
+const LANE_END = 13
+const KEPT = 14
+const SIZE = 15
+const NUMBERS = 16
+
+// The references of a row.
+const METHOD = 0
+const PRINCIPAL = 1
+const SCOPE = 2
+const REVISION = 3
+const SESSION = 4
+const CLIENT = 5
+const TRANSPORT = 6
+const SERVER = 7
+const ORIGINAL = 8
+const NAME = 9
+const TRACE = 10
+const END = 11
+const HOP = 12
+const MORE = 13
+const REFS = 14
+
+const LANE_ENDS: readonly LaneFacts['end'][] = ['result', 'error', 'lost', 'open']
+/** The one lane is among the numbers; else they are in `MORE`. */
+const NO_LANE = -1
+
+interface Block {
+  readonly numbers: Float64Array
+  readonly refs: unknown[]
+}
+
+/** What few calls have. */
+interface More {
+  readonly needsSignIn: true | undefined
+  readonly replayOf: number | undefined
+  readonly asks: readonly AskFacts[]
+  readonly deviations: readonly Deviation[]
+  /** `undefined`: the only one is among the numbers, or there is none. */
+  readonly lanes: readonly LaneFacts[] | undefined
+  readonly request: CapturedMessage | undefined
+  readonly response: CapturedMessage | undefined
+}
+
+/** The place of a call: it counts up, and is not used again. */
+export type Place = number
+
+export class CallRing {
+  readonly #limits: () => RingLimits
+  readonly #evicted: (reason: 'bytes' | 'age') => void
+  readonly #hops: Hop[] = []
+  #blocks: Block[] = []
+  #free: Block[] = []
+  /** The first place of the first block. */
+  #base = 0
+  #first = 0
+  #next = 0
+  #bytes = 0
+
+  /** `evicted` is called for each call that has to be removed. */
+  constructor(limits: () => RingLimits, evicted: (reason: 'bytes' | 'age') => void = () => undefined) {
+    this.#limits = limits
+    this.#evicted = evicted
+  }
+
+  get size(): number {
+    return this.#next - this.#first
+  }
+  get bytes(): number {
+    return this.#bytes
+  }
+  /** The place of the oldest call, and that of the one to come. */
+  get first(): Place {
+    return this.#first
+  }
+  get next(): Place {
+    return this.#next
+  }
+
+  /** Returns its place. */
+  add(call: CallFacts, nowMs: number): Place {
+    const place = this.#next++
+    const block = this.#blockOf(place) ?? this.#openBlock()
+    const more = moreOf(call)
+    const size = sizeOf(call, more)
+    writeNumbers(block.numbers, numberAt(place), call, more?.lanes === undefined ? call.lanes[0] : undefined, nowMs, size)
+    this.#writeRefs(block.refs, refAt(place), call, more)
+    this.#bytes += size
+    this.#limit(nowMs)
+    return place
+  }
+
+  /** The system has taken its answer. Nothing happens where it is not kept any more. */
+  written(place: Place, ms: number): void {
+    if (place < this.#first) return
+    const block = this.#blockOf(place)
+    if (block !== undefined) block.numbers[numberAt(place) + WRITTEN] = ms
+  }
+
+  /** Oldest first. */
+  *places(): Generator<Place> {
+    for (let place = this.#first; place < this.#next; place++) yield place
+  }
+
+  idAt(place: Place): number {
+    return this.#number(place, ID)
+  }
+  atMs(place: Place): number {
+    return this.#number(place, AT)
+  }
+  keptMs(place: Place): number {
+    return this.#number(place, KEPT)
+  }
+  principalAt(place: Place): string {
+    return this.#ref(place, PRINCIPAL) as string
+  }
+  messagesAt(place: Place): readonly CapturedMessage[] {
+    const more = this.#ref(place, MORE) as More | undefined
+    return more === undefined ? [] : messagesOf(more)
+  }
+
+  find(id: number): CallFacts | undefined {
+    for (const place of this.places()) if (this.idAt(place) === id) return this.at(place)
+    return undefined
+  }
+
+  at(place: Place): CallFacts {
+    const number = (column: number): number => this.#number(place, column)
+    const ref = (column: number): unknown => this.#ref(place, column)
+    const more = ref(MORE) as More | undefined
+    return {
+      id: number(ID),
+      method: ref(METHOD) as string,
+      principal: ref(PRINCIPAL) as string,
+      scope: ref(SCOPE) as Scope,
+      revision: ref(REVISION) as string,
+      sessionId: ref(SESSION) as string | undefined,
+      clientInfo: ref(CLIENT),
+      transport: ref(TRANSPORT) as HostTransport | undefined,
+      replayOf: more?.replayOf,
+      name: ref(NAME) as string | undefined,
+      server: ref(SERVER) as string | undefined,
+      original: ref(ORIGINAL) as string | undefined,
+      ...(more?.needsSignIn && { needsSignIn: more.needsSignIn }),
+      traceId: ref(TRACE) as string | undefined,
+      atMs: number(AT),
+      receivedMs: number(RECEIVED),
+      startedMs: number(STARTED),
+      slottedMs: number(SLOTTED),
+      answeredMs: number(ANSWERED),
+      writtenMs: number(WRITTEN),
+      bytesIn: number(BYTES_IN),
+      bytesOut: number(BYTES_OUT),
+      lanes: more?.lanes ?? this.#laneAt(place),
+      asks: more?.asks ?? [],
+      deviations: more?.deviations ?? [],
+      end: ref(END) as CallEnd,
+      request: more?.request,
+      response: more?.response,
+    }
+  }
+
+  /** Removes what is too old by now. */
+  expire(nowMs: number): void {
+    const { maxAgeMs } = this.#limits()
+    while (this.#first < this.#next && nowMs - this.keptMs(this.#first) >= maxAgeMs) this.#removeFirst('age')
+  }
+
+  #limit(nowMs: number): void {
+    this.expire(nowMs)
+    const { maxBytes } = this.#limits()
+    while (this.#bytes > maxBytes) this.#removeFirst('bytes')
+  }
+
+  #laneAt(place: Place): readonly LaneFacts[] {
+    const id = this.#number(place, LANE_ID)
+    if (id === NO_LANE) return []
+    return [
+      {
+        hop: this.#ref(place, HOP) as Hop,
+        id,
+        kind: 'call',
+        sentMs: this.#number(place, LANE_SENT),
+        firstMs: this.#number(place, LANE_FIRST),
+        doneMs: this.#number(place, LANE_DONE),
+        end: LANE_ENDS[this.#number(place, LANE_END)] ?? 'open',
+        request: undefined,
+        response: undefined,
+      },
+    ]
+  }
+
+  #writeRefs(refs: unknown[], at: number, call: CallFacts, more: More | undefined): void {
+    refs[at + METHOD] = call.method
+    refs[at + PRINCIPAL] = call.principal
+    refs[at + SCOPE] = call.scope
+    refs[at + REVISION] = call.revision
+    refs[at + SESSION] = call.sessionId
+    refs[at + CLIENT] = call.clientInfo
+    refs[at + TRANSPORT] = call.transport
+    refs[at + SERVER] = call.server
+    refs[at + ORIGINAL] = call.original
+    refs[at + NAME] = call.name
+    refs[at + TRACE] = call.traceId
+    refs[at + END] = call.end
+    refs[at + HOP] = call.lanes[0] && this.#known(call.lanes[0].hop)
+    refs[at + MORE] = more
+  }
+
+  /** One object for all alike; the link itself may close long before the call is removed. */
+  #known({ era, revision, transport }: Hop): Hop {
+    for (const hop of this.#hops) if (hop.revision === revision && hop.transport === transport && hop.era === era) return hop
+    const hop: Hop = { era, revision, transport }
+    this.#hops.push(hop)
+    return hop
+  }
+
+  #removeFirst(reason: 'bytes' | 'age'): void {
+    const place = this.#first++
+    this.#bytes -= this.#number(place, SIZE)
+    const block = this.#blockOf(place)
+    if (block !== undefined) {
+      const at = refAt(place)
+      const more = block.refs[at + MORE] as More | undefined
+      if (more !== undefined) for (const message of messagesOf(more)) message.release()
+      block.refs[at + MORE] = block.refs[at + NAME] = block.refs[at + END] = undefined
+    }
+    if (this.#first - this.#base === CALLS_PER_BLOCK) this.#closeBlock()
+    this.#evicted(reason)
+  }
+
+  #openBlock(): Block {
+    const block = this.#free.pop() ?? {
+      numbers: new Float64Array(CALLS_PER_BLOCK * NUMBERS),
+      refs: Array<unknown>(CALLS_PER_BLOCK * REFS).fill(undefined),
+    }
+    this.#blocks.push(block)
+    return block
+  }
+
+  #closeBlock(): void {
+    const block = this.#blocks.shift()
+    this.#base += CALLS_PER_BLOCK
+    if (block === undefined || this.#free.length >= MAX_FREE_BLOCKS) return
+    block.refs.fill(undefined)
+    this.#free.push(block)
+  }
+
+  #blockOf(place: Place): Block | undefined {
+    return this.#blocks[Math.floor((place - this.#base) / CALLS_PER_BLOCK)]
+  }
+  #number(place: Place, column: number): number {
+    return this.#blockOf(place)?.numbers[numberAt(place) + column] ?? NEVER
+  }
+  #ref(place: Place, column: number): unknown {
+    return this.#blockOf(place)?.refs[refAt(place) + column]
+  }
+}
+
+const numberAt = (place: Place): number => (place % CALLS_PER_BLOCK) * NUMBERS
+const refAt = (place: Place): number => (place % CALLS_PER_BLOCK) * REFS
+
+const writeNumbers = (
+  numbers: Float64Array,
+  at: number,
+  call: CallFacts,
+  lane: LaneFacts | undefined,
+  nowMs: number,
+  size: number,
+): void => {
+  numbers[at + ID] = call.id
+  numbers[at + AT] = call.atMs
+  numbers[at + RECEIVED] = call.receivedMs
+  numbers[at + STARTED] = call.startedMs
+  numbers[at + SLOTTED] = call.slottedMs
+  numbers[at + ANSWERED] = call.answeredMs
+  numbers[at + WRITTEN] = call.writtenMs
+  numbers[at + BYTES_IN] = call.bytesIn
+  numbers[at + BYTES_OUT] = call.bytesOut
+  numbers[at + LANE_ID] = lane?.id ?? NO_LANE
+  numbers[at + LANE_SENT] = lane?.sentMs ?? NEVER
+  numbers[at + LANE_FIRST] = lane?.firstMs ?? NEVER
+  numbers[at + LANE_DONE] = lane?.doneMs ?? NEVER
+  numbers[at + LANE_END] = lane === undefined ? NO_LANE : LANE_ENDS.indexOf(lane.end)
+  numbers[at + KEPT] = nowMs
+  numbers[at + SIZE] = size
+}
+
+const moreOf = (call: CallFacts): More | undefined => {
+  const { needsSignIn, replayOf, asks, deviations, lanes, request, response } = call
+  const [lane] = lanes
+  const isPlainLane = lanes.length < 2 && lane?.request === undefined && lane?.response === undefined
+  const isPlain = isPlainLane && request === undefined && response === undefined && replayOf === undefined
+  if (isPlain && needsSignIn === undefined && asks.length === 0 && deviations.length === 0) return undefined
+  return {
+    needsSignIn,
+    replayOf,
+    asks,
+    deviations,
+    lanes: isPlainLane ? undefined : lanes,
+    request,
+    response,
+  }
+}
+
+const sizeOf = ({ name, end }: CallFacts, more: More | undefined): number => {
+  let size = BASE_SIZE + (name?.length ?? 0) + (end?.detail?.length ?? 0)
+  if (more === undefined) return size
+  size += (more.lanes?.length ?? 0) * LANE_SIZE
+  for (const message of messagesOf(more)) size += message.size
+  return size
+}

@@ -1,0 +1,242 @@
+/**
+ * Memory of captured messages: copied one behind the other into large segments, which are used again once their calls are removed, so that
+ * capturing a message allocates little and leaves the garbage collector nothing to move.
+ *
+ * The surprise: bytes are copied as they are, because the search for secrets costs far more than the call itself. It follows within
+ * moments, in short slices (`observer.ts`), and in any case before a message is shown; from then on the bytes that held a secret are
+ * overwritten (0135).
+ */
+import { byteLength } from '../wire/message/payload.ts'
+import type { Parts } from '../wire/message/payload.ts'
+import { withoutSecrets } from './body.ts'
+import type { Hide, KeptBody } from './body.ts'
+
+const SEGMENT_BYTES = 1024 * 1024
+/** Segments that wait for their next use. */
+const MAX_FREE = 2
+/** Bytes kept around a cut, so that a secret across it is found. */
+export const MARGIN = 4_096
+/** Memory of a captured message beside its bytes, about. */
+const BASE_SIZE = 128
+
+interface Segment {
+  readonly bytes: Buffer
+  /** Up to here it is written. */
+  used: number
+  /** Messages in it. */
+  messages: number
+}
+
+export class MessageMemory {
+  #current: Segment | undefined
+  readonly #free: Segment[] = []
+  #segments = 0
+
+  /** Segments that hold messages or wait for their next use. */
+  get segments(): number {
+    return this.#segments
+  }
+
+  /** Copies a message: whole up to `maxBytes`, else its beginning and its end. */
+  copy(parts: Parts, maxBytes: number, isStreamed = false): CapturedMessage {
+    const bytes = byteLength(parts)
+    if (bytes <= maxBytes) return this.#keep(parts, bytes, bytes, 0, bytes, isStreamed)
+    const half = Math.floor(maxBytes / 2)
+    const edge = Math.min(bytes, half + MARGIN)
+    const ends = [...slices(parts, 0, edge), ...slices(parts, bytes - edge, bytes)]
+    return this.#keep(ends, 2 * edge, bytes, half, edge, isStreamed)
+  }
+
+  /** Copies what is left of a message of `bytes` that passed on while it came. */
+  copyEnds(head: Parts, tail: Parts, bytes: number, maxBytes: number): CapturedMessage {
+    const headBytes = byteLength(head)
+    const length = headBytes + byteLength(tail)
+    if (length === bytes) return this.copy([...head, ...tail], maxBytes, true)
+    const half = Math.floor(maxBytes / 2)
+    return this.#keep([...head, ...tail], length, bytes, half, headBytes, true)
+  }
+
+  /** A message in it is not needed any more. */
+  release(segment: Segment): void {
+    if (--segment.messages > 0) return
+    if (segment === this.#current) segment.used = 0
+    else this.#retire(segment)
+  }
+
+  #keep(parts: Parts, length: number, bytes: number, half: number, headBytes: number, isStreamed: boolean): CapturedMessage {
+    const segment = this.#withRoom(length)
+    const start = segment.used
+    let at = start
+    for (const part of parts) {
+      segment.bytes.set(part, at)
+      at += part.length
+    }
+    segment.used = at
+    segment.messages++
+    return new CapturedMessage({ memory: this, segment, start, end: at, bytes, half, headBytes, isStreamed })
+  }
+
+  #withRoom(length: number): Segment {
+    const current = this.#current
+    if (current !== undefined && current.bytes.length - current.used >= length) return current
+    const isUsual = length <= SEGMENT_BYTES
+    const next = (isUsual ? this.#free.pop() : undefined) ?? this.#open(Math.max(length, SEGMENT_BYTES))
+    this.#current = next
+    if (current?.messages === 0) this.#retire(current)
+    return next
+  }
+
+  #open(length: number): Segment {
+    this.#segments++
+    return { bytes: Buffer.allocUnsafeSlow(length), used: 0, messages: 0 }
+  }
+
+  #retire(segment: Segment): void {
+    segment.used = 0
+    if (segment.bytes.length === SEGMENT_BYTES && this.#free.length < MAX_FREE) this.#free.push(segment)
+    else this.#segments--
+  }
+}
+
+interface MessagePlace {
+  readonly memory: MessageMemory
+  readonly segment: Segment
+  readonly start: number
+  readonly end: number
+  /** Of the message itself. */
+  readonly bytes: number
+  /** Bytes shown of each end; 0: all is kept. */
+  readonly half: number
+  /** Length of the kept beginning. */
+  readonly headBytes: number
+  readonly isStreamed: boolean
+}
+
+export class CapturedMessage {
+  readonly #memory: MessageMemory
+  readonly #start: number
+  readonly #end: number
+  readonly #bytes: number
+  readonly #half: number
+  readonly #headBytes: number
+  readonly #isStreamed: boolean
+  /** Where its bytes are; `undefined`: they are overwritten, or used again. */
+  #segment: Segment | undefined
+  /** Without its secrets, once some were found. */
+  #shown: KeptBody | undefined
+  #isSearched = false
+
+  constructor({ memory, segment, start, end, bytes, half, headBytes, isStreamed }: MessagePlace) {
+    this.#memory = memory
+    this.#segment = segment
+    this.#start = start
+    this.#end = end
+    this.#bytes = bytes
+    this.#half = half
+    this.#headBytes = headBytes
+    this.#isStreamed = isStreamed
+  }
+
+  /** Memory that it takes, about. */
+  get size(): number {
+    return BASE_SIZE + this.#end - this.#start
+  }
+
+  /** The message as it may be shown. Secrets that have become known since it was captured are hidden as well. */
+  shown(hide: Hide): KeptBody {
+    return this.#shown === undefined ? this.#search(hide) : { ...this.#shown, ...hiddenIn(this.#shown, hide) }
+  }
+
+  /** Looks for secrets once, and overwrites the bytes where there are some. */
+  search(hide: Hide): void {
+    if (!this.#isSearched) this.#search(hide)
+  }
+
+  /** Its memory may be used again. */
+  release(): void {
+    if (this.#segment !== undefined) this.#memory.release(this.#segment)
+    this.#segment = undefined
+  }
+
+  #search(hide: Hide): KeptBody {
+    const bytes = this.#bytes
+    const half = this.#half
+    const middle = this.#start + this.#headBytes
+    this.#isSearched = true
+    const mark = this.#isStreamed ? { streamed: true as const } : {}
+    const first = this.#text(this.#start, middle)
+    const head = withoutSecrets(first, hide)
+    if (half === 0) return this.#keepIf(head !== first, { bytes, text: head, ...mark })
+    const last = this.#text(middle, this.#end)
+    const tail = withoutSecrets(last, hide)
+    const omitted = Math.max(0, bytes - 2 * half)
+    const ends = { head: head.slice(0, half).toWellFormed(), tail: tail.slice(-half).toWellFormed() }
+    return this.#keepIf(head !== first || tail !== last, { bytes, ...ends, omitted, ...mark })
+  }
+
+  #text(start: number, end: number): string {
+    return this.#segment?.bytes.toString('utf8', start, end) ?? ''
+  }
+
+  #keepIf(hasSecrets: boolean, body: KeptBody): KeptBody {
+    if (!hasSecrets) return body
+    this.#shown = body
+    this.#segment?.bytes.fill(0, this.#start, this.#end)
+    this.release()
+    return body
+  }
+}
+
+const hiddenIn = ({ text, head, tail }: KeptBody, hide: Hide): Partial<KeptBody> =>
+  text === undefined ? { head: hide(head ?? ''), tail: hide(tail ?? '') } : { text: hide(text) }
+
+/** The bytes from `start` to `end`, without joining the rest. */
+const slices = (parts: Parts, start: number, end: number): Parts => {
+  const found: Uint8Array[] = []
+  let at = 0
+  for (const part of parts) {
+    const from = Math.max(0, start - at)
+    const to = Math.min(part.length, end - at)
+    if (from < to) found.push(part.subarray(from, to))
+    at += part.length
+    if (at >= end) break
+  }
+  return found
+}
+
+/** Collects the beginning and the end of a message that passes on while it comes. */
+export class EndsCollector {
+  readonly #maxBytes: number
+  readonly #half: number
+  readonly #head: Buffer[] = []
+  #tail: Buffer[] = []
+  #headBytes = 0
+  #tailBytes = 0
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+    this.#half = Math.floor(maxBytes / 2) + MARGIN
+  }
+
+  /** `chunk` is lent. */
+  push(chunk: Uint8Array): void {
+    this.#bytes += chunk.length
+    const room = Math.min(chunk.length, this.#half - this.#headBytes)
+    if (room > 0) this.#head.push(Buffer.from(chunk.subarray(0, room)))
+    this.#headBytes += Math.max(0, room)
+    const rest = chunk.subarray(Math.max(0, room))
+    if (rest.length === 0) return
+    this.#tail.push(Buffer.from(rest.subarray(-this.#half)))
+    this.#tailBytes += Math.min(rest.length, this.#half)
+    // The oldest pieces go once the newer ones are enough without them.
+    for (let first = this.#tail[0]; first !== undefined && this.#tailBytes - first.length >= this.#half; first = this.#tail[0]) {
+      this.#tail.shift()
+      this.#tailBytes -= first.length
+    }
+  }
+
+  captured(memory: MessageMemory): CapturedMessage {
+    return memory.copyEnds(this.#head, this.#tail, this.#bytes, this.#maxBytes)
+  }
+}
