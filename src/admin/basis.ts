@@ -91,13 +91,21 @@ export const basisOf = (
     configuration: fingerprint(configuration, { salt, env }),
     env: environmentOf(env, salt),
     warnings: hide(configuration.warnings),
-    servers: fleet.downstreams$.value.map(({ options, inFlight, learned: { offered, isSignedOut, pins } }) => ({
-      key: options.key,
-      inFlight,
-      offered: offered && hidden(offered, hide),
-      isSignedOut,
-      pins: Object.fromEntries(Object.entries(pins).map(([tool, pin]) => [tool, hiddenPin(pin, hide)])),
-    })),
+    servers: fleet.downstreams$.value.map(
+      ({
+        options,
+        inFlight,
+        offers: {
+          learned: { offered, isSignedOut, pins },
+        },
+      }) => ({
+        key: options.key,
+        inFlight,
+        offered: offered && hidden(offered, hide),
+        isSignedOut,
+        pins: Object.fromEntries(Object.entries(pins).map(([tool, pin]) => [tool, hiddenPin(pin, hide)])),
+      }),
+    ),
     lists: listsOf((kind) => {
       const { rows, entries } = whole.list(kind)
       return rows.map(({ exposed }, at) => listedEntry(hide(exposed), entries[at], hide))

@@ -180,7 +180,7 @@ export const localControl = (
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
     stats: async (windowMs) => statsOf(running, windowMs),
-    stderr: async (server, lines) => redactor.hideIn(running.fleet.get(server)?.stderrTail(lines)),
+    stderr: async (server, lines) => redactor.hideIn(running.fleet.get(server)?.dialer.stderrTail(lines)),
     logs: async (query, signal) => {
       const page = await readLogs(running, query, signal)
       return { ...page, lines: page.lines.map((line) => ({ ...line, text: redactor.hide(line.text) })) }
@@ -252,7 +252,7 @@ export const localControl = (
     can: async (question) => redactor.hideIn(await canCall(running, readQuestion(question))),
     plan: async () => redactor.hideIn(await reloader.plan()),
     basis: async () => basisOf(running, context, (value) => redactor.hideIn(value)),
-    approve: async (server, tool) => running.fleet.get(server)?.approve(tool),
+    approve: async (server, tool) => running.fleet.get(server)?.offers.approve(tool),
     restart: async (server) => {
       const isKnown = running.fleet.restart(server, running.configuration.host.drainMs)
       // A lazy server, too, is wanted now.

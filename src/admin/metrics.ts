@@ -54,12 +54,12 @@ const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, hub, re
     gauge(
       'trunkline_server_processes',
       'Processes that run for a server.',
-      sum(({ processes }) => processes.length),
+      sum(({ dialer }) => dialer.processes.length),
     ),
     gauge(
       'trunkline_server_memory_bytes',
       'Resident memory of the processes of a server.',
-      sum(({ processes }) => processes.reduce((total, { pid }) => total + (memory.get(pid) ?? 0), 0)),
+      sum(({ dialer }) => dialer.processes.reduce((total, { pid }) => total + (memory.get(pid) ?? 0), 0)),
     ),
     counter(
       'trunkline_server_outages',

@@ -59,7 +59,7 @@ export interface Deviating extends LockChange {
 /** What of all servers is not as it was approved. */
 export const readChanges = ({ fleet, gateway }: Running): Deviating[] =>
   fleet.downstreams$.value.flatMap((downstream) =>
-    downstream.changes().map((change) => ({
+    downstream.offers.changes(downstream.options).map((change) => ({
       ...change,
       server: downstream.options.key,
       exposed: exposedName(gateway.feed.catalog, downstream.options, change),

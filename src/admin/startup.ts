@@ -27,10 +27,11 @@ export interface Startup {
 
 /** `undefined`: it is not starting, or it is no process of ours. */
 export const startupOf = (downstream: Downstream, nowMs: number): Startup | undefined => {
-  const { options, health$, processes } = downstream
+  const { options, health$ } = downstream
+  const { processes } = downstream.dialer
   if (health$.value.state !== 'starting' || processes.length === 0) return undefined
   const forMs = Math.max(0, nowMs - Math.min(...processes.map(({ startedAt }) => startedAt)))
   const name = basename(options.launch?.command ?? '').replace(/\.(?:cmd|exe)$/i, '')
   const fetching = forMs >= COLD_MS && Object.hasOwn(FETCHED_BY, name) ? FETCHED_BY[name] : undefined
-  return { forMs: Math.round(forMs), fetching, printed: downstream.stderrTail(1).at(-1) }
+  return { forMs: Math.round(forMs), fetching, printed: downstream.dialer.stderrTail(1).at(-1) }
 }

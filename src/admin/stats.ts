@@ -50,7 +50,7 @@ export const statsOf = ({ observer, fleet }: Pick<Running, 'observer' | 'fleet'>
     windowMs,
     servers: fleet.downstreams$.value.map((downstream) => {
       const all = [downstream, ...(downstream.personal?.all ?? [])]
-      const bytes = all.flatMap(({ processes }) => processes).reduce((sum, { pid }) => sum + (memory.get(pid) ?? 0), 0)
+      const bytes = all.flatMap(({ dialer }) => dialer.processes).reduce((sum, { pid }) => sum + (memory.get(pid) ?? 0), 0)
       return {
         server: downstream.options.key,
         state: downstream.health$.value.state,

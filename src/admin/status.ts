@@ -140,16 +140,16 @@ export const serverStatuses = ({
       prompts: shown?.lists.prompts.length ?? 0,
       tokens: own.length === 0 ? 0 : estimateTokens(joinArray(own)),
       links: all.reduce((sum, { linkCount }) => sum + linkCount, 0),
-      processes: all.flatMap(({ processes }) => processes.map(({ pid }) => ({ pid, memoryBytes: memory.get(pid) }))),
+      processes: all.flatMap(({ dialer }) => dialer.processes.map(({ pid }) => ({ pid, memoryBytes: memory.get(pid) }))),
       inFlight: all.reduce((sum, { inFlight }) => sum + inFlight, 0),
       failures,
       nextTryMs: nextTryAtMs === undefined ? undefined : Math.max(0, Math.round(nextTryAtMs - performance.now())),
       startup: startupOf(downstream, Date.now()),
       leftOut: catalog.leftOut.filter(({ server }) => server === options.key),
       findings: shown?.findings ?? [],
-      warnings: [...(inventory?.warnings ?? []), ...eraDifference(inventory, downstream.legacyInventory$.value)],
+      warnings: [...(inventory?.warnings ?? []), ...eraDifference(inventory, downstream.offers.legacy.inventory$.value)],
       fidelity: downstream.fidelity.counts,
-      stderr: state === 'healthy' ? [] : downstream.stderrTail(STDERR_LINES),
+      stderr: state === 'healthy' ? [] : downstream.dialer.stderrTail(STDERR_LINES),
     }
   })
 }

@@ -27,7 +27,7 @@ export class Fleet {
 
   /** The gateways that calls are led through, this one first. */
   get gateways(): readonly string[] {
-    const behind = this.downstreams$.value.flatMap(({ gateways }) => gateways)
+    const behind = this.downstreams$.value.flatMap(({ main }) => main.gateways)
     return [this.#environment.instance, ...new Set(behind)]
   }
 

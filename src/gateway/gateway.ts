@@ -190,7 +190,7 @@ export class Gateway {
 
   bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined {
     const { server } = caller.scope
-    return server === undefined ? undefined : this.#fleet.for(server, caller.principal)?.inventoryFor(caller)
+    return server === undefined ? undefined : this.#fleet.for(server, caller.principal)?.eras.inventoryFor(caller)
   }
 
   async bridgedLater(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<Inventory | undefined> {
@@ -267,7 +267,7 @@ export class Gateway {
       if (!isListedDirectly(downstream, this.feed.viewOf(caller), caller)) return false
       const { session } = caller
       if (owner !== undefined) return session !== undefined && owner.sessions.has(session)
-      return session === undefined || !downstream.hasLinkOf(session)
+      return session === undefined || !downstream.sessions.hasLinkOf(session)
     })
   }
 
@@ -278,17 +278,17 @@ export class Gateway {
 
   levelChanged({ session, principal }: Caller, level: LogLevel): void {
     if (session === undefined) return
-    for (const downstream of this.#fleet.all(principal)) downstream.levelChanged(session, level)
+    for (const downstream of this.#fleet.all(principal)) downstream.sessions.levelChanged(session, level)
   }
 
   rootsChanged(caller: Caller): void {
     if (caller.session === undefined) return
-    for (const downstream of this.#fleet.all(caller.principal)) downstream.rootsChanged(caller.session)
+    for (const downstream of this.#fleet.all(caller.principal)) downstream.sessions.rootsChanged(caller.session)
   }
 
   notified(caller: Caller, method: string, params: Payload | undefined): void {
     const { server } = caller.scope
-    if (server !== undefined) this.#fleet.for(server, caller.principal)?.notified(caller, method, params)
+    if (server !== undefined) this.#fleet.for(server, caller.principal)?.sessions.notified(caller, method, params)
   }
 
   /** A server says that a resource changed. */
@@ -405,7 +405,7 @@ export class Gateway {
     if (way === 'list') return this.#lists.serve(call)
     if (way === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
     const bridged = this.#bridgedServer(call.caller)
-    const settling = bridged?.eraSettled(call.caller)
+    const settling = bridged?.eras.settled(call.caller)
     return settling === undefined ? this.#routeByEra(call, bridged) : settling.then(() => this.#routeByEra(call, bridged))
   }
 

@@ -50,7 +50,7 @@ export class ResourceSubscriptions {
 
   /** `undefined`: a legacy server that declares nothing may offer it nevertheless. */
   isOffered(caller: Caller, uri: string): boolean | undefined {
-    const inventory = this.#find(caller, uri)?.downstream.inventoryFor(caller)
+    const inventory = this.#find(caller, uri)?.downstream.eras.inventoryFor(caller)
     const isDeclared = (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
     return isDeclared || inventory === undefined || isModernRevision(inventory.revision) ? isDeclared : undefined
   }
@@ -117,13 +117,18 @@ export class ResourceSubscriptions {
     const { options } = downstream
     const mayHear = (other: string): boolean => feed.viewOf(caller).showsUri(options, other)
     const expose = (other: string): string => exposedUri(feed.viewOf(caller), options, other)
-    const isOffered = await this.#subscriptions.add(subscriber, downstream, original, { caller, exposed: uri, mayHear, expose })
-    if (isOffered && caller.session !== undefined) await downstream.watchFor(caller.session, original)
+    const isOffered = await this.#subscriptions.add(subscriber, downstream.subscriptions, original, {
+      caller,
+      exposed: uri,
+      mayHear,
+      expose,
+    })
+    if (isOffered && caller.session !== undefined) await downstream.sessions.watchFor(caller.session, original)
     return isOffered
   }
 
   #remove(session: HostSession, { route: { original }, downstream }: Found): void {
-    downstream.unwatchFor(session, original)
+    downstream.sessions.unwatchFor(session, original)
     this.#subscriptions.remove(session, downstream.id, original)
   }
 
@@ -134,9 +139,9 @@ export class ResourceSubscriptions {
   /** The server takes the subscription or refuses it in its own words; what it tells comes over the same link. */
   async #watchDirectly(call: Call, downstream: Downstream, session: HostSession): Promise<Outcome> {
     const uri = call.target ?? ''
-    if (call.method === 'resources/unsubscribe') downstream.watchesNoMore(session, uri)
+    if (call.method === 'resources/unsubscribe') downstream.sessions.watchesNoMore(session, uri)
     const outcome = await this.#parts.relay(call)
-    if (call.method === 'resources/subscribe') downstream.watches(session, uri)
+    if (call.method === 'resources/subscribe') downstream.sessions.watches(session, uri)
     return outcome
   }
 

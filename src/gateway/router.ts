@@ -63,7 +63,7 @@ export class Router {
     }
     const downstream = fleet.for(route.serverKey, call.caller.principal)
     if (downstream === undefined) throw new Refusal(-32602, 'invalid or expired requestState')
-    const settling = downstream.eraSettled(call.caller)
+    const settling = downstream.eras.settled(call.caller)
     if (settling !== undefined) await settling
     const resume = round?.resume ?? call.resume ?? (isModern ? freshResponses(call) : undefined)
     const asRouted: RoutedCall = { call, route, downstream, view, resume }
@@ -137,7 +137,7 @@ export class Router {
         view: feed.viewOf(caller),
       })
     // A modern server is told the level with each request.
-    if (method === 'logging/setLevel' && downstream.eraFor(caller) === 'modern') return complete(Payload.of({}))
+    if (method === 'logging/setLevel' && downstream.eras.eraFor(caller) === 'modern') return complete(Payload.of({}))
     const sent: Call = { ...call, isAsItCame: isAsItCame(caller, downstream), withheld: withheldFrom(downstream) }
     const outcome = await downstream.handle({ ...sent, ask: tasks.asked(sent, downstream).ask })
     const { kind, result } = outcome

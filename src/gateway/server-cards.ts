@@ -27,7 +27,9 @@ export class ServerCards {
     if (scope === undefined) return []
     const seen = this.#seenBy(identity, scope)
     // Where each caller signs in for itself, whether it has to is known once its own connection was tried.
-    const tried = seen.filter(({ credential }) => credential?.interactive !== undefined).map((downstream) => downstream.tried())
+    const tried = seen
+      .filter(({ credential }) => credential?.interactive !== undefined)
+      .map((downstream) => downstream.supervisor.tried())
     const late = new Promise((resolve) => setTimeout(resolve, TRY_MS).unref())
     await Promise.race([Promise.all(tried), late])
     const { rows } = this.#feed.viewOf({ scope, revision: LATEST_LEGACY, principal: identity.principal }).list('tools')

@@ -418,7 +418,7 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     async (_, gateway) => {
       gateway.fake('a').connections.at(-1)?.stderr('some words\n'.repeat(100))
       while (!counted('limits.stderr')(gateway)) await new Promise((resolve) => setTimeout(resolve, 20))
-      expect(gateway.running.fleet.get('a')?.stderrTail(1_000).length).toBeLessThan(10)
+      expect(gateway.running.fleet.get('a')?.dialer.stderrTail(1_000).length).toBeLessThan(10)
       return 'limits.stderr'
     },
   ),

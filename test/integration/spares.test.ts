@@ -18,10 +18,10 @@ const until = async (isSo: () => boolean): Promise<void> => {
 
 test('with no host, and with modern hosts alone, there is one process for the lists and one for each caller', async () => {
   await using gateway = await slow({ minStartMs: 0 })
-  expect(gateway.running.fleet.get('a')?.processes).toHaveLength(1)
+  expect(gateway.running.fleet.get('a')?.dialer.processes).toHaveLength(1)
   await using host = await modernHttp.connect(gateway)
   await host.call('tools/call', CALL)
-  expect(gateway.running.fleet.get('a')?.processes).toHaveLength(2)
+  expect(gateway.running.fleet.get('a')?.dialer.processes).toHaveLength(2)
 })
 
 test('the first legacy session brings a spare, which the next one is given, and idleness ends it', async () => {
@@ -43,7 +43,7 @@ test('a server that starts quickly has none', async () => {
   await using host = await legacyHttp.connect(gateway)
   await host.call('tools/call', CALL)
   await host.call('tools/call', CALL)
-  expect(gateway.running.fleet.get('a')?.processes).toHaveLength(2)
+  expect(gateway.running.fleet.get('a')?.dialer.processes).toHaveLength(2)
 })
 
 test('ps tells the pid of each process, and what it holds in memory', async () => {

@@ -1,54 +1,48 @@
 /** What becomes of what a server says and asks on its links by itself: who is told, who is asked, and who must not be (BRIDGING 3.0). */
-import type { ChangedList, LinkEvents } from '../../era/server/link.ts'
+import type { LinkEvents } from '../../era/server/link.ts'
 import { isBridge } from '../../rpc/call.ts'
 import type { Call, HostSession } from '../../rpc/call.ts'
 import { TokenBucket } from '../../rpc/rate.ts'
 import type { Rate } from '../../rpc/rate.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { isTerminal } from '../../wire/protocol/tasks.ts'
-import type { Asking } from './server-requests.ts'
 import type { DownstreamEnvironment } from '../environment.ts'
 import { listeners } from '../link-owner.ts'
 import type { LinkOwner } from '../link-owner.ts'
+import type { LinkReports } from '../link-reports.ts'
+import type { ServerOptions } from '../options.ts'
+import type { ServerRequests } from './server-requests.ts'
 
 /** What of a server this needs. */
-export interface HearingSource {
-  /** The key, and the principal where each has his own. */
+export interface LinkEventSource {
+  /** The key, and the principal where each has its own. */
   readonly id: string
-  readonly key: string
-  readonly maxLogMessages: () => Rate
-  /** Of `trunkline logs`, for this server. */
-  readonly maxLogBytes: () => number
+  readonly options: () => ServerOptions
   readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'logs' | 'soleHost' | 'taskChanged'>
-  /** A resource changed. `owner`: of the link that it was said on, unless that is the main one. */
-  readonly updated: (uri: string, params: Payload, owner: LinkOwner | undefined) => void
-  readonly asking: Asking
-  /** Of a stdio front whose host is legacy. */
-  readonly soleSession: () => HostSession | undefined
-  /** `owner`: of the link that announced it; `undefined`: a link that serves no host. */
-  readonly outdated: (list: ChangedList, owner: LinkOwner | undefined) => void
-  /** `owner`: of the link that announced it; `undefined`: a link that serves no host. */
-  readonly taskEnded: (id: string, owner: LinkOwner | undefined) => void
-  /** See `LinkEvents`. */
-  readonly refused: (error: unknown) => void
+  readonly requests: ServerRequests
+  /** `soleSession`: of a stdio front whose host is legacy. */
+  readonly states: { readonly now: { readonly soleSession: HostSession | undefined } }
+  readonly reports: LinkReports
 }
 
-export class Hearing {
-  readonly #source: HearingSource
+export class LinkEventHandlers {
+  readonly #source: LinkEventSource
 
-  constructor(source: HearingSource) {
+  constructor(source: LinkEventSource) {
     this.#source = source
   }
 
   /** The main link of a legacy server serves no host: what it asks is declined (B263, B295). With a sole host it is its link. */
   onMain(): LinkEvents {
-    const { environment, asking, soleSession, updated } = this.#source
+    const { environment, requests, reports, states } = this.#source
+    const soleSession = (): HostSession | undefined => states.now.soleSession
     const isSole = environment.soleHost !== undefined
     const mayLog = this.#logLimit()
     const host = (): HostSession | undefined => bridged(soleSession())
     return {
       ...this.#onAny(undefined, host),
-      updated: (uri, params) => tellOnly(host(), UPDATED, params) || updated(uri, params, undefined),
+      updated: (uri, params) =>
+        tellOnly(host(), UPDATED, params) || reports.send({ type: 'updated', uri, params, owner: undefined }),
       message: (params, call, isOfPeer) => {
         if (!mayLog(params)) return
         if (call !== undefined) call.notify(LOGGED, this.#labelledFor(call, params), isOfPeer)
@@ -56,21 +50,23 @@ export class Hearing {
       },
       vendor: (method, params, call) => passVendor(method, params, call, [soleSession()]),
       ask: async (question, call) =>
-        isSole ? asking.ask(question, { call, waiting: call, session: soleSession(), only: host() }) : asking.decline(question),
-      elicitationComplete: (id, params) => tellOnly(host(), COMPLETED, params) || asking.completed(id, soleSession()),
+        isSole
+          ? requests.ask(question, { call, waiting: call, session: soleSession(), only: host() })
+          : requests.decline(question),
+      elicitationComplete: (id, params) => tellOnly(host(), COMPLETED, params) || requests.completed(id, soleSession()),
       ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.way?.flow)?.isStalled === true }),
     }
   }
 
   /** On a link that principals share, only a call is asked for input, and messages that belong to no call are dropped (B051, B052). */
   onLinkOf(owner: LinkOwner): LinkEvents {
-    const { asking, updated } = this.#source
+    const { requests, reports } = this.#source
     const mayLog = this.#logLimit()
     /** The host at a bridge that the link serves alone: it is told everything as it came (B277). */
     const host = (): HostSession | undefined => (owner.isolation === 'session' ? bridged(owner.latest) : undefined)
     return {
       ...this.#onAny(owner, host),
-      updated: (uri, params) => tellOnly(host(), UPDATED, params) || updated(uri, params, owner),
+      updated: (uri, params) => tellOnly(host(), UPDATED, params) || reports.send({ type: 'updated', uri, params, owner }),
       message: (params, call) => {
         if (!mayLog(params)) return
         if (call !== undefined) return call.notify(LOGGED, this.#labelledFor(call, params))
@@ -81,18 +77,18 @@ export class Hearing {
       vendor: (method, params, call) => passVendor(method, params, call, listeners(owner)),
       ask: (question, call) =>
         owner.isolation === 'shared'
-          ? asking.ask(question, {})
-          : asking.ask(question, { call, waiting: [...owner.waiting].at(-1), session: owner.latest, only: host() }),
+          ? requests.ask(question, {})
+          : requests.ask(question, { call, waiting: [...owner.waiting].at(-1), session: owner.latest, only: host() }),
       ...(owner.isolation === 'session' && { isHostStalled: () => owner.latest?.isStalled === true }),
       elicitationComplete: (id, params) =>
-        tellOnly(host(), COMPLETED, params) || asking.completed(id, owner.isolation === 'session' ? owner.latest : undefined),
+        tellOnly(host(), COMPLETED, params) || requests.completed(id, owner.isolation === 'session' ? owner.latest : undefined),
     }
   }
 
   /** Logs at `debug`; with `error`, an unexpected error of the gateway, at `error` with its stack. */
   logFault(reason: string, sample: string, error?: unknown): void {
-    const { key, environment } = this.#source
-    const facts = { server: key, sample: sample.slice(0, 200) }
+    const { options, environment } = this.#source
+    const facts = { server: options().key, sample: sample.slice(0, 200) }
     if (error === undefined) environment.log.debug(facts, reason)
     else
       environment.log.error(
@@ -105,24 +101,25 @@ export class Hearing {
     owner: LinkOwner | undefined,
     host: () => HostSession | undefined,
   ): Omit<LinkEvents, 'ask' | 'elicitationComplete' | 'message' | 'updated' | 'vendor'> {
-    const { id, key, environment, outdated, refused, taskEnded } = this.#source
+    const { id, options, environment, reports } = this.#source
     return {
       listChanged: (list) => {
-        environment.listAnnounced(key, list, owner)
-        outdated(list, owner)
+        environment.listAnnounced(options().key, list, owner)
+        reports.send({ type: 'list-announced', list, owner })
       },
       taskChanged: (task) => {
-        if (isTerminal(task.text('status'))) taskEnded(task.text('taskId') ?? '', owner)
+        if (isTerminal(task.text('status'))) reports.send({ type: 'task-ended', id: task.text('taskId') ?? '', owner })
         if (!tellOnly(host(), 'notifications/tasks/status', task)) environment.taskChanged(id, task, owner)
       },
       violation: (reason, sample, error) => this.logFault(reason, sample, error),
-      refused,
+      refused: (error) => reports.send({ type: 'refused', error }),
     }
   }
 
   /** Of one link: whether another log message may be relayed now (`limits.log_messages`); then it is kept for `trunkline logs`, too. */
   #logLimit(): (params: Payload) => boolean {
-    const { key, environment, maxLogBytes, maxLogMessages } = this.#source
+    const { options, environment } = this.#source
+    const maxLogMessages = (): Rate => options().limits.maxLogMessages
     let rate = maxLogMessages()
     let bucket = new TokenBucket(rate)
     return (params) => {
@@ -131,8 +128,8 @@ export class Hearing {
       const isAllowed = bucket.waitMs(nowMs) === 0
       if (isAllowed) {
         bucket.take(nowMs)
-        environment.logs.logged(key, maxLogBytes(), params)
-      } else environment.limits.hit('limits.log_messages', key)
+        environment.logs.logged(options().key, options().limits.maxStderrBytes, params)
+      } else environment.limits.hit('limits.log_messages', options().key)
       return isAllowed
     }
   }
@@ -143,7 +140,7 @@ export class Hearing {
 
   /** Log messages say which server they are from (BRIDGING 2.3). */
   #labelled(params: Payload): Payload {
-    const { key } = this.#source
+    const { key } = this.#source.options()
     const logger = params.text('logger')
     params.set('logger', JSON.stringify(logger === undefined ? key : `${key}/${logger}`))
     return params

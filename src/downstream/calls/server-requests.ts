@@ -29,14 +29,14 @@ export interface Askable {
   readonly only?: HostSession | undefined
 }
 
-export class Asking {
+export class ServerRequests {
   readonly #options: () => ServerOptions
   readonly #fidelity: Fidelity
   /** Roots that modern hosts gave, by principal. */
   readonly #roots = new Map<string, { readonly answer: Answer; readonly untilMs: number }>()
-  /** Sessions whose person was sent to a URL, by their own id for it: servers in processes of their own give one id to many. */
   /** Questions that nothing here answers; how to refuse each. */
   readonly #open = new Set<() => void>()
+  /** Sessions whose person was sent to a URL, by their own id for it: servers in processes of their own give one id to many. */
   readonly #sentAway = new Map<string, { readonly original: string; readonly session: HostSession }>()
 
   constructor(options: () => ServerOptions, fidelity: Fidelity) {

@@ -13,6 +13,7 @@ import type { FailureKind } from '../../wire/message/failure.ts'
 import type { Era, LegacyRevision } from '../../wire/protocol/revisions.ts'
 import type { Companion, DownstreamEnvironment, PipeChannel, ServerProcess } from '../environment.ts'
 import { Heartbeat } from '../health/heartbeat.ts'
+import type { ServerStates } from '../health/server-state.ts'
 import type { ServerOptions } from '../options.ts'
 import { isProcessEnd } from '../pacing/restarts.ts'
 import { Spare } from '../spare.ts'
@@ -60,13 +61,13 @@ export class Dialer {
   /** Everything that is open or opening. */
   readonly #channels = new Set<Channel>()
   #isClosed = false
-  /** Whether a server whose main link is modern takes `initialize`, too; `undefined`: not tried. */
-  #takesInitialize: boolean | undefined
+  readonly #states: ServerStates
 
   /** `bearer`: sent with every request over HTTP. */
-  constructor(options: ServerOptions, environment: DownstreamEnvironment, bearer: Bearer | undefined) {
+  constructor(options: ServerOptions, environment: DownstreamEnvironment, bearer: Bearer | undefined, states: ServerStates) {
     this.#options = options
     this.#bearer = bearer
+    this.#states = states
     this.#environment = environment
     this.#spare = new Spare({
       options: environment.spare,
@@ -76,7 +77,6 @@ export class Dialer {
       ended: ({ connection }) => connection.channel.closed,
       stop: ({ connection }) => connection.channel.close(),
     })
-    this.#takesInitialize = environment.memory.verdict(options)?.takesInitialize
   }
 
   /** Other options, none of which asks for a restart. */
@@ -119,12 +119,12 @@ export class Dialer {
 
   /** Whether a modern server may speak the legacy era, too: it is not known to refuse. */
   get mayBeLegacy(): boolean {
-    return this.#options.era === 'auto' && this.#takesInitialize !== false
+    return this.#options.era === 'auto' && this.#states.now.takesInitialize !== false
   }
 
   /** Whether a server whose main link is modern has taken `initialize`, too. */
   get takesInitialize(): boolean {
-    return this.#takesInitialize === true
+    return this.#states.now.takesInitialize === true
   }
 
   /** The same in the legacy era, to a server whose main link is modern; `undefined`: it does not speak that (BRIDGING 3.0 rule 0). */
@@ -141,20 +141,20 @@ export class Dialer {
       if (isOfOtherEra(error)) this.#keepTakesInitialize(false)
       else if (isKnown) throw error
       // It may have been slow: not remembered.
-      else if (isUnwilling(error)) this.#takesInitialize = false
+      else if (isUnwilling(error)) this.#states.send({ type: 'takes-initialize', takesInitialize: false })
       return undefined
     }
   }
 
   /** What is known of its era holds no more. */
   dropVerdict(): void {
-    this.#takesInitialize = undefined
+    this.#states.send({ type: 'takes-initialize', takesInitialize: undefined })
     this.#environment.memory.keepVerdict(this.#options, undefined)
   }
 
   #keepTakesInitialize(takesInitialize: boolean): void {
     const { memory } = this.#environment
-    this.#takesInitialize = takesInitialize
+    this.#states.send({ type: 'takes-initialize', takesInitialize })
     const verdict = memory.verdict(this.#options)
     if (verdict?.era === 'modern') memory.keepVerdict(this.#options, { ...verdict, takesInitialize })
   }
@@ -208,7 +208,7 @@ export class Dialer {
       if (!hadVerdict || !isRefusal || options.era !== 'auto') throw error
       return this.#dial(host, events, { isWanted, isMain: true })
     })
-    const takesInitialize = verdict.era === 'modern' ? this.#takesInitialize : undefined
+    const takesInitialize = verdict.era === 'modern' ? this.#states.now.takesInitialize : undefined
     memory.keepVerdict(options, takesInitialize === undefined ? verdict : { ...verdict, takesInitialize })
     return link
   }

@@ -182,6 +182,11 @@ export class Offers {
     )
   }
 
+  /** The server's own lists are known, be they stored ones; what stands in their place until a sign-in does not count. */
+  get hasLists(): boolean {
+    return this.inventory$.value?.lists.tools.some(({ isSignIn }) => isSignIn === true) === false
+  }
+
   /** Applies changed policies to the known inventory, without a request to the server. */
   vetAgain(): void {
     if (this.#offered !== undefined && this.inventory$.value !== undefined) this.#serve(this.#offered)

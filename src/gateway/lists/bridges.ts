@@ -24,7 +24,7 @@ export const isListedDirectly = (downstream: Downstream, view: View, caller: Pic
   return (
     isBridge(caller.scope) &&
     link !== undefined &&
-    (downstream.eraFor(caller) === 'legacy') === (caller.session !== undefined) &&
+    (downstream.eras.eraFor(caller) === 'legacy') === (caller.session !== undefined) &&
     options.hidden === 'warn' &&
     !options.decorateTitles &&
     isUnruled(downstream, view, caller)
@@ -32,8 +32,8 @@ export const isListedDirectly = (downstream: Downstream, view: View, caller: Pic
 }
 
 /** Whether host and server are of different eras. */
-export const isTranslated = ({ session }: Pick<Caller, 'session'>, downstream: Pick<Downstream, 'eraFor'>): boolean =>
-  (session === undefined) !== (downstream.eraFor({ session }) === 'modern')
+export const isTranslated = ({ session }: Pick<Caller, 'session'>, downstream: Pick<Downstream, 'eras'>): boolean =>
+  (session === undefined) !== (downstream.eras.eraFor({ session }) === 'modern')
 
 /** See `Call.isAsItCame`. */
 export const isAsItCame = (caller: Pick<Caller, 'scope' | 'session' | 'principal'>, downstream: Downstream): boolean =>
@@ -58,5 +58,5 @@ export const isWatchedDirectly = (downstream: Downstream, view: View, caller: Ca
   isBridge(caller.scope) &&
   caller.session !== undefined &&
   !isTranslated(caller, downstream) &&
-  downstream.hasOwnLinkFor(caller.session) &&
+  downstream.sessions.hasOwnLinkFor(caller.session) &&
   isUnruled(downstream, view, caller)

@@ -95,10 +95,10 @@ export class Feed {
           downstreams.length === 0
             ? of(downstreams)
             : combineLatest(
-                downstreams.flatMap(({ inventory$, appsInventory$, legacyInventory$ }) => [
+                downstreams.flatMap(({ inventory$, offers: { apps, legacy } }) => [
                   inventory$,
-                  appsInventory$,
-                  legacyInventory$,
+                  apps.inventory$,
+                  legacy.inventory$,
                 ]),
               ).pipe(map(() => downstreams)),
         ),
@@ -233,14 +233,14 @@ export class Feed {
   }
 
   #buildForApps(downstreams: readonly Downstream[], catalog: Catalog): Catalog {
-    const hasOwn = ({ inventory$, appsInventory$, options }: Downstream): boolean =>
+    const hasOwn = ({ inventory$, offers: { apps }, options }: Downstream): boolean =>
       servesApps(options, catalog) &&
       inventory$.value !== undefined &&
-      appsInventory$.value !== undefined &&
-      appsInventory$.value.digest !== inventory$.value.digest
+      apps.inventory$.value !== undefined &&
+      apps.inventory$.value.digest !== inventory$.value.digest
     if (!downstreams.some(hasOwn)) return catalog
     const sources = downstreams.map((downstream) =>
-      this.#source(downstream.options, (hasOwn(downstream) ? downstream.appsInventory$ : downstream.inventory$).value),
+      this.#source(downstream.options, (hasOwn(downstream) ? downstream.offers.apps : downstream).inventory$.value),
     )
     return buildCatalog(sources, this.#options, catalog)
   }
@@ -272,8 +272,8 @@ export class Feed {
 }
 
 /** What a server of both eras lists to legacy hosts, where that is not what it lists to all. */
-const legacyListsOf = ({ inventory$, legacyInventory$ }: Downstream): Inventory | undefined => {
-  const [all, legacy] = [inventory$.value, legacyInventory$.value]
+const legacyListsOf = ({ inventory$, offers }: Downstream): Inventory | undefined => {
+  const [all, legacy] = [inventory$.value, offers.legacy.inventory$.value]
   if (legacy === undefined || legacy === all) return undefined
   return all !== undefined && isSameOffer(all, legacy) && !hasWrapped(all) ? undefined : legacy
 }

@@ -129,7 +129,7 @@ export class Lists {
   async known(caller: Pick<Caller, 'scope' | 'principal' | 'capabilities' | 'session'>): Promise<void> {
     const { scope, principal, capabilities, session } = caller
     const servers = this.#inScope(scope, principal)
-    for (const downstream of servers) if (downstream.health$.value.state === 'down') downstream.hurry()
+    for (const downstream of servers) if (downstream.health$.value.state === 'down') downstream.supervisor.hurry()
     await Promise.all(this.#awaitedIn(servers).map((downstream) => this.#awaited(downstream, this.#options().listBudgetMs, true)))
     if (declaresApps(capabilities)) await this.#knownToApps(scope)
     if (session !== undefined) await this.#knownToLegacy(scope, principal)
@@ -152,14 +152,14 @@ export class Lists {
 
   /** What servers of both eras list to legacy hosts is read when the first of these asks (BRIDGING 3.0 rule 0). */
   async #knownToLegacy(scope: Scope, principal: string): Promise<void> {
-    const asked = this.#inScope(scope, principal).flatMap((downstream) => downstream.wantLegacy() ?? [])
+    const asked = this.#inScope(scope, principal).flatMap((downstream) => downstream.eras.wantLegacy() ?? [])
     if (asked.length > 0) await firstValueFrom(race(from(Promise.all(asked)), timer(this.#options().listBudgetMs)))
   }
 
   /** Settles once the servers of this caller have been read again; `undefined`: what is known of all of them is new enough (B285). */
   #outdated(caller: Caller, kind: ListKind): Promise<unknown> | undefined {
     const pending = this.#inScope(caller.scope, caller.principal)
-      .map((downstream) => downstream.freshen(caller, kind))
+      .map((downstream) => downstream.callerLists.freshen(caller, kind))
       .filter((one) => one !== undefined)
     return pending.length === 0 ? undefined : Promise.all(pending)
   }
@@ -191,7 +191,7 @@ export class Lists {
    * the only server may just be starting.
    */
   async #refuseIfAllFail(caller: Caller): Promise<void> {
-    const tried = Promise.all(this.#inScope(caller.scope, caller.principal).map((downstream) => downstream.tried()))
+    const tried = Promise.all(this.#inScope(caller.scope, caller.principal).map((downstream) => downstream.supervisor.tried()))
     await firstValueFrom(race(from(tried), timer(LAST_TRY_MS)))
     const failure = this.#commonFailure(caller)
     if (failure !== undefined) throw failure

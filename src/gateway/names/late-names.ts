@@ -31,7 +31,7 @@ export class LateNames {
   ownerOf(call: Call): LateOwner | undefined {
     return this.#soleOwner(
       call,
-      this.#reached(call).filter(({ hasLists }) => !hasLists),
+      this.#reached(call).filter(({ offers }) => !offers.hasLists),
     )
   }
 

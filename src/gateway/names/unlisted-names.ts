@@ -32,7 +32,7 @@ export class UnlistedNames {
   /** Waits until the lists of the server are new enough to show the name, for a moment at most (B285). */
   async refreshed(call: Call): Promise<void> {
     const kind = kindOf(call)
-    const pending = kind && this.#source.ownerOf(call)?.downstream.freshen(call.caller, kind)
+    const pending = kind && this.#source.ownerOf(call)?.downstream.callerLists.freshen(call.caller, kind)
     if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
   }
 
@@ -46,7 +46,7 @@ export class UnlistedNames {
 
   #mayForward({ caller }: Call, kind: NamedKind, { downstream, original }: LateOwner): boolean {
     const { options } = downstream
-    if (!downstream.hasLists || downstream.lists(caller, kind, original)) return false
+    if (!downstream.offers.hasLists || downstream.callerLists.names(caller, kind, original)) return false
     // Ours, and listed only while it is needed.
     if (original === SIGN_IN_TOOL && isPerUser(options.credential)) return false
     if (options.onChange === 'hold' || options.onChange === 'quarantine') return false

@@ -14,7 +14,7 @@ export const rewriteError = (error: unknown, { call, resume, downstream, view }:
   if (!(error instanceof ServerError)) throw error
   const { caller } = call
   if (isBridge(caller.scope) && !isTranslated(caller, downstream)) {
-    if (error.code === URL_REQUIRED) for (const id of visitIdsIn(error)) downstream.sentAway(id, caller.session)
+    if (error.code === URL_REQUIRED) for (const id of visitIdsIn(error)) downstream.sessions.sentAway(id, caller.session)
     throw error
   }
   if (error.code === URL_REQUIRED)
@@ -24,10 +24,10 @@ export const rewriteError = (error: unknown, { call, resume, downstream, view }:
       resume,
       askerOf(downstream, view, call.caller),
       (deviation) => downstream.fidelity.note(deviation, call),
-      (id) => downstream.sentAway(id, call.caller.session),
+      (id) => downstream.sessions.sentAway(id, call.caller.session),
     )
   // Completion began without a capability; later its own refusal is the answer (BRIDGING 3.22).
-  const isBeforeCapability = downstream.revisionFor(call.caller) === OLDEST_LEGACY
+  const isBeforeCapability = downstream.eras.revisionFor(call.caller) === OLDEST_LEGACY
   if (isBeforeCapability && call.method === 'completion/complete' && error.code === -32601) {
     downstream.fidelity.note('completionNone', call)
     return complete(Payload.of({ completion: { values: [] } }))

@@ -22,7 +22,7 @@ export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): st
   const { original, entry } = route
   if (call.method === 'completion/complete') {
     const ref = params.object('ref')
-    const revision = downstream.revisionFor(call.caller)
+    const revision = downstream.eras.revisionFor(call.caller)
     const isOld = revision !== undefined && !isAtLeast(revision, '2025-06-18') && isAtLeast(call.caller.revision, '2025-06-18')
     if (isOld && params.has('context')) downstream.fidelity.note('completionContext', call)
     ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', JSON.stringify(original))
@@ -62,7 +62,7 @@ export const callForServer = ({ call, route, downstream, view, resume }: RoutedC
 /** Whether the result of this call is one that no projection looks into: it may leave before all of it has come. */
 const passesAsItCame = ({ method, caller }: Call, downstream: Downstream): boolean =>
   method === 'tools/call' &&
-  (caller.session === undefined || (downstream.eraFor(caller) === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
+  (caller.session === undefined || (downstream.eras.eraFor(caller) === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
 
 /** Writes the arguments under the rule into the params; what is wrong with them. */
 const fillIn = (params: Payload, args: Buffer | undefined, rule: CallRule): string | undefined => {

@@ -39,7 +39,7 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
   let { result } = outcome
   if (!(result instanceof Payload)) return outcome
   const isAtBridge = isBridge(call.caller.scope)
-  if (call.caller.session !== undefined && downstream.eraFor(call.caller) === 'modern') {
+  if (call.caller.session !== undefined && downstream.eras.eraFor(call.caller) === 'modern') {
     withoutModernMeta(result)
     if (isAtBridge) withoutModernMembers(result)
   }
@@ -61,7 +61,7 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
     result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
   if (outcome.kind !== 'complete') return outcome
   // The lists may still be those of the other era of a server of both; what a legacy server answers is never wrapped (B108).
-  const isLegacy = downstream.eraFor(call.caller) === 'legacy'
+  const isLegacy = downstream.eras.eraFor(call.caller) === 'legacy'
   const projected = project(result, call, downstream.fidelity, () =>
     isLegacy ? 'plain' : view.outputFormOf(route.serverKey, route.entry),
   )
@@ -91,7 +91,7 @@ const exposer = ({ call, route, downstream, view }: RoutedCall): ((uri: string) 
 
 /** Legacy servers answer emptily for what they do not have; what no list names is then not found (BRIDGING 3.4; B103). */
 const refuseEmpty = (result: Payload, { call, route, downstream, view }: RoutedCall): void => {
-  if (downstream.eraFor(call.caller) !== 'legacy' || !/^\[\s*\]$/.test(result.raw('contents')?.toString() ?? '')) return
+  if (downstream.eras.eraFor(call.caller) !== 'legacy' || !/^\[\s*\]$/.test(result.raw('contents')?.toString() ?? '')) return
   const isListed =
     route.entry !== undefined ||
     view.bare.resources.has(route.original) ||

@@ -19,7 +19,7 @@ export const mayRenameUris = (downstream: Downstream, view: View): boolean =>
 /** The server that asks this caller: with several servers a person is told which (DECISIONS 7). */
 export const askerOf = (downstream: Downstream, view: View, caller: Pick<Caller, 'session' | 'scope'>): Asker => ({
   key: downstream.options.key,
-  revision: downstream.revisionFor(caller),
+  revision: downstream.eras.revisionFor(caller),
   isBare: isBridge(caller.scope),
   label: view.catalog.sources.length > 1 ? downstream.options.displayName : undefined,
 })

@@ -34,7 +34,7 @@ export class TaskRuns {
       if (!call.params.isAbsent('task')) downstream.fidelity.note('taskIgnored', call)
       call.params.delete('task')
     } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
-    const mayInsist = downstream.eraFor(call.caller) !== 'legacy' && mayDrive(call, entry, downstream)
+    const mayInsist = downstream.eras.eraFor(call.caller) !== 'legacy' && mayDrive(call, entry, downstream)
     return plan === 'gateway' || mayInsist ? this.#drive(call, entry, plan, downstream) : downstream.handle(call)
   }
 
@@ -59,7 +59,7 @@ export class TaskRuns {
     const { session, revision, capabilities } = call.caller
     const isAsked =
       session !== undefined && this.#offersTasks() && isAtLeast(revision, '2025-11-25') && !call.params.isAbsent('task')
-    const support = runsToolsAsTasks(downstream.inventoryFor(call.caller)?.capabilities ?? {})
+    const support = runsToolsAsTasks(downstream.eras.inventoryFor(call.caller)?.capabilities ?? {})
       ? this.#supportOf(entry)
       : 'forbidden'
     if (isAsked && (support === 'forbidden' || isLimited(entry)))

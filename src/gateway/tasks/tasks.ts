@@ -97,7 +97,7 @@ export class Tasks {
 
   follow(subscriber: TaskSubscriber, caller: Caller, id: string): void {
     const seen = this.#open(caller, id)
-    if (seen !== undefined) this.#listeners.add(subscriber, { exposed: id, caller }, seen.downstream, seen.original)
+    if (seen !== undefined) this.#listeners.add(subscriber, { exposed: id, caller }, seen.downstream.subscriptions, seen.original)
   }
 
   release(subscriber: TaskSubscriber): void {

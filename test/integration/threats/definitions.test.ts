@@ -180,10 +180,10 @@ describe('T-17 a tool that changes after it was first seen', () => {
     expect(await ofX()).toBe('v1')
     expect(report(gateway)).not.toContain('changed')
     await swap(gateway, 'v3')
-    expect(await down(gateway).approve('x')).toEqual(['x'])
+    expect(await down(gateway).offers.approve('x')).toEqual(['x'])
     expect(await ofX()).toBe('v3')
     expect(report(gateway)).not.toContain('changed')
-    expect(await down(gateway).approve()).toEqual([])
+    expect(await down(gateway).offers.approve()).toEqual([])
   })
   test('order of keys, white space and escapes are no change', async () => {
     const spelled = [

@@ -423,7 +423,7 @@ export class Stage implements AsyncDisposable {
   /** What a server of both eras lists to legacy hosts is read once the first of them calls. */
   get #isReadingLegacy(): boolean {
     const downstream = this.#gateway.running.fleet.get(this.#setting.prefix)
-    return this.#server.isDual && this.#pair.host.era === 'legacy' && downstream?.legacyInventory$.value === undefined
+    return this.#server.isDual && this.#pair.host.era === 'legacy' && downstream?.offers.legacy.inventory$.value === undefined
   }
 
   get #link(): unknown {

@@ -1,14 +1,14 @@
 /** Questions of servers that no host is there to answer (B049, B263, B295). */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Asking } from '../../../src/downstream/calls/server-requests.ts'
+import { ServerRequests } from '../../../src/downstream/calls/server-requests.ts'
 import { DEFAULT_SERVER } from '../../../src/downstream/options.ts'
 import type { ServerOptions } from '../../../src/downstream/options.ts'
 import type { Answer, Question } from '../../../src/rpc/call.ts'
 import { Fidelity } from '../../../src/rpc/fidelity.ts'
 import { join } from '../../../src/wire/message/payload.ts'
 
-const asking = (options: Partial<ServerOptions> = {}): Asking =>
-  new Asking(
+const asking = (options: Partial<ServerOptions> = {}): ServerRequests =>
+  new ServerRequests(
     () => ({ ...DEFAULT_SERVER, ...options }) as ServerOptions,
     new Fidelity('a', { info: () => undefined, debug: () => undefined }),
   )

@@ -1,0 +1,251 @@
+/**
+ * Keeps the main link of one server up: dials, waits for the loss, dials again, until it is stopped or only a person can help.
+ * Calls that need the link wait here for it. What follows an event is decided in `server-state.ts`; this file carries it out. A link that
+ * was good and is opened again at once was no failure (B289); while a server is down, a call or a list brings the next attempt forward (F-04).
+ */
+import type { Link } from '../../era/server/link.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { DownstreamEnvironment } from '../environment.ts'
+import type { ServerOptions } from '../options.ts'
+import { Backoff } from '../pacing/backoff.ts'
+import type { Restarts } from '../pacing/restarts.ts'
+import type { MainLink } from './main-link.ts'
+import { isWaitingUseless, refusalOf, stepAfter } from './server-state.ts'
+import type { ServerStates } from './server-state.ts'
+
+/** What of a server this needs. */
+export interface SupervisorSource {
+  readonly options: () => ServerOptions
+  /** The principal whose connection it is, where each has its own. */
+  readonly principal: string | undefined
+  readonly environment: Pick<DownstreamEnvironment, 'backoff' | 'limits' | 'log' | 'starts'>
+  readonly restarts: Restarts
+  readonly states: ServerStates
+  readonly main: MainLink
+  /**
+   * Opens a main link and reads all that must be known before calls use it. `opened` receives the link before that; `isWanted`: a
+   * call waits for it.
+   */
+  readonly connect: (opened: (link: Link) => void, isWanted: () => boolean) => Promise<void>
+  /** A process of ours ended by itself, so that `failure` is a crash. */
+  readonly isCrash: (failure: Failure) => boolean
+  /** Settles before the first attempt may be made. */
+  readonly mayConnect: () => Promise<unknown>
+  /** Sentences about what is not as it should be on a link that is up. */
+  readonly complaints: () => readonly string[]
+  /** `isAgain`: after a loss, or after attempts that failed. */
+  readonly up: (link: Link, isAgain: boolean) => void
+  /** An attempt failed or the link was lost, in a way that is a failure. */
+  readonly failed: () => void
+  readonly givenUp: (failure: Failure) => void
+}
+
+export class Supervisor {
+  readonly #source: SupervisorSource
+  readonly #states: ServerStates
+  readonly #main: MainLink
+  #running: Promise<void> | undefined
+  /** Ends the wait for the next attempt after so many milliseconds. */
+  #wakeIn: (ms: number) => void = () => undefined
+  readonly #waiters = new Set<() => void>()
+
+  constructor(source: SupervisorSource) {
+    this.#source = source
+    this.#states = source.states
+    this.#main = source.main
+  }
+
+  /** Starts in the background, if it is not running. */
+  run(): void {
+    if (this.#states.now.isStopping || this.#running !== undefined) return
+    this.#running = this.#keepConnected().finally(() => (this.#running = undefined))
+  }
+
+  /** Skips the wait before the next attempt, and begins again where it had been given up. */
+  retryNow(): void {
+    this.#states.send({ type: 'woken' })
+    this.run()
+    this.#wakeIn(0)
+  }
+
+  /** Brings the next attempt forward, as far as that is allowed; waits for nothing. */
+  hurry(): void {
+    const { activity, link, notBeforeMs } = this.#states.now
+    if (activity === 'dialing' || link !== undefined) return
+    const waitMs = Math.max(0, notBeforeMs - performance.now())
+    if (waitMs <= this.#source.environment.backoff.minRetryMs) this.#wakeIn(waitMs)
+  }
+
+  /**
+   * The link. Waits for a server that is starting, and for one attempt at a server that is down; throws at once where waiting is
+   * of no use (BRIDGING 7.2).
+   */
+  async ready(): Promise<Link> {
+    const { link } = this.#states.now
+    if (link !== undefined) return link
+    if (isWaitingUseless(this.#states.now, performance.now())) throw refusalOf(this.#states.now, performance.now())
+    const ready = this.#untilReady(this.#source.options().timeouts.connectTimeoutMs)
+    this.#source.environment.starts.review()
+    this.run()
+    this.hurry()
+    await ready
+    const { current } = this.#main
+    if (current !== undefined) return current
+    throw refusalOf(this.#states.now, performance.now())
+  }
+
+  /** Settles once one attempt has been made; never rejects. */
+  async tried(): Promise<void> {
+    await this.ready().catch(() => undefined)
+  }
+
+  /** Stops attempts and settles all waiting calls; the link stays until it is closed. */
+  drain(): void {
+    this.#states.send({ type: 'stopping' })
+    this.#wakeIn(0)
+    this.#settleWaiters()
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async ended(): Promise<void> {
+    await this.#running
+    this.#states.health$.complete()
+  }
+
+  async #keepConnected(): Promise<void> {
+    const { environment, isCrash: isCrashOf, options } = this.#source
+    const { minRetryMs } = environment.backoff
+    const backoff = new Backoff(environment.backoff)
+    while (!this.#states.now.isStopping) {
+      this.#states.send({ type: 'dialing' })
+      const startedMs = performance.now()
+      const failure = await this.#connectOnce()
+      const nowMs = performance.now()
+      const before = this.#states.now
+      this.#states.send({ type: 'ended', nowMs })
+      if (before.isStopping) return
+      const isCrash = isCrashOf(failure)
+      const { graceMs } = options().timeouts
+      const step = stepAfter(before, { failure, isCrash, nowMs, graceMs, minRetryMs })
+      if (step === 'give-up') return this.#giveUp(failure)
+      if (step === 'renew') this.#renew(failure)
+      else {
+        const upMs = before.upSinceMs === undefined ? 0 : nowMs - before.upSinceMs
+        const { waitMs, isCrashLoop } = backoff.fail(nowMs, { upMs, isCrash })
+        const earliestMs = isCrashLoop ? waitMs : isCrash ? this.#restartMs() : 0
+        await this.#waitAfter(failure, Math.max(waitMs, earliestMs), Math.max(startedMs + minRetryMs, nowMs + earliestMs))
+      }
+    }
+  }
+
+  /** Opens the link again at once. Nothing is counted: whether the server is away, the attempt will show. */
+  #renew({ kind, message }: Failure): void {
+    const { environment, options } = this.#source
+    environment.log.info({ server: options().key, kind }, `the link has ended and is opened again: ${message}`)
+    this.#states.send({ type: 'renewing' })
+  }
+
+  /** `notBeforeMs`: no call brings the next attempt forward beyond that. */
+  async #waitAfter(failure: Failure, waitMs: number, notBeforeMs: number): Promise<void> {
+    const { environment, failed, options } = this.#source
+    const { key, timeouts } = options()
+    if (failure.facts.limit !== undefined) environment.limits.hit(failure.facts.limit, key)
+    environment.log.warn({ server: key, kind: failure.kind, nextTryMs: Math.round(waitMs) }, failure.message)
+    const { graceMs } = timeouts
+    this.#states.send({ type: 'lost', failure, nowMs: performance.now(), waitMs, notBeforeMs, graceMs })
+    failed()
+    if (this.#states.now.health.state === 'down') this.#settleWaiters()
+    const waiting = this.#pause(waitMs)
+    if (this.#waiters.size > 0) this.hurry()
+    await waiting
+  }
+
+  /** From dialing to the loss of the link; resolves with the reason. */
+  async #connectOnce(): Promise<Failure> {
+    const { connect, mayConnect, complaints, up } = this.#source
+    const { hasBeenUp, health } = this.#states.now
+    let link: Link | undefined
+    try {
+      await mayConnect()
+      if (this.#states.now.isStopping) throw new Failure('shutting_down', 'stopped before it was started')
+      await connect(
+        (opened) => {
+          link = opened
+          this.#states.send({ type: 'opened', link: opened })
+        },
+        () => this.#waiters.size > 0 || this.#states.now.isStopping,
+      )
+      if (link === undefined) throw new Failure('shutting_down', 'stopped before it was started')
+      if (this.#states.now.isStopping) throw new Failure('shutting_down', 'stopped while it was starting')
+      this.#states.send({ type: 'ready', nowMs: performance.now(), complaints: complaints() })
+      this.#settleWaiters()
+      up(link, hasBeenUp || health.failures > 0)
+      return await this.#main.ended(link)
+    } catch (error) {
+      await link?.close()
+      return error instanceof Failure
+        ? error
+        : new Failure('bad_response', `the handshake failed: ${String(error)}`, { executed: 'no' }, error)
+    }
+  }
+
+  /** How long a process that has ended must not be started again, whatever the back-off says. */
+  #restartMs(): number {
+    const { options, restarts, environment } = this.#source
+    const { key } = options()
+    restarts.ended()
+    if (restarts.waitMs > 0) environment.limits.hit('limits.restarts', key)
+    return restarts.waitMs
+  }
+
+  #giveUp(failure: Failure): void {
+    this.#log(failure)
+    this.#states.send({ type: 'hopeless', failure })
+    this.#source.failed()
+    this.#source.givenUp(failure)
+    this.#settleWaiters()
+  }
+
+  /** A missing sign-in is no error: it is logged once, as `warn` for the operator and as `info` for a caller. */
+  #log({ kind, facts, message }: Failure): void {
+    const { environment, options, principal } = this.#source
+    const { log } = environment
+    const { key } = options()
+    if (facts.signIn !== true) log.error({ server: key, kind }, message)
+    else if (this.#states.now.isSignInLogged) return
+    else if (principal === undefined) log.warn({ server: key, kind }, message)
+    else log.info({ server: key, principal, kind }, message)
+  }
+
+  #untilReady(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.#waiters.delete(done)
+        resolve()
+      }
+      const timer = setTimeout(done, timeoutMs)
+      this.#waiters.add(done)
+    })
+  }
+
+  #settleWaiters(): void {
+    for (const done of this.#waiters) done()
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#wakeIn = () => undefined
+        resolve()
+      }
+      const endsAtMs = performance.now() + ms
+      let timer = setTimeout(done, ms)
+      this.#wakeIn = (earlierMs) => {
+        if (performance.now() + earlierMs >= endsAtMs) return
+        clearTimeout(timer)
+        timer = setTimeout(done, earlierMs)
+      }
+    })
+  }
+}

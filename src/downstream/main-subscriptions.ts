@@ -1,0 +1,94 @@
+/** The resources and tasks that the gateway follows at one server, over its main link. The gateway asks again after a reconnect. */
+import { withCredential } from '../auth/oauth/credential.ts'
+import type { Credential } from '../auth/oauth/credential.ts'
+import type { Link } from '../era/server/link.ts'
+import { ServerError } from '../rpc/call.ts'
+import type { Reconnected } from './environment.ts'
+import type { EraWatch } from './health/era-watch.ts'
+import type { MainLink } from './health/main-link.ts'
+import type { Supervisor } from './health/supervisor.ts'
+import type { ServerOptions } from './options.ts'
+import { isForgotten } from './pacing/retries.ts'
+import type { ServerErrors } from './server-errors.ts'
+
+export interface MainSubscriptionsSource {
+  readonly id: string
+  readonly options: () => ServerOptions
+  readonly credential: Credential | undefined
+  readonly main: MainLink
+  readonly supervisor: Supervisor
+  readonly eraWatch: EraWatch
+  readonly errors: ServerErrors
+}
+
+export class MainSubscriptions implements Reconnected {
+  readonly id: string
+  readonly #source: MainSubscriptionsSource
+  readonly #followed = new Set<string>()
+  /** By URI: subscriptions that the server is being asked for. */
+  readonly #pending = new Map<string, Promise<boolean>>()
+
+  constructor(source: MainSubscriptionsSource) {
+    this.id = source.id
+    this.#source = source
+  }
+
+  get options(): ServerOptions {
+    return this.#source.options()
+  }
+
+  /** Nothing is followed. */
+  get isEmpty(): boolean {
+    return this.#followed.size === 0
+  }
+
+  /** Watches a resource for the gateway; false if the server does not offer that. Throws `Failure` if it cannot be asked now. */
+  subscribe(uri: string): Promise<boolean> {
+    this.#followed.add(`resource ${uri}`)
+    const pending = this.#pending.get(uri)
+    if (pending !== undefined) return pending
+    const subscribing = this.#subscribe(uri).finally(() => {
+      if (this.#pending.get(uri) === subscribing) this.#pending.delete(uri)
+    })
+    this.#pending.set(uri, subscribing)
+    return subscribing
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    this.#followed.delete(`resource ${uri}`)
+    this.#pending.delete(uri)
+    await this.#source.main.current?.unsubscribe(uri)
+  }
+
+  /** Asks for the changes of a task. */
+  async followTask(id: string): Promise<void> {
+    const { credential, supervisor } = this.#source
+    this.#followed.add(`task ${id}`)
+    await withCredential(credential, async () => (await supervisor.ready()).followTask(id))
+  }
+
+  async unfollowTask(id: string): Promise<void> {
+    this.#followed.delete(`task ${id}`)
+    await this.#source.main.current?.unfollowTask(id)
+  }
+
+  /** Like a call that was not executed it is sent again where the session, or the era, turns out to be another (5.3, B268). */
+  async #subscribe(uri: string): Promise<boolean> {
+    const { credential, eraWatch, errors, main, supervisor } = this.#source
+    let link: Link | undefined
+    const attempt = async (): Promise<boolean> => {
+      const current = (link = await supervisor.ready())
+      return main.over(current, () => current.subscribe(uri))
+    }
+    const ask = (): Promise<boolean> => withCredential(credential, attempt)
+    try {
+      return await ask().catch(async (error: unknown) => {
+        if (!isForgotten(error) && !(await eraWatch.isChange(error, link))) throw error
+        return ask()
+      })
+    } catch (error) {
+      if (error instanceof ServerError) return false
+      throw errors.located(error)
+    }
+  }
+}

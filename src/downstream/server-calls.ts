@@ -1,0 +1,170 @@
+/**
+ * The path of one call at one server: a slot, the link it goes over, and the second attempt where the server cannot have acted on the
+ * first. The main link carries what does not depend on the caller; calls of hosts use links of their own where the server is legacy.
+ */
+import { withCredential } from '../auth/oauth/credential.ts'
+import type { Credential } from '../auth/oauth/credential.ts'
+import type { Link } from '../era/server/link.ts'
+import { isBridge } from '../rpc/call.ts'
+import type { Call, Outcome } from '../rpc/call.ts'
+import type { DownstreamEnvironment } from './environment.ts'
+import type { EraWatch } from './health/era-watch.ts'
+import type { MainLink } from './health/main-link.ts'
+import type { Supervisor } from './health/supervisor.ts'
+import { ModernOnly } from './links/caller-link-opener.ts'
+import type { Links, Use } from './links/links.ts'
+import type { Offers } from './lists/offers.ts'
+import type { ServerOptions } from './options.ts'
+import { again, isForgotten, isMismatch } from './pacing/retries.ts'
+import { Slots } from './pacing/slots.ts'
+import type { ServerEras } from './server-eras.ts'
+import type { ServerErrors } from './server-errors.ts'
+
+/** Methods whose answer does not depend on the caller: they go over the main link. */
+const ON_MAIN_LINK = new Set(['completion/complete'])
+
+export interface ServerCallsSource {
+  readonly options: () => ServerOptions
+  readonly environment: Pick<DownstreamEnvironment, 'faultsOf' | 'retries' | 'soleHost'>
+  readonly credential: Credential | undefined
+  readonly main: MainLink
+  readonly supervisor: Supervisor
+  readonly links: Links
+  readonly offers: Offers
+  readonly eraWatch: EraWatch
+  readonly eras: ServerEras
+  readonly errors: ServerErrors
+  /** See `ServerErasSource`. */
+  readonly mayServeLegacy: () => boolean
+}
+
+export class ServerCalls {
+  readonly #source: ServerCallsSource
+  readonly #main: MainLink
+  readonly #slots: Slots
+  #drained: () => void = () => undefined
+
+  constructor(source: ServerCallsSource) {
+    const { limits } = source.options()
+    this.#source = source
+    this.#main = source.main
+    this.#slots = new Slots(limits.maxConcurrent, limits.maxQueued)
+  }
+
+  get inFlight(): number {
+    return this.#slots.inUse
+  }
+
+  /** Other limits, for calls from now on. */
+  adopt({ limits }: ServerOptions): void {
+    this.#slots.resize(limits.maxConcurrent, limits.maxQueued)
+  }
+
+  readonly handle = async (call: Call): Promise<Outcome> => {
+    const { credential, eras, errors, supervisor } = this.#source
+    try {
+      const waiting = this.#slots.take(call.signal)
+      if (waiting !== undefined) await waiting
+      call.record?.slotted?.()
+    } catch (error) {
+      throw errors.located(error)
+    }
+    let main: Link | undefined
+    const attemptLater = async (): Promise<Outcome> => this.#attempt(call, (main = await supervisor.ready()))
+    try {
+      if (credential !== undefined) return await withCredential(credential, attemptLater)
+      main = this.#main.current
+      return await (main === undefined ? attemptLater() : this.#attempt(call, main))
+    } catch (error) {
+      return await this.#again(error, call, main).catch((last: unknown) => {
+        throw errors.located(last, eras.eraFor(call.caller), call)
+      })
+    } finally {
+      this.#slots.release()
+      if (this.#slots.inUse === 0) this.#drained()
+    }
+  }
+
+  /** Resolves when no call is under way, or after `drainMs`. */
+  untilDrained(drainMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, drainMs)
+      this.#drained = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** Ends the wait of `untilDrained`. */
+  endDrain(): void {
+    this.#drained()
+  }
+
+  async #attemptLater(call: Call): Promise<Outcome> {
+    return this.#attempt(call, await this.#source.supervisor.ready())
+  }
+
+  #attempt(call: Call, main: Link): Promise<Outcome> {
+    if (main.era === 'modern') return this.#goesLegacy(call) ? this.#attemptLegacy(call, main) : this.#send(call, main)
+    if (this.#source.environment.soleHost !== undefined || isOnMainLink(call))
+      return this.#main.over(main, () => this.#send(call, main))
+    return this.#source.links.lease(call, this.#onLink)
+  }
+
+  /** Each request is a span of its own where the call has a trace. */
+  #send(call: Call, link: Link): Promise<Outcome> {
+    const { key, url, timeouts } = this.#source.options()
+    const faulty = this.#source.environment.faultsOf?.({ key, era: link.era, idleMs: timeouts.idleMs })
+    const handle = faulty?.(link.handle) ?? link.handle
+    const send = call.trace?.sending({ key, url, revision: link.revision }, handle) ?? handle
+    return send(call)
+  }
+
+  /** Before the call, its server is sent the log level, where that is another. */
+  readonly #onLink: Use = (call, link, level) =>
+    level === undefined ? this.#send(call, link) : link.setLevel(level).then(() => this.#send(call, link))
+
+  /** A round of an answer that came over the modern link goes on there. */
+  #goesLegacy({ caller, resume }: Call): boolean {
+    return caller.session !== undefined && resume === undefined && this.#source.mayServeLegacy()
+  }
+
+  /** Over the caller's own legacy link to a server of both eras; over the main link where it turns out to speak one alone. */
+  async #attemptLegacy(call: Call, main: Link): Promise<Outcome> {
+    const { links, offers } = this.#source
+    const { link } = offers.legacy
+    try {
+      if (link !== undefined && isOnMainLink(call))
+        return await this.#send(call, link).catch((error: unknown) => this.#pastForgotten(error, call, link))
+      return await links.lease(call, this.#onLink)
+    } catch (error) {
+      if (!(error instanceof ModernOnly)) throw error
+      return this.#send({ ...call, takesStreams: false }, main)
+    }
+  }
+
+  /**
+   * The server has forgotten the session of the link that lists its legacy side: another is opened when it is needed, and the call goes
+   * over the caller's own link, whose session may be forgotten as well, as after a restart of the server (5.3).
+   */
+  #pastForgotten(error: unknown, call: Call, link: Link): Promise<Outcome> {
+    if (!isForgotten(error)) throw error
+    this.#source.offers.legacy.rest(link)
+    return this.#source.links.lease(call, this.#onLink)
+  }
+
+  /** `main`: the main link when `call` was sent. */
+  async #again(error: unknown, call: Call, main: Link | undefined): Promise<Outcome> {
+    const { environment, eras, eraWatch, offers } = this.#source
+    if (await eraWatch.isChange(error, main)) return this.#attemptLater(call)
+    // Only modern requests over HTTP have headers that mirror arguments; of others it is an error of the tool, which has run (B231).
+    const hasHeaders = this.#main.current?.transport === 'http' && eras.eraFor(call.caller) === 'modern'
+    if (!hasHeaders || !isMismatch(error, call)) return again(error, call, environment.retries, () => this.#attemptLater(call))
+    await offers.read()
+    const entry = offers.inventory$.value?.lists.tools.find(({ original }) => original === call.target)
+    return this.#attemptLater({ ...call, paramHeaders: entry?.paramHeaders ?? [] })
+  }
+}
+
+const isOnMainLink = ({ method, caller }: Call): boolean => ON_MAIN_LINK.has(method) && !isBridge(caller.scope)

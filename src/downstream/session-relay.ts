@@ -1,0 +1,111 @@
+/** What one legacy session sends or expects beside calls, at one server: log level, roots, notifications, resources it watches itself. */
+import type { Link } from '../era/server/link.ts'
+import type { Caller, HostSession } from '../rpc/call.ts'
+import type { LogLevel } from '../wire/protocol/methods.ts'
+import type { Payload } from '../wire/message/payload.ts'
+import type { LinkEventHandlers } from './calls/link-events.ts'
+import type { ServerRequests } from './calls/server-requests.ts'
+import type { SessionWatches } from './calls/session-watches.ts'
+import type { DownstreamEnvironment } from './environment.ts'
+import type { MainLink } from './health/main-link.ts'
+import type { ServerStates } from './health/server-state.ts'
+import type { Supervisor } from './health/supervisor.ts'
+import { levelFor } from './link-owner.ts'
+import type { Links } from './links/links.ts'
+import type { ServerOptions } from './options.ts'
+import type { ServerEras } from './server-eras.ts'
+
+export interface SessionRelaySource {
+  readonly options: () => ServerOptions
+  readonly environment: Pick<DownstreamEnvironment, 'soleHost'>
+  readonly states: ServerStates
+  readonly main: MainLink
+  readonly supervisor: Supervisor
+  readonly links: Links
+  readonly eras: ServerEras
+  readonly watches: SessionWatches
+  readonly requests: ServerRequests
+  readonly handlers: LinkEventHandlers
+}
+
+export class SessionRelay {
+  readonly #source: SessionRelaySource
+
+  constructor(source: SessionRelaySource) {
+    this.#source = source
+  }
+
+  /** Whether a session's calls go over a link that no other host uses. */
+  hasOwnLinkFor(session: HostSession): boolean {
+    const { environment, options } = this.#source
+    return this.#isSole(session) || (environment.soleHost === undefined && options().sharing === 'session')
+  }
+
+  /** Whether the session has a link of its own to the server. */
+  hasLinkOf(session: HostSession): boolean {
+    return this.#source.links.ofSession(session).length > 0
+  }
+
+  /** A session at a bridge watches a resource over its own link: it does again over the next one. */
+  watches(session: HostSession, uri: string): void {
+    const { links, watches } = this.#source
+    watches.note(session, uri, links.withOwners(session)[0]?.owner)
+  }
+
+  watchesNoMore(session: HostSession, uri: string): void {
+    this.#source.watches.note(session, uri, undefined, false)
+  }
+
+  /** A session watches a resource that the gateway has subscribed to. */
+  async watchFor(session: HostSession, uri: string): Promise<void> {
+    const { links, watches } = this.#source
+    await watches.add(session, uri, links.withOwners(session))
+  }
+
+  unwatchFor(session: HostSession, uri: string): void {
+    const { links, watches } = this.#source
+    watches.remove(session, uri, links.withOwners(session))
+  }
+
+  /** A session was sent to a URL of this server, known to the server by `id`. */
+  sentAway(id: string, session: HostSession | undefined): void {
+    if (session !== undefined) this.#source.requests.sentAway(id, session)
+  }
+
+  levelChanged(session: HostSession, level: LogLevel): void {
+    const { links, main } = this.#source
+    if (this.#isSole(session)) setLevel(main.current, level)
+    for (const { owner, link } of links.withOwners(session)) setLevel(link, levelFor(owner, level))
+  }
+
+  rootsChanged(session: HostSession): void {
+    const { links, main } = this.#source
+    if (this.#isSole(session)) main.current?.rootsChanged()
+    for (const link of links.ofSession(session)) link.rootsChanged()
+  }
+
+  /** Passes on a notification of a host at a bridge, over its session's own link, which is opened for it. What cannot be delivered is dropped. */
+  notified(caller: Caller, method: string, params: Payload | undefined): void {
+    this.#linkFor(caller)
+      .then((link) => link.notify(method, params))
+      .catch((error: unknown) =>
+        this.#source.handlers.logFault('a notification of a host was dropped', `${method}: ${String(error)}`),
+      )
+  }
+
+  async #linkFor(caller: Caller): Promise<Link> {
+    const { environment, eras, links, main, supervisor } = this.#source
+    const current = main.current ?? (await supervisor.ready())
+    await eras.settled(caller)
+    return eras.eraFor(caller) === 'modern' || environment.soleHost !== undefined ? current : links.opened(caller)
+  }
+
+  #isSole(session: HostSession): boolean {
+    return session === this.#source.states.now.soleSession
+  }
+}
+
+/** The server's answer is not awaited: the host has its own, and filters for itself. */
+const setLevel = (link: Link | undefined, level: LogLevel | undefined): void => {
+  if (link !== undefined && level !== undefined) void link.setLevel(level)
+}
